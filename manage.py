@@ -10,16 +10,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 from hitl.local import defaults
-from hitl.local.layout import Fault
+from hitl.local.layout import InstallationError
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
     try:
         if os.environ.setdefault("DEPLOYMENT", "local") == "local":
-            defaults.fill(os.environ)
+            defaults.fill_environment(os.environ)
         execute_from_command_line(sys.argv)
-    except (ImproperlyConfigured, Fault) as error:
+    except (ImproperlyConfigured, InstallationError) as error:
         sys.exit(f"holdpoint: {error}")
 
 

@@ -17,26 +17,26 @@ from . import locks, representation, transitions
 from .choices import DeliveryStatus, TakenBy
 from .models import Acknowledgement, Agent, Delivery
 
-UNTAKEN = (DeliveryStatus.WAITING, DeliveryStatus.DEAD, DeliveryStatus.HELD)
+UNDELIVERED = (DeliveryStatus.WAITING, DeliveryStatus.DEAD, DeliveryStatus.HELD)
 
 
 @transaction.atomic(durable=True)
-def acknowledge(*, agent: Agent, proposal_id: str, outcome: str) -> None:
+def acknowledge_outcome(*, agent: Agent, proposal_id: str, outcome: str) -> None:
     """Record that the agent has this outcome, and mark its deliveries as taken.
 
     A repeated call changes nothing, nor does one for an outcome that a newer one has
     replaced. Raises NotFound, and Conflict for an id that is not an outcome of this
     proposal. Locks: the outcome, then its deliveries.
     """
-    proposal = representation.load(agent.slug, proposal_id)
+    proposal = representation.find_proposal(agent.slug, proposal_id)
     if proposal is None:
         raise NotFound
-    if outcome not in _known(proposal):
+    if outcome not in _collect_outcome_ids(proposal):
         raise Conflict("This is no outcome of this proposal. Nothing was recorded.")
-    locks.outcome(outcome)
+    locks.lock_outcome(outcome)
     actor, now = log.Actor("agent", agent.slug), clock.now()
-    untaken = Delivery.objects.filter(event=outcome, status__in=UNTAKEN)
-    for letter in locks.deliveries(untaken):
+    untaken = Delivery.objects.filter(event=outcome, status__in=UNDELIVERED)
+    for letter in locks.lock_deliveries(untaken):
         transitions.delivery.apply(
             letter,
             "take",
@@ -44,11 +44,11 @@ def acknowledge(*, agent: Agent, proposal_id: str, outcome: str) -> None:
             now=now,
             changes={"ended_at": now, "busy_until": None},
         )
-    note(agent, proposal, outcome, TakenBy.CALL, now)
+    record_acknowledgement(agent, proposal, outcome, TakenBy.CALL, now)
     failpoints.point("acknowledged_uncommitted", proposal.pk)
 
 
-def note(
+def record_acknowledgement(
     agent: Agent, proposal: Proposal, outcome: str, by: TakenBy, now: datetime
 ) -> bool:
     """Write the acknowledgement and its log record; return False, and write nothing,
@@ -72,25 +72,28 @@ def note(
     return True
 
 
-def _known(proposal: Proposal) -> set[str]:
+def _collect_outcome_ids(proposal: Proposal) -> set[str]:
     """Collect the ids of every outcome that the proposal has had, or may have had.
 
     An id cannot be parsed, so the given one is compared with all possible ones.
     """
-    found = {representation.settled(proposal.pk)}
-    again = _offered_again(proposal)
+    found = {representation.compute_settled_id(proposal.pk)}
+    again = _list_retry_times(proposal)
     for execution in Execution.objects.filter(proposal=proposal):
         for fence in range(execution.fence + 1):
-            found.add(representation.offered(proposal.pk, fence))
+            found.add(representation.compute_offered_id(proposal.pk, fence))
             found |= {
-                representation.ended(proposal.pk, e, fence)
-                for e in representation.ENDED
+                representation.compute_ended_id(proposal.pk, e, fence)
+                for e in representation.ENDED_EXECUTIONS
             }
-            found |= {representation.offered(proposal.pk, fence, at) for at in again}
+            found |= {
+                representation.compute_offered_id(proposal.pk, fence, at)
+                for at in again
+            }
     return found
 
 
-def _offered_again(proposal: Proposal) -> list[datetime]:
+def _list_retry_times(proposal: Proposal) -> list[datetime]:
     """List when people had the execution retried. This reads the log: the execution's
     row has only the last time, and only until the grant is redeemed."""
     retried = LogRecord.objects.filter(proposal=proposal.pk, kind="execution.retried")

@@ -19,7 +19,7 @@ from .models import Checkpoint, Thread
 
 
 @dataclass(frozen=True, slots=True)
-class Suspended:
+class SuspendedState:
     """The state that an agent sends to resume from later, before redaction."""
 
     summary: str = ""
@@ -28,15 +28,15 @@ class Suspended:
     resume_at: str = ""
 
 
-def owner_name(thread: Thread) -> str:
+def format_key_binding(thread: Thread) -> str:
     """Return the associated data that binds a key to its thread, so that the key opens
     no other thread's blobs."""
     return f"thread {thread.pk}"
 
 
-def save(
+def save_checkpoint(
     thread: Thread,
-    suspended: Suspended,
+    suspended: SuspendedState,
     *,
     proposal: str,
     redactor: Redactor,
@@ -52,7 +52,7 @@ def save(
         proposal=proposal,
         summary=redactor.text(suspended.summary),
         state=redactor.foreign(suspended.state),
-        blob=_sealed(thread, blob) if blob is not None else None,
+        blob=_seal_blob(thread, blob) if blob is not None else None,
         blob_digest="sha256:" + hashlib.sha256(blob).hexdigest() if blob else "",
         blob_bytes=len(blob or b""),
         resume_at=suspended.resume_at,
@@ -60,7 +60,7 @@ def save(
     )
 
 
-def correct(
+def correct_checkpoint(
     latest: Checkpoint,
     *,
     resume_at: str,
@@ -86,32 +86,34 @@ def correct(
     )
 
 
-def _sealed(thread: Thread, blob: bytes) -> bytes:
-    key = _key(thread)
-    return encryption.seal(key, blob, owner_name(thread).encode())
+def _seal_blob(thread: Thread, blob: bytes) -> bytes:
+    key = _load_or_create_key(thread)
+    return encryption.encrypt_value(key, blob, format_key_binding(thread).encode())
 
 
-def _key(thread: Thread) -> bytes:
+def _load_or_create_key(thread: Thread) -> bytes:
     """Return the thread's key; create it when there is none. Caller holds the thread's
     lock."""
     if thread.wrapped_key is None:
-        key = encryption.new_key()
-        thread.wrapped_key = encryption.wrap(key, owner_name(thread))
+        key = encryption.create_key()
+        thread.wrapped_key = encryption.wrap_key(key, format_key_binding(thread))
         thread.save(update_fields=["wrapped_key"])
         return key
-    return encryption.unwrap(bytes(thread.wrapped_key), owner_name(thread))
+    return encryption.unwrap_key(bytes(thread.wrapped_key), format_key_binding(thread))
 
 
-def blob_of(checkpoint: Checkpoint) -> bytes | None:
+def decrypt_blob(checkpoint: Checkpoint) -> bytes | None:
     """Return the blob as the agent sent it, or None when there is none or its key has
     been erased."""
     thread = checkpoint.thread
     if checkpoint.blob is None or thread.wrapped_key is None:
         return None
-    key = encryption.unwrap(bytes(thread.wrapped_key), owner_name(thread))
-    return encryption.open(key, bytes(checkpoint.blob), owner_name(thread).encode())
+    key = encryption.unwrap_key(bytes(thread.wrapped_key), format_key_binding(thread))
+    return encryption.decrypt_value(
+        key, bytes(checkpoint.blob), format_key_binding(thread).encode()
+    )
 
 
-def latest(thread: Thread) -> Checkpoint | None:
+def find_latest_checkpoint(thread: Thread) -> Checkpoint | None:
     """Return the thread's newest checkpoint, or None."""
     return thread.checkpoints.order_by("-number").first()

@@ -31,7 +31,7 @@ class DeliveryStatus(StrEnum):
     HELD = "held"  # the payload violates the published schema, so it was not sent
 
 
-ENDED = tuple(s for s in DeliveryStatus if s is not DeliveryStatus.WAITING)
+ENDED_STATUSES = tuple(s for s in DeliveryStatus if s is not DeliveryStatus.WAITING)
 
 
 class TakenBy(StrEnum):

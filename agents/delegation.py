@@ -14,7 +14,7 @@ from reviews.people import identities
 
 from .models import Agent
 
-_FIELDS = ("public_id", "username", "email", "first_name", "last_name")
+_IDENTITY_FIELDS = ("public_id", "username", "email", "first_name", "last_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,40 +31,42 @@ class Delegation:
     resembles: bool = False
 
 
-def of_proposal(agent: Agent, behalf: Mapping[str, Any], parent: str) -> Delegation:
+def build_delegation(
+    agent: Agent, behalf: Mapping[str, Any], parent: str
+) -> Delegation:
     """Find the people behind a proposal of `agent`. `behalf` is its `on_behalf_of` as
     JSON, `parent` the id of the proposal that it is part of, or ""."""
     texts = {str(behalf.get("id", "")), *map(str, behalf.get("chain", []))}
-    named, similar = _find_people([text for text in texts if text.strip()])
+    named, similar = _match_people([text for text in texts if text.strip()])
     barred = {agent.owner.public_id, *named}
-    kept_out = {*similar, *_kept_from(parent)} - barred
+    kept_out = {*similar, *_list_barred_from(parent)} - barred
     return Delegation(sorted(barred), sorted(kept_out), bool(similar))
 
 
-def _find_people(texts: Sequence[str]) -> tuple[set[str], set[str]]:
+def _match_people(texts: Sequence[str]) -> tuple[set[str], set[str]]:
     """Return the ids of the people whom the texts name, and of those who resemble a
     text that names nobody."""
     named: set[str] = set()
     similar: set[str] = set()
-    people = _identities() if texts else {}
+    people = _load_identities() if texts else {}
     for text in texts:
-        exact = {
-            pk for pk, one in people.items() if identities.names_someone(text, one)
-        }
+        exact = {pk for pk, one in people.items() if identities.names_person(text, one)}
         named |= exact
         if not exact:
             similar |= {
-                p for p, one in people.items() if identities.looks_like(text, one)
+                p
+                for p, one in people.items()
+                if identities.resembles_identity(text, one)
             }
     return named, similar
 
 
-def _identities() -> dict[str, identities.Identity]:
-    rows = Person.objects.values_list(*_FIELDS)
-    return {row[0]: identities.identity_of(*row) for row in rows}
+def _load_identities() -> dict[str, identities.Identity]:
+    rows = Person.objects.values_list(*_IDENTITY_FIELDS)
+    return {row[0]: identities.build_identity(*row) for row in rows}
 
 
-def _kept_from(parent: str) -> Sequence[str]:
+def _list_barred_from(parent: str) -> Sequence[str]:
     """List the people who may not decide the parent proposal."""
     if not parent:
         return ()

@@ -10,15 +10,15 @@ from typing import Any
 from django.db import connection
 
 from journal import canonical
-from journal.errors import InProgress, KeyReused
+from journal.errors import IdempotencyKeyReused, InProgress
 
 from .models import Agent, IdempotencyKey
 
-LONGEST_KEY = 255
+MAX_KEY_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredAnswer:
     """The answer to the first call with a key. `status` is an HTTP status, `proposal`
     the id of the proposal that the call created or changed."""
 
@@ -28,12 +28,12 @@ class Stored:
     replayed: bool = False  # given to a later call, or to one that lost the race
 
 
-def fingerprint(method: str, path: str, body: Any) -> str:
+def compute_fingerprint(method: str, path: str, body: Any) -> str:
     """Return the digest of what must be the same when a key is used again."""
     return canonical.digest(canonical.encode([method, path, body]))
 
 
-def replay(agent: Agent, key: str, print_: str) -> Stored | None:
+def find_stored_answer(agent: Agent, key: str, print_: str) -> StoredAnswer | None:
     """Return the stored answer of a used key, or None for an unused one. `print_` is
     the call's fingerprint.
 
@@ -44,13 +44,13 @@ def replay(agent: Agent, key: str, print_: str) -> Stored | None:
     if row is None:
         return None
     if row.fingerprint != print_:  # guard: key-body
-        raise KeyReused
+        raise IdempotencyKeyReused
     if row.status is None or row.body is None:
         raise InProgress
-    return Stored(row.status, row.body, row.proposal, replayed=True)
+    return StoredAnswer(row.status, row.body, row.proposal, replayed=True)
 
 
-def take(agent: Agent, key: str, print_: str) -> bool:
+def claim_key(agent: Agent, key: str, print_: str) -> bool:
     """Insert the key; return whether this transaction is the first to use it.
 
     When another transaction has inserted the same key and not committed, this statement
@@ -65,7 +65,7 @@ def take(agent: Agent, key: str, print_: str) -> bool:
         return bool(cursor.rowcount == 1)
 
 
-def store(
+def store_answer(
     agent: Agent, key: str, *, status: int, body: Mapping[str, Any], proposal: str
 ) -> None:
     """Store the answer of a call. Caller holds the transaction that claimed the key."""

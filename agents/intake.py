@@ -12,28 +12,28 @@ from typing import Any
 from journal import canonical, clock, ids
 from journal.errors import (
     FieldError,
-    Invalid,
+    IdempotencyKeyMissing,
     InvalidArgs,
-    KeyMissing,
+    InvalidInput,
     TooLarge,
     ToolNotAllowed,
-    at,
+    build_field_error,
 )
 from policies import active, tools
 from policies.documents import TOOL_NAME, ToolDefinition
 from policies.models import Tool
 from reviews import redaction
-from reviews.requests.proposals import Origin
+from reviews.requests.proposals import ProposalOrigin
 from reviews.requests.revisions import Narrative
 from reviews.stops import stops
 from reviews.tool_services import readers
-from reviews.tool_services.readers import Asker, Reading
+from reviews.tool_services.readers import Asker, ToolReading
 
 from . import delegation, idempotency
-from .checkpoints import Suspended
+from .checkpoints import SuspendedState
 from .delegation import Delegation
 from .models import Agent
-from .proposals import Asked, Key, check_caps
+from .proposals import CallKey, ProposalInput, check_caps
 from .schemas import (
     ARGS_LIMIT,
     STATE_LIMIT,
@@ -45,113 +45,117 @@ from .schemas import (
 from .webhooks import endpoints
 
 
-def key_of(header: str | None, method: str, path: str, body: Any) -> Key:
+def parse_call_key(header: str | None, method: str, path: str, body: Any) -> CallKey:
     """Return the call's idempotency key with the fingerprint of its body. Raises
     KeyMissing without a header, Invalid for one that is too long."""
-    text = checked_key(header)
+    text = parse_key_header(header)
     if not text:
-        raise KeyMissing
-    return Key(text, idempotency.fingerprint(method, path, body))
+        raise IdempotencyKeyMissing
+    return CallKey(text, idempotency.compute_fingerprint(method, path, body))
 
 
-def checked_key(header: str | None) -> str:
+def parse_key_header(header: str | None) -> str:
     """Return the header's text, or "" without one. Raises Invalid if it is too long."""
-    if header and len(header) > idempotency.LONGEST_KEY:
-        longest = f"at most {idempotency.LONGEST_KEY} characters"
-        raise Invalid(errors=[at("Idempotency-Key", longest)])
+    if header and len(header) > idempotency.MAX_KEY_LENGTH:
+        longest = f"at most {idempotency.MAX_KEY_LENGTH} characters"
+        raise InvalidInput(errors=[build_field_error("Idempotency-Key", longest)])
     return header or ""
 
 
-def check_key(key: Key) -> None:
+def check_key_contents(key: CallKey) -> None:
     """Raise Invalid for a key that holds personal data or a credential, which must not
     be stored. Call this only for an unused key: a used one is stored already."""
     _check_identifiers({"Idempotency-Key": key.text})
 
 
-def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
+def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
     """Check a new proposal, ask the tool's reader, and build the operation's input.
 
     Raises TooLarge, Invalid, AgentStopped, ToolNotAllowed, TooMany, InvalidArgs. Caller
     holds no transaction.
     """
     _check_size(body)
-    _check_evidence(body)
+    _check_evidence_count(body)
     _check_identifiers(
         {
             "thread": body.thread,
-            **_without_ids(parent=body.parent, supersedes=body.supersedes),
+            **_drop_proposal_ids(parent=body.parent, supersedes=body.supersedes),
             "group": body.group,
             "source": body.source,
-            **_resume_at(body),
+            **_collect_resume_at(body),
         }
     )
     stops.check_may_propose(agent.slug, body.thread, body.tool)
-    tool = tools.current(body.tool)
+    tool = tools.find_current_tool(body.tool)
     # A proposal of an unknown tool is answered with `blocked` and logged as an attempt.
     # The log keeps the tool's name for good, so the name is checked first.
     if tool is None:
         _check_tool_name(body.tool)
     if tool is not None and body.tool not in agent.tools:
         raise ToolNotAllowed
-    if tool is not None and _is_asked(tools.definition(tool)):
+    if tool is not None and _has_service_reads(tools.load_definition(tool)):
         # An agent over its caps must not put load on the tool's service.
         check_caps(agent, clock.now())
-    behind = _behind(agent, body)
-    return Asked(
+    behind = _build_delegation(agent, body)
+    return ProposalInput(
         thread=body.thread,
         tool=body.tool,
         args=body.args,
         preconditions=body.preconditions,
         uncertain=float(body.uncertain),
-        narrative=_narrative(body),
-        origin=_origin(body, behind),
+        narrative=_build_narrative(body),
+        origin=_build_origin(body, behind),
         resembles=behind.resembles,
-        suspended=_suspended(body.checkpoint),
-        reading=look_up(
+        suspended=_build_suspended_state(body.checkpoint),
+        reading=read_tool_state(
             tool, body.args, body.preconditions, Asker(agent.slug, body.thread)
         ),
-        callback_url=_callback(body),
+        callback_url=_parse_callback_url(body),
     )
 
 
-def _callback(body: ProposalIn) -> str:
+def _parse_callback_url(body: ProposalIn) -> str:
     """Raise Invalid for an address that Holdpoint never calls."""
     if body.callback_url is None:
         return ""
-    endpoints.check(body.callback_url, "callback_url")
+    endpoints.check_url(body.callback_url, "callback_url")
     return body.callback_url
 
 
-def asked_to_revise(agent: Agent, thread: str, tool_name: str, body: ActionIn) -> Asked:
+def build_revision_input(
+    agent: Agent, thread: str, tool_name: str, body: ActionIn
+) -> ProposalInput:
     """Check a revision, ask the tool's reader, and build the operation's input.
 
     Raises TooLarge, Invalid, ToolNotAllowed, InvalidArgs. Caller holds no transaction.
     """
     _check_size(body)
-    _check_evidence(body)
-    _check_identifiers(_resume_at(body))
-    tool = tools.current(tool_name)
+    _check_evidence_count(body)
+    _check_identifiers(_collect_resume_at(body))
+    tool = tools.find_current_tool(tool_name)
     if tool is not None and tool_name not in agent.tools:
         raise ToolNotAllowed  # an administrator took the tool away since the proposal
-    return Asked(
+    return ProposalInput(
         thread=thread,
         tool=tool_name,
         args=body.args,
         preconditions=body.preconditions,
         uncertain=float(body.uncertain),
-        narrative=_narrative(body),
-        origin=Origin(expires_in=body.expires_in),
-        suspended=_suspended(body.checkpoint),
-        reading=look_up(tool, body.args, body.preconditions, Asker(agent.slug, thread)),
+        narrative=_build_narrative(body),
+        origin=ProposalOrigin(expires_in=body.expires_in),
+        suspended=_build_suspended_state(body.checkpoint),
+        reading=read_tool_state(
+            tool, body.args, body.preconditions, Asker(agent.slug, thread)
+        ),
     )
 
 
-def look_up(
+def read_tool_state(
     tool: Tool | None,
     args: dict[str, Any],
     preconditions: Mapping[str, Any],
     asker: Asker,
-) -> Reading | None:
+) -> ToolReading | None:
     """Ask the tool's reader about these arguments; None for an unknown tool.
 
     Raises InvalidArgs for arguments that violate the tool's schema and for undeclared
@@ -159,25 +163,30 @@ def look_up(
     """
     if tool is None:
         return None
-    definition = tools.definition(tool)
-    problems = [*tools.validate(tool, args), *_undeclared(definition, preconditions)]
+    definition = tools.load_definition(tool)
+    problems = [
+        *tools.list_argument_errors(tool, args),
+        *_list_undeclared(definition, preconditions),
+    ]
     if problems:
         raise InvalidArgs(errors=problems)
-    return readers.read(definition, args, asker=asker)
+    return readers.read_state(definition, args, asker=asker)
 
 
-def _is_asked(definition: ToolDefinition) -> bool:
+def _has_service_reads(definition: ToolDefinition) -> bool:
     """Whether a proposal of this tool calls the tool's own service."""
     return definition.reader is not None or definition.dry_run is not None
 
 
-def _undeclared(
+def _list_undeclared(
     definition: ToolDefinition, preconditions: Mapping[str, Any]
 ) -> list[FieldError]:
     """List an error for each precondition that the tool does not declare: no reader
     could ever confirm it."""
     return [
-        at(f"preconditions.{name}", "the tool declares no such precondition")
+        build_field_error(
+            f"preconditions.{name}", "the tool declares no such precondition"
+        )
         for name in preconditions
         if name not in definition.preconditions
     ]
@@ -197,24 +206,24 @@ def _check_size(body: ActionIn) -> None:
             raise TooLarge(f"{what} larger than {size}. Nothing was proposed.")
 
 
-def _check_evidence(body: ActionIn) -> None:
+def _check_evidence_count(body: ActionIn) -> None:
     """Raise Invalid for more pieces of evidence than the policy in force allows."""
-    policy = active.active_or_none()
+    policy = active.find_active_policy()
     if policy is None:
         return
-    most = active.compiled(policy).evidence_items
+    most = active.load_document(policy).evidence_items
     if len(body.evidence) > most:
         message = f"at most {most} items: {len(body.evidence)} were given"
-        raise Invalid(errors=[at("evidence", message)])
+        raise InvalidInput(errors=[build_field_error("evidence", message)])
 
 
-def _without_ids(**names: str) -> dict[str, str]:
+def _drop_proposal_ids(**names: str) -> dict[str, str]:
     """Drop the values that are proposal ids. The gate made those, so they hold no
     personal data, but one in 50,000 has the shape of an IBAN or a phone number."""
-    return {key: text for key, text in names.items() if not ids.is_one(text, "p")}
+    return {key: text for key, text in names.items() if not ids.is_id(text, "p")}
 
 
-def _resume_at(body: ActionIn) -> dict[str, str]:
+def _collect_resume_at(body: ActionIn) -> dict[str, str]:
     if body.checkpoint is None:
         return {}
     return {"checkpoint.resume_at": body.checkpoint.resume_at}
@@ -224,15 +233,15 @@ def _check_identifiers(fields: Mapping[str, str]) -> None:
     """Raise Invalid for a name that holds what redaction would remove from a text. A
     name is compared or returned exactly as it was given, so it cannot be redacted."""
     errors = [
-        at(path, _must_not_hold(kinds))
+        build_field_error(path, _describe_forbidden_kinds(kinds))
         for path, text in fields.items()
-        if (kinds := redaction.kinds_in(text))
+        if (kinds := redaction.list_kinds(text))
     ]
     if errors:
-        raise Invalid(errors=errors)
+        raise InvalidInput(errors=errors)
 
 
-def _must_not_hold(kinds: Sequence[str]) -> str:
+def _describe_forbidden_kinds(kinds: Sequence[str]) -> str:
     what = " or ".join(kinds)
     return f"must not hold {what}: this is stored as it is. Use a name without it."
 
@@ -241,11 +250,11 @@ def _check_tool_name(name: str) -> None:
     """Raise Invalid for a text that no tool could be called."""
     if not re.fullmatch(TOOL_NAME, name):
         rule = "must begin with a letter, then letters, digits, dots, dashes or _"
-        raise Invalid(errors=[at("tool", rule)])
+        raise InvalidInput(errors=[build_field_error("tool", rule)])
     _check_identifiers({"tool": name})
 
 
-def _narrative(body: ActionIn) -> Narrative:
+def _build_narrative(body: ActionIn) -> Narrative:
     return Narrative(
         rationale=body.rationale,
         expected_outcome=body.expected_outcome,
@@ -255,19 +264,19 @@ def _narrative(body: ActionIn) -> Narrative:
     )
 
 
-def _behind(agent: Agent, body: ProposalIn) -> Delegation:
-    return delegation.of_proposal(agent, _behalf(body), body.parent)
+def _build_delegation(agent: Agent, body: ProposalIn) -> Delegation:
+    return delegation.build_delegation(agent, _dump_on_behalf_of(body), body.parent)
 
 
-def _behalf(body: ProposalIn) -> dict[str, Any]:
+def _dump_on_behalf_of(body: ProposalIn) -> dict[str, Any]:
     return body.on_behalf_of.model_dump() if body.on_behalf_of else {}
 
 
-def _origin(body: ProposalIn, behind: Delegation) -> Origin:
-    return Origin(
+def _build_origin(body: ProposalIn, behind: Delegation) -> ProposalOrigin:
+    return ProposalOrigin(
         barred=behind.barred,
         kept_out=behind.kept_out,
-        on_behalf_of=_behalf(body),
+        on_behalf_of=_dump_on_behalf_of(body),
         parent=body.parent,
         supersedes=body.supersedes,
         group=body.group,
@@ -277,11 +286,11 @@ def _origin(body: ProposalIn, behind: Delegation) -> Origin:
     )
 
 
-def _suspended(checkpoint: CheckpointIn | None) -> Suspended | None:
+def _build_suspended_state(checkpoint: CheckpointIn | None) -> SuspendedState | None:
     if checkpoint is None:
         return None
     blob = checkpoint.blob
-    return Suspended(
+    return SuspendedState(
         summary=checkpoint.summary,
         state=checkpoint.state,
         blob=None if blob is None else base64.b64decode(blob),

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from journal import bearer_tokens, clock, log
-from journal.errors import BadKey
+from journal.errors import InvalidAgentKey
 from policies import people
 from policies.models import Person
 
@@ -30,7 +30,7 @@ class AgentScope(StrEnum):
 
 
 @transaction.atomic(durable=True)
-def issue(
+def issue_key(
     *,
     agent: Agent,
     by: Person,
@@ -40,8 +40,8 @@ def issue(
     """Create a key of an agent and return its text, which is not stored. The agent's
     other keys remain valid. Raises NotYours for anyone but an administrator or the
     agent's owner."""
-    _check_manages(agent, by)
-    minted = bearer_tokens.mint(MARK)
+    _check_may_manage(agent, by)
+    minted = bearer_tokens.create_token(MARK)
     AgentKey.objects.create(
         agent=agent,
         prefix=minted.prefix,
@@ -49,30 +49,30 @@ def issue(
         scopes=[scope.value for scope in scopes],
         expires_at=expires_at,
     )
-    _tell("agent.key_issued", agent, minted.prefix, by)
+    _log_key_change("agent.key_issued", agent, minted.prefix, by)
     return minted.text
 
 
 @transaction.atomic(durable=True)
-def revoke(*, key: AgentKey, by: Person) -> None:
+def revoke_key(*, key: AgentKey, by: Person) -> None:
     """Revoke a key now; revoking it again changes nothing. Raises NotYours for anyone
     but an administrator or the agent's owner."""
-    _check_manages(key.agent, by)
+    _check_may_manage(key.agent, by)
     now = clock.now()
     found = AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
     if found.update(revoked_at=now):
-        _tell("agent.key_revoked", key.agent, key.prefix, by)
+        _log_key_change("agent.key_revoked", key.agent, key.prefix, by)
 
 
-def _check_manages(agent: Agent, by: Person) -> None:
+def _check_may_manage(agent: Agent, by: Person) -> None:
     if not (by.is_active and agent.owner_id == by.pk):
         people.check_administrator(by)
 
 
-def authenticate(text: str) -> AgentKey:
+def authenticate_key(text: str) -> AgentKey:
     """Return the valid key with its agent. Raises BadKey, without telling an unknown, a
     wrong, an expired and a revoked key apart."""
-    prefix, secret = bearer_tokens.split(MARK, text)
+    prefix, secret = bearer_tokens.parse_token(MARK, text)
     now = clock.now()
     key = (
         AgentKey.objects.select_related("agent__owner")
@@ -83,18 +83,18 @@ def authenticate(text: str) -> AgentKey:
         )
         .first()
     )
-    if key is None or not bearer_tokens.matches(key.digest, secret):
-        raise BadKey
-    _note_use(key, now)
+    if key is None or not bearer_tokens.is_matching_secret(key.digest, secret):
+        raise InvalidAgentKey
+    _record_use(key, now)
     return key
 
 
-def _note_use(key: AgentKey, now: datetime) -> None:
+def _record_use(key: AgentKey, now: datetime) -> None:
     if key.last_used_at is None or now - key.last_used_at > USE_RESOLUTION:
         AgentKey.objects.filter(pk=key.pk).update(last_used_at=now)
 
 
-def _tell(kind: str, agent: Agent, prefix: str, by: Person) -> None:
+def _log_key_change(kind: str, agent: Agent, prefix: str, by: Person) -> None:
     log.append(
         kind,
         actor=log.Actor("person", by.public_id),

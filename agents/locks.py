@@ -12,15 +12,15 @@ from journal.errors import NotFound
 from .models import Agent, Delivery, Endpoint, Thread
 
 # Advisory locks have two keys: one of these numbers, and the hash of a name.
-OUTCOME = 0x6F_75_74  # with the outcome's id
-LISTENING = 0x6C_69_73  # with the agent's slug
-NAMED = 0x6E_61_6D  # with the agent's slug
-_TAKE_BOTH = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
-_TAKE_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, hashtext(%s))"
-SLOW_LANE = 0x4C_65_74_74_65_72_73  # a single key that no other advisory lock uses
+OUTCOME_LOCK = 0x6F_75_74  # with the outcome's id
+LISTENERS_LOCK = 0x6C_69_73  # with the agent's slug
+CALLBACK_LANE_LOCK = 0x6E_61_6D  # with the agent's slug
+_LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
+_LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, hashtext(%s))"
+SLOW_LANE_LOCK = 0x4C_65_74_74_65_72_73  # a single key that no other advisory lock uses
 
 
-def thread(agent: Agent, name: str) -> Thread:
+def lock_thread(agent: Agent, name: str) -> Thread:
     """Return the agent's thread, locked until the transaction ends. Raises NotFound."""
     try:
         return (
@@ -32,30 +32,32 @@ def thread(agent: Agent, name: str) -> Thread:
         raise NotFound from None
 
 
-def outcome(name: str) -> None:
+def lock_outcome(name: str) -> None:
     """Serialise the creation of this outcome's deliveries with its acknowledgement.
     Without the lock neither would see the other's rows, and the agent would be sent an
     outcome that it has acknowledged. Caller holds a transaction."""
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_BOTH, [OUTCOME, name])
+        cursor.execute(_LOCK_EXCLUSIVE, [OUTCOME_LOCK, name])
 
 
-def listening(agent: Agent, *, shared: bool = False) -> None:
+def lock_listeners(agent: Agent, *, shared: bool = False) -> None:
     """Serialise the registration of an endpoint with the agent's proposals, which take
     the lock `shared`. Without it an endpoint would miss the events of a proposal that
     is not committed yet. Caller holds a transaction."""
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_SHARED if shared else _TAKE_BOTH, [LISTENING, agent.slug])
+        cursor.execute(
+            _LOCK_SHARED if shared else _LOCK_EXCLUSIVE, [LISTENERS_LOCK, agent.slug]
+        )
 
 
-def delivery(pk: str) -> Delivery:
+def lock_delivery(pk: str) -> Delivery:
     """Return a delivery with its endpoint and agent; the endpoint's row is locked, then
     the delivery's. The endpoint comes first because its lock serialises the count of
     what is in flight to it. Raises NotFound."""
     known = Delivery.objects.filter(pk=pk).first()
     if known is None:
         raise NotFound
-    endpoint = _endpoints().get(pk=known.endpoint_id)
+    endpoint = _select_endpoints().get(pk=known.endpoint_id)
     found = Delivery.objects.select_for_update(no_key=True).filter(pk=pk).first()
     if found is None:  # retention deleted it in between
         raise NotFound
@@ -63,41 +65,41 @@ def delivery(pk: str) -> Delivery:
     return found
 
 
-def _endpoints() -> QuerySet[Endpoint]:
+def _select_endpoints() -> QuerySet[Endpoint]:
     rows = Endpoint.objects.select_related("agent")
     return rows.select_for_update(of=("self",), no_key=True)
 
 
-def deliveries(queryset: QuerySet[Delivery]) -> list[Delivery]:
+def lock_deliveries(queryset: QuerySet[Delivery]) -> list[Delivery]:
     """Return these deliveries, locked in the order of their pk. Their endpoints are
     read but not locked."""
     rows = queryset.select_related("endpoint__agent").order_by("pk")
     return list(rows.select_for_update(of=("self",), no_key=True))
 
 
-def idle_threads(queryset: QuerySet[Thread], most: int) -> list[Thread]:
+def lock_idle_threads(queryset: QuerySet[Thread], most: int) -> list[Thread]:
     """Lock at most `most` of these threads; skip those that are locked already."""
     return list(
         queryset.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most]
     )
 
 
-def idle_deliveries(queryset: QuerySet[Delivery], most: int) -> list[Delivery]:
+def lock_idle_deliveries(queryset: QuerySet[Delivery], most: int) -> list[Delivery]:
     """Lock at most `most` of these deliveries; skip those that are locked already."""
     return list(queryset.select_for_update(of=("self",), skip_locked=True)[:most])
 
 
-def lane(endpoint: Endpoint) -> None:
+def lock_callback_lane(endpoint: Endpoint) -> None:
     """Serialise the start of attempts to all callback addresses of one agent. For a
     registered endpoint the lock on its row is enough, and this does nothing. Caller
     holds a transaction and the endpoint."""
     if endpoint.by_proposal:
         with connection.cursor() as cursor:
-            cursor.execute(_TAKE_BOTH, [NAMED, endpoint.agent.slug])
+            cursor.execute(_LOCK_EXCLUSIVE, [CALLBACK_LANE_LOCK, endpoint.agent.slug])
 
 
-def slow_lane() -> None:
+def lock_slow_lane() -> None:
     """Serialise the start of attempts to slow endpoints, of all agents together. Caller
     holds a transaction and the endpoint."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SLOW_LANE])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SLOW_LANE_LOCK])

@@ -14,9 +14,9 @@ from django.db.models.functions import Now
 from journal import ids
 from policies.choices import Risk
 
-from .choices import ENDED, DeliveryStatus, TakenBy, ThreadResult, ThreadStatus
+from .choices import ENDED_STATUSES, DeliveryStatus, TakenBy, ThreadResult, ThreadStatus
 
-LONGEST_URL = 2048
+MAX_URL_LENGTH = 2048
 
 
 def new_endpoint_id() -> str:
@@ -167,7 +167,7 @@ class Endpoint(models.Model):
 
     id = models.CharField(max_length=40, primary_key=True, default=new_endpoint_id)
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="endpoints")
-    url = models.CharField(max_length=LONGEST_URL)
+    url = models.CharField(max_length=MAX_URL_LENGTH)
     by_proposal = models.BooleanField(default=False)
     secret = models.BinaryField()  # encrypted
     # Signs beside the new secret for a while, so that a renewal loses no delivery.
@@ -201,7 +201,7 @@ class Callback(models.Model):
 
     proposal = models.CharField(max_length=40, primary_key=True)
     endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT)
-    url = models.CharField(max_length=LONGEST_URL)
+    url = models.CharField(max_length=MAX_URL_LENGTH)
 
     def __str__(self) -> str:
         return self.proposal
@@ -218,7 +218,7 @@ class Delivery(models.Model):
     endpoint = models.ForeignKey(
         Endpoint, on_delete=models.PROTECT, related_name="deliveries", db_index=False
     )
-    url = models.CharField(max_length=LONGEST_URL)
+    url = models.CharField(max_length=MAX_URL_LENGTH)
     payload = models.JSONField()
     status = models.CharField(
         max_length=9,
@@ -244,7 +244,9 @@ class Delivery(models.Model):
             models.CheckConstraint(
                 name="delivery_end_paired",
                 condition=Q(status="waiting", ended_at__isnull=True)
-                | Q(status__in=[s.value for s in ENDED], ended_at__isnull=False),
+                | Q(
+                    status__in=[s.value for s in ENDED_STATUSES], ended_at__isnull=False
+                ),
             ),
         ]
         indexes: ClassVar = [

@@ -14,39 +14,39 @@ from django.db import connection, transaction
 
 from journal import clock, failpoints, log, restore_epochs
 from journal.errors import (
-    BadKey,
+    AgentRateLimited,
     Conflict,
     DomainError,
+    IdempotencyKeyMissing,
     InProgress,
+    InvalidAgentKey,
     InvalidJson,
-    KeyMissing,
     NotFound,
-    TooMany,
 )
 from policies import tools
 from policies.choices import Risk
 from reviews.choices import OPEN, ExecutionStatus
-from reviews.governance.ruling import Action
+from reviews.governance.ruling import ProposedAction
 from reviews.models import Execution, Proposal
 from reviews.models.base import new_proposal_id
 from reviews.redaction import redactor as redacting
 from reviews.requests import proposals as gate
-from reviews.requests.proposals import Origin
+from reviews.requests.proposals import ProposalOrigin
 from reviews.requests.revisions import Narrative
-from reviews.tool_services.readers import Reading
+from reviews.tool_services.readers import ToolReading
 
 from . import checkpoints, idempotency, locks, representation, transitions
-from .checkpoints import Suspended
+from .checkpoints import SuspendedState
 from .choices import ThreadResult, ThreadStatus
-from .idempotency import Stored
+from .idempotency import StoredAnswer
 from .models import Agent, Thread
 from .webhooks import endpoints
 
 # Refusals of malformed or unauthenticated calls, which are not logged.
-NOT_LOGGED = (InvalidJson, KeyMissing, BadKey)
+NOT_LOGGED = (InvalidJson, IdempotencyKeyMissing, InvalidAgentKey)
 # Hand-written SQL with one subquery for each open status: only then does PostgreSQL use
 # the partial indexes. Otherwise the cost of a proposal grows with all requests ever.
-_CAPS = """
+_COUNTS_SQL = """
 SELECT (SELECT count(*) FROM reviews_proposal
         WHERE agent = %(agent)s AND created_at > %(since)s),
        (SELECT count(*) FROM reviews_approvalrequest
@@ -57,7 +57,7 @@ SELECT (SELECT count(*) FROM reviews_proposal
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProposalInput:
     """One proposal or revision as the agent sent it, with what the tool's reader said
     before any lock. `uncertain` is the agent's own doubt, 0 to 1."""
 
@@ -67,15 +67,15 @@ class Asked:
     preconditions: Mapping[str, Any]
     uncertain: float
     narrative: Narrative
-    origin: Origin
-    suspended: Suspended | None
-    reading: Reading | None
+    origin: ProposalOrigin
+    suspended: SuspendedState | None
+    reading: ToolReading | None
     callback_url: str = ""
     resembles: bool = False  # it names somebody who only resembles a known person
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class CallKey:
     """The idempotency key of one call, and the digest of method, path and body."""
 
     text: str
@@ -83,47 +83,51 @@ class Key:
 
 
 @transaction.atomic(durable=True)
-def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
+def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
     """Create a proposal: commit checkpoint, proposal, request, log records and outbox
     messages, and only then answer (invariant I1).
 
     Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
     sums.
     """
-    restore_epochs.check()
-    if not idempotency.take(agent, key.text, key.fingerprint):
-        return _replayed(agent, key)
+    restore_epochs.check_not_restored()
+    if not idempotency.claim_key(agent, key.text, key.fingerprint):
+        return _load_stored_answer(agent, key)
     now = clock.now()
     check_caps(agent, now)
-    thread = _thread(agent, asked.thread)
+    thread = _lock_or_start_thread(agent, asked.thread)
     proposal_id = new_proposal_id()
     if asked.suspended is not None:
-        _suspend(thread, asked.suspended, asked, proposal_id, now)
-    heard = endpoints.listens(agent, asked.callback_url)
+        _save_checkpoint(thread, asked.suspended, asked, proposal_id, now)
+    heard = endpoints.has_listener(agent, asked.callback_url)
     origin = replace(asked.origin, heard=heard)
-    proposal = gate.submit(
-        _action(agent, asked, proposal_id), asked.narrative, origin, now=now
+    proposal = gate.submit_proposal(
+        _build_action(agent, asked, proposal_id), asked.narrative, origin, now=now
     )
     if asked.callback_url:
-        endpoints.call_back(agent, proposal.pk, asked.callback_url, now)
+        endpoints.record_callback(agent, proposal.pk, asked.callback_url, now)
     failpoints.point("proposed_uncommitted", asked.thread)
-    return _answer(agent, key, proposal.pk, status=201)
+    return _store_answer(agent, key, proposal.pk, status=201)
 
 
-def _replayed(agent: Agent, key: Key) -> Stored:
-    stored = idempotency.replay(agent, key.text, key.fingerprint)
+def _load_stored_answer(agent: Agent, key: CallKey) -> StoredAnswer:
+    stored = idempotency.find_stored_answer(agent, key.text, key.fingerprint)
     if stored is None:
         raise InProgress
     return stored
 
 
-def _answer(agent: Agent, key: Key, proposal_id: str, *, status: int) -> Stored:
-    proposal = representation.load(agent.slug, proposal_id)
+def _store_answer(
+    agent: Agent, key: CallKey, proposal_id: str, *, status: int
+) -> StoredAnswer:
+    proposal = representation.find_proposal(agent.slug, proposal_id)
     if proposal is None:
         raise NotFound
-    body = representation.describe(proposal)
-    idempotency.store(agent, key.text, status=status, body=body, proposal=proposal_id)
-    return Stored(status, body, proposal_id)
+    body = representation.build_proposal_json(proposal)
+    idempotency.store_answer(
+        agent, key.text, status=status, body=body, proposal=proposal_id
+    )
+    return StoredAnswer(status, body, proposal_id)
 
 
 def check_caps(agent: Agent, now: datetime) -> None:
@@ -131,43 +135,51 @@ def check_caps(agent: Agent, now: datetime) -> None:
     waiting requests."""
     limits, since = settings.HOLDPOINT, now - timedelta(minutes=1)
     with connection.cursor() as cursor:
-        cursor.execute(_CAPS, {"agent": agent.slug, "since": since})
+        cursor.execute(_COUNTS_SQL, {"agent": agent.slug, "since": since})
         recent, waiting = cursor.fetchone()
     if recent >= limits.agent_rate_per_minute:
-        raise TooMany("Too many proposals in a minute. Wait.", retry_after=10)
+        raise AgentRateLimited("Too many proposals in a minute. Wait.", retry_after=10)
     if waiting >= limits.agent_pending_cap:
-        raise TooMany("Too many requests of this agent wait.", retry_after=60)
+        raise AgentRateLimited("Too many requests of this agent wait.", retry_after=60)
 
 
-def _thread(agent: Agent, name: str) -> Thread:
+def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
     """Return the running thread, locked. The thread's first proposal starts it. Raises
     Conflict when it is finished."""
     try:
-        thread = locks.thread(agent, name)
+        thread = locks.lock_thread(agent, name)
     except NotFound:
-        transitions.start(agent, name, now=clock.now())
-        thread = locks.thread(agent, name)
+        transitions.start_thread(agent, name, now=clock.now())
+        thread = locks.lock_thread(agent, name)
     if thread.status != ThreadStatus.RUNNING:
         raise Conflict("This thread is finished. Start another.")
     return thread
 
 
-def _suspend(
-    thread: Thread, suspended: Suspended, asked: Asked, proposal: str, now: datetime
+def _save_checkpoint(
+    thread: Thread,
+    suspended: SuspendedState,
+    asked: ProposalInput,
+    proposal: str,
+    now: datetime,
 ) -> None:
-    tool = tools.current(asked.tool)
-    redactor = redacting.of(
+    tool = tools.find_current_tool(asked.tool)
+    redactor = redacting.load_redactor(
         thread.agent.slug,
         thread.name,
-        tools.definition(tool) if tool else None,
+        tools.load_definition(tool) if tool else None,
         asked.args,
         proposal=proposal,
     )
-    checkpoints.save(thread, suspended, proposal=proposal, redactor=redactor, now=now)
+    checkpoints.save_checkpoint(
+        thread, suspended, proposal=proposal, redactor=redactor, now=now
+    )
 
 
-def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
-    return Action(
+def _build_action(
+    agent: Agent, asked: ProposalInput, proposal_id: str
+) -> ProposedAction:
+    return ProposedAction(
         proposal=proposal_id,
         tool=asked.tool,
         args=asked.args,
@@ -184,38 +196,40 @@ def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
 
 
 @transaction.atomic(durable=True)
-def revise(*, agent: Agent, key: Key, proposal_id: str, asked: Asked) -> Stored:
+def revise_proposal(
+    *, agent: Agent, key: CallKey, proposal_id: str, asked: ProposalInput
+) -> StoredAnswer:
     """Replace what is proposed by a new revision. Raises NotFound, and what
-    `reviews.requests.proposals.revise` raises. Locks: the idempotency key, the thread,
-    the request, the sums."""
-    restore_epochs.check()
-    if not idempotency.take(agent, key.text, key.fingerprint):
-        return _replayed(agent, key)
-    thread = _thread_of(agent, proposal_id)
+    `reviews.requests.proposals.revise_proposal` raises. Locks: the idempotency key,
+    the thread, the request, the sums."""
+    restore_epochs.check_not_restored()
+    if not idempotency.claim_key(agent, key.text, key.fingerprint):
+        return _load_stored_answer(agent, key)
+    thread = _lock_proposal_thread(agent, proposal_id)
     now = clock.now()
     if asked.suspended is not None:
-        _suspend(thread, asked.suspended, asked, proposal_id, now)
-    gate.revise(
-        _action(agent, asked, proposal_id),
+        _save_checkpoint(thread, asked.suspended, asked, proposal_id, now)
+    gate.revise_proposal(
+        _build_action(agent, asked, proposal_id),
         asked.narrative,
         now=now,
         expires_in=asked.origin.expires_in,
     )
-    return _answer(agent, key, proposal_id, status=200)
+    return _store_answer(agent, key, proposal_id, status=200)
 
 
-def _thread_of(agent: Agent, proposal_id: str) -> Thread:
+def _lock_proposal_thread(agent: Agent, proposal_id: str) -> Thread:
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent.slug).first()
     if proposal is None:
         raise NotFound
-    return locks.thread(agent, proposal.thread)
+    return locks.lock_thread(agent, proposal.thread)
 
 
 @transaction.atomic(durable=True)
-def withdraw(*, agent: Agent, proposal_id: str) -> None:
+def withdraw_proposal(*, agent: Agent, proposal_id: str) -> None:
     """Take a proposal back. Raises NotFound, Decided. Locks: thread, request."""
-    _thread_of(agent, proposal_id)
-    gate.withdraw(
+    _lock_proposal_thread(agent, proposal_id)
+    gate.withdraw_proposal(
         proposal_id,
         agent=agent.slug,
         actor=log.Actor("agent", agent.slug),
@@ -225,22 +239,22 @@ def withdraw(*, agent: Agent, proposal_id: str) -> None:
 
 
 @transaction.atomic(durable=True)
-def finish(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
+def finish_thread(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
     """Finish a run: withdraw its open requests and revoke its unredeemed grants.
 
     A repeated call with the same result returns the thread unchanged, for an agent that
     did not get the first answer. Raises NotFound, and IllegalTransition when the run
     was finished with another result. Locks: the thread, then its requests by pk.
     """
-    thread = locks.thread(agent, name)
+    thread = locks.lock_thread(agent, name)
     if thread.status == ThreadStatus.FINISHED and thread.result == result:
         return thread
     actor = log.Actor("agent", agent.slug)
-    end(thread, result, actor=actor, now=clock.now())
+    apply_finish(thread, result, actor=actor, now=clock.now())
     return thread
 
 
-def end(
+def apply_finish(
     thread: Thread, result: ThreadResult, *, actor: log.Actor, now: datetime
 ) -> None:
     """The step of `finish_thread`, without its own transaction. Caller holds the
@@ -254,13 +268,13 @@ def end(
         changes={"result": result, "finished_at": now},
         data={"result": result},
     )
-    for proposal_id in _unsettled(agent.slug, name):
-        gate.withdraw(
+    for proposal_id in _list_unsettled(agent.slug, name):
+        gate.withdraw_proposal(
             proposal_id, agent=agent.slug, actor=actor, now=now, code="thread_finished"
         )
 
 
-def _unsettled(agent: str, thread: str) -> list[str]:
+def _list_unsettled(agent: str, thread: str) -> list[str]:
     """List the thread's proposals with an open request, by the request's pk, then those
     with a grant that the agent could still redeem."""
     own = Proposal.objects.filter(agent=agent, thread=thread)
@@ -283,7 +297,7 @@ def log_refusal(
     texts. `unasked` is how many calls the rate limit refused before this one without
     processing them.
     """
-    redactor = redacting.of(agent.slug, "")
+    redactor = redacting.load_redactor(agent.slug, "")
     paths = [str(entry["path"])[:200] for entry in error.errors][:20]
     call, *paths = map(redactor.text, (call, *paths))
     log.append(

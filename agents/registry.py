@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from django.db import IntegrityError, transaction
 
 from journal import clock, log
-from journal.errors import Conflict, Invalid, at
+from journal.errors import Conflict, InvalidInput, build_field_error
 from policies import active, people
 from policies.choices import Risk
 from policies.models import Person
@@ -18,8 +18,8 @@ from reviews.people import identities
 
 from .models import Agent
 
-MOST_VERSION = 64
-_WILD = frozenset("*?[")
+MAX_VERSION_LENGTH = 64
+_WILDCARDS = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class AgentChange:
 
 
 @transaction.atomic(durable=True)
-def register(
+def register_agent(
     *,
     slug: str,
     name: str,
@@ -57,12 +57,12 @@ def register(
         )
     except IntegrityError:
         raise Conflict(f"An agent {slug} is registered already.") from None
-    _tell("agent.registered", agent, by)
+    _log_agent_change("agent.registered", agent, by)
     return agent
 
 
 @transaction.atomic(durable=True)
-def change(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
+def change_agent(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
     """Change an agent's tools, risk ceiling or owner, with effect from its next
     proposal. The new owner is also barred from deciding the agent's waiting requests.
 
@@ -70,20 +70,26 @@ def change(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
     new owner is deactivated.
     """
     people.check_administrator(by)
-    fresh = _changed(change)
+    fresh = _collect_changes(change)
     if not fresh:
-        raise Invalid(errors=[at("change", "name tools, a risk ceiling or an owner")])
+        raise InvalidInput(
+            errors=[
+                build_field_error("change", "name tools, a risk ceiling or an owner")
+            ]
+        )
     Agent.objects.filter(pk=agent.pk).update(**fresh)
     agent = Agent.objects.select_related("owner").get(pk=agent.pk)
     if change.owner is not None:
-        identities.bar(agent.slug, change.owner)
-    _tell("agent.changed", agent, by)
+        identities.bar_owner(agent.slug, change.owner)
+    _log_agent_change("agent.changed", agent, by)
     return agent
 
 
-def _changed(change: AgentChange) -> dict[str, object]:
+def _collect_changes(change: AgentChange) -> dict[str, object]:
     if change.owner is not None and not change.owner.is_active:
-        raise Invalid(errors=[at("owner", "this account is deactivated")])
+        raise InvalidInput(
+            errors=[build_field_error("owner", "this account is deactivated")]
+        )
     fields = {
         "tools": None if change.tools is None else sorted(set(change.tools)),
         "risk_ceiling": change.risk_ceiling,
@@ -98,45 +104,51 @@ def match_tools(
     """Return the tool names, sorted, that match any of these names and patterns such as
     `files_*`. `among` defaults to the active policy's tools. Raises Invalid for a name
     or pattern that matches none."""
-    known = sorted(_tools_of_policy() if among is None else among)
+    known = sorted(_list_policy_tools() if among is None else among)
     found: set[str] = set()
     for pattern in patterns:
         matched = [name for name in known if fnmatchcase(name, pattern)]
         if not matched:
-            raise Invalid(errors=[at("tool", _no_tool(pattern, known))])
+            raise InvalidInput(
+                errors=[
+                    build_field_error("tool", _describe_unknown_tool(pattern, known))
+                ]
+            )
         found.update(matched)
     return sorted(found)
 
 
 def is_pattern(text: str) -> bool:
     """Whether this text has wildcards and so may match several tools."""
-    return not _WILD.isdisjoint(text)
+    return not _WILDCARDS.isdisjoint(text)
 
 
-def _tools_of_policy() -> Iterable[str]:
-    policy = active.active_or_none()
-    return active.compiled(policy).tools if policy else ()
+def _list_policy_tools() -> Iterable[str]:
+    policy = active.find_active_policy()
+    return active.load_document(policy).tools if policy else ()
 
 
-def _no_tool(pattern: str, known: Sequence[str]) -> str:
+def _describe_unknown_tool(pattern: str, known: Sequence[str]) -> str:
     listed = f"there are {', '.join(known)}" if known else "there are none"
     return f"no tool is called {pattern}: {listed}"
 
 
 @transaction.atomic(durable=True)
-def release(*, agent: Agent, version: str, by: Person) -> Agent:
+def release_version(*, agent: Agent, version: str, by: Person) -> Agent:
     """Record a new version of the agent. Its proposals are from now on in no batch with
     those of an earlier version. Raises Invalid when the version is too long."""
-    if len(version) > MOST_VERSION:
-        wrong = f"at most {MOST_VERSION} characters"
-        raise Invalid(f"The version: {wrong}.", errors=[at("version", wrong)])
+    if len(version) > MAX_VERSION_LENGTH:
+        wrong = f"at most {MAX_VERSION_LENGTH} characters"
+        raise InvalidInput(
+            f"The version: {wrong}.", errors=[build_field_error("version", wrong)]
+        )
     Agent.objects.filter(pk=agent.pk).update(version=version)
     agent.refresh_from_db()
-    _tell("agent.released", agent, by)
+    _log_agent_change("agent.released", agent, by)
     return agent
 
 
-def _tell(kind: str, agent: Agent, by: Person) -> None:
+def _log_agent_change(kind: str, agent: Agent, by: Person) -> None:
     log.append(
         kind,
         actor=log.Actor("person", by.public_id),

@@ -11,11 +11,18 @@ from typing import Any
 from django.db import transaction
 
 from journal import canonical, clock
-from journal.errors import Conflict, Invalid, InvalidJson, NotFound, TooLarge, at
+from journal.errors import (
+    Conflict,
+    InvalidInput,
+    InvalidJson,
+    NotFound,
+    TooLarge,
+    build_field_error,
+)
 from policies.models import Person
 from reviews.choices import RepairChange, RepairSubject
 from reviews.executions import repairs
-from reviews.executions.repairs import Wanted
+from reviews.executions.repairs import PlannedRepair
 from reviews.models import Proposal, Repair
 from reviews.redaction import redactor as redacting
 from reviews.stops import stops
@@ -25,7 +32,7 @@ from .choices import ThreadResult, ThreadStatus
 from .models import Agent, Checkpoint, Thread
 from .schemas import STATE_LIMIT
 
-RESUME_LENGTH = 128
+MAX_RESUME_AT_LENGTH = 128
 
 
 @transaction.atomic(durable=True)
@@ -42,13 +49,15 @@ def propose_repair(
     """Propose a repair of a run. `resume_at` and `state` (JSON text) are for the
     correction of a checkpoint. Raises NotFound, NotYours, Unwritten, Conflict, Invalid,
     TooLarge. Locks: the thread."""
-    thread = locks.thread(agent, name)
+    thread = locks.lock_thread(agent, name)
     now = clock.now()
     if change is RepairChange.FINISH:
-        wanted = _finishing(thread, now)
+        wanted = _build_finish_change(thread, now)
     else:
-        wanted = _correcting(thread, resume_at, _state(thread, state))
-    return repairs.put(wanted, person=person, reason=reason, now=now)
+        wanted = _build_checkpoint_change(
+            thread, resume_at, _parse_state(thread, state)
+        )
+    return repairs.create_repair(wanted, person=person, reason=reason, now=now)
 
 
 @transaction.atomic(durable=True)
@@ -57,41 +66,50 @@ def confirm_repair(*, repair_id: str, person: Person) -> Repair:
     run has changed since the repair was proposed. Locks: the repair, the thread, its
     requests by pk."""
     now = clock.now()
-    repair = repairs.taken(repair_id, person=person, now=now)
+    repair = repairs.load_confirmable_repair(repair_id, person=person, now=now)
     agent = Agent.objects.get(slug=repair.agent)
-    thread = locks.thread(agent, repair.thread)
+    thread = locks.lock_thread(agent, repair.thread)
     if repair.change == RepairChange.FINISH:
-        repairs.check_unchanged(repair, _finishing(thread, now))
-        actor = repairs.actor_of(person)
-        proposals.end(thread, ThreadResult.FAILED, actor=actor, now=now)
+        repairs.check_unchanged(repair, _build_finish_change(thread, now))
+        actor = repairs.build_person_actor(person)
+        proposals.apply_finish(thread, ThreadResult.FAILED, actor=actor, now=now)
     else:
         after = repair.after
-        wanted = _correcting(thread, after["resume_at"], after["state"])
+        wanted = _build_checkpoint_change(thread, after["resume_at"], after["state"])
         repairs.check_unchanged(repair, wanted)
-        checkpoints.correct(_latest(thread), repair=repair.pk, now=now, **_new(after))
-    return repairs.applied(repair, person=person, now=now)
+        checkpoints.correct_checkpoint(
+            _load_latest_checkpoint(thread),
+            repair=repair.pk,
+            now=now,
+            **_pick_checkpoint_fields(after),
+        )
+    return repairs.mark_repair_applied(repair, person=person, now=now)
 
 
-def _new(after: Mapping[str, Any]) -> dict[str, Any]:
+def _pick_checkpoint_fields(after: Mapping[str, Any]) -> dict[str, Any]:
     return {"resume_at": after["resume_at"], "state": after["state"]}
 
 
-def _finishing(thread: Thread, now: datetime) -> Wanted:
+def _build_finish_change(thread: Thread, now: datetime) -> PlannedRepair:
     if thread.status != ThreadStatus.RUNNING:
         raise Conflict("This run is finished. There is nothing to mend.")
     if not selectors.is_silent(thread, now):
         raise Conflict("It was heard of a moment ago. Stop it, or wait ten minutes.")
     before = {
         "status": thread.status,
-        "proposals": _proposals(thread).count(),
-        "checkpoint": _number(thread),
+        "proposals": _select_proposals(thread).count(),
+        "checkpoint": _find_checkpoint_number(thread),
     }
     after = {**before, "status": "finished", "result": ThreadResult.FAILED.value}
-    return _wanted(thread, RepairSubject.THREAD, RepairChange.FINISH, before, after)
+    return _build_change(
+        thread, RepairSubject.THREAD, RepairChange.FINISH, before, after
+    )
 
 
-def _correcting(thread: Thread, resume_at: str, state: Any) -> Wanted:
-    latest = _latest(thread)
+def _build_checkpoint_change(
+    thread: Thread, resume_at: str, state: Any
+) -> PlannedRepair:
+    latest = _load_latest_checkpoint(thread)
     before = {
         "version": latest.number,
         "resume_at": latest.resume_at,
@@ -101,34 +119,34 @@ def _correcting(thread: Thread, resume_at: str, state: Any) -> Wanted:
     if (resume_at, state) == (latest.resume_at, latest.state):
         raise Conflict("This is what the checkpoint says already.")
     change = RepairChange.CHECKPOINT
-    return _wanted(thread, RepairSubject.CHECKPOINT, change, before, after)
+    return _build_change(thread, RepairSubject.CHECKPOINT, change, before, after)
 
 
-def _wanted(
+def _build_change(
     thread: Thread, subject: RepairSubject, change: RepairChange, *values: Any
-) -> Wanted:
+) -> PlannedRepair:
     agent = thread.agent.slug
-    key = stops.thread_key(agent, thread.name)
-    return Wanted(subject, key, agent, thread.name, change, *values)
+    key = stops.build_thread_key(agent, thread.name)
+    return PlannedRepair(subject, key, agent, thread.name, change, *values)
 
 
-def _proposals(thread: Thread) -> Any:
+def _select_proposals(thread: Thread) -> Any:
     return Proposal.objects.filter(agent=thread.agent.slug, thread=thread.name)
 
 
-def _number(thread: Thread) -> int:
-    latest = checkpoints.latest(thread)
+def _find_checkpoint_number(thread: Thread) -> int:
+    latest = checkpoints.find_latest_checkpoint(thread)
     return latest.number if latest else 0
 
 
-def _latest(thread: Thread) -> Checkpoint:
-    latest = checkpoints.latest(thread)
+def _load_latest_checkpoint(thread: Thread) -> Checkpoint:
+    latest = checkpoints.find_latest_checkpoint(thread)
     if latest is None:
         raise NotFound("This run left no checkpoint.")
     return latest
 
 
-def _state(thread: Thread, typed: str) -> Any:
+def _parse_state(thread: Thread, typed: str) -> Any:
     """Parse the JSON object that a person typed, and redact it like an agent's. Raises
     Invalid, TooLarge."""
     raw = typed.encode()
@@ -137,8 +155,12 @@ def _state(thread: Thread, typed: str) -> Any:
     try:
         state = canonical.parse(raw)
     except InvalidJson as error:
-        raise Invalid(error.detail, errors=[at("state", error.detail)]) from None
+        raise InvalidInput(
+            error.detail, errors=[build_field_error("state", error.detail)]
+        ) from None
     if not isinstance(state, dict):
-        raise Invalid(errors=[at("state", "the state is an object")])
-    redactor = redacting.of(thread.agent.slug, thread.name)
+        raise InvalidInput(
+            errors=[build_field_error("state", "the state is an object")]
+        )
+    redactor = redacting.load_redactor(thread.agent.slug, thread.name)
     return redactor.foreign(state)

@@ -21,9 +21,9 @@ from journal.errors import InvalidOutcome
 from policies import tools
 from policies.choices import ExecutionClass, Role
 from reviews.choices import (
-    FINISHED,
+    FINISHED_STATUSES,
     OPEN,
-    UNGRANTED,
+    UNGRANTED_STATUSES,
     ExecutionStatus,
     NoteKind,
     RequestStatus,
@@ -38,41 +38,41 @@ from .models import Acknowledgement
 from .schemas import ProposalOut
 
 
-def settled(proposal: str) -> str:
+def compute_settled_id(proposal: str) -> str:
     """Return the outcome id of a proposal that was answered at once, or whose request
     is settled."""
-    return _of(proposal, "settled")
+    return _compute_outcome_id(proposal, "settled")
 
 
-def ended(proposal: str, status: str, fence: int) -> str:
+def compute_ended_id(proposal: str, status: str, fence: int) -> str:
     """Return the outcome id of the end of one attempt. When a person later settles an
     unknown outcome, the new status makes another id."""
-    return _of(proposal, "ended", status, fence)
+    return _compute_outcome_id(proposal, "ended", status, fence)
 
 
-def offered(proposal: str, fence: int, again: datetime | None = None) -> str:
+def compute_offered_id(proposal: str, fence: int, again: datetime | None = None) -> str:
     """Return the outcome id of a grant that the agent may redeem.
 
     For the first attempt (`fence` 0) it is the id of the settled request. `again` is
     when a person had a failed execution retried, which makes another offer.
     """
     if not fence:
-        return settled(proposal)
+        return compute_settled_id(proposal)
     more = [again.isoformat()] if again else []
-    return _of(proposal, "offered", fence, *more)
+    return _compute_outcome_id(proposal, "offered", fence, *more)
 
 
-def asked(proposal: str, event: str, version: int) -> str:
+def compute_request_event_id(proposal: str, event: str, version: int) -> str:
     """Return the id of an event about a request's version, such as `request.opened`. It
     is not an outcome: the agent has nothing to do."""
-    return _of(proposal, event, version)
+    return _compute_outcome_id(proposal, event, version)
 
 
-def _of(proposal: str, *what: str | int) -> str:
-    return ids.derived("o", settings.HOLDPOINT.tag_key, "outcome", proposal, *what)
+def _compute_outcome_id(proposal: str, *what: str | int) -> str:
+    return ids.derive_id("o", settings.HOLDPOINT.tag_key, "outcome", proposal, *what)
 
 
-EXECUTION_SAYS = {
+EXECUTION_WORDS = {
     ExecutionStatus.QUEUED: "granted",
     ExecutionStatus.CLAIMED: "executing",
     ExecutionStatus.SUCCEEDED: "executed",
@@ -80,7 +80,7 @@ EXECUTION_SAYS = {
     ExecutionStatus.UNKNOWN: "unknown",
     ExecutionStatus.REFUSED: "refused",
 }
-REQUEST_SAYS = {
+REQUEST_WORDS = {
     RequestStatus.PENDING: "pending",
     RequestStatus.RECALLABLE: "pending",
     RequestStatus.AUTHORIZED: "granted",
@@ -91,15 +91,15 @@ REQUEST_SAYS = {
 }
 STATUSES = (
     "blocked",
-    *dict.fromkeys([*EXECUTION_SAYS.values(), *REQUEST_SAYS.values()]),
+    *dict.fromkeys([*EXECUTION_WORDS.values(), *REQUEST_WORDS.values()]),
 )
 # `unknown` counts as final until a person or a look-up settles it. `granted` is final
 # only when the agent is to redeem the grant (see `is_final`).
-FINAL = frozenset(STATUSES) - {"pending", "granted", "executing"}
-ENDED = (*FINISHED, ExecutionStatus.UNKNOWN)
+FINAL_STATUSES = frozenset(STATUSES) - {"pending", "granted", "executing"}
+ENDED_EXECUTIONS = (*FINISHED_STATUSES, ExecutionStatus.UNKNOWN)
 
 
-def with_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
+def annotate_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
     """Annotate `said`: the status word that the agent sees, computed in SQL."""
     newest = Execution.objects.filter(proposal=OuterRef("pk")).order_by("-queued_at")
     return proposals.annotate(
@@ -107,15 +107,15 @@ def with_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
         said=Case(
             When(blocked_by__gt="", then=Value("blocked")),
             default=Coalesce(
-                _words("execution_status", EXECUTION_SAYS),
-                _words("request__status", REQUEST_SAYS),
+                _build_word_case("execution_status", EXECUTION_WORDS),
+                _build_word_case("request__status", REQUEST_WORDS),
             ),
             output_field=CharField(),
         ),
     )
 
 
-def _words(field: str, words: dict[Any, str]) -> Case:
+def _build_word_case(field: str, words: dict[Any, str]) -> Case:
     return Case(
         *[
             When(**{field: status.value}, then=Value(word))
@@ -125,7 +125,7 @@ def _words(field: str, words: dict[Any, str]) -> Case:
     )
 
 
-def word(
+def compute_status_word(
     proposal: Proposal, request: ApprovalRequest | None, execution: Execution | None
 ) -> str:
     """Compute the same word as `annotate_status` from rows that are loaded already.
@@ -133,28 +133,28 @@ def word(
     if proposal.blocked_by:
         return "blocked"
     if execution is not None:
-        return EXECUTION_SAYS[ExecutionStatus(execution.status)]
+        return EXECUTION_WORDS[ExecutionStatus(execution.status)]
     if request is None:
         raise LookupError(f"{proposal} was neither blocked, asked nor granted.")
-    return REQUEST_SAYS[RequestStatus(request.status)]
+    return REQUEST_WORDS[RequestStatus(request.status)]
 
 
-def load(agent: str, proposal_id: str) -> Proposal | None:
+def find_proposal(agent: str, proposal_id: str) -> Proposal | None:
     """Return this agent's proposal with its request, or None."""
     own = Proposal.objects.filter(agent=agent, pk=proposal_id)
     return own.select_related("request").first()
 
 
-def describe(proposal: Proposal) -> dict[str, Any]:
+def build_proposal_json(proposal: Proposal) -> dict[str, Any]:
     """Build the JSON object `ProposalOut`. Raises InvalidOutcome rather than return one
     that violates the published schema."""
     revision = proposal.current
     request = getattr(proposal, "request", None)
-    execution = _newest_execution(proposal, request)
-    said = word(proposal, request, execution)
-    grant = _grant(execution)
-    outcome = _outcome(proposal, execution, said, grant)
-    return _fitting(
+    execution = _find_newest_execution(proposal, request)
+    said = compute_status_word(proposal, request, execution)
+    grant = _build_grant(execution)
+    outcome = _find_outcome_id(proposal, execution, said, grant)
+    return _check_fits_schema(
         {
             "id": proposal.pk,
             "thread": proposal.thread,
@@ -164,25 +164,25 @@ def describe(proposal: Proposal) -> dict[str, Any]:
             "status": said,
             "risk": revision.risk,
             "tier": request.tier if request else revision.tier,
-            "policy": _policy(revision),
-            "request": _request(request) if request else None,
+            "policy": _build_policy(revision),
+            "request": _build_request(request) if request else None,
             "returned": _is_returned(request),
-            "messages": _messages(request, revision) if request else [],
+            "messages": _build_messages(request, revision) if request else [],
             "grant": grant,
-            "decision": decision(request, revision) if request else None,
-            "execution": _execution(execution),
+            "decision": build_decision(request, revision) if request else None,
+            "execution": _build_execution(execution),
             "outcome": outcome,
-            "acknowledged_at": _acknowledged_at(outcome),
+            "acknowledged_at": _find_acknowledged_at(outcome),
             "may_have_run": request is not None and _may_have_run(request),
             "parent": proposal.parent or None,
             "source": proposal.source or None,
-            "created_at": stamp(proposal.created_at),
-            "settled_at": stamp(_settled_at(request, execution)),
+            "created_at": format_timestamp(proposal.created_at),
+            "settled_at": format_timestamp(_find_settled_at(request, execution)),
         }
     )
 
 
-def _fitting(described: dict[str, Any]) -> dict[str, Any]:
+def _check_fits_schema(described: dict[str, Any]) -> dict[str, Any]:
     try:
         ProposalOut.model_validate(described, strict=True)
     except ValidationError as error:
@@ -193,29 +193,29 @@ def _fitting(described: dict[str, Any]) -> dict[str, Any]:
     return described
 
 
-def _outcome(
+def _find_outcome_id(
     proposal: Proposal,
     execution: Execution | None,
     said: str,
     grant: dict[str, Any] | None,
 ) -> str | None:
     """Return the id of what the agent can act upon, or None while there is nothing."""
-    if execution is not None and execution.status in ENDED:
-        return ended(proposal.pk, execution.status, execution.fence)
+    if execution is not None and execution.status in ENDED_EXECUTIONS:
+        return compute_ended_id(proposal.pk, execution.status, execution.fence)
     if execution is not None and grant is not None:
-        return offered(proposal.pk, execution.fence, execution.retried_at)
-    return settled(proposal.pk) if said in FINAL else None
+        return compute_offered_id(proposal.pk, execution.fence, execution.retried_at)
+    return compute_settled_id(proposal.pk) if said in FINAL_STATUSES else None
 
 
 def _may_have_run(request: ApprovalRequest) -> bool:
-    return request.status in UNGRANTED and uncertain.may_have_run(request)
+    return request.status in UNGRANTED_STATUSES and uncertain.may_have_run(request)
 
 
-def _acknowledged_at(outcome: str | None) -> str | None:
+def _find_acknowledged_at(outcome: str | None) -> str | None:
     if outcome is None:
         return None
     found = Acknowledgement.objects.filter(pk=outcome)
-    return stamp(found.values_list("at", flat=True).first())
+    return format_timestamp(found.values_list("at", flat=True).first())
 
 
 def _is_returned(request: ApprovalRequest | None) -> bool:
@@ -225,7 +225,9 @@ def _is_returned(request: ApprovalRequest | None) -> bool:
     return request.versions.filter(number=request.version, cause="returned").exists()
 
 
-def _messages(request: ApprovalRequest, revision: Revision) -> list[dict[str, Any]]:
+def _build_messages(
+    request: ApprovalRequest, revision: Revision
+) -> list[dict[str, Any]]:
     """Build the guidance of supervisors who returned the request, redacted. A request
     in its first version was never returned."""
     if request.version == 1:
@@ -235,10 +237,10 @@ def _messages(request: ApprovalRequest, revision: Revision) -> list[dict[str, An
     if not notes:
         return []
     proposal = request.proposal
-    redactor = redacting.of(
+    redactor = redacting.load_redactor(
         proposal.agent,
         proposal.thread,
-        tools.definition(revision.known_tool),
+        tools.load_definition(revision.known_tool),
         revision.args,
         proposal=proposal.pk,
     )
@@ -247,14 +249,14 @@ def _messages(request: ApprovalRequest, revision: Revision) -> list[dict[str, An
             "from": Role.SUPERVISOR.value,  # only supervisors return a request
             "kind": "guidance",
             "text": redactor.text(note.text),
-            "at": stamp(note.at),
+            "at": format_timestamp(note.at),
             "round": number,
         }
         for number, note in enumerate(notes, start=1)
     ]
 
 
-def _newest_execution(
+def _find_newest_execution(
     proposal: Proposal, request: ApprovalRequest | None
 ) -> Execution | None:
     """Return the newest execution. Without a query for a request that is not
@@ -265,7 +267,7 @@ def _newest_execution(
     return newest.first()
 
 
-def stamp(at: datetime | None) -> str | None:
+def format_timestamp(at: datetime | None) -> str | None:
     """Format a time as RFC 3339 in UTC with milliseconds."""
     if at is None:
         return None
@@ -274,10 +276,10 @@ def stamp(at: datetime | None) -> str | None:
 
 def is_final(described: dict[str, Any]) -> bool:
     """Whether a proposal's JSON gives a waiting agent something to do now."""
-    return described["status"] in FINAL or described["grant"] is not None
+    return described["status"] in FINAL_STATUSES or described["grant"] is not None
 
 
-def _policy(revision: Revision) -> dict[str, Any]:
+def _build_policy(revision: Revision) -> dict[str, Any]:
     rules = revision.evaluation.get("rules", [])
     return {
         "version": revision.policy_number,
@@ -285,17 +287,17 @@ def _policy(revision: Revision) -> dict[str, Any]:
     }
 
 
-def _request(request: ApprovalRequest) -> dict[str, Any]:
+def _build_request(request: ApprovalRequest) -> dict[str, Any]:
     return {
         "id": request.pk,
         "url": f"{settings.HOLDPOINT.base_url}/requests/{request.pk}/",
         "version": request.version,
-        "expires_at": stamp(request.expires_at),
-        "steps": _steps(request),
+        "expires_at": format_timestamp(request.expires_at),
+        "steps": _build_steps(request),
     }
 
 
-def _steps(request: ApprovalRequest) -> list[dict[str, Any]]:
+def _build_steps(request: ApprovalRequest) -> list[dict[str, Any]]:
     version = request.versions.filter(number=request.version)
     votes = request.decisions.filter(version=request.version, counts=True)
     given = list(votes.values_list("step", flat=True))
@@ -305,27 +307,29 @@ def _steps(request: ApprovalRequest) -> list[dict[str, Any]]:
     ]
 
 
-def _grant(execution: Execution | None) -> dict[str, Any] | None:
-    if execution is None or not execution.by_agent or not _is_offered(execution):
+def _build_grant(execution: Execution | None) -> dict[str, Any] | None:
+    if execution is None or not execution.by_agent or not _is_redeemable(execution):
         return None
     return {
-        "token": grants.token(execution.grant_id),
-        "expires_at": stamp(execution.grant.expires_at),
+        "token": grants.load_token(execution.grant_id),
+        "expires_at": format_timestamp(execution.grant.expires_at),
     }
 
 
-def _is_offered(execution: Execution) -> bool:
+def _is_redeemable(execution: Execution) -> bool:
     """Whether the agent may redeem the grant: for the first time, or again after its
     lease has ended, for an agent that died during the attempt (gate.md section 7)."""
     if execution.status != ExecutionStatus.CLAIMED:
         return execution.status == ExecutionStatus.QUEUED
     now, until = clock.now(), execution.lease_until
-    if until is None or until > now or claims.over(execution, now):
+    if until is None or until > now or claims.find_end_code(execution, now):
         return False
-    return approved_tool.class_of(execution) is not ExecutionClass.OPAQUE
+    return approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
 
 
-def decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | None:
+def build_decision(
+    request: ApprovalRequest, revision: Revision
+) -> dict[str, Any] | None:
     """Build the verdict that settled the request; None while it is open, or when it was
     settled without one."""
     if request.settled_at is None:
@@ -348,24 +352,24 @@ def decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | N
         "reason": last.reason or None,
         "final_args": revision.args,
         "by_role": last.authority.get("role", Role.REVIEWER),
-        "decided_at": stamp(last.at),
+        "decided_at": format_timestamp(last.at),
     }
 
 
-def _execution(execution: Execution | None) -> dict[str, Any] | None:
+def _build_execution(execution: Execution | None) -> dict[str, Any] | None:
     if execution is None:
         return None
     return {
         "id": execution.pk,
         "status": execution.status,
-        "result": record.result_of(execution),
+        "result": record.decrypt_result(execution),
         "code": execution.code or None,
         "detail": execution.detail or None,
-        "finished_at": stamp(execution.finished_at),
+        "finished_at": format_timestamp(execution.finished_at),
     }
 
 
-def _settled_at(
+def _find_settled_at(
     request: ApprovalRequest | None, execution: Execution | None
 ) -> datetime | None:
     if request is not None and request.settled_at is not None:
@@ -373,6 +377,6 @@ def _settled_at(
     return execution.queued_at if execution and request is None else None
 
 
-def describe_all(proposals: Iterable[Proposal]) -> list[dict[str, Any]]:
+def build_proposal_list(proposals: Iterable[Proposal]) -> list[dict[str, Any]]:
     """Build the JSON objects of several proposals."""
-    return [describe(proposal) for proposal in proposals]
+    return [build_proposal_json(proposal) for proposal in proposals]

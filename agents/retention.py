@@ -18,13 +18,13 @@ from django.db.models.fields.json import KT
 
 from journal import clock, log, sweeps
 from journal.models import OutboxMessage
-from journal.state_machine import TOLD
+from journal.state_machine import PROPOSAL_TOLD
 from reviews.choices import OPEN, AlarmKind, ExecutionStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
 from reviews.models.alarms import STANDING
 
 from . import locks
-from .choices import ENDED, ThreadStatus
+from .choices import ENDED_STATUSES, ThreadStatus
 from .models import (
     Callback,
     Checkpoint,
@@ -35,13 +35,13 @@ from .models import (
 )
 
 CHUNK = 500
-KEEPER = log.Actor("system", "retention")
+RETENTION_ACTOR = log.Actor("system", "retention")
 
 
-def forget_keys() -> int:
+def delete_old_keys() -> int:
     """Delete the idempotency keys that are older than any proposal can wait; return how
     many."""
-    return sweeps.head(
+    return sweeps.delete_old_rows(
         "agents_idempotencykey",
         made="created_at",
         days=settings.HOLDPOINT.keep_keys_days,
@@ -59,14 +59,14 @@ def erase_blobs() -> int:
         status=ThreadStatus.FINISHED, wrapped_key__isnull=False, finished_at__lt=over
     )
     found = kept.select_related("agent").order_by("finished_at")
-    threads = locks.idle_threads(found, CHUNK)
+    threads = locks.lock_idle_threads(found, CHUNK)
     pks = [thread.pk for thread in threads]
     Thread.objects.filter(pk__in=pks).update(wrapped_key=None)
     Checkpoint.objects.filter(thread__in=pks, blob__isnull=False).update(blob=None)
     log.append_many(
         log.Entry(
             "thread.erased",
-            actor=KEEPER,
+            actor=RETENTION_ACTOR,
             at=now,
             agent=thread.agent.slug,
             thread=thread.name,
@@ -77,37 +77,39 @@ def erase_blobs() -> int:
 
 
 @transaction.atomic(durable=True)
-def forget_letters() -> int:
+def delete_old_deliveries() -> int:
     """Delete deliveries that ended long ago, with their attempts; return how many.
 
     Kept are deliveries whose event may be enqueued again, and those that an open alarm
     links to. Locks: the deliveries (skipping locked).
     """
     over = clock.now() - timedelta(days=settings.HOLDPOINT.keep_deliveries_days)
-    ended = Delivery.objects.filter(status__in=ENDED, ended_at__lt=over)
-    named = ended.exclude(proposal__in=_untold()).exclude(pk__in=_alarming())
-    letters = locks.idle_deliveries(named, CHUNK)
+    ended = Delivery.objects.filter(status__in=ENDED_STATUSES, ended_at__lt=over)
+    named = ended.exclude(proposal__in=_select_undelivered_subjects()).exclude(
+        pk__in=_list_alarmed_deliveries()
+    )
+    letters = locks.lock_idle_deliveries(named, CHUNK)
     pks = [letter.pk for letter in letters]
     DeliveryAttempt.objects.filter(delivery__in=pks).delete()
     Delivery.objects.filter(pk__in=pks).delete()
-    _forget_callbacks({letter.proposal for letter in letters})
+    _delete_callbacks({letter.proposal for letter in letters})
     return len(letters)
 
 
-def _untold() -> QuerySet[OutboxMessage, str]:
+def _select_undelivered_subjects() -> QuerySet[OutboxMessage, str]:
     """Select the proposals with an outbox message that is not processed yet. Their
     deliveries are the only record of which endpoints have the event already."""
-    told = OutboxMessage.objects.filter(topic=TOLD, done_at__isnull=True)
+    told = OutboxMessage.objects.filter(topic=PROPOSAL_TOLD, done_at__isnull=True)
     return told.values_list("subject", flat=True)
 
 
-def _alarming() -> list[str]:
+def _list_alarmed_deliveries() -> list[str]:
     kinds = [AlarmKind.DELIVERY_DEAD, AlarmKind.INVALID_OUTCOME]
     named = Alarm.objects.filter(STANDING, kind__in=kinds, data__has_key="delivery")
     return list(named.values_list(KT("data__delivery"), flat=True))
 
 
-def _forget_callbacks(proposals: Collection[str]) -> None:
+def _delete_callbacks(proposals: Collection[str]) -> None:
     """Delete the callbacks of those proposals that can have no further event and have
     no delivery left."""
     left = Delivery.objects.filter(proposal__in=proposals)
@@ -115,11 +117,11 @@ def _forget_callbacks(proposals: Collection[str]) -> None:
     callbacks = callbacks.exclude(pk__in=left.values("proposal"))
     requests = ApprovalRequest.objects.filter(proposal__in=proposals, status__in=OPEN)
     callbacks = callbacks.exclude(pk__in=requests.values("proposal"))
-    callbacks.exclude(pk__in=_going_on(proposals).values("proposal")).delete()
+    callbacks.exclude(pk__in=_select_unfinished(proposals).values("proposal")).delete()
 
 
 @transaction.atomic(durable=True)
-def forget_places() -> int:
+def delete_unused_endpoints() -> int:
     """Delete endpoints that only proposals named and that no delivery or callback uses
     any more; return how many.
 
@@ -134,11 +136,11 @@ def forget_places() -> int:
     oldest = unused.select_related("agent").order_by("created_at")[:CHUNK]
     agents = {place.agent_id: place.agent for place in oldest}
     for agent in sorted(agents.values(), key=lambda one: one.slug):
-        locks.listening(agent)
+        locks.lock_listeners(agent)
     return unused.filter(agent__in=agents).delete()[0]
 
 
-def _going_on(proposals: Collection[str]) -> QuerySet[Execution]:
+def _select_unfinished(proposals: Collection[str]) -> QuerySet[Execution]:
     """Select the executions that can still change; a failed one can while a person may
     have it retried."""
     status = ExecutionStatus

@@ -10,60 +10,64 @@ from journal.errors import Conflict
 from policies.choices import Risk
 from policies.models import Person
 from reviews.executions import reversals
-from reviews.executions.reversals import Undoing
+from reviews.executions.reversals import ReversalPlan
 from reviews.governance import readings
-from reviews.governance.ruling import Action
+from reviews.governance.ruling import ProposedAction
 from reviews.models import Proposal
 from reviews.models.base import new_proposal_id
 from reviews.tool_services import readers
-from reviews.tool_services.readers import Reading
+from reviews.tool_services.readers import ToolReading
 
 from . import locks
 from .models import Agent
 from .webhooks import endpoints
 
 
-def propose(*, execution_id: str, person: Person, reason: str) -> Proposal:
+def propose_reversal(*, execution_id: str, person: Person, reason: str) -> Proposal:
     """Ask the compensating tool's reader outside any transaction, then create the
     proposal.
 
     Raises NotFound, NotYours, Conflict or Invalid for an effect that this person cannot
-    have undone, and what `reviews.requests.proposals.submit` raises.
+    have undone, and what `reviews.requests.proposals.submit_proposal` raises.
     """
-    undoing = reversals.of(execution_id, person, clock.now())
+    undoing = reversals.plan_reversal(execution_id, person, clock.now())
     original = undoing.execution.proposal
-    asker = readings.asker_of(original)
-    reading = readers.read(undoing.definition, undoing.args, asker=asker)
-    return _propose(undoing=undoing, reading=reading, person=person, reason=reason)
+    asker = readings.build_asker(original)
+    reading = readers.read_state(undoing.definition, undoing.args, asker=asker)
+    return _create_reversal(
+        undoing=undoing, reading=reading, person=person, reason=reason
+    )
 
 
 @transaction.atomic(durable=True)
-def _propose(
-    *, undoing: Undoing, reading: Reading, person: Person, reason: str
+def _create_reversal(
+    *, undoing: ReversalPlan, reading: ToolReading, person: Person, reason: str
 ) -> Proposal:
     """Create the proposal. Also for a finished run: the run itself does not continue.
 
     Raises Conflict when the effect is being undone already. Locks: the thread, so that
     the second of two concurrent calls gets that Conflict; the sums.
     """
-    restore_epochs.check()
+    restore_epochs.check_not_restored()
     original = undoing.execution.proposal
     agent = Agent.objects.get(slug=original.agent)
-    locks.thread(agent, original.thread)
+    locks.lock_thread(agent, original.thread)
     now = clock.now()
-    if reversals.standing(undoing.execution, now) is not None:
+    if reversals.find_standing_reversal(undoing.execution, now) is not None:
         raise Conflict("It is being undone already. Nothing was proposed.")
-    action = action_of(undoing, agent, reading)
-    heard = endpoints.listens(agent)
-    return reversals.propose(
+    action = build_action(undoing, agent, reading)
+    heard = endpoints.has_listener(agent)
+    return reversals.propose_reversal(
         undoing, action, person=person, reason=reason, heard=heard, now=now
     )
 
 
-def action_of(undoing: Undoing, agent: Agent, reading: Reading | None) -> Action:
+def build_action(
+    undoing: ReversalPlan, agent: Agent, reading: ToolReading | None
+) -> ProposedAction:
     """Build the undoing action on which the policy rules, with a new proposal id."""
     original = undoing.execution.proposal
-    return Action(
+    return ProposedAction(
         proposal=new_proposal_id(),
         tool=undoing.tool.name,
         args=undoing.args,

@@ -16,11 +16,11 @@ logger = structlog.get_logger(__name__)
 
 
 @transaction.atomic(durable=True)
-def alarm(*, error: InvalidOutcome, reference: str) -> None:
+def raise_schema_alarm(*, error: InvalidOutcome, reference: str) -> None:
     """Raise one alarm for each proposal, with the reference that the agent got in its
     error. Locks: the alarm."""
     logger.error("outcome_unfit", proposal=error.proposal, places=error.places)
-    standing.raise_(
+    standing.raise_alarm(
         AlarmKind.INVALID_OUTCOME,
         subject=error.proposal,
         proposal=Proposal.objects.filter(pk=error.proposal).first(),

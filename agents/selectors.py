@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from journal.errors import Invalid, NotFound
+from journal.errors import InvalidInput, NotFound
 from policies import tools
 from policies.choices import Risk
 from policies.documents import ToolDefinition
@@ -22,46 +22,48 @@ from .models import Agent, AgentKey, Thread
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ProposalSlice:
     """One page of proposals, and the cursor of the next page, None on the last."""
 
     items: list[Proposal]
     next_cursor: str | None
 
 
-def own_proposals(
+def list_own_proposals(
     agent: str, *, status: str, thread: str, cursor: str, size: int
-) -> Page:
+) -> ProposalSlice:
     """Return the agent's proposals, newest first. Pages start at a key, not at an
     offset, so new proposals do not shift them.
 
     Raises Invalid for an unknown status or a malformed cursor.
     """
-    rows = representation.with_status(Proposal.objects.filter(agent=agent))
+    rows = representation.annotate_status(Proposal.objects.filter(agent=agent))
     if thread:
         rows = rows.filter(thread=thread)
     if status:
-        rows = rows.filter(said=_known(status))
-    ordered = _after(rows, cursor).select_related("request")
+        rows = rows.filter(said=_check_status(status))
+    ordered = _select_after(rows, cursor).select_related("request")
     found = list(ordered.order_by("-created_at", "-pk")[: size + 1])
-    return Page(found[:size], cursors.after(found, size, "created_at"))
+    return ProposalSlice(
+        found[:size], cursors.build_next_cursor(found, size, "created_at")
+    )
 
 
-def _known(status: str) -> str:
+def _check_status(status: str) -> str:
     if status not in representation.STATUSES:
-        raise Invalid(errors=[{"path": "status", "message": "not a known status"}])
+        raise InvalidInput(errors=[{"path": "status", "message": "not a known status"}])
     return status
 
 
-def _after(rows: QuerySet[Any], cursor: str) -> QuerySet[Any]:
-    place = cursors.read(cursor)
+def _select_after(rows: QuerySet[Any], cursor: str) -> QuerySet[Any]:
+    place = cursors.parse_cursor(cursor)
     if place is None:
         return rows
     same = Q(created_at=place.at, pk__lt=place.pk)
     return rows.filter(Q(created_at__lt=place.at) | same)
 
 
-def thread(agent: Agent, name: str) -> Thread:
+def load_thread(agent: Agent, name: str) -> Thread:
     """Return the agent's thread. Raises NotFound."""
     row = Thread.objects.filter(agent=agent, name=name).select_related("agent").first()
     if row is None:
@@ -69,16 +71,16 @@ def thread(agent: Agent, name: str) -> Thread:
     return row
 
 
-def tools_of(agent: Agent) -> list[dict[str, Any]]:
+def list_allowed_tools(agent: Agent) -> list[dict[str, Any]]:
     """List the tools that the agent may propose, that the active policy has, and whose
     risk is within the agent's ceiling, as `ToolOut` objects."""
-    found = (tools.current(name) for name in sorted(agent.tools))
-    rows = [(tool.version, tools.definition(tool)) for tool in found if tool]
+    found = (tools.find_current_tool(name) for name in sorted(agent.tools))
+    rows = [(tool.version, tools.load_definition(tool)) for tool in found if tool]
     ceiling = Risk(agent.risk_ceiling).rank
-    return [_tool(v, d) for v, d in rows if d.risk.rank <= ceiling]
+    return [_build_tool(v, d) for v, d in rows if d.risk.rank <= ceiling]
 
 
-def _tool(version: int, definition: ToolDefinition) -> dict[str, Any]:
+def _build_tool(version: int, definition: ToolDefinition) -> dict[str, Any]:
     return {
         "name": definition.name,
         "version": version,
@@ -91,11 +93,11 @@ def _tool(version: int, definition: ToolDefinition) -> dict[str, Any]:
     }
 
 
-def identity(key: AgentKey) -> dict[str, Any]:
+def build_identity(key: AgentKey) -> dict[str, Any]:
     """Build the `WhoamiOut` of a key: its agent, its scopes, and whether the agent runs
     or is paused or stopped."""
     agent = key.agent
-    mode = stops.in_force(agent.slug, "", "")
+    mode = stops.find_stop_mode(agent.slug, "", "")
     return {
         "agent": agent.slug,
         "name": agent.name,
@@ -107,11 +109,11 @@ def identity(key: AgentKey) -> dict[str, Any]:
     }
 
 
-QUIET = timedelta(minutes=10)
+SILENT_AFTER = timedelta(minutes=10)
 
 
 def is_silent(thread: Thread, now: datetime) -> bool:
     """Whether the run neither started nor proposed anything within SILENT_AFTER."""
     asked = Proposal.objects.filter(agent=thread.agent.slug, thread=thread.name)
     newest = asked.order_by("-created_at").values_list("created_at", flat=True).first()
-    return max(thread.started_at, newest or thread.started_at) + QUIET <= now
+    return max(thread.started_at, newest or thread.started_at) + SILENT_AFTER <= now

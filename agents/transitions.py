@@ -10,28 +10,28 @@ from typing import Any
 from django.db import connection
 
 from journal import log
-from journal.state_machine import NOWHERE, Edge, Machine
+from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from .choices import DeliveryStatus as D
 from .choices import ThreadStatus as T
 from .models import Agent, Delivery, Thread
 
 
-def _about(row: Thread) -> Mapping[str, Any]:
+def _build_thread_facts(row: Thread) -> Mapping[str, Any]:
     return {"agent": row.agent.slug, "thread": row.name}
 
 
 thread = Machine(
     "thread",
     [
-        Edge(NOWHERE, "start", T.RUNNING, "thread.started"),
+        Edge(NO_SOURCE, "start", T.RUNNING, "thread.started"),
         Edge(T.RUNNING, "finish", T.FINISHED, "thread.finished"),
     ],
-    _about,
+    _build_thread_facts,
 )
 
 
-def _about_delivery(row: Delivery) -> Mapping[str, Any]:
+def _build_delivery_facts(row: Delivery) -> Mapping[str, Any]:
     """Build the log's facts. They never hold the address: its path may be a secret."""
     return {
         "proposal": row.proposal,
@@ -50,7 +50,7 @@ def _about_delivery(row: Delivery) -> Mapping[str, Any]:
 delivery = Machine(
     "delivery",
     [
-        Edge(NOWHERE, "promise", D.WAITING, "delivery.promised"),
+        Edge(NO_SOURCE, "promise", D.WAITING, "delivery.promised"),
         Edge(D.WAITING, "deliver", D.DELIVERED, "delivery.delivered"),
         Edge(D.WAITING, "take", D.TAKEN, "delivery.taken"),
         Edge(D.WAITING, "give_up", D.DEAD, "delivery.dead"),
@@ -60,18 +60,18 @@ delivery = Machine(
         Edge(D.DEAD, "take", D.TAKEN, "delivery.taken"),
         Edge(D.HELD, "take", D.TAKEN, "delivery.taken"),
     ],
-    _about_delivery,
+    _build_delivery_facts,
 )
 MACHINES = {Thread: thread, Delivery: delivery}
 
 
-def start(agent: Agent, name: str, *, now: datetime) -> None:
+def start_thread(agent: Agent, name: str, *, now: datetime) -> None:
     """Create and log the running thread unless it exists. Caller holds a transaction.
 
     Of two concurrent first proposals, the second INSERT waits for the first to commit
     and then does nothing.
     """
-    edge = thread.edge(NOWHERE, "start")
+    edge = thread.edge(NO_SOURCE, "start")
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO agents_thread (agent_id, name, status, result, started_at)"

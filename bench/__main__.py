@@ -8,7 +8,7 @@ import sys
 
 import django
 
-from hitl.local.layout import Fault
+from hitl.local.layout import InstallationError
 
 from . import servers
 from .report import Options
@@ -23,7 +23,7 @@ def main() -> None:
             django.setup()
             # Only now: the goals import models.
             importlib.import_module("bench.goals").run(options)
-    except Fault as error:
+    except InstallationError as error:
         sys.exit(f"bench: {error}")
     except KeyboardInterrupt:
         sys.exit("bench: stopped; nothing was kept")

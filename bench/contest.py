@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from agents.idempotency import Stored
+from agents.idempotency import StoredAnswer
 from journal import log
 from policies import people
 from policies.choices import Role
 from policies.models import Person, Queue
-from policies.people import Newcomer
-from reviews.choices import OFFERED, Verdict
+from policies.people import NewPerson
+from reviews.choices import OFFERED_REASONS, Verdict
 from reviews.decisions import decide
-from reviews.decisions.submission import Said
+from reviews.decisions.submission import VerdictSubmission
 from reviews.models import Decision, Execution
 from tests.races.together import Together, measured
 from tests.stack import wait_until
@@ -58,28 +58,28 @@ def measure(house: House, options: Options) -> Line:
 def _crowd() -> list[Person]:
     def one(number: int) -> Person:
         name = f"crowd{number}"
-        newcomer = Newcomer(name, f"{name}@example.com", PASSWORD, Role.REVIEWER)
-        person = people.add(newcomer, by=log.SYSTEM)
-        people.admit(person, Queue.objects.all(), by=log.SYSTEM)
+        newcomer = NewPerson(name, f"{name}@example.com", PASSWORD, Role.REVIEWER)
+        person = people.add_person(newcomer, by=log.SYSTEM)
+        people.admit_to_queues(person, Queue.objects.all(), by=log.SYSTEM)
         return Person.objects.get(pk=person.pk)
 
     return [one(number) for number in range(CROWD)]
 
 
-def _verdicts(stored: Stored, crowd: list[Person]) -> Iterator[Callable[[], Any]]:
+def _verdicts(stored: StoredAnswer, crowd: list[Person]) -> Iterator[Callable[[], Any]]:
     """Seven of eight say yes, so that most lead to an effect."""
     asked = stored.body["request"]
     for person in random.sample(crowd, len(crowd)):
         verdict = random.choice([Verdict.REJECT, *[Verdict.APPROVE] * 7])  # noqa: S311
-        said = Said(
+        said = VerdictSubmission(
             request_id=asked["id"],
             person=copy.copy(person),
             verdict=verdict,
-            reason_code=OFFERED[verdict][0],
+            reason_code=OFFERED_REASONS[verdict][0],
             version=asked["version"],
             action_hash=stored.body["action_hash"],
         )
-        yield partial(decide.decide, said)
+        yield partial(decide.decide_request, said)
 
 
 def _effects(proposals: list[str]) -> tuple[int, int]:

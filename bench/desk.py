@@ -22,7 +22,7 @@ from journal import clock
 from policies.models import Person
 from reviews.desk.components import badges
 from reviews.desk.queue import page
-from reviews.desk.queue.page import Filters
+from reviews.desk.queue.page import QueueFilters
 
 from . import crowd
 from .crowd import Crowd
@@ -97,8 +97,10 @@ def _queries(name: str, tab: str) -> Callable[[], float]:
                 spent += time.perf_counter() - began
 
         with connection.execute_wrapper(timed):
-            decidable = badges.of(person).queue
-            page.page(person, Filters(tab=tab), decidable=decidable, now=clock.now())
+            decidable = badges.count_badges(person).queue
+            page.build_queue_page(
+                person, QueueFilters(tab=tab), decidable=decidable, now=clock.now()
+            )
         return spent
 
     return view

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from django.db import connection
 
-from agents.idempotency import Stored
+from agents.idempotency import StoredAnswer
 from journal.errors import DomainError
 from reviews.choices import Verdict
 
@@ -67,8 +67,8 @@ def measure(house: House, options: Options) -> Line:
     )
 
 
-def _ask(house: House) -> list[Stored]:
-    def some(number: int) -> list[Stored]:
+def _ask(house: House) -> list[StoredAnswer]:
+    def some(number: int) -> list[StoredAnswer]:
         try:
             client = Client(house, number)
             return [client.propose() for _ in range(COUNT // CLIENTS)]
@@ -80,7 +80,7 @@ def _ask(house: House) -> list[Stored]:
 
 
 def _expire(
-    house: House, asked: Sequence[Stored], watch: psycopg.Connection[Any]
+    house: House, asked: Sequence[StoredAnswer], watch: psycopg.Connection[Any]
 ) -> tuple[float, tuple[int, int, int]]:
     (begins,) = _row(watch, _AHEAD, [AHEAD_S])
     watch.execute(_DUE, {"from": begins})
@@ -110,7 +110,7 @@ def _row(watch: psycopg.Connection[Any], sql: str, given: Any = None) -> Any:
     return found
 
 
-def _decide(house: House, asked: Sequence[Stored], over: threading.Event) -> None:
+def _decide(house: House, asked: Sequence[StoredAnswer], over: threading.Event) -> None:
     """Somebody who goes on deciding, in time or too late."""
     client = Client(house, 0)
     try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agents import intake, proposals
-from agents.idempotency import Stored
+from agents.idempotency import StoredAnswer
 from agents.schemas import ProposalIn
 from reviews.batches import formation
 from reviews.models import Batch
@@ -40,7 +40,7 @@ def furnish(house: House, more: int) -> Open:
     refunds = [_propose(house, body(f"desk-{n}")) for n in range(WAITING + more)]
     for number in range(WAITING):
         _propose(house, _credit(number))
-    formation.form_all()
+    formation.form_missed_batches()
     waiting = [stored.body["request"]["id"] for stored in refunds]
     return Open(waiting[0], Batch.objects.latest("formed_at").pk, waiting[1:])
 
@@ -53,8 +53,8 @@ def _credit(number: int) -> dict[str, object]:
     return said
 
 
-def _propose(house: House, said: dict[str, object]) -> Stored:
+def _propose(house: House, said: dict[str, object]) -> StoredAnswer:
     agent = house.agents[0]
-    key = intake.key_of(str(said["thread"]), "POST", "/proposals", said)
-    asked = intake.asked_to_propose(agent, ProposalIn.model_validate(said))
-    return proposals.propose(agent=agent, key=key, asked=asked)
+    key = intake.parse_call_key(str(said["thread"]), "POST", "/proposals", said)
+    asked = intake.build_proposal_input(agent, ProposalIn.model_validate(said))
+    return proposals.propose_action(agent=agent, key=key, asked=asked)

@@ -15,7 +15,7 @@ from django.core.management import call_command
 
 from hitl.environment import LOOPBACK
 from hitl.local import installation
-from hitl.local.layout import Layout, layout
+from hitl.local.layout import Layout, build_layout
 from hitl.local.process import Child, Program
 from tests.stack import free_port, wait_until
 
@@ -26,7 +26,7 @@ START_S = 60.0
 def worker() -> Iterator[None]:
     """One Celery worker with its beat, which also knows our no-op."""
     here = _here()
-    program = installation.worker(here, _environ())
+    program = installation.build_worker_program(here, _environ())
     more = ["--include", "bench.tasks"]
     with _running(replace(program, argv=[*program.argv, *more])):
         wait_until(lambda: " ready." in _read(here, "worker"), START_S)
@@ -41,7 +41,9 @@ def webs(count: int) -> Iterator[list[int]]:
     with ExitStack() as stack:
         ports = [free_port() for _ in range(count)]
         for port in ports:
-            program = installation.web(here, _environ() | {"PORT": str(port)})
+            program = installation.build_web_program(
+                here, _environ() | {"PORT": str(port)}
+            )
             stack.enter_context(_running(program))
         for port in ports:
             wait_until(partial(_ready, port), START_S)
@@ -49,7 +51,7 @@ def webs(count: int) -> Iterator[list[int]]:
 
 
 def _here() -> Layout:
-    return layout(settings.HOLDPOINT.state)
+    return build_layout(settings.HOLDPOINT.state)
 
 
 def _environ() -> dict[str, str]:

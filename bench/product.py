@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from django.db import connection
 
 from agents import intake, proposals
-from agents.idempotency import Stored
+from agents.idempotency import StoredAnswer
 from agents.schemas import ProposalIn
 from policies.models import Person
-from reviews.choices import OFFERED, Verdict
+from reviews.choices import OFFERED_REASONS, Verdict
 from reviews.decisions import decide as decisions
-from reviews.decisions.submission import Said
+from reviews.decisions.submission import VerdictSubmission
 from reviews.executions import run as executions
 from reviews.models import ApprovalRequest
 
@@ -43,25 +43,27 @@ class Client:
         request = self.decide(self.propose())
         self.perform(request.proposal_id)
 
-    def propose(self) -> Stored:
+    def propose(self) -> StoredAnswer:
         thread, turn = divmod(next(self.count), ACTIONS_A_THREAD)
         agents = self.house.agents
         agent = agents[(self.number + thread) % len(agents)]
         said = body(f"{self.run}-{self.number}-{thread}")
-        key = intake.key_of(f"{said['thread']}-{turn}", "POST", "/proposals", said)
-        asked = intake.asked_to_propose(agent, ProposalIn.model_validate(said))
-        return proposals.propose(agent=agent, key=key, asked=asked)
+        key = intake.parse_call_key(
+            f"{said['thread']}-{turn}", "POST", "/proposals", said
+        )
+        asked = intake.build_proposal_input(agent, ProposalIn.model_validate(said))
+        return proposals.propose_action(agent=agent, key=key, asked=asked)
 
     def decide(
-        self, stored: Stored, verdict: Verdict = Verdict.APPROVE
+        self, stored: StoredAnswer, verdict: Verdict = Verdict.APPROVE
     ) -> ApprovalRequest:
         asked = stored.body["request"]
-        return decisions.decide(
-            Said(
+        return decisions.decide_request(
+            VerdictSubmission(
                 request_id=asked["id"],
                 person=self._reviewer(),
                 verdict=verdict,
-                reason_code=OFFERED[verdict][0],
+                reason_code=OFFERED_REASONS[verdict][0],
                 version=asked["version"],
                 action_hash=stored.body["action_hash"],
             )
@@ -72,7 +74,7 @@ class Client:
         with connection.cursor() as cursor:
             cursor.execute(_EXECUTION, [proposal_id])
             (execution_id,) = cursor.fetchone()
-        executions.run(execution_id)
+        executions.run_execution(execution_id)
 
     def _reviewer(self) -> Person:
         """As a sign-in finds them: roles and queues are not remembered from before."""

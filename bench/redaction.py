@@ -35,7 +35,7 @@ def main() -> int:
         theirs = f"{share(finder, own):.0%}" if finder else ""
         sys.stdout.write(f"{kind:44} {len(own):3} {ours:6.0%} {theirs}\n")
     texts = private.harmless()
-    alarms = sum(bool(redaction.kinds_in(text)) for text in texts)
+    alarms = sum(bool(redaction.list_kinds(text)) for text in texts)
     theirs = str(sum(any(True for _ in finder(t)) for t in texts)) if finder else ""
     sys.stdout.write(f"{'harmless texts with an alarm':44} {len(texts):3} {alarms:6} ")
     sys.stdout.write(f"{theirs}\n")
@@ -44,7 +44,7 @@ def main() -> int:
 
 def is_taken_out(sample: private.Sample) -> bool:
     """Whether nothing of it is left in the redacted text."""
-    shown = redaction.redact(sample.text, key=b"bench").text
+    shown = redaction.redact_text(sample.text, key=b"bench").text
     return not any(part in shown for part in sample.gone)
 
 

@@ -13,7 +13,7 @@ from journal import log
 from policies import people, versions
 from policies.choices import Role
 from policies.models import Person, Queue
-from policies.people import Newcomer
+from policies.people import NewPerson
 
 POLICY = Path(__file__).parent / "policy.yaml"
 CAST = {
@@ -51,7 +51,7 @@ def house() -> House:
     agents = [agent(number, cast, ["refund", "credit"]) for number in range(AGENTS)]
     return House(
         agents,
-        [keys.issue(agent=agent, by=cast["owen"]) for agent in agents],
+        [keys.issue_key(agent=agent, by=cast["owen"]) for agent in agents],
         [Person.objects.get(username=name) for name in ("rita", "tom")],
     )
 
@@ -65,12 +65,12 @@ def in_force(document: str | dict[str, Any], cast: Cast) -> None:
     in every queue that it names."""
     draft = versions.save_draft(text_or_mapping=document, author=cast["adam"])
     for name in DECIDING:
-        people.admit(cast[name], Queue.objects.all(), by=log.SYSTEM)
-    versions.activate(version_id=draft.pk, by=cast["alma"])
+        people.admit_to_queues(cast[name], Queue.objects.all(), by=log.SYSTEM)
+    versions.activate_version(version_id=draft.pk, by=cast["alma"])
 
 
 def agent(number: int, cast: Cast, tools: Sequence[str]) -> Agent:
-    return registry.register(
+    return registry.register_agent(
         slug=slug(number),
         name=f"Agent {number}",
         owner=cast["owen"],
@@ -84,5 +84,5 @@ def slug(number: int) -> str:
 
 
 def _person(name: str, role: Role) -> Person:
-    newcomer = Newcomer(name, f"{name}@example.com", PASSWORD, role)
-    return people.add(newcomer, by=log.SYSTEM)
+    newcomer = NewPerson(name, f"{name}@example.com", PASSWORD, role)
+    return people.add_person(newcomer, by=log.SYSTEM)

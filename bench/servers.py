@@ -30,9 +30,9 @@ def private() -> Iterator[Layout]:
     with ExitStack() as stack:
         here = stack.enter_context(folders("bench", HOLDPOINT_CALLABLES="bench"))
         (here.state / "static").mkdir()
-        password = keys.read(here.keys, "database_password")
-        stack.callback(postgres.start(here, password).stop, within=5)
-        stack.callback(valkey.start(here).stop, within=5)
+        password = keys.read_key(here.keys, "database_password")
+        stack.callback(postgres.start_server(here, password).stop, within=5)
+        stack.callback(valkey.start_server(here).stop, within=5)
         yield here
 
 
@@ -44,7 +44,7 @@ def folders(name: str, **more: str) -> Iterator[Layout]:
         state = Path(tempfile.mkdtemp(prefix=f"holdpoint-{name}-", dir=DISK))
         stack.callback(shutil.rmtree, state, ignore_errors=True)
         here = _environment(state, more)
-        layout.make_run(here.run)
+        layout.create_run_folder(here.run)
         stack.callback(shutil.rmtree, here.run, ignore_errors=True)
         stack.callback(_remove_data, here)
         yield here
@@ -60,7 +60,7 @@ def _environment(state: Path, more: Mapping[str, str]) -> Layout:
         "DJANGO_SETTINGS_MODULE": "hitl.settings",
         **more,
     }
-    return defaults.fill(os.environ)
+    return defaults.fill_environment(os.environ)
 
 
 def _remove_data(here: Layout) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import connection
 
-from agents.idempotency import Stored
+from agents.idempotency import StoredAnswer
 from reviews.choices import Verdict
 from reviews.models import Proposal
 
@@ -91,7 +91,7 @@ def _keys(house: House, proposals: list[str]) -> dict[str, str]:
     return {pk: of[agent] for pk, agent in rows}
 
 
-def _sample(client: product.Client, waiters: Waiters, stored: Stored) -> float:
+def _sample(client: product.Client, waiters: Waiters, stored: StoredAnswer) -> float:
     """Seconds from the commit to the whole answer."""
     committed = Committed()
     with connection.execute_wrapper(committed):

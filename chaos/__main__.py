@@ -12,7 +12,7 @@ from typing import Any
 
 import django
 
-from hitl.local.layout import Fault
+from hitl.local.layout import InstallationError
 
 from .options import BETWEEN, RETAIL_BETWEEN, USUAL, Options
 
@@ -28,7 +28,7 @@ def main() -> None:
             django.setup()
             name = "chaos.retail" if options.retail else "chaos.verdict"
             code = importlib.import_module(name).run(here, options)
-    except Fault as error:
+    except InstallationError as error:
         sys.exit(f"chaos: {error}")
     except KeyboardInterrupt:
         sys.exit("chaos: stopped; nothing was kept")

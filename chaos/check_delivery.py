@@ -22,13 +22,13 @@ from pathlib import Path
 
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
-from agents.representation import EXECUTION_SAYS, REQUEST_SAYS
+from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
 from bench.seed import slug
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, Execution, Notice, Proposal
-from reviews.notifications.delivery import WHAT
+from reviews.notifications.delivery import NOTICE_TITLES
 
 from .generator import HOOKED
 from .history import Trips
@@ -104,8 +104,8 @@ def _ends() -> Iterator[End]:
 def _word(row: LogRecord) -> str:
     target = json.loads(bytes(row.leaf))["to"]
     if row.kind in EXECUTION_ENDS:
-        return EXECUTION_SAYS[ExecutionStatus(target)]
-    return REQUEST_SAYS[RequestStatus(target)]
+        return EXECUTION_WORDS[ExecutionStatus(target)]
+    return REQUEST_WORDS[RequestStatus(target)]
 
 
 def _arrived(
@@ -244,7 +244,7 @@ def _gathered(notices: list[Notice]) -> Counter[Key]:
 
 def _kinds() -> list[tuple[str, str]]:
     """What a subject begins with, the longest first."""
-    words = ((what, kind) for kind, what in WHAT.items())
+    words = ((what, kind) for kind, what in NOTICE_TITLES.items())
     return sorted(words, key=lambda one: -len(one[0]))
 
 

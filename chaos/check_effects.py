@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 from django.db.models import F, Q
 
-from agents.representation import EXECUTION_SAYS, REQUEST_SAYS
+from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
 from journal import canonical, clock
 from journal.models import OutboxMessage
 from reviews.choices import (
-    BY_PERSON,
+    SETTLED_BY_PERSON,
     AlarmKind,
     ClosedHow,
     ExecutionStatus,
@@ -48,7 +48,7 @@ NEVER_RUNS = {"reject", "expire", "withdraw"}
 # What nobody knows, and what a person or the service said of it later.
 DOUBTED = frozenset({X.UNKNOWN, X.FAILED, X.SUCCEEDED})
 TRIED_OUT = "tried_out"  # no try left, and its service knows nothing of it
-SAYS = {str(k): v for k, v in (EXECUTION_SAYS | REQUEST_SAYS).items()} | {
+SAYS = {str(k): v for k, v in (EXECUTION_WORDS | REQUEST_WORDS).items()} | {
     "blocked": "blocked"
 }
 # A worker that slept through its lease (the audit's `belied`); what stood still while
@@ -117,7 +117,7 @@ def _judge(
     found.seen += 1
     words = {SAYS[status]}
     if _was_doubted(execution):
-        words.add(EXECUTION_SAYS[X.UNKNOWN])
+        words.add(EXECUTION_WORDS[X.UNKNOWN])
     if said not in words:
         found.otherwise.append(f"{row.thread}: {status}, and its agent heard {said}")
 
@@ -283,7 +283,7 @@ def _is_belied(execution: Execution, effects: list[Effect]) -> bool:
     """A worker slept between its last look at the lease and its call of an opaque tool,
     which nothing can prevent; a person had answered meanwhile that it had not happened,
     which was true. Once it said what it had done, people were told."""
-    if execution.code != BY_PERSON or execution.finished_at is None:
+    if execution.code != SETTLED_BY_PERSON or execution.finished_at is None:
         return False
     answered = execution.finished_at.timestamp()
     told = Alarm.objects.filter(kind=AlarmKind.LATE_REPORT, subject=execution.pk)

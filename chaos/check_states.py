@@ -15,7 +15,7 @@ from django.db import models
 from agents import transitions as agents_transitions
 from agents.models import Delivery, Thread
 from journal.models import LogRecord
-from journal.state_machine import NOWHERE, Machine
+from journal.state_machine import NO_SOURCE, Machine
 from reviews import transitions
 from reviews.models import ApprovalRequest, Batch, Execution, Grant
 
@@ -89,7 +89,11 @@ def _steps(row: LogRecord, leaf: dict[str, Any]) -> Iterator[tuple[Machine, Step
             subject = _subject(machine, row, leaf)
             fence = (leaf.get("data") or {}).get("fence")
             step = Step(
-                row.kind, leaf["from"] or NOWHERE, leaf["to"] or NOWHERE, subject, fence
+                row.kind,
+                leaf["from"] or NO_SOURCE,
+                leaf["to"] or NO_SOURCE,
+                subject,
+                fence,
             )
             yield machine, step
 
@@ -129,7 +133,7 @@ def _edges(machine: Machine) -> set[tuple[str, str, str]]:
 def _follow(found: Replayed, machine: Machine, step: Step) -> None:
     """One row from status to status."""
     key = (machine.name, step.subject)
-    before = found.last.get(key, NOWHERE)
+    before = found.last.get(key, NO_SOURCE)
     if before != step.source:
         said = f"{machine.name} {'/'.join(step.subject)}: {step.kind}"
         found.illegal.append(f"{said} from {step.source or 'nothing'}, was {before}")

@@ -252,7 +252,7 @@ def _served(stage: Stage) -> dict[str, str]:
     """The servers as they are called from another host."""
     if not stage.network.real:
         return {}
-    password = keys.read(stage.here.keys, "database_password")
+    password = keys.read_key(stage.here.keys, "database_password")
     database, broker = (
         one.format(password=password, at=stage.network.data.address) for one in SERVERS
     )
@@ -262,14 +262,14 @@ def _served(stage: Stage) -> dict[str, str]:
 def _web(stage: Stage, number: int, port: int) -> Program:
     host = stage.host(number)
     environ = _environ(stage, PORT=str(port), HOST=host.address)
-    program = on(host, installation.web(stage.here, environ))
+    program = on(host, installation.build_web_program(stage.here, environ))
     return _named(stage, program, f"web-{number}", program.argv)
 
 
 def _worker(stage: Stage, number: int) -> Program:
     name = f"worker-{number}"
     more = {trace.FOLDER: str(stage.traces), trace.NAME: name}
-    program = installation.worker(stage.here, _environ(stage, **more))
+    program = installation.build_worker_program(stage.here, _environ(stage, **more))
     argv = [part for part in program.argv if number < BEATS or part != "--beat"]
     argv[argv.index("--concurrency") + 1] = str(POOL)
     argv += ["--include", "chaos.traces", "--hostname", f"{name}@%h"]
@@ -282,10 +282,10 @@ def _named(stage: Stage, program: Program, name: str, argv: Sequence[str]) -> Pr
 
 
 def _provider(stage: Stage, outside: Sequence[str]) -> Program:
-    secret = keys.read(stage.here.keys, "webhook_secret")
+    secret = keys.read_key(stage.here.keys, "webhook_secret")
     address = f"{stage.outside}:{stage.provider_port}"
     usual = ("chaos.services", address, str(stage.ledger))
-    program = installation.worker(stage.here, dict(os.environ))
+    program = installation.build_worker_program(stage.here, dict(os.environ))
     return replace(
         program,
         name="provider",
@@ -325,7 +325,7 @@ def servers(options: Options) -> Iterator[Stage]:
     with ExitStack() as stack:
         here = stack.enter_context(folders("chaos", **GATE))
         # Where PostgreSQL runs as somebody else, that one may not enter a host.
-        alone = postgres.host(here).user is not None
+        alone = postgres.detect_host(here).user is not None
         hosts = build(options.hosts, stack, alone=alone)
         # For us too, who register agents' endpoints there.
         for name in ("WEBHOOK_NETWORKS", "CALLBACK_NETWORKS"):
@@ -355,10 +355,10 @@ def _launch_servers(stage: Stage) -> None:
         more = f"--port 6379 --bind {data.address} --protected-mode no".split()
         return on(data, program, *more) if stage.network.real else program
 
-    password = keys.read(here.keys, "database_password")
-    start = partial(postgres.start, here, password, adapt=database)
+    password = keys.read_key(here.keys, "database_password")
+    start = partial(postgres.start_server, here, password, adapt=database)
     stage.launch("postgres", start)
-    stage.launch("valkey", partial(valkey.start, here, broker))
+    stage.launch("valkey", partial(valkey.start_server, here, broker))
 
 
 def _stop(stage: Stage) -> None:

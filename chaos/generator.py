@@ -22,7 +22,7 @@ from bench.seed import DECIDING, Cast, everybody, in_force, slug
 from bench.seed import agent as seed_agent
 from reviews.people import preferences
 from reviews.people import tokens as people_tokens
-from reviews.people.preferences import Notifications
+from reviews.people.preferences import NotificationPreferences
 
 from .options import Options
 from .receivers import Listener
@@ -60,19 +60,19 @@ def house(document: dict[str, Any], hooks: str) -> House:
     """A gate that is ready to be asked; `hooks` is where agents' servers are."""
     cast = everybody()
     for name in DECIDING:
-        asked = Notifications(per_hour=MAILS_AN_HOUR)
-        preferences.save(person=cast[name], notifications=asked)
+        asked = NotificationPreferences(per_hour=MAILS_AN_HOUR)
+        preferences.save_preferences(person=cast[name], notifications=asked)
     in_force(document, cast)
     agents = [
         seed_agent(number, cast, list(document["tools"])) for number in range(AGENTS)
     ]
     return House(
         {
-            agent.slug: agents_keys.issue(agent=agent, by=cast["owen"])
+            agent.slug: agents_keys.issue_key(agent=agent, by=cast["owen"])
             for agent in agents
         },
         {
-            name: people_tokens.mint(person=cast[name], name="chaos")
+            name: people_tokens.create_token(person=cast[name], name="chaos")
             for name in DECIDING
         },
         {agent.slug: _endpoint(agent, hooks, cast) for agent in agents[:HOOKED]},
@@ -82,7 +82,7 @@ def house(document: dict[str, Any], hooks: str) -> House:
 def _endpoint(agent: Agent, hooks: str, cast: Cast) -> str:
     """Its secret."""
     url = f"{hooks}/{agent.slug}"
-    return endpoints.register(agent=agent, url=url, by=cast["owen"])[1]
+    return endpoints.register_endpoint(agent=agent, url=url, by=cast["owen"])[1]
 
 
 # kind -> (tool, how many of a hundred). What becomes of one is in its kind alone, which

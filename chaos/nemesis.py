@@ -82,7 +82,11 @@ HOLDING = (
     "after_claim", "rechecked", "before_effect", "after_effect", "before_record",
     "letter_taken", "letter_answered",
 )  # fmt: skip
-ACTIONS = (failpoints.Action.KILL, failpoints.Action.RAISE, failpoints.Action.STOP)
+ACTIONS = (
+    failpoints.FaultAction.KILL,
+    failpoints.FaultAction.RAISE,
+    failpoints.FaultAction.STOP,
+)
 
 
 @dataclass
@@ -90,7 +94,7 @@ class Armed:
     """A point that somebody will pass."""
 
     name: str
-    action: failpoints.Action
+    action: failpoints.FaultAction
     flag: Path
     since: float
     kind: str
@@ -124,9 +128,9 @@ class Points:
 
     def holding(self, kind: str) -> None:
         """Freeze whoever holds a claim."""
-        self._arm(kind, self.drawn.choice(HOLDING), failpoints.Action.STOP)
+        self._arm(kind, self.drawn.choice(HOLDING), failpoints.FaultAction.STOP)
 
-    def _arm(self, kind: str, name: str, action: failpoints.Action) -> None:
+    def _arm(self, kind: str, name: str, action: failpoints.FaultAction) -> None:
         flag = self.stage.faults / name
         if flag.exists():
             return
@@ -142,7 +146,7 @@ class Points:
         for one in list(self.armed):
             if not one.flag.exists():
                 self.armed.remove(one)
-                if one.action is not failpoints.Action.STOP:
+                if one.action is not failpoints.FaultAction.STOP:
                     yield one
             elif time.monotonic() > one.since + UNMET_S:
                 self.unmet += 1
@@ -162,8 +166,8 @@ class Points:
         """Whose process stopped itself, whether or not its point still counts as armed:
         somebody must wake it. All of that group must be frozen, or its master would end
         it for the time that it takes."""
-        for file in self.stage.faults.glob(f"{failpoints.STOPPED}*"):
-            pid = int(file.name.removeprefix(failpoints.STOPPED))
+        for file in self.stage.faults.glob(f"{failpoints.STOPPED_PREFIX}*"):
+            pid = int(file.name.removeprefix(failpoints.STOPPED_PREFIX))
             leader = cluster.stopped_group(pid)
             for slot in self.stage.slots.values():
                 if slot.child.pid == leader and not slot.frozen:
@@ -375,7 +379,7 @@ class Arsenal:
         return Strike(one.kind, now, now, f"{one.name}: {one.action}")
 
     def _stopped(self, one: Stopped) -> Strike:
-        target = f"{one.name}: {failpoints.Action.STOP}"
+        target = f"{one.name}: {failpoints.FaultAction.STOP}"
         strike = self._freeze(one.kind, one.slot, target)
         strike.pids = (one.pid,)
         return strike

@@ -22,7 +22,7 @@ import httpx
 from django.db import connections
 
 from hitl.environment import ROOT
-from hitl.local.layout import Fault
+from hitl.local.layout import InstallationError
 from holdpoint_client import Client, Proposal
 from reviews.models import Alarm
 from tests.guards import SHARED
@@ -271,7 +271,7 @@ def run(stage: Stage, options: Options) -> int:
     """
     live, data = Live(), SHARED / tasks.DATA
     if not data.exists():
-        raise Fault(f"the tasks are not there: {data}")
+        raise InstallationError(f"the tasks are not there: {data}")
     live.say(f"retail: {options.requests} tasks, seed {options.seed}")
     retail = Retail(stage, options, live, data)
     ran = retail.play()

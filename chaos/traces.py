@@ -62,7 +62,7 @@ def follow_letters(**_: Any) -> None:
     """Several of them go in one task."""
     from agents.webhooks import delivery
 
-    delivery.post = _followed(delivery.post)  # type: ignore[assignment]  # as it was called
+    delivery.attempt_delivery = _followed(delivery.attempt_delivery)  # type: ignore[assignment]  # as it was called
 
 
 def _followed(post: Callable[[str], bool]) -> Callable[[str], bool]:

@@ -15,7 +15,7 @@ from django.db import transaction
 from guardian.shortcuts import assign_perm
 
 from journal import ids
-from journal.errors import BadKey
+from journal.errors import InvalidAgentKey
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews.people import tokens
@@ -120,11 +120,11 @@ def _set_passwords(people: Mapping[str, Person]) -> dict[str, str]:
 
 def _token(person: Person, kept: str) -> str:
     try:
-        if tokens.authenticate(kept) == person:
+        if tokens.authenticate_token(kept) == person:
             return kept
-    except BadKey:
+    except InvalidAgentKey:
         pass
-    return tokens.mint(person=person, name="demo")
+    return tokens.create_token(person=person, name="demo")
 
 
 def _readable() -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 from agents import keys, registry
 from agents.models import Agent
-from journal.errors import BadKey
+from journal.errors import InvalidAgentKey
 from policies import active, versions
-from policies.documents import parse
+from policies.documents import parse_document
 from policies.models import Person, PolicyVersion
 
 from . import cast, handover
@@ -64,7 +64,7 @@ def _policy(people: Mapping[str, Person], url: str, ours: Any) -> int | None:
 
     Where people have put another one in force since, theirs stays.
     """
-    ruling = active.active_or_none()
+    ruling = active.find_active_policy()
     if ruling is not None and _same(ruling, url):
         return ruling.number
     if ruling is not None and ruling.number != ours:
@@ -75,29 +75,31 @@ def _policy(people: Mapping[str, Person], url: str, ours: Any) -> int | None:
         variables={"STORE_URL": url},
     )
     cast.admit(people)
-    return versions.activate(version_id=draft.pk, by=people["administrator2"]).number
+    return versions.activate_version(
+        version_id=draft.pk, by=people["administrator2"]
+    ).number
 
 
 def _same(version: PolicyVersion, url: str) -> bool:
     """Whether a version says what the file says, at this address of the store."""
-    document = parse(POLICY.read_text("utf-8"), variables={"STORE_URL": url})
-    return version.digest == active.digest(active.plain(document))
+    document = parse_document(POLICY.read_text("utf-8"), variables={"STORE_URL": url})
+    return version.digest == active.compute_digest(active.to_plain_data(document))
 
 
 def _agent_key(people: Mapping[str, Person], kept: str) -> str:
     """Riley's key: the kept one as long as it works, else a new one."""
     riley = _riley(people)
     try:
-        if keys.authenticate(kept).agent == riley:
+        if keys.authenticate_key(kept).agent == riley:
             return kept
-    except BadKey:
+    except InvalidAgentKey:
         pass
-    return keys.issue(agent=riley, by=people["owner"])
+    return keys.issue_key(agent=riley, by=people["owner"])
 
 
 def _riley(people: Mapping[str, Person]) -> Agent:
     found = Agent.objects.filter(slug=RILEY).first()
-    return found or registry.register(
+    return found or registry.register_agent(
         slug=RILEY,
         name="Riley",
         owner=people["owner"],

@@ -21,7 +21,13 @@ from agents import api as agents_api
 from agents import schema_alarm
 from agents.schemas import LetterOut
 from journal import canonical
-from journal.errors import BadKey, DomainError, Invalid, InvalidOutcome, NotFound
+from journal.errors import (
+    DomainError,
+    InvalidAgentKey,
+    InvalidInput,
+    InvalidOutcome,
+    NotFound,
+)
 from reviews.api import batches
 from reviews.api import people as reviews_api
 
@@ -35,7 +41,7 @@ class StrictParser(Parser):
         return canonical.parse(request.body)
 
 
-def _letters() -> dict[str, Any]:
+def _build_webhooks() -> dict[str, Any]:
     """The `webhooks` section of the OpenAPI document: all events share one schema."""
     schema = LetterOut.model_json_schema()
     content = {"application/json": {"schema": schema}}
@@ -49,27 +55,27 @@ def _letters() -> dict[str, Any]:
 
 
 # Operation ids that were published under another module name must not change.
-NAMED = {"reviews.api.batches": "reviews_batch_api"}
+OPERATION_PREFIXES = {"reviews.api.batches": "reviews_batch_api"}
 
 
-class Api(NinjaAPI):
+class HoldpointApi(NinjaAPI):
     """The API; its operation ids name the package of an endpoint, not its module, so
     that clients generated from the OpenAPI document survive a move between modules."""
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
         module, name = operation.view_func.__module__, operation.view_func.__name__
         app, package, *_ = module.split(".")
-        return f"{NAMED.get(module, f'{app}_{package}')}_{name}"
+        return f"{OPERATION_PREFIXES.get(module, f'{app}_{package}')}_{name}"
 
 
-api = Api(
+api = HoldpointApi(
     title="Holdpoint",
     version="1",
     description="The approval gate for agents that act in the real world.",
     urls_namespace="api",
     docs_url=None,
     parser=StrictParser(),
-    openapi_extra={"webhooks": _letters()},
+    openapi_extra={"webhooks": _build_webhooks()},
 )
 api.add_router("", agents_api.router)
 api.add_router("", reviews_api.router)
@@ -77,62 +83,68 @@ api.add_router("", batches.router)
 
 
 @api.exception_handler(DomainError)
-def refused(request: HttpRequest, error: DomainError) -> HttpResponse:
+def handle_domain_error(request: HttpRequest, error: DomainError) -> HttpResponse:
     """Answer a domain error with problem details; record it in the log if the caller is
     an agent."""
-    agents_api.note_refusal(request, error)
-    return problems.refusal(request, error)
+    agents_api.record_refusal(request, error)
+    return problems.render_refusal(request, error)
 
 
 @api.exception_handler(InvalidOutcome)
-def unfitting(request: HttpRequest, error: InvalidOutcome) -> HttpResponse:
+def handle_invalid_outcome(request: HttpRequest, error: InvalidOutcome) -> HttpResponse:
     """Answer with a reference instead of an incomplete outcome, and raise an alarm."""
     reference = getattr(request, "request_id", "")
-    schema_alarm.alarm(error=error, reference=reference)
+    schema_alarm.raise_schema_alarm(error=error, reference=reference)
     detail = f"{error.detail} Reference {reference}."
-    return problems.problem(error.status, error.code, detail)
+    return problems.build_problem(error.status, error.code, detail)
 
 
 @api.exception_handler(ValidationError)
-def ill_typed(request: HttpRequest, error: ValidationError) -> HttpResponse:
+def handle_validation_error(
+    request: HttpRequest, error: ValidationError
+) -> HttpResponse:
     """Answer 422 with one entry for each field that failed validation."""
-    return refused(request, Invalid(errors=[_entry(fault) for fault in error.errors]))
+    return handle_domain_error(
+        request, InvalidInput(errors=[_to_field_error(fault) for fault in error.errors])
+    )
 
 
 @api.exception_handler(AuthenticationError)
-def unknown_caller(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+def handle_authentication_error(
+    request: HttpRequest, error: AuthenticationError
+) -> HttpResponse:
     """Answer a missing or invalid key as `BadKey`."""
-    return problems.refusal(request, BadKey())
+    return problems.render_refusal(request, InvalidAgentKey())
 
 
 @api.exception_handler(HttpError)
-def refused_by_framework(request: HttpRequest, error: HttpError) -> HttpResponse:
+def handle_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     """Answer what django-ninja refuses itself. It wraps the domain errors of the strict
     parser in an HttpError."""
     if isinstance(error.__cause__, DomainError):
-        return refused(request, error.__cause__)
-    known = NotFound() if error.status_code == 404 else Invalid()
-    return problems.refusal(request, known)
+        return handle_domain_error(request, error.__cause__)
+    known = NotFound() if error.status_code == 404 else InvalidInput()
+    return problems.render_refusal(request, known)
 
 
 @cache
-def description() -> dict[str, Any]:
+def build_description() -> dict[str, Any]:
     """The OpenAPI document. Cached: it is slow to build, and anyone may ask for it."""
     return api.get_openapi_schema()
 
 
 @cache
-def _document() -> bytes:
-    return Response(description()).content
+def _encode_description() -> bytes:
+    return Response(build_description()).content
 
 
 @require_safe  # a plain callback would answer every method
 def openapi(request: HttpRequest) -> HttpResponse:
     """The OpenAPI document as JSON."""
-    return HttpResponse(_document(), content_type="application/json")
+    return HttpResponse(_encode_description(), content_type="application/json")
 
 
-def urls() -> list[Any]:
+def build_routes() -> list[Any]:
     """The API's routes, exempt from the login redirect: the API answers 401 itself."""
     routes: list[Any] = api.urls[0]
     for route in routes:
@@ -142,7 +154,7 @@ def urls() -> list[Any]:
     return routes
 
 
-def _entry(fault: dict[str, Any]) -> Any:
+def _to_field_error(fault: dict[str, Any]) -> Any:
     """Convert a pydantic error to path and message. Leaves out the value, which may be
     a secret."""
     where = [str(part) for part in fault["loc"]][1:]

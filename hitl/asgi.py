@@ -25,39 +25,39 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 _wsgi = get_wsgi_application()
 
 # Imported after Django is set up, because these modules import models.
-from .checks import refuse_unsafe  # noqa: E402
-from .live.anonymous_limit import Strangers  # noqa: E402
-from .live.buffering import App, Few, Receive, Room, Scope, Send  # noqa: E402
-from .live.callers import Callers, Introduced  # noqa: E402
-from .live.event_stream import Streams  # noqa: E402
+from .checks import run_startup_checks  # noqa: E402
+from .live.anonymous_limit import AnonymousLimits  # noqa: E402
+from .live.buffering import App, BodyMemory, ConcurrencyLimit, Receive, Scope, Send  # noqa: E402
+from .live.callers import CallerMiddleware, KnownCallers  # noqa: E402
+from .live.event_stream import EventStreams  # noqa: E402
 from .live.listen import Hub  # noqa: E402
 from .live.long_poll import LongPoll  # noqa: E402
-from .live.per_key_limit import Fair  # noqa: E402
-from .restore_watch import Watch  # noqa: E402
-from .restore_watch import look as look_at_epoch  # noqa: E402
-from .standstills import Standstills  # noqa: E402
+from .live.per_key_limit import CallerLimit  # noqa: E402
+from .restore_watch import PeriodicChecks  # noqa: E402
+from .restore_watch import check_epoch as look_at_epoch  # noqa: E402
+from .standstills import StandstillCheck  # noqa: E402
 
 # Measured: more threads than this only compete for the interpreter lock (stack.md).
 THREADS = 4
 # At most this many threads authorise event streams; the others serve pages.
-STREAMS_ASKED = 2
+STREAM_CHECKS = 2
 
 log = structlog.get_logger(__name__)
 
 
-class Web:
+class WebApplication:
     """The ASGI application: handles the lifespan itself, passes HTTP requests to the
     event streams or to Django's threads, and closes WebSockets."""
 
     def __init__(self, wsgi: Any, hub: Hub) -> None:
         self.hub = hub
-        self.epochs = Watch(look_at_epoch, Standstills().look)
-        callers, strangers, room = Callers(), Strangers(), Room()
+        self.epochs = PeriodicChecks(look_at_epoch, StandstillCheck().look)
+        callers, strangers, room = KnownCallers(), AnonymousLimits(), BodyMemory()
         threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
-        door = Introduced(threads, callers)
-        self.http = LongPoll(Fair(door, callers, strangers), hub, callers, room)
-        asked = Few(door, STREAMS_ASKED)
-        self.streams = Streams(Fair(asked, callers, strangers), hub, room)
+        door = CallerMiddleware(threads, callers)
+        self.http = LongPoll(CallerLimit(door, callers, strangers), hub, callers, room)
+        asked = ConcurrencyLimit(door, STREAM_CHECKS)
+        self.streams = EventStreams(CallerLimit(asked, callers, strangers), hub, room)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -71,7 +71,7 @@ class Web:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            for warning in refuse_unsafe():
+            for warning in run_startup_checks():
                 log.warning(str(warning.msg))
         except ImproperlyConfigured as error:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
@@ -79,7 +79,7 @@ class Web:
         self.hub.start()
         self.epochs.start()
         self.streams.newsroom.start()
-        on_stop_signal(self.hub)
+        end_waits_on_signal(self.hub)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.hub.stop()
@@ -88,7 +88,7 @@ class Web:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def on_stop_signal(hub: Hub) -> None:
+def end_waits_on_signal(hub: Hub) -> None:
     """Release the waiting clients as soon as the process receives SIGTERM or SIGINT.
 
     uvicorn notifies its application only after every request has ended, so a wait of
@@ -109,4 +109,4 @@ def on_stop_signal(hub: Hub) -> None:
         signal.signal(number, handle)
 
 
-application = Web(_wsgi, Hub(settings.HOLDPOINT.database_url))
+application = WebApplication(_wsgi, Hub(settings.HOLDPOINT.database_url))

@@ -12,7 +12,7 @@ from structlog.stdlib import get_logger
 from journal import dispatch
 
 # Seconds. Gradual clock correction never moves the clock this far between two ticks.
-STEP_S = 0.5
+CLOCK_STEP_S = 0.5
 
 logger = get_logger(__name__)
 
@@ -30,7 +30,7 @@ class Sweeper(Scheduler):  # type: ignore[misc]  # it has no types
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send the sweeps that are due; return the seconds until the next one."""
         ahead = time.time() - time.monotonic()
-        if self._ahead is not None and abs(ahead - self._ahead) > STEP_S:
+        if self._ahead is not None and abs(ahead - self._ahead) > CLOCK_STEP_S:
             self._follow(ahead - self._ahead)
         self._ahead = ahead
         return float(super().tick(*args, **kwargs))
@@ -47,6 +47,6 @@ class Sweeper(Scheduler):  # type: ignore[misc]  # it has no types
 
         Raises what the broker's client raises; Celery logs the error and continues.
         """
-        if not dispatch.room(entry.task):
+        if not dispatch.count_free_slots(entry.task):
             return None
         return super().apply_async(entry, *args, **kwargs)

@@ -22,10 +22,10 @@ from journal import dispatch
 
 # Headers that our messages never carry. In a forged message they would override the
 # configured time-outs, or keep messages in the worker's memory for years.
-NEVER_OURS = ("timelimit", "eta", "expires")
+IGNORED_HEADERS = ("timelimit", "eta", "expires")
 # Errors of the connection. kombu's own list also has KeyError, which is raised for a
 # message that lacks a member too.
-BROKEN = (
+CONNECTION_ERRORS = (
     OSError,
     InconsistencyError,
     redis.ConnectionError,
@@ -36,7 +36,7 @@ BROKEN = (
 logger = get_logger(__name__)
 
 
-def distrust_the_broker() -> None:
+def harden_broker_reads() -> None:
     """Disable gossip and mingle between workers, and make channels tolerate unreadable
     unacknowledged messages.
 
@@ -44,10 +44,10 @@ def distrust_the_broker() -> None:
     command line, which a deployment may forget.
     """
     Gossip.compatible_transports = Mingle.compatible_transports = frozenset()
-    Channel.QoS = Held
+    Channel.QoS = TolerantQoS
 
 
-class DropUnreadable(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
+class UnreadableMessageStep(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
     """Bootstep that makes a consumer drop messages it cannot read.
 
     Celery and kombu assume that they wrote every message they read. Without this step,
@@ -61,23 +61,23 @@ class DropUnreadable(bootsteps.StartStopStep):  # type: ignore[misc]  # it has n
         channel = parent.task_consumer.channel
         handlers = getattr(channel, "handlers", None)
         if handlers is not None:  # absent in the tests' in-memory broker
-            handlers["BRPOP"] = partial(_read, channel)
+            handlers["BRPOP"] = partial(_read_message, channel)
         make = type(parent).create_task_handler
         parent.create_task_handler = partial(_make_handler, parent, make)
 
 
-def _read(channel: Any, **options: Any) -> Any:
+def _read_message(channel: Any, **options: Any) -> Any:
     """Read one message. It has already left its queue when parsing fails."""
     try:
         return channel._brpop_read(**options)
-    except (Empty, *BROKEN):
+    except (Empty, *CONNECTION_ERRORS):
         raise
     except Exception as error:  # a message can cause any error
-        _drop(channel, error)
+        _record_dropped(channel, error)
         return True
 
 
-class Held(QoS):
+class TolerantQoS(QoS):
     """Restores unacknowledged messages to their queue and drops those it cannot read.
 
     Otherwise one unreadable entry would stop every worker from starting, and keep all
@@ -87,11 +87,11 @@ class Held(QoS):
     def restore_by_tag(self, tag: Any, *args: Any, **options: Any) -> None:
         try:
             super().restore_by_tag(tag, *args, **options)  # type: ignore[no-untyped-call]
-        except BROKEN:
+        except CONNECTION_ERRORS:
             raise
         except Exception as error:  # a message can cause any error
             self._remove_from_indices(tag).execute()  # type: ignore[no-untyped-call]
-            _drop(self.channel, error)
+            _record_dropped(self.channel, error)
 
 
 def _make_handler(parent: Any, make: Callable[..., Any], *args: Any) -> Any:
@@ -99,30 +99,30 @@ def _make_handler(parent: Any, make: Callable[..., Any], *args: Any) -> Any:
 
     def on_task_received(message: Any) -> Any:
         try:
-            _forget_limits(message)
+            _clear_limits(message)
             return handle(message)
-        except BROKEN:
+        except CONNECTION_ERRORS:
             raise
         except Exception as error:  # a message can cause any error
             message.reject_log_error(logger, parent.connection_errors)
-            _drop(message.channel, error)
+            _record_dropped(message.channel, error)
             return None
 
     return on_task_received
 
 
-def _forget_limits(message: Any) -> None:
-    for name in NEVER_OURS:
+def _clear_limits(message: Any) -> None:
+    for name in IGNORED_HEADERS:
         if name in message.headers:
             message.headers[name] = None
 
 
-def _drop(channel: Any, error: Exception) -> None:
+def _record_dropped(channel: Any, error: Exception) -> None:
     """Log and count a dropped message. Leaves out the error's text, which may quote the
     message."""
     logger.error("broker.message_dropped", error=type(error).__name__)
     with channel.conn_or_acquire() as client:
-        client.incr(dispatch.DROPPED)
+        client.incr(dispatch.DROPPED_COUNTER)
 
 
-STEPS = (DropUnreadable,)
+STEPS = (UnreadableMessageStep,)

@@ -58,9 +58,9 @@ SWEEPS = {
 }
 
 # Seconds beyond the longest task and soft shutdown before a stopping worker exits.
-SPARE_S = 5.0
+SHUTDOWN_SPARE_S = 5.0
 
-IMPORTED_BY = os.getpid()  # the worker's own id; its children are forked from it
+IMPORTING_PID = os.getpid()  # the worker's own id; its children are forked from it
 
 app = celery.Celery("holdpoint")
 # Make it the default for every thread of the web process. Otherwise only the importing
@@ -69,7 +69,7 @@ app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf[celery_workarounds.SETTING] = celery_workarounds.TASKS
-pulse = heartbeats.Pulse({*SWEEPS, *heartbeats.PERFORM})
+heartbeat_recorder = heartbeats.HeartbeatRecorder({*SWEEPS, *heartbeats.EFFECT_TASKS})
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds} for name, seconds in SWEEPS.items()
 }
@@ -97,26 +97,30 @@ def unbind_task(**kwargs: Any) -> None:
 @beat_init.connect
 def check_before_work(**kwargs: Any) -> None:
     """Refuse to start with time-outs that would let an effect happen twice."""
-    for warning in checks.refuse_unsafe():
+    for warning in checks.run_startup_checks():
         get_logger(__name__).warning(str(warning.msg))
     served = sorted(app.amqp.queues.consume_from)
-    get_logger(__name__).info("worker", ladder=dict(checks.rungs()), queues=served)
+    get_logger(__name__).info(
+        "worker", ladder=dict(checks.list_timeouts()), queues=served
+    )
 
 
 @worker_process_init.connect
 @beat_embedded_init.connect
-def end_with_the_worker(**kwargs: Any) -> None:
+def end_with_worker(**kwargs: Any) -> None:
     """Make pool and beat processes die with their worker.
 
     A beat that outlived its worker would run beside the next worker's beat. Tasks
     tolerate being killed at any point.
     """
-    forked = os.getpid() != IMPORTED_BY
-    child_processes.die_with(IMPORTED_BY if forked else os.getppid(), signal.SIGKILL)
+    forked = os.getpid() != IMPORTING_PID
+    child_processes.signal_on_parent_death(
+        IMPORTING_PID if forked else os.getppid(), signal.SIGKILL
+    )
 
 
 @worker_process_init.connect
-def spare_what_was_imported(**kwargs: Any) -> None:
+def freeze_imported_objects(**kwargs: Any) -> None:
     """Exclude imported objects from garbage collection in pool processes.
 
     A pool process is forked from a worker that has imported everything. Scanning those
@@ -126,7 +130,7 @@ def spare_what_was_imported(**kwargs: Any) -> None:
     gc.freeze()
 
 
-class LastCall(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
+class ShutdownDeadline(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
     """Bootstep that bounds how long a stopping worker may live.
 
     A worker whose host slept can find its pool broken, log `Unrecoverable error` and
@@ -136,10 +140,12 @@ class LastCall(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no type
 
     def close(self, parent: Any) -> None:
         conf = parent.app.conf
-        leave_within(conf.task_time_limit + conf.worker_soft_shutdown_timeout + SPARE_S)
+        exit_within(
+            conf.task_time_limit + conf.worker_soft_shutdown_timeout + SHUTDOWN_SPARE_S
+        )
 
 
-def leave_within(seconds: float) -> None:
+def exit_within(seconds: float) -> None:
     """End this process after `seconds`, whatever it waits for. Its children end with
     it."""
     timer = threading.Timer(seconds, os._exit, [1])
@@ -147,6 +153,6 @@ def leave_within(seconds: float) -> None:
     timer.start()
 
 
-app.steps["worker"].update([LastCall, celery_workarounds.KeepBeat])
+app.steps["worker"].update([ShutdownDeadline, celery_workarounds.BeatRestartStep])
 app.steps["consumer"].update([*celery_workarounds.STEPS, *broker_messages.STEPS])
-broker_messages.distrust_the_broker()
+broker_messages.harden_broker_reads()

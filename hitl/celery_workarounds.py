@@ -21,10 +21,10 @@ from django.db import close_old_connections, connections
 from kombu.transport import virtual
 from structlog.stdlib import get_logger
 
-Errors = tuple[type[Exception], ...]
+ErrorTypes = tuple[type[Exception], ...]
 
 
-class Delivery(virtual.Message):
+class TrackedMessage(virtual.Message):
     """A broker message that reports a failed acknowledgement or rejection.
 
     Celery only logs the failure, and the broker's client keeps counting the message as
@@ -33,13 +33,13 @@ class Delivery(virtual.Message):
     """
 
     def ack_log_error(
-        self, logger: logging.Logger, errors: Errors, multiple: bool = False
+        self, logger: logging.Logger, errors: ErrorTypes, multiple: bool = False
     ) -> None:
         super().ack_log_error(logger, errors, multiple)  # type: ignore[no-untyped-call]
         self._tell()
 
     def reject_log_error(
-        self, logger: logging.Logger, errors: Errors, requeue: bool = False
+        self, logger: logging.Logger, errors: ErrorTypes, requeue: bool = False
     ) -> None:
         super().reject_log_error(logger, errors, requeue)  # type: ignore[no-untyped-call]
         self._tell()
@@ -49,7 +49,7 @@ class Delivery(virtual.Message):
             self.channel.lost()
 
 
-class NoticeLostAcks(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
+class LostAckStep(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
     """Bootstep that reconnects a worker after an acknowledgement failed, which resets
     the count of held messages. The broker redelivers the message, which is only a
     nudge."""
@@ -58,17 +58,17 @@ class NoticeLostAcks(bootsteps.StartStopStep):  # type: ignore[misc]  # it has n
 
     def start(self, parent: Any) -> None:
         channel = parent.task_consumer.channel
-        fail = partial(_fail, parent, parent.connection)
+        fail = partial(_raise_lost_ack, parent, parent.connection)
         channel.lost = partial(parent.hub.call_later, 0, fail)
-        channel.Message = Delivery
+        channel.Message = TrackedMessage
 
 
-def _fail(consumer: Any, connection: Any) -> None:
+def _raise_lost_ack(consumer: Any, connection: Any) -> None:
     if consumer.connection is connection:  # unless the consumer has already reconnected
         raise ConnectionError("a message could not be given back")
 
 
-class KeepResults(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
+class PartialResultStep(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
     """Bootstep that reads a half-read pool result to its end when the connection
     breaks.
 
@@ -80,16 +80,18 @@ class KeepResults(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no t
 
     def start(self, parent: Any) -> None:
         hub = parent.hub
-        hub.reset = partial(_read_and_reset, hub, parent.pool._pool._result_handler)
+        hub.reset = partial(
+            _finish_reads_and_reset, hub, parent.pool._pool._result_handler
+        )
 
 
-def _read_and_reset(hub: Any, results: Any) -> None:
+def _finish_reads_and_reset(hub: Any, results: Any) -> None:
     for pipe, process in list(results.fileno_to_outq.items()):
         results._finish_partial_read(pipe, process)
     type(hub).reset(hub)
 
 
-STEPS = (NoticeLostAcks, KeepResults)
+STEPS = (LostAckStep, PartialResultStep)
 
 
 # Celery's setting for the number of tasks that one database connection serves.
@@ -97,14 +99,14 @@ SETTING, TASKS = "CELERY_DB_REUSE_MAX", sys.maxsize
 
 
 @task_prerun.connect
-def begin(task: Any, **kwargs: Any) -> None:
+def check_connections(task: Any, **kwargs: Any) -> None:
     """Make Django check the connection's health before the next statement."""
     if not task.request.is_eager:
         close_old_connections()
 
 
 @task_postrun.connect
-def end(task: Any, state: str | None, **kwargs: Any) -> None:
+def release_connections(task: Any, state: str | None, **kwargs: Any) -> None:
     """Release or close the connections: a task that raised may have been interrupted in
     the middle of a statement."""
     if task.request.is_eager:
@@ -115,12 +117,12 @@ def end(task: Any, state: str | None, **kwargs: Any) -> None:
         connections.close_all()
 
 
-LOOK_S = 1.0
+BEAT_CHECK_S = 1.0
 
 logger = get_logger(__name__)
 
 
-class KeepBeat(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
+class BeatRestartStep(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
     """Bootstep that starts another beat when the worker's own has died.
 
     Celery's worker does not notice and continues without sweeps: nothing would expire,
@@ -137,7 +139,7 @@ class KeepBeat(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no type
         """Does nothing in a worker without a beat."""
         if parent.beat is not None:
             self.first = parent.beat
-            parent.timer.call_repeatedly(LOOK_S, self.look, (parent,))
+            parent.timer.call_repeatedly(BEAT_CHECK_S, self.look, (parent,))
 
     def look(self, parent: Any) -> None:
         """Replace the beat if its process has ended."""

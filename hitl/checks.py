@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 TAG = "holdpoint"
 
 
-def rungs() -> list[tuple[str, int]]:
+def list_timeouts() -> list[tuple[str, int]]:
     """The effective time-outs as (name, seconds), in the order they must increase.
 
     An outgoing call must end before the task is told to stop, the task must stop before
@@ -34,19 +34,19 @@ def rungs() -> list[tuple[str, int]]:
 
 
 @register(TAG)
-def ladder(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_timeout_order(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Report each time-out that is not shorter than the next one."""
     return [
         Error(
             f"{name} ({value} s) must be less than {upper} ({limit} s).", id="hitl.E1"
         )
-        for (name, value), (upper, limit) in pairwise(rungs())
+        for (name, value), (upper, limit) in pairwise(list_timeouts())
         if value >= limit
     ]
 
 
 @register(TAG)
-def cookies(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_secure_cookies(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Warn when cookies are sent over plain http, where sessions can be stolen."""
     if settings.HOLDPOINT.secure_cookies:
         return []
@@ -61,7 +61,9 @@ def cookies(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register(TAG)
-def callbacks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_callback_networks(
+    app_configs: Any = None, **kwargs: Any
+) -> list[CheckMessage]:
     """Warn when agents may listen in a private network that is no longer allowed.
 
     Webhooks to agents once used WEBHOOK_NETWORKS, the networks of tools' services; they
@@ -81,7 +83,7 @@ def callbacks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-def refuse_unsafe() -> list[CheckMessage]:
+def run_startup_checks() -> list[CheckMessage]:
     """Run our own checks and return the warnings, for the caller to log.
 
     *Raises* ImproperlyConfigured with one line for each error.

@@ -14,7 +14,7 @@ PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def die_with(parent: int, number: signal.Signals) -> None:
+def signal_on_parent_death(parent: int, number: signal.Signals) -> None:
     """Have the kernel send `number` to this process when its parent ends; exit now if
     `parent` has already ended.
 

@@ -26,7 +26,7 @@ EFFECTS, SWEEPS = "effects", "celery"
 INQUIRIES, LETTERS = "inquiries", "letters"
 OUTCOMES, HOOKS = "outcomes", "hooks"
 QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, INQUIRIES, LETTERS, OUTCOMES, HOOKS)))
-PATIENT = frozenset({INQUIRIES, LETTERS, OUTCOMES, HOOKS})
+LOW_PRIORITY = frozenset({INQUIRIES, LETTERS, OUTCOMES, HOOKS})
 ROUTES = {
     "reviews.tasks.execute": {"queue": EFFECTS},
     "reviews.tasks.run_execution": {"queue": EFFECTS},
@@ -41,7 +41,7 @@ ROUTES = {
 }
 
 
-class UrgentFirst(round_robin_cycle):
+class UrgentFirstCycle(round_robin_cycle):
     """kombu queue order: the urgent queues in turn, then the others in turn.
 
     A worker serves effects and sweeps first. It takes from the other queues only when
@@ -49,10 +49,10 @@ class UrgentFirst(round_robin_cycle):
     """
 
     def consume(self, n: int) -> list[str]:
-        return sorted(self.items[:n], key=PATIENT.__contains__)
+        return sorted(self.items[:n], key=LOW_PRIORITY.__contains__)
 
 
-def broker_url(redis_url: str) -> str:
+def build_broker_url(redis_url: str) -> str:
     """Convert `unix:///path?db=1` to kombu's form,
     `redis+socket:///path?virtual_host=1`.
 
@@ -65,7 +65,7 @@ def broker_url(redis_url: str) -> str:
     return f"redis+socket://{parts.netloc}{parts.path}?virtual_host={number}"
 
 
-def transport_options(visibility_timeout: int) -> dict[str, Any]:
+def build_transport_options(visibility_timeout: int) -> dict[str, Any]:
     """Options of the Redis transport.
 
     The broker redelivers what a killed worker had taken after `visibility_timeout`
@@ -79,7 +79,7 @@ def transport_options(visibility_timeout: int) -> dict[str, Any]:
         "socket_timeout": SOCKET_TIMEOUT_S,
         "socket_keepalive": True,
         "max_retries": 0,
-        "queue_order_strategy": f"{__name__}:{UrgentFirst.__name__}",
+        "queue_order_strategy": f"{__name__}:{UrgentFirstCycle.__name__}",
     }
 
 
@@ -93,7 +93,7 @@ SILENT_S, PROBE_S, PROBES = 10, 5, 3
 UNACKNOWLEDGED_MS = 25_000
 # Longer than any operation pauses: a client idle in a transaction this long is stuck.
 IDLE_IN_TRANSACTION_MS = 60_000
-PARTS = {
+DATABASE_KEYS = {
     "dbname": "NAME",
     "user": "USER",
     "password": "PASSWORD",
@@ -102,13 +102,13 @@ PARTS = {
 }
 
 # Options of our end of the connection (libpq) and of the server's end.
-OURS = {
+CLIENT_OPTIONS = {
     "keepalives_idle": SILENT_S,
     "keepalives_interval": PROBE_S,
     "keepalives_count": PROBES,
     "tcp_user_timeout": UNACKNOWLEDGED_MS,
 }
-THEIRS = {
+SERVER_OPTIONS = {
     "lock_timeout": LOCK_TIMEOUT_MS,
     "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_MS,
     "tcp_keepalives_idle": SILENT_S,
@@ -118,7 +118,7 @@ THEIRS = {
 }
 
 
-def database_config(url: str, *, application_name: str) -> dict[str, Any]:
+def build_database_config(url: str, *, application_name: str) -> dict[str, Any]:
     """One entry of DATABASES. Other parameters in the address (sslmode, ...) are passed
     on to the driver.
 
@@ -126,13 +126,13 @@ def database_config(url: str, *, application_name: str) -> dict[str, Any]:
     Django checks it before it is used again.
     """
     options = conninfo_to_dict(url)
-    named = {key: str(options.pop(part, "")) for part, key in PARTS.items()}
+    named = {key: str(options.pop(part, "")) for part, key in DATABASE_KEYS.items()}
     options.setdefault("connect_timeout", DATABASE_CONNECT_TIMEOUT_S)
     options.setdefault("application_name", application_name)
-    for name, value in OURS.items():
+    for name, value in CLIENT_OPTIONS.items():
         options.setdefault(name, value)
     extra = options.pop("options", "")
-    options["options"] = f"{' '.join(_switches())} {extra}".strip()
+    options["options"] = f"{' '.join(_format_switches())} {extra}".strip()
     return {
         "ENGINE": "django.db.backends.postgresql",
         **named,
@@ -143,15 +143,15 @@ def database_config(url: str, *, application_name: str) -> dict[str, Any]:
     }
 
 
-def _switches() -> list[str]:
-    return [f"-c {name}={value}" for name, value in THEIRS.items()]
+def _format_switches() -> list[str]:
+    return [f"-c {name}={value}" for name, value in SERVER_OPTIONS.items()]
 
 
-BACKENDS = "django.core.mail.backends"
-PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
+MAIL_BACKENDS = "django.core.mail.backends"
+MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 
 
-class Mail(NamedTuple):
+class MailConfig(NamedTuple):
     """The mail backend and its server."""
 
     backend: str
@@ -163,16 +163,16 @@ class Mail(NamedTuple):
     tls: bool = False
 
 
-def mail_config(url: str) -> Mail:
+def build_mail_config(url: str) -> MailConfig:
     """Parse `smtp://`, `smtp+tls://` (STARTTLS) or `smtps://`, which the environment
     has checked. An empty address selects files in `STATE`."""
     if not url:
-        return Mail(f"{BACKENDS}.filebased.EmailBackend")
+        return MailConfig(f"{MAIL_BACKENDS}.filebased.EmailBackend")
     parts = urlsplit(url)
-    return Mail(
-        f"{BACKENDS}.smtp.EmailBackend",
+    return MailConfig(
+        f"{MAIL_BACKENDS}.smtp.EmailBackend",
         host=parts.hostname or "",
-        port=parts.port or PORTS[parts.scheme],
+        port=parts.port or MAIL_PORTS[parts.scheme],
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
         starttls=parts.scheme == "smtp+tls",

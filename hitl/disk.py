@@ -13,9 +13,9 @@ from django.db import DatabaseError, connection
 from psycopg.errors import DiskFull
 from structlog.stdlib import get_logger
 
-KEEP_S = 5.0  # validity of a result: anybody may request /readyz
+CACHED_S = 5.0  # validity of a result: anybody may request /readyz
 STATE_BYTES = 64 * 1024
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
 # A sort larger than work_mem writes a few MiB of temporary files to the database's disk
 # without changing a table or a catalogue. The three statements are sent as one message,
 # so they are one transaction and the settings end with it.
@@ -30,7 +30,7 @@ SELECT count(*) FROM (
 log = get_logger(__name__)
 
 
-class _Answer:
+class _CachedState:
     """The last result, and the monotonic time until which it is valid."""
 
     def __init__(self) -> None:
@@ -38,27 +38,27 @@ class _Answer:
         self.text, self.until = "ok", 0.0
 
 
-_answer = _Answer()
+_last_state = _CachedState()
 
 
-def state() -> str:
+def describe_disk() -> str:
     """Return "ok", or what cannot be written. Cached for `CACHED_S` seconds."""
-    with _answer.lock:
-        if time.monotonic() >= _answer.until:
-            _answer.text = probe()
-            _answer.until = time.monotonic() + KEEP_S
-        return _answer.text
+    with _last_state.lock:
+        if time.monotonic() >= _last_state.until:
+            _last_state.text = probe_disk()
+            _last_state.until = time.monotonic() + CACHED_S
+        return _last_state.text
 
 
-def probe() -> str:
+def probe_disk() -> str:
     """The same, checked now without the cache; logs what fails."""
-    found = [text for text in (_database(), _state()) if text]
+    found = [text for text in (_probe_database(), _probe_state_folder()) if text]
     if found:
         log.error("disk", found=found)
     return "; ".join(found) or "ok"
 
 
-def _database() -> str:
+def _probe_database() -> str:
     """Check the database's disk. An unreachable database is not reported here: readyz
     checks that itself."""
     try:
@@ -70,7 +70,7 @@ def _database() -> str:
     return ""
 
 
-def _state() -> str:
+def _probe_state_folder() -> str:
     file = Path(settings.HOLDPOINT.state) / f".probe-{os.getpid()}"
     try:
         with file.open("wb") as probe:
@@ -78,7 +78,7 @@ def _state() -> str:
             probe.flush()
             os.fsync(probe.fileno())
     except OSError as error:
-        full = error.errno in FULL
+        full = error.errno in DISK_FULL_ERRORS
         return "the disk of STATE is full" if full else "STATE cannot be written"
     finally:
         file.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from . import api
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ApiField:
     """One property of a request body, or one parameter."""
 
     name: str
@@ -26,15 +26,15 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """One operation: its address, its audience (`agents` or `people`) and its input."""
 
     method: str
     path: str
     about: str
     audience: str
-    parameters: tuple[Field, ...]
-    body: tuple[Field, ...]
+    parameters: tuple[ApiField, ...]
+    body: tuple[ApiField, ...]
 
     @property
     def anchor(self) -> str:
@@ -45,7 +45,7 @@ class Call:
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
     """Documentation of every call, agents' calls first. Public, as the schema is."""
-    found = list(calls(api.description()))
+    found = list(list_calls(api.build_description()))
     groups = [(who, [c for c in found if c.audience == who]) for who in AUDIENCES]
     return render(request, "docs.html", {"groups": groups})
 
@@ -53,38 +53,40 @@ def docs(request: HttpRequest) -> HttpResponse:
 AUDIENCES = ("agents", "people")
 
 
-def calls(schema: dict[str, Any]) -> Iterator[Call]:
+def list_calls(schema: dict[str, Any]) -> Iterator[ApiCall]:
     """The operations of an OpenAPI document, in the order of the code."""
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
-            yield Call(
+            yield ApiCall(
                 method=method.upper(),
                 path=path,
                 about=operation.get("description", operation.get("summary", "")),
                 audience=next(iter(operation.get("tags", [])), "agents"),
-                parameters=tuple(_parameters(operation)),
-                body=tuple(_body(operation, schema)),
+                parameters=tuple(_list_parameters(operation)),
+                body=tuple(_list_body_fields(operation, schema)),
             )
 
 
-def _parameters(operation: dict[str, Any]) -> Iterator[Field]:
+def _list_parameters(operation: dict[str, Any]) -> Iterator[ApiField]:
     for given in operation.get("parameters", []):
-        kind = f"{given['in']}, {_kind(given.get('schema', {}))}"
+        kind = f"{given['in']}, {_format_kind(given.get('schema', {}))}"
         required = bool(given.get("required"))
-        yield Field(given["name"], kind, required, given.get("description", ""))
+        yield ApiField(given["name"], kind, required, given.get("description", ""))
 
 
-def _body(operation: dict[str, Any], schema: dict[str, Any]) -> Iterator[Field]:
+def _list_body_fields(
+    operation: dict[str, Any], schema: dict[str, Any]
+) -> Iterator[ApiField]:
     content = operation.get("requestBody", {}).get("content", {})
     reference = content.get("application/json", {}).get("schema", {}).get("$ref", "")
     model = schema["components"]["schemas"].get(reference.rpartition("/")[2], {})
     required = set(model.get("required", []))
     for name, part in model.get("properties", {}).items():
         about = part.get("description", "")
-        yield Field(name, _kind(part), name in required, about)
+        yield ApiField(name, _format_kind(part), name in required, about)
 
 
-def _kind(part: dict[str, Any]) -> str:
+def _format_kind(part: dict[str, Any]) -> str:
     """A JSON type in a few words, such as `array of string`."""
     if "enum" in part:
         return " | ".join(str(value) for value in part["enum"])
@@ -92,6 +94,6 @@ def _kind(part: dict[str, Any]) -> str:
         return "object"
     choices = part.get("anyOf", part.get("oneOf", []))
     if choices:
-        return " or ".join(dict.fromkeys(_kind(choice) for choice in choices))
+        return " or ".join(dict.fromkeys(_format_kind(choice) for choice in choices))
     kind = str(part.get("type", "any"))
-    return f"{kind} of {_kind(part['items'])}" if "items" in part else kind
+    return f"{kind} of {_format_kind(part['items'])}" if "items" in part else kind

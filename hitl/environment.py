@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOOPBACK = "127.0.0.1"
 
 
-def _key(text: Any) -> bytes:
+def _parse_key(text: Any) -> bytes:
     try:
         key = base64.b64decode(str(text).strip(), validate=True)
     except binascii.Error:
@@ -35,7 +35,7 @@ def _key(text: Any) -> bytes:
     return key
 
 
-def _base_url(text: str) -> str:
+def _check_base_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must be the public address, like https://gate.example.com")
@@ -44,7 +44,7 @@ def _base_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def _database_url(text: str) -> str:
+def _check_database_url(text: str) -> str:
     if not text.startswith(("postgresql://", "postgres://")):
         raise ValueError("must be postgresql://user:password@host:5432/name")
     try:
@@ -57,39 +57,39 @@ def _database_url(text: str) -> str:
     return text
 
 
-def _redis_url(text: str) -> str:
+def _check_redis_url(text: str) -> str:
     if not text.startswith(("redis://", "rediss://", "unix:///")):
         raise ValueError("must start with redis://, rediss:// or unix:///")
     return text
 
 
-def _mail_url(text: str) -> str:
+def _check_mail_url(text: str) -> str:
     if text and urlsplit(text).scheme not in {"smtp", "smtps", "smtp+tls"}:
         raise ValueError("must be smtp://, smtp+tls:// or smtps://user:password@host")
     return text
 
 
-def _networks(text: Any) -> list[IPv4Network | IPv6Network]:
+def _parse_networks(text: Any) -> list[IPv4Network | IPv6Network]:
     if not isinstance(text, str):
         return list(text)
     return [ip_network(part.strip()) for part in text.split(",") if part.strip()]
 
 
-def _names(text: Any) -> list[str]:
+def _parse_names(text: Any) -> list[str]:
     if not isinstance(text, str):
         return list(text)
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _modules(text: Any) -> list[str]:
-    names = _names(text)
+def _parse_modules(text: Any) -> list[str]:
+    names = _parse_names(text)
     for name in names:
         if not all(part.isidentifier() for part in name.split(".")):
             raise ValueError("must be modules like shop.effects, separated by commas")
     return names
 
 
-def _webhook_secret(text: str) -> str:
+def _check_webhook_secret(text: str) -> str:
     if not text.startswith("whsec_"):
         raise ValueError("must be whsec_ and at least 24 random bytes in base64")
     try:
@@ -101,17 +101,17 @@ def _webhook_secret(text: str) -> str:
     return text
 
 
-def _keys(text: Any) -> list[bytes]:
-    return [_key(part) for part in _names(text)]
+def _parse_keys(text: Any) -> list[bytes]:
+    return [_parse_key(part) for part in _parse_names(text)]
 
 
-Key = Annotated[bytes, BeforeValidator(_key)]
-Keys = Annotated[list[bytes], NoDecode, BeforeValidator(_keys)]
+Key = Annotated[bytes, BeforeValidator(_parse_key)]
+Keys = Annotated[list[bytes], NoDecode, BeforeValidator(_parse_keys)]
 Networks = Annotated[
-    list[IPv4Network | IPv6Network], NoDecode, BeforeValidator(_networks)
+    list[IPv4Network | IPv6Network], NoDecode, BeforeValidator(_parse_networks)
 ]
 Ports = Annotated[
-    list[Annotated[int, Field(gt=0, lt=65536)]], NoDecode, BeforeValidator(_names)
+    list[Annotated[int, Field(gt=0, lt=65536)]], NoDecode, BeforeValidator(_parse_names)
 ]
 Seconds = Annotated[int, Field(gt=0)]
 
@@ -127,11 +127,13 @@ class Holdpoint(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     deployment: Literal["local", "production"] = "production"
-    base_url: Annotated[str, AfterValidator(_base_url)]
-    database_url: Annotated[str, AfterValidator(_database_url)] = Field(repr=False)
-    redis_url: Annotated[str, AfterValidator(_redis_url)] = Field(repr=False)
+    base_url: Annotated[str, AfterValidator(_check_base_url)]
+    database_url: Annotated[str, AfterValidator(_check_database_url)] = Field(
+        repr=False
+    )
+    redis_url: Annotated[str, AfterValidator(_check_redis_url)] = Field(repr=False)
     state: Path = ROOT / "var"
-    allowed_hosts: Annotated[list[str], NoDecode, BeforeValidator(_names)] = []
+    allowed_hosts: Annotated[list[str], NoDecode, BeforeValidator(_parse_names)] = []
 
     secret_key: Annotated[str, Field(min_length=50, repr=False)]
     data_key: Key = Field(repr=False)  # encrypts blobs and results
@@ -140,7 +142,9 @@ class Holdpoint(BaseSettings):
     grant_key: Key = Field(repr=False)
     grant_keys_next: Keys = Field(default=[], repr=False)
     grant_keys_retired: Keys = Field(default=[], repr=False)
-    webhook_secret: Annotated[str, AfterValidator(_webhook_secret)] = Field(repr=False)
+    webhook_secret: Annotated[str, AfterValidator(_check_webhook_secret)] = Field(
+        repr=False
+    )
     # Private networks that calls to tools' services may reach, and those that webhooks
     # to agents may reach; the SSRF guard refuses all others.
     webhook_networks: Networks = []
@@ -149,11 +153,13 @@ class Holdpoint(BaseSettings):
     port: Ports = [8000]
 
     # Modules whose functions a policy may name, in addition to the shipped verifiers.
-    callables: Annotated[list[str], NoDecode, BeforeValidator(_modules)] = Field(
+    callables: Annotated[list[str], NoDecode, BeforeValidator(_parse_modules)] = Field(
         default=[], validation_alias="HOLDPOINT_CALLABLES"
     )
 
-    mail_url: Annotated[str, AfterValidator(_mail_url)] = Field(default="", repr=False)
+    mail_url: Annotated[str, AfterValidator(_check_mail_url)] = Field(
+        default="", repr=False
+    )
     mail_from: str = "Holdpoint <holdpoint@localhost>"
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -221,7 +227,7 @@ def is_loopback(hostname: str) -> bool:
         return hostname == "localhost" or hostname.endswith(".localhost")
 
 
-def load(environ: Mapping[str, str] = os.environ) -> Holdpoint:
+def read_environment(environ: Mapping[str, str] = os.environ) -> Holdpoint:
     """Read this process's configuration.
 
     *Raises* ImproperlyConfigured with one line for each wrong variable.
@@ -231,18 +237,18 @@ def load(environ: Mapping[str, str] = os.environ) -> Holdpoint:
         return Holdpoint(_secrets_dir=keys if keys.is_dir() else None)
     except ValidationError as error:
         # Leave out the value and the cause: both may contain a secret.
-        raise ImproperlyConfigured(explain(error)) from None
+        raise ImproperlyConfigured(describe_errors(error)) from None
 
 
-def explain(error: ValidationError) -> str:
+def describe_errors(error: ValidationError) -> str:
     """One line for each variable: its name and the rule it breaks."""
     return "\n".join(
-        f"{str(fault['loc'][0]).upper()}: {_rule(fault)}"
+        f"{str(fault['loc'][0]).upper()}: {_describe_rule(fault)}"
         for fault in error.errors(include_input=False, include_url=False)
     )
 
 
-def _rule(fault: Any) -> str:
+def _describe_rule(fault: Any) -> str:
     if fault["type"] == "missing":
         return "is required; docs/operations.md, section Settings, says what it is"
     text = str(fault["msg"])

@@ -14,13 +14,13 @@ from structlog.stdlib import get_logger
 from journal import heartbeats
 
 # Tasks that perform effects: a run of one shows that workers take up effects.
-PERFORM = ("reviews.tasks.execute", "reviews.tasks.run_execution")
-EVERY_S = 5.0  # the least time between two heartbeats of one task and process
+EFFECT_TASKS = ("reviews.tasks.execute", "reviews.tasks.run_execution")
+WRITE_INTERVAL_S = 5.0  # the least time between two heartbeats of one task and process
 
 logger = get_logger(__name__)
 
 
-class Pulse:
+class HeartbeatRecorder:
     """Writes the heartbeats of the named tasks. Connects itself to Celery."""
 
     def __init__(self, names: Collection[str]) -> None:
@@ -32,10 +32,10 @@ class Pulse:
         name, now = sender.name, time.monotonic()
         if name not in self.names or sender.request.is_eager:
             return
-        if now - self._written.get(name, -EVERY_S) < EVERY_S:
+        if now - self._written.get(name, -WRITE_INTERVAL_S) < WRITE_INTERVAL_S:
             return
         try:
-            heartbeats.beat(name)
+            heartbeats.record_heartbeat(name)
         except DatabaseError as error:  # the next run writes it
             logger.warning("heartbeat.not_written", error=type(error).__name__)
         else:

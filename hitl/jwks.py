@@ -11,13 +11,13 @@ from reviews.grants import tokens
 
 # Seconds a service may cache the keys. A new key is published longer than this before
 # it signs.
-FRESH_S = 300
+CACHE_S = 300
 
 
 @login_not_required
 @require_safe
-@cache_control(public=True, max_age=FRESH_S)
+@cache_control(public=True, max_age=CACHE_S)
 def jwks(request: HttpRequest) -> HttpResponse:
     """The public keys as a JWK set (RFC 7517). Public."""
     kind = "application/jwk-set+json"
-    return JsonResponse(tokens.published(), content_type=kind)
+    return JsonResponse(tokens.build_jwk_set(), content_type=kind)

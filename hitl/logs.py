@@ -20,33 +20,33 @@ from structlog.types import EventDict, Processor
 
 from reviews.presenters.unicode import is_hidden
 
-SHARED: tuple[Processor, ...] = (
+SHARED_PROCESSORS: tuple[Processor, ...] = (
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 )
 
-OTHERS = ("django", "django.server", "uvicorn", "celery")
+LIBRARY_LOGGERS = ("django", "django.server", "uvicorn", "celery")
 # The most characters of one value, and of the end of a traceback.
 LONGEST, LONGEST_TRACE = 2_000, 20_000
-TRACES = ("exception", "stack")
-DEEPEST = 4  # levels of nested lists and objects
+TRACE_KEYS = ("exception", "stack")
+MAX_DEPTH = 4  # levels of nested lists and objects
 # SQLSTATE classes for a lost connection and a server shutdown (PostgreSQL, appendix A).
-AWAY = ("08", "57P0")
-NOT_THERE = (
+OUTAGE_SQLSTATES = ("08", "57P0")
+OUTAGE_ERRORS = (
     redis.ConnectionError,
     redis.TimeoutError,
     kombu.exceptions.OperationalError,
 )
-CHATTY = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+CHATTY_LOGGERS = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 
 
-def configure(log_format: str, level: str) -> dict[str, Any]:
+def configure_logging(log_format: str, level: str) -> dict[str, Any]:
     """Set structlog up, and return the matching LOGGING for the standard library."""
     structlog.configure(
         processors=[
-            *SHARED,
+            *SHARED_PROCESSORS,
             structlog.stdlib.PositionalArgumentsFormatter(),
             structlog.processors.StackInfoRenderer(),
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
@@ -57,22 +57,22 @@ def configure(log_format: str, level: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"lines": _formatter(log_format)},
+        "formatters": {"lines": _build_formatter(log_format)},
         "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "lines"}},
         "root": {"handlers": ["out"], "level": level},
         "loggers": {
             # Their own handlers would print every line again, without the ids.
-            **{name: {"handlers": [], "propagate": True} for name in OTHERS},
+            **{name: {"handlers": [], "propagate": True} for name in LIBRARY_LOGGERS},
             # Our middleware logs each request, with ids and without the query.
             "uvicorn.access": {"handlers": [], "propagate": False},
             "django.request": {"level": "ERROR"},
             # Each sweep would log four lines, several times a second.
-            **{name: {"level": "WARNING"} for name in CHATTY},
+            **{name: {"level": "WARNING"} for name in CHATTY_LOGGERS},
         },
     }
 
 
-def _formatter(log_format: str) -> dict[str, Any]:
+def _build_formatter(log_format: str) -> dict[str, Any]:
     last: Processor = (
         structlog.processors.JSONRenderer()
         if log_format == "json"
@@ -80,32 +80,32 @@ def _formatter(log_format: str) -> dict[str, Any]:
     )
     return {
         "()": structlog.stdlib.ProcessorFormatter,
-        "foreign_pre_chain": list(SHARED),
+        "foreign_pre_chain": list(SHARED_PROCESSORS),
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            brief,
+            shorten_outage_errors,
             # Plain tracebacks: a renderer's own would print local variables.
             structlog.processors.format_exc_info,
-            inert,
+            escape_untrusted_text,
             last,
         ],
     }
 
 
-def brief(logger: Any, name: str, event: EventDict) -> EventDict:
+def shorten_outage_errors(logger: Any, name: str, event: EventDict) -> EventDict:
     """structlog processor: replace the traceback of an outage with its error message.
 
     A traceback for each call that fails while a server is unreachable would fill the
     disk and add no information.
     """
-    error = _error(event.get("exc_info"))
+    error = _find_exception(event.get("exc_info"))
     if error is None or not _is_away(error):
         return event
     said = {key: value for key, value in event.items() if key != "exc_info"}
     return {**said, "error": f"{type(error).__name__}: {error}".strip()}
 
 
-def _error(said: Any) -> BaseException | None:
+def _find_exception(said: Any) -> BaseException | None:
     """The exception of `exc_info`, in each form that the standard library accepts."""
     found = said[1] if isinstance(said, tuple) else said
     if found is True:
@@ -119,44 +119,48 @@ def _is_away(error: BaseException | None) -> bool:
     if error is None:
         return False
     if isinstance(error, psycopg.OperationalError):
-        return error.sqlstate is None or error.sqlstate.startswith(AWAY)
-    return isinstance(error, NOT_THERE) or _is_away(error.__cause__)
+        return error.sqlstate is None or error.sqlstate.startswith(OUTAGE_SQLSTATES)
+    return isinstance(error, OUTAGE_ERRORS) or _is_away(error.__cause__)
 
 
-def inert(logger: Any, name: str, event: EventDict) -> EventDict:
+def escape_untrusted_text(logger: Any, name: str, event: EventDict) -> EventDict:
     """structlog processor: escape line ends, control characters, bidirectional
     overrides and invisible characters, and bound the length of all values."""
     return {
-        _line(str(key)): _trace(value) if key in TRACES else _value(value)
+        _escape_line(str(key)): _escape_trace(value)
+        if key in TRACE_KEYS
+        else _escape_value(value)
         for key, value in event.items()
     }
 
 
-def _value(value: Any, depth: int = 0) -> Any:
+def _escape_value(value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
-    if isinstance(value, Mapping) and depth < DEEPEST:
-        return {_line(str(k)): _value(v, depth + 1) for k, v in value.items()}
-    if isinstance(value, list | tuple) and depth < DEEPEST:
-        return [_value(item, depth + 1) for item in value[:LONGEST]]
-    return _line(value if isinstance(value, str) else repr(value))
+    if isinstance(value, Mapping) and depth < MAX_DEPTH:
+        return {
+            _escape_line(str(k)): _escape_value(v, depth + 1) for k, v in value.items()
+        }
+    if isinstance(value, list | tuple) and depth < MAX_DEPTH:
+        return [_escape_value(item, depth + 1) for item in value[:LONGEST]]
+    return _escape_line(value if isinstance(value, str) else repr(value))
 
 
-def _trace(value: Any) -> str:
+def _escape_trace(value: Any) -> str:
     """Escape a traceback. Indents its lines, so that none looks like a log line."""
     text = str(value)[-LONGEST_TRACE:]
-    return "\n  | ".join(_line(line) for line in text.splitlines())
+    return "\n  | ".join(_escape_line(line) for line in text.splitlines())
 
 
-def _line(text: str) -> str:
+def _escape_line(text: str) -> str:
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}… ({len(text)} characters)"
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_spelt, text))
+    return "".join(map(_escape_char, text))
 
 
-def _spelt(char: str) -> str:
+def _escape_char(char: str) -> str:
     r"""Spell an unprintable or invisible character as Python would: `\n`, `\u202e`."""
     seen = char.isprintable() and not is_hidden(char)
     return char if seen else char.encode("unicode_escape").decode()

@@ -47,7 +47,7 @@ class RequestContext:
         start = time.monotonic()
         response = self.get_response(request)
         response["X-Request-Id"] = request_id
-        if caller := _caller(request, response):
+        if caller := _identify_caller(request, response):
             response["Holdpoint-Caller"] = caller  # hitl.live.callers removes it
         log.info(
             "request",
@@ -59,7 +59,7 @@ class RequestContext:
         return response
 
 
-def _caller(request: HttpRequest, response: HttpResponse) -> str:
+def _identify_caller(request: HttpRequest, response: HttpResponse) -> str:
     """The caller that a key, token or session identified: `agent:...`, `person:...`,
     `nobody` if nobody was, or "" if the view did not check. Reads only what is already
     loaded: a session that no view read stays unread."""
@@ -99,7 +99,7 @@ class Boundary:
             return views.bad_request(request, SuspiciousOperation())
         sender = request.headers.get("Sec-Fetch-Site", "none")
         if request.method not in SAFE and sender not in self.OWN:
-            return views.from_elsewhere(request)
+            return views.refuse_cross_site(request)
         return None
 
 
@@ -124,7 +124,7 @@ class DomainErrors:
         if not isinstance(exception, DomainError):
             return None
         log.info("refused", code=exception.code, detail=exception.detail)
-        return problems.refusal(request, exception)
+        return problems.render_refusal(request, exception)
 
 
 def is_lock_timeout(exception: Exception) -> bool:

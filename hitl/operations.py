@@ -35,7 +35,7 @@ class Operation:
 
 AGENTS = (
     Operation(
-        ("agents.proposals.propose",),
+        ("agents.proposals.propose_action",),
         locks="idempotency key, thread, superseded request, sums",
         writes="Thread, Checkpoint, Proposal, Revision, Observation; ApprovalRequest "
         "and RequestVersion, or Grant and Execution",
@@ -44,13 +44,13 @@ AGENTS = (
         after="mail to the people who may decide, nudge to the worker",
     ),
     Operation(
-        ("agents.proposals.revise",),
+        ("agents.proposals.revise_proposal",),
         locks="idempotency key, thread, request, sums",
         writes="Checkpoint, Revision, RequestVersion, Observation",
         logs="request.revised",
     ),
     Operation(
-        ("agents.proposals.withdraw", "agents.proposals.finish"),
+        ("agents.proposals.withdraw_proposal", "agents.proposals.finish_thread"),
         locks="thread, requests",
         writes="ApprovalRequest, or Grant and Execution; Observation, Thread",
         logs="request.withdrawn, grant.revoked, execution.refused, thread.finished",
@@ -58,8 +58,8 @@ AGENTS = (
     ),
     Operation(("agents.proposals.log_refusal",), logs="proposal.refused"),
     Operation(
-        ("agents.reversals.propose",),
-        private=("agents.reversals._propose",),
+        ("agents.reversals.propose_reversal",),
+        private=("agents.reversals._create_reversal",),
         locks="thread, sums",
         writes="Reversal, and the rows of a proposal that asks people",
         logs="reversal.proposed, proposal.submitted, request.opened",
@@ -74,22 +74,22 @@ AGENTS = (
     ),
     Operation(
         (
-            "agents.registry.register",
-            "agents.registry.change",
-            "agents.registry.release",
+            "agents.registry.register_agent",
+            "agents.registry.change_agent",
+            "agents.registry.release_version",
         ),
         writes="Agent; for a new owner also ApprovalRequest and Proposal",
         logs="agent.registered, agent.changed, agent.released",
     ),
     Operation(
-        ("agents.keys.issue", "agents.keys.revoke"),
+        ("agents.keys.issue_key", "agents.keys.revoke_key"),
         writes="AgentKey",
         logs="agent.key_issued, agent.key_revoked",
     ),
     Operation(
         (
-            "agents.webhooks.endpoints.register",
-            "agents.webhooks.endpoints.renew",
+            "agents.webhooks.endpoints.register_endpoint",
+            "agents.webhooks.endpoints.renew_secret",
             "agents.webhooks.endpoints.switch_off",
             "agents.webhooks.endpoints.switch_on",
         ),
@@ -99,7 +99,7 @@ AGENTS = (
         "endpoint.switched_on",
     ),
     Operation(
-        ("agents.webhooks.enqueue.promise",),
+        ("agents.webhooks.enqueue.enqueue_deliveries",),
         locks="outcome (advisory)",
         writes="Delivery",
         logs="delivery.promised",
@@ -107,9 +107,9 @@ AGENTS = (
     ),
     Operation(
         (
-            "agents.webhooks.delivery.take",
-            "agents.webhooks.delivery.record",
-            "agents.webhooks.delivery.hold",
+            "agents.webhooks.delivery.claim_delivery",
+            "agents.webhooks.delivery.record_attempt",
+            "agents.webhooks.delivery.mark_held",
         ),
         locks="Endpoint, Delivery, callback lane of the agent (advisory), slow lane "
         "(advisory), Alarm",
@@ -130,14 +130,14 @@ AGENTS = (
         after="a webhook delivery",
     ),
     Operation(
-        ("agents.acknowledgements.acknowledge",),
+        ("agents.acknowledgements.acknowledge_outcome",),
         locks="outcome (advisory), Delivery by id",
         writes="Delivery, Acknowledgement",
         logs="outcome.acknowledged, delivery.taken",
         after="wake-up",
     ),
     Operation(
-        ("agents.schema_alarm.alarm",),
+        ("agents.schema_alarm.raise_schema_alarm",),
         locks="Alarm",
         writes="Alarm",
         logs="alarm.raised",
@@ -149,29 +149,29 @@ AGENTS = (
         logs="thread.erased",
     ),
     Operation(
-        ("agents.retention.forget_letters",),
+        ("agents.retention.delete_old_deliveries",),
         locks="deliveries (skip locked)",
         writes="Delivery, DeliveryAttempt, Callback",
     ),
     Operation(
-        ("agents.retention.forget_places",),
+        ("agents.retention.delete_unused_endpoints",),
         locks="the agents' proposals in progress (advisory), by name",
         writes="Endpoint",
     ),
 )
 REVIEWS = (
     Operation(
-        ("reviews.requests.proposals.withdraw_stopped",),
+        ("reviews.requests.proposals.withdraw_stopped_proposal",),
         locks="request, or grant and execution",
         writes="the rows of a withdrawal",
         logs="request.withdrawn, grant.revoked, execution.refused",
         after="wake-up",
     ),
     Operation(
-        ("reviews.decisions.decide.decide",),
+        ("reviews.decisions.decide.decide_request",),
         private=(
-            "reviews.decisions.decide._record",
-            "reviews.decisions.decide._log_refused",
+            "reviews.decisions.decide._record_verdict",
+            "reviews.decisions.decide._log_refusal",
         ),
         locks="request, Lease, sums (MODIFY only)",
         writes="Decision, Snapshot, Lease, RequestVersion, Revision, Grant, Execution; "
@@ -182,13 +182,13 @@ REVIEWS = (
         after="mail, nudge to the worker, wake-up of the waiting agent",
     ),
     Operation(
-        ("reviews.decisions.modify.preview",),
-        private=("reviews.decisions.modify._weigh",),
+        ("reviews.decisions.modify.preview_edit",),
+        private=("reviews.decisions.modify._build_preview",),
         locks="sums",
         writes="none: the transaction is rolled back",
     ),
     Operation(
-        ("reviews.decisions.recall.recall",),
+        ("reviews.decisions.recall.recall_approval",),
         locks="request, Lease",
         writes="RequestVersion, Lease",
         logs="request.recalled",
@@ -202,14 +202,17 @@ REVIEWS = (
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.decisions.returns.assign",),
+        ("reviews.decisions.returns.assign_request",),
         locks="request",
         writes="ApprovalRequest",
         logs="request.assigned",
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.decisions.returns.show_view", "reviews.decisions.returns.arbitrate"),
+        (
+            "reviews.decisions.returns.record_view_shown",
+            "reviews.decisions.returns.record_arbitration",
+        ),
         locks="request",
         writes="arbitrate only: Note",
         logs="request.view_shown, note.added",
@@ -223,7 +226,7 @@ REVIEWS = (
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.deadlines.extend",),
+        ("reviews.deadlines.extend_deadline",),
         locks="request",
         writes="ApprovalRequest",
         logs="request.extended",
@@ -244,26 +247,29 @@ REVIEWS = (
         after="nudge to the worker, wake-up",
     ),
     Operation(
-        ("reviews.deadlines.remind",),
+        ("reviews.deadlines.enqueue_reminders",),
         locks="requests (skip locked)",
         writes="ApprovalRequest",
         after="mail",
     ),
     Operation(
-        ("reviews.stops.incidents.declare", "reviews.stops.incidents.end"),
+        (
+            "reviews.stops.incidents.declare_incident",
+            "reviews.stops.incidents.end_incident",
+        ),
         locks="deadlines (advisory); end also requests by id",
         writes="Incident; end also ApprovalRequest",
         logs="incident.declared, incident.ended",
         after="a task that moves the stored deadlines, mail",
     ),
     Operation(
-        ("reviews.stops.incidents.hold_deadlines",),
+        ("reviews.stops.incidents.advance_frozen_deadlines",),
         locks="deadlines (advisory), requests (skip locked)",
         writes="ApprovalRequest",
         logs="incident.held",
     ),
     Operation(
-        ("reviews.holds.take.take", "reviews.holds.take.hand_over"),
+        ("reviews.holds.take.take_hold", "reviews.holds.take.offer_hold"),
         locks="request, the person's leases (advisory), Lease; those that make room "
         "(skip locked)",
         writes="Lease",
@@ -279,25 +285,27 @@ REVIEWS = (
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.holds.rows.release",),
+        ("reviews.holds.rows.release_hold",),
         locks="Lease",
         writes="Lease",
         logs="lease.released",
         after="mail, wake-up",
     ),
-    Operation(("reviews.holds.take.ask",), locks="Lease", writes="Lease"),
     Operation(
-        ("reviews.holds.rows.lapse_chunk",),
+        ("reviews.holds.take.record_waiting_person",), locks="Lease", writes="Lease"
+    ),
+    Operation(
+        ("reviews.holds.rows.free_lapsed_holds",),
         locks="leases (skip locked)",
         writes="Lease",
         logs="lease.lapsed",
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.batches.decide.decide",),
+        ("reviews.batches.decide.decide_batch",),
         private=(
-            "reviews.batches.decide._record",
-            "reviews.batches.decide._log_refused",
+            "reviews.batches.decide._record_verdict",
+            "reviews.batches.decide._log_refusal",
         ),
         locks="Batch, requests by id, their leases by id",
         writes="Batch, BatchItem, and the rows of each decision",
@@ -306,7 +314,7 @@ REVIEWS = (
         after="what each decision leaves",
     ),
     Operation(
-        ("reviews.batches.follow_up.recall_all",),
+        ("reviews.batches.follow_up.recall_batch",),
         locks="Batch, requests by id",
         writes="the rows of each recall",
         logs="batch.recalled, request.recalled",
@@ -324,15 +332,15 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.batches.formation.form_around",
-            "reviews.batches.formation.form_all",
-            "reviews.batches.formation.tidy",
-            "reviews.batches.formation.free_recalled",
+            "reviews.batches.formation.form_batch_around",
+            "reviews.batches.formation.form_missed_batches",
+            "reviews.batches.formation.tidy_batch",
+            "reviews.batches.formation.release_recalled_items",
         ),
         private=(
-            "reviews.batches.formation._gather",
-            "reviews.batches.formation.tidy",
-            "reviews.batches.formation.free_recalled",
+            "reviews.batches.formation._join_or_create",
+            "reviews.batches.formation.tidy_batch",
+            "reviews.batches.formation.release_recalled_items",
         ),
         locks="Batch",
         writes="Batch, BatchItem",
@@ -340,7 +348,7 @@ REVIEWS = (
         after="wake-up",
     ),
     Operation(
-        ("reviews.executions.claims.take",),
+        ("reviews.executions.claims.claim_execution",),
         locks="grant, execution, Alarm",
         writes="Grant, Execution, Observation, Batch (halted), Alarm",
         logs="grant.spent, grant.expired or grant.revoked; execution.claimed or "
@@ -349,9 +357,9 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.executions.record.record",
-            "reviews.executions.record.refuse",
-            "reviews.executions.record.give_back",
+            "reviews.executions.record.record_outcome",
+            "reviews.executions.record.refuse_claim",
+            "reviews.executions.record.release_claim",
         ),
         locks="grant, execution, Alarm",
         writes="Execution, Grant, Observation, Batch (halted), LateReport, Alarm",
@@ -361,14 +369,17 @@ REVIEWS = (
         after="mail when the outcome is unknown or an alarm was raised, wake-up",
     ),
     Operation(
-        ("reviews.executions.record.keep_late",),
+        ("reviews.executions.record.record_late_report",),
         locks="grant, execution, Alarm",
         writes="LateReport, Alarm",
         logs="execution.reported_late, alarm.raised",
         after="mail",
     ),
     Operation(
-        ("reviews.executions.reconcile.plan", "reviews.executions.reconcile.keep"),
+        (
+            "reviews.executions.reconcile.plan_look_up",
+            "reviews.executions.reconcile.record_look_up",
+        ),
         locks="grant, execution, Alarm",
         writes="Execution, LookUp, Observation, LateReport, Alarm",
         logs="execution.looked_up, execution.settled, execution.reported_late, "
@@ -377,8 +388,8 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.executions.reconcile.begin",
-            "reviews.executions.reconcile.keep_audit",
+            "reviews.executions.reconcile.plan_audit",
+            "reviews.executions.reconcile.record_audit",
         ),
         locks="grant, execution, Alarm",
         writes="Execution, Observation, LateReport, Alarm",
@@ -386,7 +397,10 @@ REVIEWS = (
         after="mail",
     ),
     Operation(
-        ("reviews.executions.settle.settle_unknown", "reviews.executions.settle.retry"),
+        (
+            "reviews.executions.settle.settle_unknown",
+            "reviews.executions.settle.retry_execution",
+        ),
         locks="grant, execution; retry also its sums (advisory)",
         writes="Execution, Observation",
         logs="execution.settled, execution.retried",
@@ -411,27 +425,33 @@ REVIEWS = (
         logs="execution.result_erased",
     ),
     Operation(
-        ("reviews.stops.stops.stop", "reviews.stops.stops.lift"),
+        ("reviews.stops.stops.create_stop", "reviews.stops.stops.lift_stop"),
         locks="none",
         writes="Stop",
         logs="stop.raised, stop.tightened, stop.lift_asked, stop.lifted",
         after="a task that withdraws and refuses what waits",
     ),
     Operation(
-        ("reviews.alarms.standing.acknowledge", "reviews.alarms.standing.close"),
+        (
+            "reviews.alarms.standing.acknowledge_alarm",
+            "reviews.alarms.standing.close_alarm",
+        ),
         locks="Alarm",
         writes="Alarm",
         logs="alarm.acknowledged, alarm.closed",
     ),
     Operation(
-        ("reviews.alarms.standing.dropped",),
+        ("reviews.alarms.standing.raise_for_dropped_messages",),
         locks="Alarm",
         writes="Alarm",
         logs="alarm.raised, alarm.repeated",
         after="mail",
     ),
     Operation(
-        ("reviews.alarms.watch.find", "reviews.alarms.watch.ran_after_all"),
+        (
+            "reviews.alarms.watch.raise_found_alarm",
+            "reviews.alarms.watch.close_disproved_alarm",
+        ),
         locks="grant, execution, Alarm",
         writes="Alarm",
         logs="alarm.raised, alarm.closed",
@@ -439,8 +459,8 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.alarms.undecidable.find_undecidable",
-            "reviews.alarms.undecidable.end_undecidable",
+            "reviews.alarms.undecidable.raise_undecidable",
+            "reviews.alarms.undecidable.close_undecidable",
         ),
         locks="request, Alarm",
         writes="Alarm",
@@ -448,39 +468,39 @@ REVIEWS = (
         after="mail",
     ),
     Operation(
-        ("reviews.standstills.tell",),
+        ("reviews.standstills.raise_or_close_alarm",),
         locks="Alarm",
         writes="Alarm",
         logs="alarm.raised, alarm.closed",
         after="mail",
     ),
     Operation(
-        ("reviews.recovery.notice", "reviews.recovery.look_at"),
+        ("reviews.recovery.announce_restore", "reviews.recovery.confirm_restore"),
         locks="requests by id, executions by id",
         writes="Epoch, ApprovalRequest, Alarm, Grant, Execution",
         logs="epoch.noticed, epoch.asked, epoch.began, alarm.raised, execution.unknown",
         after="the host's note in `$STATE/epoch`",
     ),
-    Operation(("reviews.decisions.drafts.add",), writes="Note", logs="note.added"),
+    Operation(("reviews.decisions.drafts.add_note",), writes="Note", logs="note.added"),
     Operation(
-        ("reviews.evidence.reveals.reveal",),
+        ("reviews.evidence.reveals.reveal_argument",),
         logs="value.revealed, durable before the value is shown",
     ),
     Operation(
-        ("reviews.evidence.reveals.see",),
+        ("reviews.evidence.reveals.record_sightings",),
         writes="Sighting",
         logs="announced.seen, announced.near_miss",
     ),
     Operation(
         (
-            "reviews.desk.log.exports.ask",
-            "reviews.desk.log.exports.write",
-            "reviews.desk.log.exports.go_on",
+            "reviews.desk.log.exports.create_export",
+            "reviews.desk.log.exports.write_export",
+            "reviews.desk.log.exports.enqueue_rest",
         ),
         private=(
-            "reviews.desk.log.exports.ask",
+            "reviews.desk.log.exports.create_export",
             "reviews.desk.log.exports._write_part",
-            "reviews.desk.log.exports.go_on",
+            "reviews.desk.log.exports.enqueue_rest",
         ),
         locks="Export",
         writes="Export, ExportPart",
@@ -489,28 +509,31 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.notifications.plan.plan",
-            "reviews.notifications.plan.ask_test",
-            "reviews.notifications.delivery.postpone",
+            "reviews.notifications.plan.plan_notices",
+            "reviews.notifications.plan.enqueue_test_notice",
+            "reviews.notifications.delivery.postpone_notice",
         ),
         writes="Notice",
         after="mail, at the time that each reader chose",
     ),
     Operation(
         (
-            "reviews.people.preferences.save",
-            "reviews.people.saved_views.save",
-            "reviews.people.saved_views.delete",
+            "reviews.people.preferences.save_preferences",
+            "reviews.people.saved_views.create_saved_view",
+            "reviews.people.saved_views.delete_saved_view",
         ),
         writes="Preferences, SavedView",
     ),
     Operation(
-        ("reviews.people.tokens.mint", "reviews.people.tokens.revoke"),
+        ("reviews.people.tokens.create_token", "reviews.people.tokens.revoke_token"),
         writes="PersonalToken",
         logs="person.token_minted, person.token_revoked",
     ),
     Operation(
-        ("reviews.stops.accounts.deactivate", "reviews.stops.accounts.reactivate"),
+        (
+            "reviews.stops.accounts.deactivate_account",
+            "reviews.stops.accounts.reactivate_account",
+        ),
         writes="Person, PersonalToken, Stop",
         logs="person.deactivated, person.reactivated, stop.raised",
         after="a task that revokes the person's approvals",
@@ -519,18 +542,18 @@ REVIEWS = (
 POLICIES = (
     Operation(
         (
-            "policies.people.add",
-            "policies.people.change",
+            "policies.people.add_person",
+            "policies.people.change_person",
             "policies.people.set_password",
-            "policies.people.admit",
-            "policies.people.dismiss",
+            "policies.people.admit_to_queues",
+            "policies.people.dismiss_from_queues",
         ),
         writes="Person, object permissions",
         logs="person.added, person.changed, person.password_set, person.admitted, "
         "person.dismissed",
     ),
     Operation(
-        ("policies.versions.save_draft", "policies.versions.activate"),
+        ("policies.versions.save_draft", "policies.versions.activate_version"),
         locks="the policy's versions",
         writes="PolicyVersion, Tool, Queue",
         logs="policy.saved, policy.activated, policy.retired",
@@ -538,13 +561,13 @@ POLICIES = (
 )
 JOURNAL = (
     Operation(
-        ("journal.sequencer.sequence",),
+        ("journal.sequencer.sequence_records",),
         locks="the sequencer's advisory lock",
         writes="LogPosition",
     ),
     Operation(
         ("journal.outbox.consume",),
-        private=("journal.outbox._claim",),
+        private=("journal.outbox._claim_message",),
         locks="the message (guarded update)",
         writes="OutboxMessage",
     ),

@@ -11,14 +11,14 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string, select_template
 
-from journal.errors import DomainError, FieldError, Restored
+from journal.errors import DatabaseRestored, DomainError, FieldError
 from reviews.desk.components.htmx import wants_partial
 
 API = "/api/"
 MEDIA_TYPE = "application/problem+json"
 
 
-def problem(
+def build_problem(
     status: int,
     code: str,
     detail: str,
@@ -43,16 +43,18 @@ def problem(
     return response
 
 
-def refusal(request: HttpRequest, error: DomainError) -> HttpResponse:
+def render_refusal(request: HttpRequest, error: DomainError) -> HttpResponse:
     """Render a domain error in the form that this request accepts."""
     if request.path.startswith(API):
-        return problem(
+        return build_problem(
             error.status, error.code, error.detail, errors=error.errors, **error.facts
         )
-    return page(request, error.status, error.code, error.detail, errors=error.errors)
+    return render_error_page(
+        request, error.status, error.code, error.detail, errors=error.errors
+    )
 
 
-def page(
+def render_error_page(
     request: HttpRequest,
     status: int,
     code: str,
@@ -70,7 +72,7 @@ def page(
         "request_id": getattr(request, "request_id", ""),
     }
     # After a server error, the context processors' queries may fail too.
-    known = request if status < 500 or code == Restored.code else None
+    known = request if status < 500 or code == DatabaseRestored.code else None
     if wants_partial(request):
         html = render_to_string("_notice.html", context, known)
         response = HttpResponse(html, status=status)

@@ -18,20 +18,20 @@ from structlog.stdlib import get_logger
 
 from reviews import recovery
 
-EVERY_S = 5.0
+CHECK_INTERVAL_S = 5.0
 
 log = get_logger(__name__)
 
 
-Look = Callable[[], None]
+CheckFunction = Callable[[], None]
 
 
-def look() -> None:
+def check_epoch() -> None:
     """Check once and log what is found. Ignores errors: while the database cannot be
     reached, nothing runs either."""
     close_old_connections()
     try:
-        why = recovery.watch()
+        why = recovery.watch_for_restore()
     except Exception as error:  # one that escaped would end the watch
         log.warning("epoch.not_looked", error=type(error).__name__)
         return
@@ -40,18 +40,18 @@ def look() -> None:
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
-def look_first(**kwargs: Any) -> None:
+def check_epoch_at_start(**kwargs: Any) -> None:
     """Check before the worker takes a message. Closes the connection, because the
     worker's children must not inherit it."""
-    look()
+    check_epoch()
     connections.close_all()
 
 
-class Watch:
+class PeriodicChecks:
     """Runs checks every `CHECK_INTERVAL_S` seconds in the web process, in one thread
     that keeps one database connection."""
 
-    def __init__(self, *looks: Look) -> None:
+    def __init__(self, *looks: CheckFunction) -> None:
         self.looks = looks
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="epoch")
         self.task: asyncio.Task[None] | None = None
@@ -72,4 +72,4 @@ class Watch:
         while True:
             for one in self.looks:
                 await loop.run_in_executor(self.thread, one)
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(CHECK_INTERVAL_S)

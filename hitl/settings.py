@@ -10,7 +10,7 @@ from csp.constants import NONE, SELF
 
 from . import connections, environment, logs
 
-HOLDPOINT = environment.load()
+HOLDPOINT = environment.read_environment()
 BASE_DIR = environment.ROOT
 
 DEBUG = False
@@ -101,15 +101,15 @@ TEMPLATES = [
 # The database. Operations open their own transactions (house.md), so
 # hitl/connections.py sets ATOMIC_REQUESTS to False.
 DATABASES = {
-    "default": connections.database_config(
+    "default": connections.build_database_config(
         HOLDPOINT.database_url, application_name="holdpoint"
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Messages carry ids; the database holds the state (gate.md section 7).
-CELERY_BROKER_URL = connections.broker_url(HOLDPOINT.redis_url)
-CELERY_BROKER_TRANSPORT_OPTIONS = connections.transport_options(
+CELERY_BROKER_URL = connections.build_broker_url(HOLDPOINT.redis_url)
+CELERY_BROKER_TRANSPORT_OPTIONS = connections.build_transport_options(
     HOLDPOINT.visibility_timeout
 )
 CELERY_BROKER_CONNECTION_TIMEOUT = connections.BROKER_CONNECT_TIMEOUT_S
@@ -256,7 +256,7 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-_MAIL = connections.mail_config(HOLDPOINT.mail_url)
+_MAIL = connections.build_mail_config(HOLDPOINT.mail_url)
 EMAIL_BACKEND = _MAIL.backend
 EMAIL_FILE_PATH = HOLDPOINT.state / "mail"
 EMAIL_HOST, EMAIL_PORT = _MAIL.host, _MAIL.port
@@ -265,4 +265,4 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.starttls, _MAIL.tls
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = HOLDPOINT.mail_from
 
-LOGGING = logs.configure(HOLDPOINT.log_format, HOLDPOINT.log_level)
+LOGGING = logs.configure_logging(HOLDPOINT.log_format, HOLDPOINT.log_level)

@@ -14,7 +14,7 @@ from .celery import SWEEPS
 log = get_logger(__name__)
 
 
-class Standstills:
+class StandstillCheck:
     """The check of one process. Remembers when the process started: a sweep is late
     only if the process has run long enough to notice."""
 
@@ -27,7 +27,7 @@ class Standstills:
         close_old_connections()
         try:
             uptime = time.monotonic() - self.began
-            found = standstills.look(periods=SWEEPS, uptime=uptime)
+            found = standstills.update_standstill_alarms(periods=SWEEPS, uptime=uptime)
         except Exception as error:  # one that escaped would end the watch
             log.warning("standstill.not_looked", error=type(error).__name__)
             return

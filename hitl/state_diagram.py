@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agents import transitions as agents
-from journal.state_machine import NOWHERE, Machine
+from journal.state_machine import NO_SOURCE, Machine
 from policies import versions
 from reviews import transitions as reviews
 
@@ -27,28 +27,30 @@ compares. Every arrow is one edge: its event, and the log record it leaves.
 """
 
 
-def page() -> str:
+def format_page() -> str:
     """All machines as one Markdown page."""
-    return "\n".join([HEAD, *(_section(machine) for machine in MACHINES)])
+    return "\n".join([HEAD, *(_format_section(machine) for machine in MACHINES)])
 
 
-def diagram(machine: Machine) -> str:
+def format_diagram(machine: Machine) -> str:
     """One machine as a `stateDiagram-v2`, with its edges in the order of its table."""
-    return "\n".join(["stateDiagram-v2", *_arrows(machine), *_ends(machine)])
+    return "\n".join(
+        ["stateDiagram-v2", *_format_arrows(machine), *_format_final_states(machine)]
+    )
 
 
-def _section(machine: Machine) -> str:
+def _format_section(machine: Machine) -> str:
     title = machine.name.capitalize()
-    return f"## {title}\n\n```mermaid\n{diagram(machine)}\n```\n"
+    return f"## {title}\n\n```mermaid\n{format_diagram(machine)}\n```\n"
 
 
-def _arrows(machine: Machine) -> Iterator[str]:
+def _format_arrows(machine: Machine) -> Iterator[str]:
     for edge in machine.edges:
-        source = "[*]" if edge.source == NOWHERE else edge.source
+        source = "[*]" if edge.source == NO_SOURCE else edge.source
         yield f"    {source} --> {edge.target}: {edge.event} ({edge.logged_as})"
 
 
-def _ends(machine: Machine) -> Iterator[str]:
+def _format_final_states(machine: Machine) -> Iterator[str]:
     """An arrow to the end from each status that no edge leaves."""
     sources = {edge.source for edge in machine.edges}
     targets = dict.fromkeys(edge.target for edge in machine.edges)

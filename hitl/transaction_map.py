@@ -44,27 +44,31 @@ after the commit: pages and waiting calls that show the changed row read it agai
 """
 
 
-def page() -> str:
+def format_page() -> str:
     """The whole map as one Markdown page, with a table for each package."""
-    return "\n".join([HEAD, *(_section(*entry) for entry in PACKAGES.items())])
+    return "\n".join([HEAD, *(_format_section(*entry) for entry in PACKAGES.items())])
 
 
-def _section(package: str, operations: Iterable[Operation]) -> str:
+def _format_section(package: str, operations: Iterable[Operation]) -> str:
     rule = ["---"] * len(COLUMNS)
-    lines = [_line(COLUMNS), _line(rule), *(_line(_cells(row)) for row in operations)]
+    lines = [
+        _format_table_line(COLUMNS),
+        _format_table_line(rule),
+        *(_format_table_line(_build_cells(row)) for row in operations),
+    ]
     return f"## {package}\n\n" + "\n".join(lines) + "\n"
 
 
-def _line(cells: Sequence[str]) -> str:
+def _format_table_line(cells: Sequence[str]) -> str:
     return " ".join(["|", " | ".join(cells), "|"])
 
 
-def _cells(row: Operation) -> Sequence[str]:
-    names = ", ".join(f"`{name}`" for name in _short(row.functions))
+def _build_cells(row: Operation) -> Sequence[str]:
+    names = ", ".join(f"`{name}`" for name in _shorten_names(row.functions))
     return (names, row.locks, row.writes, row.logs, row.after)
 
 
-def _short(functions: Iterable[str]) -> Iterator[str]:
+def _shorten_names(functions: Iterable[str]) -> Iterator[str]:
     """Omit the module of a function that follows one of the same module."""
     module = ""
     for function in functions:

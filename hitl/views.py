@@ -31,19 +31,23 @@ def livez(request: HttpRequest) -> HttpResponse:
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
     """Whether this process can do its work: 200, or 503 and what is missing."""
-    found = {"database": _database(), "disk": disk.state(), "broker": _broker()}
+    found = {
+        "database": _describe_database(),
+        "disk": disk.describe_disk(),
+        "broker": _describe_broker(),
+    }
     ready = all(text == "ok" for text in found.values())
-    worker = {"effects": _effects(), "sweeps": _sweeps()}
+    worker = {"effects": _describe_effects(), "sweeps": _describe_sweeps()}
     body = {"status": "ok" if ready else "unavailable", **found, **worker}
     # Still 200: the pages work, and they tell people what to do.
     if ready and any(text != "ok" for text in worker.values()):
         body["status"] = "standstill"
-    if ready and restore_epochs.why():
+    if ready and restore_epochs.find_halt_reason():
         body["status"] = "restored"
     return JsonResponse(body, status=200 if ready else 503)
 
 
-def _database() -> str:
+def _describe_database() -> str:
     try:
         executor = MigrationExecutor(connection)
         unapplied = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -52,7 +56,7 @@ def _database() -> str:
     return "migrations are not applied" if unapplied else "ok"
 
 
-def _broker() -> str:
+def _describe_broker() -> str:
     client = redis.Redis.from_url(
         settings.HOLDPOINT.redis_url,
         socket_connect_timeout=connections.BROKER_CONNECT_TIMEOUT_S,
@@ -67,12 +71,12 @@ def _broker() -> str:
     return "ok"
 
 
-def _effects() -> str:
+def _describe_effects() -> str:
     seconds = standstills.known.effects
     return f"none was taken for {seconds:.0f} s" if seconds else "ok"
 
 
-def _sweeps() -> str:
+def _describe_sweeps() -> str:
     late = standstills.known.sweeps
     return f"late: {', '.join(late)}" if late else "ok"
 
@@ -88,7 +92,7 @@ def locked_out(
         "Too many sign-ins failed for this name from here. Nobody was signed in. "
         f"Try again in {minutes} minutes."
     )
-    answer = problems.page(request, 429, "throttle", detail)
+    answer = problems.render_error_page(request, 429, "throttle", detail)
     answer["Retry-After"] = str(minutes * 60)
     return answer
 
@@ -97,31 +101,31 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403 for a form whose token is missing or of another session, usually because the
     person was signed out."""
     detail = "You were signed out. Nothing was recorded. Sign in and send it again."
-    return _answer(request, 403, "session", detail)
+    return _render_error(request, 403, "session", detail)
 
 
-def from_elsewhere(request: HttpRequest) -> HttpResponse:
+def refuse_cross_site(request: HttpRequest) -> HttpResponse:
     """403 for a request that another site made the browser send."""
     detail = "This came from another site. Nothing was done. Do it on this page."
-    return _answer(request, 403, "session", detail)
+    return _render_error(request, 403, "session", detail)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """400 for a request that Django could not read."""
     detail = "This could not be read. Nothing was done. Check the address or reload."
-    return _answer(request, 400, "bad_request", detail)
+    return _render_error(request, 400, "bad_request", detail)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403 for a PermissionDenied of Django's."""
     detail = "This is not yours to see or do. Nothing was done."
-    return _answer(request, 403, "not_yours", detail)
+    return _render_error(request, 403, "not_yours", detail)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404 for an unknown address or an object that this person may not see."""
     detail = "There is nothing here that you may see. Check the address."
-    return _answer(request, 404, "not_found", detail)
+    return _render_error(request, 404, "not_found", detail)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -131,10 +135,12 @@ def server_error(request: HttpRequest) -> HttpResponse:
         "Something failed on our side. It may not have been recorded: look before "
         f"you send it again. Reference {reference}."
     )
-    return _answer(request, 500, "server", detail)
+    return _render_error(request, 500, "server", detail)
 
 
-def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
+def _render_error(
+    request: HttpRequest, status: int, code: str, detail: str
+) -> HttpResponse:
     if request.path.startswith(problems.API):
-        return problems.problem(status, code, detail)
-    return problems.page(request, status, code, detail)
+        return problems.build_problem(status, code, detail)
+    return problems.render_error_page(request, status, code, detail)

@@ -16,7 +16,7 @@ from .ids import ALPHABET
 PREFIX_LETTERS, SECRET_LETTERS = 8, 32
 
 
-class Minted(NamedTuple):
+class NewToken(NamedTuple):
     """A new token: `text` is shown once; `prefix` and `digest` are stored."""
 
     text: str
@@ -24,28 +24,31 @@ class Minted(NamedTuple):
     digest: str
 
 
-def mint(mark: str) -> Minted:
+def create_token(mark: str) -> NewToken:
     """A new random token. `mark` tells people and secret scanners its kind."""
-    prefix, secret = _random(PREFIX_LETTERS), _random(SECRET_LETTERS)
-    return Minted(f"{mark}_{prefix}_{secret}", prefix, digest(secret))
+    prefix, secret = (
+        _create_random_text(PREFIX_LETTERS),
+        _create_random_text(SECRET_LETTERS),
+    )
+    return NewToken(f"{mark}_{prefix}_{secret}", prefix, hash_secret(secret))
 
 
-def split(mark: str, text: str) -> tuple[str, str]:
+def parse_token(mark: str, text: str) -> tuple[str, str]:
     """The prefix and the secret of a token; two empty strings if its mark differs."""
     found, _, rest = text.partition("_")
     prefix, _, secret = rest.partition("_")
     return (prefix, secret) if found == mark else ("", "")
 
 
-def matches(stored: str, secret: str) -> bool:
+def is_matching_secret(stored: str, secret: str) -> bool:
     """Whether `stored` is the hash of `secret`, compared in constant time."""
-    return hmac.compare_digest(stored, digest(secret))
+    return hmac.compare_digest(stored, hash_secret(secret))
 
 
-def digest(secret: str) -> str:
+def hash_secret(secret: str) -> str:
     """`sha256:<hex>` of the secret, as it is stored."""
     return "sha256:" + hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _random(letters: int) -> str:
+def _create_random_text(letters: int) -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(letters))

@@ -10,10 +10,10 @@ from django.db import connection
 
 # The driver scans the whole statement for every placeholder. From this many rows on,
 # one array per column is cheaper; below it, plain VALUES are.
-_MANY = 20
+_ARRAYS_FROM = 20
 
 
-def insert(
+def insert_rows(
     table: str,
     columns: Mapping[str, str],
     rows: Sequence[Sequence[Any]],
@@ -29,14 +29,16 @@ def insert(
     """
     same = same or {}
     names = ", ".join(f'"{name}"' for name in (*columns, *same))
-    source, given = (_values if len(rows) < _MANY else _arrays)(columns, rows, same)
+    source, given = (
+        _build_values_source if len(rows) < _ARRAYS_FROM else _build_arrays_source
+    )(columns, rows, same)
     sql = f"INSERT INTO {table} ({names}) {source} RETURNING {returning}"
     with connection.cursor() as cursor:
         cursor.execute(sql, given)
         return list(cursor.fetchall())
 
 
-def _values(
+def _build_values_source(
     columns: Mapping[str, str], rows: Sequence[Sequence[Any]], same: Mapping[str, str]
 ) -> tuple[str, list[Any]]:
     row = ", ".join([*["%s"] * len(columns), *same.values()])
@@ -44,7 +46,7 @@ def _values(
     return f"VALUES {values}", [value for row in rows for value in row]
 
 
-def _arrays(
+def _build_arrays_source(
     columns: Mapping[str, str], rows: Sequence[Sequence[Any]], same: Mapping[str, str]
 ) -> tuple[str, list[Any]]:
     arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())

@@ -17,7 +17,7 @@ from typing import Any
 
 import rfc8785
 
-from journal.errors import InvalidJson, TooLarge, at
+from journal.errors import InvalidJson, TooLarge, build_field_error
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
@@ -36,7 +36,7 @@ _STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
 Place = Any
 
 
-class _Repeated(dict[str, Any]):
+class _ObjectWithRepeatedKey(dict[str, Any]):
     """An object with `key` twice. `_check_values` refuses it, because only the walk
     knows its path."""
 
@@ -52,17 +52,17 @@ def parse(raw: bytes) -> Any:
     """
     if len(raw) > MAX_BYTES:
         raise TooLarge(f"The body has {len(raw)} bytes, and {MAX_BYTES} is the most.")
-    text = _decode(raw)
+    text = _decode_utf8(raw)
     _check_depth(text)
     try:
         value = json.loads(
             text,
-            object_pairs_hook=_unique,
-            parse_int=_integer,
+            object_pairs_hook=_build_object,
+            parse_int=_parse_integer,
             parse_constant=float,  # _check_values refuses NaN and Infinity by path
         )
     except json.JSONDecodeError as error:
-        raise _refusal(text, error.pos, error.msg) from None
+        raise _build_syntax_error(text, error.pos, error.msg) from None
     _check_values(value)
     return value
 
@@ -78,13 +78,13 @@ def digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def _decode(raw: bytes) -> str:
+def _decode_utf8(raw: bytes) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _invalid(ROOT, f"byte {error.start} is not UTF-8") from None
+        raise _build_invalid_json(ROOT, f"byte {error.start} is not UTF-8") from None
     if text.startswith(_BOM):
-        raise _invalid(ROOT, "a byte order mark is not JSON")
+        raise _build_invalid_json(ROOT, "a byte order mark is not JSON")
     return text
 
 
@@ -97,22 +97,22 @@ def _check_depth(text: str) -> None:
             depth += 1
             if depth > MAX_DEPTH:
                 message = f"nested deeper than {MAX_DEPTH} levels"
-                raise _refusal(text, match.start(), message)
+                raise _build_syntax_error(text, match.start(), message)
         elif mark in "]}":
             depth -= 1
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) == len(pairs):
         return found
     ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
-    repeated = _Repeated(found)
+    repeated = _ObjectWithRepeatedKey(found)
     repeated.key = key
     return repeated
 
 
-def _integer(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     # int() raises for thousands of digits; a number this long is too large anyway.
     return int(digits) if len(digits) < 20 else MAX_INTEGER + 1
 
@@ -124,19 +124,21 @@ def _check_values(root: Any) -> None:
     pending: list[tuple[Any, Place]] = [(root, None)]
     while pending:
         container, place = pending.pop()
-        for key, value in _members(container, place):
+        for key, value in _list_members(container, place):
             if isinstance(value, dict | list):
                 pending.append((value, (place, key)))
             else:
                 _check_scalar(value, (place, key))
 
 
-def _members(container: Any, place: Place) -> Iterator[tuple[str | int, Any]]:
+def _list_members(container: Any, place: Place) -> Iterator[tuple[str | int, Any]]:
     if isinstance(container, list):
         yield from enumerate(container)
     elif isinstance(container, dict):
-        if isinstance(container, _Repeated):
-            raise _invalid(_path((place, container.key)), "this key stands twice")
+        if isinstance(container, _ObjectWithRepeatedKey):
+            raise _build_invalid_json(
+                _format_path((place, container.key)), "this key stands twice"
+            )
         for key in container:
             _check_text(key, place, "a key of this object")
         yield from container.items()
@@ -146,13 +148,15 @@ def _check_scalar(value: Any, place: Place) -> None:
     if isinstance(value, str):
         _check_text(value, place, "this text")
     elif isinstance(value, float) and not isfinite(value):
-        raise _invalid(_path(place), "this number is not finite, or too large")
-    elif isinstance(value, int | float) and _beyond(value):
+        raise _build_invalid_json(
+            _format_path(place), "this number is not finite, or too large"
+        )
+    elif isinstance(value, int | float) and _is_too_large(value):
         message = f"this integer is beyond {MAX_INTEGER}; send it as a string"
-        raise _invalid(_path(place), message)
+        raise _build_invalid_json(_format_path(place), message)
 
 
-def _beyond(value: Any) -> bool:
+def _is_too_large(value: Any) -> bool:
     if isinstance(value, float):
         return MAX_INTEGER < abs(value) < EXPONENT_FROM
     return bool(abs(value) > MAX_INTEGER)
@@ -160,38 +164,42 @@ def _beyond(value: Any) -> bool:
 
 def _check_text(text: str, place: Place, what: str) -> None:
     if "\0" in text:  # PostgreSQL cannot store it, and people cannot see it
-        raise _invalid(_path(place), f"{what} contains the character U+0000")
+        raise _build_invalid_json(
+            _format_path(place), f"{what} contains the character U+0000"
+        )
     if text.isascii():
         return
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _invalid(_path(place), f"{what} contains half a character") from None
+        raise _build_invalid_json(
+            _format_path(place), f"{what} contains half a character"
+        ) from None
 
 
-def _path(place: Place) -> str:
+def _format_path(place: Place) -> str:
     """`args.items[0].amount`. A key that is not a plain name is cut to 64 characters
     and written as a quoted JSON string."""
     keys: list[str | int] = []
     while place is not None:
         place, key = place
         keys.append(key)
-    return "".join(_step(key) for key in reversed(keys)).lstrip(".") or ROOT
+    return "".join(_format_step(key) for key in reversed(keys)).lstrip(".") or ROOT
 
 
-def _step(key: str | int) -> str:
+def _format_step(key: str | int) -> str:
     if isinstance(key, int):
         return f"[{key}]"
     return f".{key}" if _PLAIN_KEY.fullmatch(key) else f"[{json.dumps(key[:64])}]"
 
 
-def _refusal(text: str, position: int, message: str) -> InvalidJson:
+def _build_syntax_error(text: str, position: int, message: str) -> InvalidJson:
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
-    return _invalid(ROOT, f"line {line}, column {column}: {message}")
+    return _build_invalid_json(ROOT, f"line {line}, column {column}: {message}")
 
 
-def _invalid(path: str, message: str) -> InvalidJson:
+def _build_invalid_json(path: str, message: str) -> InvalidJson:
     where = "" if path == ROOT else f" at {path}"
     detail = f"The body is not strict JSON{where}: {message}. Nothing was stored."
-    return InvalidJson(detail, errors=[at(path, message)])
+    return InvalidJson(detail, errors=[build_field_error(path, message)])

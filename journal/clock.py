@@ -29,7 +29,7 @@ def now() -> datetime:
     return value
 
 
-def time_of_day(at: datetime | None) -> str:
+def format_time(at: datetime | None) -> str:
     """The time of day and its zone, such as `14:05:00 CET`; empty for None. The zone
     is Django's active one: the reader's on a page, UTC elsewhere."""
     if at is None:

@@ -15,63 +15,63 @@ from celery import current_app
 from kombu.exceptions import ChannelError
 
 # Messages in one queue. A worker process handles this many within seconds.
-ROOM = 200
+MAX_QUEUED = 200
 # The broker's counter of messages that workers dropped because they were unreadable.
-DROPPED = "holdpoint.dropped"
+DROPPED_COUNTER = "holdpoint.dropped"
 
 
-def hand_over(task: str, ids: Iterable[str]) -> int:
+def fill_queue(task: str, ids: Iterable[str]) -> int:
     """Send one message per id until the task's queue is full; return how many were
     sent. Raises what the broker's client raises. Caller holds no transaction."""
     given = list(ids)
     if given:
-        given = given[: room(task)]
+        given = given[: count_free_slots(task)]
     for pk in given:
-        send(task, pk)
+        send_message(task, pk)
     return len(given)
 
 
-def send(task: str, pk: str | int) -> None:
+def send_message(task: str, pk: str | int) -> None:
     """Send one message, without retries: the row it names stays pending, so a sweep
     sends it again. Raises what the broker's client raises. Caller holds no
     transaction."""
     current_app.send_task(task, args=[pk], retry=False, ignore_result=True)
 
 
-def by_queue(tasks: Iterable[str]) -> list[list[str]]:
+def group_by_queue(tasks: Iterable[str]) -> list[list[str]]:
     """Group these task names by queue, the most urgent queue first."""
     found: dict[str, list[str]] = {name: [] for name in current_app.amqp.queues}
     for task in tasks:
-        found.setdefault(_queue(task), []).append(task)
+        found.setdefault(_find_queue_name(task), []).append(task)
     return [together for together in found.values() if together]
 
 
-def room(task: str) -> int:
+def count_free_slots(task: str) -> int:
     """How many more messages fit into the queue of this task. Raises what the broker's
     client raises."""
-    queue = _queue(task)
+    queue = _find_queue_name(task)
     with current_app.producer_or_acquire() as producer:
         try:
             waiting = int(producer.channel.queue_declare(queue, passive=True)[1])
         except ChannelError:  # the queue does not exist until something is sent to it
             waiting = 0
-    return max(0, ROOM - waiting)
+    return max(0, MAX_QUEUED - waiting)
 
 
-def dropped() -> int:
+def count_dropped() -> int:
     """How many dropped messages are counted and not yet taken off the counter with
     `subtract_dropped`. Raises what the broker's client raises."""
     with current_app.producer_or_acquire() as producer:
-        return int(producer.channel.client.get(DROPPED) or 0)
+        return int(producer.channel.client.get(DROPPED_COUNTER) or 0)
 
 
-def forget_dropped(count: int) -> None:
+def subtract_dropped(count: int) -> None:
     """Take `count` off the counter once they are recorded elsewhere. Raises what the
     broker's client raises."""
     with current_app.producer_or_acquire() as producer:
-        producer.channel.client.decrby(DROPPED, count)
+        producer.channel.client.decrby(DROPPED_COUNTER, count)
 
 
-def _queue(task: str) -> str:
+def _find_queue_name(task: str) -> str:
     name: str = current_app.amqp.router.route({}, task)["queue"].name
     return name

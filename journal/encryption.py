@@ -20,53 +20,57 @@ _HEADER_BYTES = len(VERSION) + NONCE_BYTES
 _TAG_BYTES = 16
 
 
-class Unreadable(Exception):
+class DecryptionError(Exception):
     """An encrypted value was changed, truncated or moved to another row, or it belongs
     to another key."""
 
 
-def new_key() -> bytes:
+def create_key() -> bytes:
     """A new key of 32 random bytes. Destroying it makes all that it encrypted
     unreadable."""
     return secrets.token_bytes(KEY_BYTES)
 
 
-def seal(key: bytes, data: bytes, aad: bytes) -> bytes:
+def encrypt_value(key: bytes, data: bytes, aad: bytes) -> bytes:
     """Encrypt `data` under `key`; decryption needs the same `aad`."""
     nonce = secrets.token_bytes(NONCE_BYTES)
-    return VERSION + nonce + _cipher(key).encrypt(nonce, data, VERSION + aad)
+    return VERSION + nonce + _build_cipher(key).encrypt(nonce, data, VERSION + aad)
 
 
-def open(key: bytes, sealed: bytes | memoryview, aad: bytes) -> bytes:
+def decrypt_value(key: bytes, sealed: bytes | memoryview, aad: bytes) -> bytes:
     """Decrypt what `encrypt_value` returned. Raises `DecryptionError`; never returns a
     part of the data."""
     sealed = bytes(sealed)  # the database driver may return a memoryview
     if len(sealed) < _HEADER_BYTES + _TAG_BYTES:
-        raise Unreadable("The sealed value is too short.")
+        raise DecryptionError("The sealed value is too short.")
     if sealed[:1] != VERSION:
-        raise Unreadable(f"The sealed value has the unknown version {sealed[0]}.")
+        raise DecryptionError(f"The sealed value has the unknown version {sealed[0]}.")
     nonce, rest = sealed[1:_HEADER_BYTES], sealed[_HEADER_BYTES:]
     try:
-        return _cipher(key).decrypt(nonce, rest, VERSION + aad)
+        return _build_cipher(key).decrypt(nonce, rest, VERSION + aad)
     except InvalidTag:
-        raise Unreadable("The sealed value does not fit its key and place.") from None
+        raise DecryptionError(
+            "The sealed value does not fit its key and place."
+        ) from None
 
 
-def wrap(key: bytes, owner: str) -> bytes:
+def wrap_key(key: bytes, owner: str) -> bytes:
     """Encrypt `key` under `settings.HOLDPOINT.data_key`, bound to `owner`'s row."""
-    return seal(settings.HOLDPOINT.data_key, key, _wrapping(owner))
+    return encrypt_value(settings.HOLDPOINT.data_key, key, _build_wrapping_aad(owner))
 
 
-def unwrap(wrapped: bytes, owner: str) -> bytes:
+def unwrap_key(wrapped: bytes, owner: str) -> bytes:
     """Decrypt a key that `wrap_key` encrypted. Raises `DecryptionError`."""
-    return open(settings.HOLDPOINT.data_key, wrapped, _wrapping(owner))
+    return decrypt_value(
+        settings.HOLDPOINT.data_key, wrapped, _build_wrapping_aad(owner)
+    )
 
 
-def _wrapping(owner: str) -> bytes:
+def _build_wrapping_aad(owner: str) -> bytes:
     return b"key of " + owner.encode()
 
 
-def _cipher(key: bytes) -> AESGCM:
+def _build_cipher(key: bytes) -> AESGCM:
     if len(key) != KEY_BYTES:
         raise ValueError(f"A key has {KEY_BYTES} bytes, not {len(key)}.")
     return AESGCM(key)

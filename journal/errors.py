@@ -44,7 +44,7 @@ class DomainError(Exception):
         return " ".join(first.split())
 
 
-def at(path: str, message: str) -> FieldError:
+def build_field_error(path: str, message: str) -> FieldError:
     """One entry for the `errors` of a DomainError."""
     return {"path": path, "message": message}
 
@@ -57,7 +57,7 @@ class InvalidJson(DomainError):
     status = 400
 
 
-class KeyMissing(DomainError):
+class IdempotencyKeyMissing(DomainError):
     """The header Idempotency-Key is missing. Nothing was proposed.
     Send one key for one proposal, and the same key when you ask again."""
 
@@ -66,7 +66,7 @@ class KeyMissing(DomainError):
 
 
 # 401: the caller is not authenticated, or must authenticate again.
-class BadKey(DomainError):
+class InvalidAgentKey(DomainError):
     """This key is missing, wrong, expired or revoked. Nothing was done.
     Ask the agent's owner for a new key."""
 
@@ -74,7 +74,7 @@ class BadKey(DomainError):
     status = 401
 
 
-class Reauth(DomainError):
+class ReauthenticationRequired(DomainError):
     """Confirm it is you to decide this. Nothing has been decided yet."""
 
     code = "reauth"
@@ -98,7 +98,7 @@ class AgentStopped(DomainError):
     status = 403
 
 
-class NotYours(DomainError):
+class NotPermitted(DomainError):
     """This is not yours to decide. Nothing was recorded. Someone else must do it."""
 
     code = "not_yours"
@@ -152,7 +152,7 @@ class StaleFence(DomainError):
     status = 409
 
 
-class Stale(DomainError):
+class StaleVersion(DomainError):
     """The request changed while you were reading. Nothing was decided.
     Review the new version."""
 
@@ -160,7 +160,7 @@ class Stale(DomainError):
     status = 409
 
 
-class Held(DomainError):
+class HeldByAnother(DomainError):
     """Someone else is deciding this. Your decision was not recorded.
     Your note is kept below."""
 
@@ -168,21 +168,21 @@ class Held(DomainError):
     status = 409
 
 
-class LeaseLapsed(DomainError):
+class HoldLapsed(DomainError):
     """Your hold ended and someone else took it over. Your decision was not recorded."""
 
     code = "lease_lapsed"
     status = 409
 
 
-class Decided(DomainError):
+class AlreadyDecided(DomainError):
     """This has already been decided. Your decision was not recorded."""
 
     code = "decided"
     status = 409
 
 
-class Escalated(DomainError):
+class AlreadyEscalated(DomainError):
     """This was escalated while you were reading. Your decision was not recorded.
     A supervisor decides it now."""
 
@@ -190,7 +190,7 @@ class Escalated(DomainError):
     status = 409
 
 
-class Precondition(DomainError):
+class PreconditionFailed(DomainError):
     """What this would change has itself changed. Nothing was done.
     Refresh the comparison and decide again."""
 
@@ -206,7 +206,7 @@ class ToolChanged(DomainError):
     status = 409
 
 
-class Running(DomainError):
+class AlreadyRunning(DomainError):
     """It has started, so it can no longer be recalled. Nothing was stopped.
     You can stop the run or propose a reversal."""
 
@@ -245,7 +245,7 @@ class GrantExpired(DomainError):
     status = 410
 
 
-class Expired(DomainError):
+class RequestExpired(DomainError):
     """This expired before your decision arrived. Nothing was executed.
     The agent can propose it again."""
 
@@ -253,7 +253,7 @@ class Expired(DomainError):
     status = 410
 
 
-class Withdrawn(DomainError):
+class RequestWithdrawn(DomainError):
     """The agent withdrew this request. Your decision was not recorded.
     There is nothing to decide."""
 
@@ -270,7 +270,7 @@ class TooLarge(DomainError):
     status = 413
 
 
-class Policy(DomainError):
+class PolicyViolation(DomainError):
     """The policy does not allow this. Nothing was recorded.
     Your other changes are kept."""
 
@@ -278,14 +278,14 @@ class Policy(DomainError):
     status = 422
 
 
-class Reason(DomainError):
+class ReasonMissing(DomainError):
     """Choose a reason. Nothing was recorded. The agent and the auditor both see it."""
 
     code = "reason"
     status = 422
 
 
-class Unwritten(Reason):
+class TextMissing(ReasonMissing):
     """Write something first. Nothing was recorded."""
 
 
@@ -297,7 +297,7 @@ class TooFast(DomainError):
     status = 422
 
 
-class CheckMissed(DomainError):
+class AttentionCheckFailed(DomainError):
     """That is not what this request does. Nothing was recorded. Look again."""
 
     code = "check"
@@ -326,7 +326,7 @@ class InvalidArgs(DomainError):
     status = 422
 
 
-class KeyReused(DomainError):
+class IdempotencyKeyReused(DomainError):
     """This key was used with another body. Nothing was proposed. Send a new key."""
 
     code = "key_reused"
@@ -348,7 +348,7 @@ class TooLittleTime(DomainError):
     status = 422
 
 
-class Invalid(DomainError):
+class InvalidInput(DomainError):
     """Some fields are unknown or of the wrong type. Nothing was stored.
     See `errors` for where."""
 
@@ -357,7 +357,7 @@ class Invalid(DomainError):
 
 
 # 429: the caller is too fast. Raise with the fact `retry_after`, in seconds.
-class Throttle(DomainError):
+class ReviewerRateLimited(DomainError):
     """You have decided many items in a short time. This one was not recorded.
     Take a minute."""
 
@@ -365,7 +365,7 @@ class Throttle(DomainError):
     status = 429
 
 
-class TooMany(DomainError):
+class AgentRateLimited(DomainError):
     """This agent asks too much at once. Nothing was proposed.
     Wait as long as Retry-After says."""
 
@@ -388,7 +388,7 @@ class InvalidOutcome(DomainError):
 
 
 # 503: temporarily unavailable. Raise with `retry_after`, in seconds.
-class Restored(DomainError):
+class DatabaseRestored(DomainError):
     """The database was restored. Nothing was done. Nothing runs and nothing is decided
     until two people have looked. What you sent can be sent again then."""
 

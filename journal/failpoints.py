@@ -19,7 +19,9 @@ from pathlib import Path
 # content is a FaultAction; an empty file kills. The process removes the flag before it
 # acts, so that its successor passes unharmed.
 ARMED = os.environ.get("HOLDPOINT_FAULT", "")
-STOPPED = "stopped-"  # while a process is frozen, `stopped-<pid>` holds its flag's name
+STOPPED_PREFIX = (
+    "stopped-"  # while a process is frozen, `stopped-<pid>` holds its flag's name
+)
 
 # Every point in the code and the state of the process there;
 # tests/journal/test_failpoints.py compares the table with the code.
@@ -64,7 +66,7 @@ POINTS = {
 }
 
 
-class Action(StrEnum):
+class FaultAction(StrEnum):
     """What happens to the process that passes an armed point."""
 
     KILL = "kill"  # SIGKILL
@@ -72,7 +74,7 @@ class Action(StrEnum):
     STOP = "stop"  # SIGSTOP, until it receives SIGCONT
 
 
-class Injected(Exception):
+class InjectedFault(Exception):
     """The exception that FaultAction.RAISE raises. No code catches it by name."""
 
 
@@ -80,17 +82,17 @@ def point(name: str, subject: str = "") -> None:
     """Perform the action of a flag for this point, or for this point and `subject`, if
     there is one. `subject` is the id of the row at hand."""
     if ARMED:
-        _pass(name, subject)
+        _trigger_faults(name, subject)
 
 
-def _pass(name: str, subject: str) -> None:
+def _trigger_faults(name: str, subject: str) -> None:
     for flag in (f"{name}@{subject}", name):
-        action = _taken(Path(ARMED) / flag)
+        action = _take_flag(Path(ARMED) / flag)
         if action is not None:
-            _suffer(action, flag)
+            _perform_fault(action, flag)
 
 
-def _taken(flag: Path) -> Action | None:
+def _take_flag(flag: Path) -> FaultAction | None:
     """Remove the flag and return its action; None if there is no flag. The rename makes
     sure that only one of several concurrent processes gets it."""
     mine = flag.with_name(f".{uuid.uuid4().hex}")
@@ -100,15 +102,15 @@ def _taken(flag: Path) -> Action | None:
         return None
     said = mine.read_text()
     mine.unlink()
-    return Action(said or Action.KILL)
+    return FaultAction(said or FaultAction.KILL)
 
 
-def _suffer(action: Action, flag: str) -> None:
-    if action is Action.RAISE:
-        raise Injected(flag)
-    if action is Action.KILL:
+def _perform_fault(action: FaultAction, flag: str) -> None:
+    if action is FaultAction.RAISE:
+        raise InjectedFault(flag)
+    if action is FaultAction.KILL:
         os.kill(os.getpid(), signal.SIGKILL)
-    frozen = Path(ARMED) / f"{STOPPED}{os.getpid()}"
+    frozen = Path(ARMED) / f"{STOPPED_PREFIX}{os.getpid()}"
     frozen.write_text(flag)
     # Directed at this thread: if another thread took the signal, this one could run on.
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)

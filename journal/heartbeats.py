@@ -12,13 +12,13 @@ ON CONFLICT (name) DO UPDATE SET at = excluded.at
 _AGES = "SELECT name, extract(epoch FROM clock_timestamp() - at) FROM journal_heartbeat"
 
 
-def beat(name: str) -> None:
+def record_heartbeat(name: str) -> None:
     """Record that this sweep has just completed."""
     with connection.cursor() as cursor:
         cursor.execute(_BEAT, [name])
 
 
-def ages() -> dict[str, float]:
+def compute_ages() -> dict[str, float]:
     """Seconds since each sweep last completed, for those that ever did."""
     with connection.cursor() as cursor:
         cursor.execute(_AGES)

@@ -21,9 +21,9 @@ from pathlib import Path
 import redis
 from django.conf import settings
 
-KEY = "holdpoint:epoch"
+BROKER_KEY = "holdpoint:epoch"
 COPY_EVERY_S = 1.0
-LONGEST_FILE = 64 * 1024
+MAX_FILE_BYTES = 64 * 1024
 # The broker keeps the greater mark, because hosts write in any order.
 _KEEP_GREATER = """
 local kept = redis.call('GET', KEYS[1])
@@ -39,7 +39,7 @@ return ARGV[1]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Seen:
+class HighWaterMark:
     """One place in the history of a database; greater is later. `leaf` is the SHA-256
     of the leaf of `record`."""
 
@@ -51,105 +51,111 @@ class Seen:
     timeline: str
 
 
-class Unreadable(Exception):
+class CorruptMarkFile(Exception):
     """The file exists and contains no readable mark."""
 
 
-def path() -> Path:
+def build_mark_path() -> Path:
     """The path of the mark file."""
     return settings.HOLDPOINT.state / "epoch"
 
 
-def read() -> Seen | None:
+def read_mark() -> HighWaterMark | None:
     """The greatest mark of this host; None on a new host. Raises CorruptMarkFile, or
     OSError when the disk cannot be read at the moment."""
     try:
-        found = path().stat()
+        found = build_mark_path().stat()
         if not found.st_size:
             return None
-        return _furthest(path(), found.st_ino, found.st_size, found.st_mtime_ns)
+        return _read_furthest(
+            build_mark_path(), found.st_ino, found.st_size, found.st_mtime_ns
+        )
     except FileNotFoundError:
         return None
 
 
-def known() -> Seen | None:
+def find_best_known_mark() -> HighWaterMark | None:
     """The greatest mark of this host, or the broker's copy where the file is corrupt.
     None where neither has one. Raises OSError as `read_mark`."""
     try:
-        return read()
-    except Unreadable:
+        return read_mark()
+    except CorruptMarkFile:
         with suppress(redis.RedisError):
-            return _exchange(None)
+            return _exchange_with_broker(None)
     return None
 
 
-def set_aside() -> None:
+def set_aside_corrupt_file() -> None:
     """Rename a corrupt file, so that the next mark starts a new one. Call it only after
     the restore is recorded for people to confirm."""
     if not _is_readable():
-        with _open(fcntl.LOCK_EX):
+        with _open_locked(fcntl.LOCK_EX):
             if not _is_readable():  # another process may have renamed it meanwhile
-                path().replace(path().with_name("epoch.unreadable"))
+                build_mark_path().replace(
+                    build_mark_path().with_name("epoch.unreadable")
+                )
 
 
 def _is_readable() -> bool:
     try:
-        read()
-    except Unreadable:
+        read_mark()
+    except CorruptMarkFile:
         return False
     return True
 
 
 @lru_cache(maxsize=4)
-def _furthest(file: Path, inode: int, size: int, changed: int) -> Seen:
+def _read_furthest(file: Path, inode: int, size: int, changed: int) -> HighWaterMark:
     """The greatest mark in the file. Several processes write lines in any order. The
     arguments after `file` only key the cache."""
-    places = _places(file)
+    places = _read_marks(file)
     if not places:
-        raise Unreadable(str(file))
+        raise CorruptMarkFile(str(file))
     return max(places)
 
 
-def _places(file: Path) -> list[Seen]:
-    return [place for line in file.read_bytes().split(b"\n") if (place := _of(line))]
+def _read_marks(file: Path) -> list[HighWaterMark]:
+    return [
+        place for line in file.read_bytes().split(b"\n") if (place := _parse_mark(line))
+    ]
 
 
-def _of(line: bytes | str) -> Seen | None:
+def _parse_mark(line: bytes | str) -> HighWaterMark | None:
     # A line that a crash cut short does not count.
     with suppress(ValueError, TypeError):
-        return Seen(**json.loads(line))
+        return HighWaterMark(**json.loads(line))
     return None
 
 
-def keep(seen: Seen) -> None:
+def write_mark(seen: HighWaterMark) -> None:
     """Append the mark to the file and flush it to disk. Raises OSError, for example
     when the disk is full."""
-    line = f"\n{_text(seen)}\n".encode()
-    with _open(fcntl.LOCK_SH) as file:
+    line = f"\n{_format_mark(seen)}\n".encode()
+    with _open_locked(fcntl.LOCK_SH) as file:
         whole = os.write(file, line) == len(line)
         os.fsync(file)
         size = os.fstat(file).st_size
     if not whole:
-        _empty()
-        raise OSError(errno.ENOSPC, "cut short", str(path()))
-    if size > LONGEST_FILE:
-        _shorten()
+        _truncate_partial_file()
+        raise OSError(errno.ENOSPC, "cut short", str(build_mark_path()))
+    if size > MAX_FILE_BYTES:
+        _compact_file()
 
 
-def _empty() -> None:
+def _truncate_partial_file() -> None:
     """Empty a file whose only line was cut short: it never held a mark, so it must not
     count as corrupt."""
-    with _open(fcntl.LOCK_EX) as file:
-        if not _places(path()):
+    with _open_locked(fcntl.LOCK_EX) as file:
+        if not _read_marks(build_mark_path()):
             os.ftruncate(file, 0)
 
 
 @contextmanager
-def _open(lock: int) -> Iterator[int]:
+def _open_locked(lock: int) -> Iterator[int]:
     """The descriptor of the current file under `lock` (fcntl.LOCK_SH or LOCK_EX). It
     opens the file again if another process replaced it before the lock was taken."""
     while True:
-        file = os.open(path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        file = os.open(build_mark_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             fcntl.flock(file, lock)
             if os.fstat(file).st_nlink:
@@ -159,33 +165,33 @@ def _open(lock: int) -> Iterator[int]:
             os.close(file)
 
 
-def _shorten() -> None:
-    with _open(fcntl.LOCK_EX):
-        seen = read()
+def _compact_file() -> None:
+    with _open_locked(fcntl.LOCK_EX):
+        seen = read_mark()
         if seen is None:
             return
-        draft = path().with_name("epoch.draft")
+        draft = build_mark_path().with_name("epoch.draft")
         with draft.open("w") as file:
-            file.write(f"{_text(seen)}\n")
+            file.write(f"{_format_mark(seen)}\n")
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path())
+        draft.replace(build_mark_path())
 
 
-def _text(seen: Seen) -> str:
+def _format_mark(seen: HighWaterMark) -> str:
     return json.dumps(asdict(seen))
 
 
-class _Copy:
+class _BrokerCopy:
     """When this process last exchanged marks with the broker, by time.monotonic()."""
 
     asked_at: float | None = None
 
 
-_copy = _Copy()
+_broker_copy = _BrokerCopy()
 
 
-def share(*, at_once: bool = False) -> None:
+def sync_with_broker(*, at_once: bool = False) -> None:
     """Set both the file and the broker's copy to the greater of the two marks, at most
     once a second unless `at_once`. Errors of the broker are ignored: while it is down,
     each host relies on its own file.
@@ -193,23 +199,25 @@ def share(*, at_once: bool = False) -> None:
     Raises CorruptMarkFile and OSError as `read_mark` and `write_mark` do.
     """
     now = time.monotonic()
-    recent = _copy.asked_at is not None and now - _copy.asked_at < COPY_EVERY_S
+    recent = (
+        _broker_copy.asked_at is not None and now - _broker_copy.asked_at < COPY_EVERY_S
+    )
     if recent and not at_once:
         return
-    _copy.asked_at = now
-    mine = read()
+    _broker_copy.asked_at = now
+    mine = read_mark()
     with suppress(redis.RedisError):
-        theirs = _exchange(mine)
+        theirs = _exchange_with_broker(mine)
         if theirs is not None and (mine is None or theirs > mine):
-            keep(theirs)
+            write_mark(theirs)
 
 
-def _exchange(mine: Seen | None) -> Seen | None:
+def _exchange_with_broker(mine: HighWaterMark | None) -> HighWaterMark | None:
     url = settings.HOLDPOINT.redis_url
     options = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
     with redis.Redis.from_url(url, **options) as client:
         if mine is None:
-            kept = client.get(KEY)
+            kept = client.get(BROKER_KEY)
         else:
-            kept = client.eval(_KEEP_GREATER, 1, KEY, _text(mine))
-    return _of(kept) if isinstance(kept, bytes | str) else None
+            kept = client.eval(_KEEP_GREATER, 1, BROKER_KEY, _format_mark(mine))
+    return _parse_mark(kept) if isinstance(kept, bytes | str) else None

@@ -18,7 +18,7 @@ def new(prefix: str) -> str:
     return f"{prefix}-" + "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
-def derived(prefix: str, key: bytes, *parts: str | int) -> str:
+def derive_id(prefix: str, key: bytes, *parts: str | int) -> str:
     """An id that is always the same for the same prefix, key and parts. It is an HMAC
     under `key`, so nobody without the key can predict it."""
     told = "\0".join(map(str, parts)).encode()
@@ -28,7 +28,7 @@ def derived(prefix: str, key: bytes, *parts: str | int) -> str:
     )
 
 
-def is_one(text: str, prefix: str) -> bool:
+def is_id(text: str, prefix: str) -> bool:
     """Whether untrusted text is exactly one id with this prefix, so that it cannot
     carry anything else."""
     return re.fullmatch(f"{prefix}-[{ALPHABET}]{{{LENGTH}}}", text) is not None

@@ -17,17 +17,21 @@ from typing import Any, Literal, NamedTuple, ParamSpec
 from psycopg.types.json import Jsonb
 
 from . import canonical, transactions
-from .bulk_insert import insert
+from .bulk_insert import insert_rows
 from .models import LogPayload, LogRecord
 
 VERSION = 1
 SALT_BYTES = 32
 _KIND = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 _CHUNK = 1000
-_RECORD = {"kind": "text", "at": "timestamptz", "leaf": "bytea"} | dict.fromkeys(
+_RECORD_COLUMNS = {
+    "kind": "text",
+    "at": "timestamptz",
+    "leaf": "bytea",
+} | dict.fromkeys(
     ("proposal", "request", "agent", "thread", "actor_kind", "actor_id"), "text"
 )
-_PAYLOAD = {"record_id": "bigint", "salt": "bytea", "values": "jsonb"}
+_PAYLOAD_COLUMNS = {"record_id": "bigint", "salt": "bytea", "values": "jsonb"}
 
 _Members = ParamSpec("_Members")
 
@@ -79,14 +83,14 @@ def append_many(entries: Iterable[Entry]) -> list[LogRecord]:
     Raises `ValueError` for a kind, time or value that a leaf cannot carry.
     Caller holds a transaction.
     """
-    transactions.require("Writing the log")
-    built = [_build(entry) for entry in entries]
+    transactions.require_transaction("Writing the log")
+    built = [_build_record(entry) for entry in entries]
     for start in range(0, len(built), _CHUNK):
-        _insert(built[start : start + _CHUNK])
+        _insert_records(built[start : start + _CHUNK])
     return [record for record, _ in built]
 
 
-def _taking_members_of(
+def _build_append(
     entry: Callable[_Members, Entry],
 ) -> Callable[_Members, LogRecord]:
     def append_one(*args: _Members.args, **members: _Members.kwargs) -> LogRecord:
@@ -100,28 +104,30 @@ def _taking_members_of(
     return append_one
 
 
-append = _taking_members_of(Entry)
+append = _build_append(Entry)
 
 
-def private_value(salt: bytes, value: Any) -> str:
+def compute_private_mac(salt: bytes, value: Any) -> str:
     """The HMAC that represents a private value in a leaf. Anyone who has the salt and
     the value can verify it."""
     mac = hmac.digest(salt, canonical.encode(value), "sha256")
     return f"hmac-sha256:{mac.hex()}"
 
 
-def _insert(built: Sequence[tuple[LogRecord, LogPayload | None]]) -> None:
-    rows = [[getattr(record, name) for name in _RECORD] for record, _ in built]
-    returned = insert("journal_logrecord", _RECORD, rows, returning="id, xid")
+def _insert_records(built: Sequence[tuple[LogRecord, LogPayload | None]]) -> None:
+    rows = [[getattr(record, name) for name in _RECORD_COLUMNS] for record, _ in built]
+    returned = insert_rows(
+        "journal_logrecord", _RECORD_COLUMNS, rows, returning="id, xid"
+    )
     for (record, _), (pk, xid) in zip(built, returned, strict=True):
         record.pk, record.xid, record._state.adding = pk, str(xid), False
     payloads = [payload for _, payload in built if payload]
     if payloads:
         rows = [[p.record.pk, p.salt, Jsonb(p.values)] for p in payloads]
-        insert("journal_logpayload", _PAYLOAD, rows, returning="record_id")
+        insert_rows("journal_logpayload", _PAYLOAD_COLUMNS, rows, returning="record_id")
 
 
-def _build(entry: Entry) -> tuple[LogRecord, LogPayload | None]:
+def _build_record(entry: Entry) -> tuple[LogRecord, LogPayload | None]:
     if not _KIND.fullmatch(entry.kind):
         raise ValueError(f"A kind is dotted lower case, not {entry.kind!r}.")
     data: dict[str, Any] = dict(entry.data or {})
@@ -129,11 +135,13 @@ def _build(entry: Entry) -> tuple[LogRecord, LogPayload | None]:
     salt = secrets.token_bytes(SALT_BYTES)
     if data.keys() & private.keys():
         raise ValueError("A member of data cannot be plain and private.")
-    data.update({name: private_value(salt, value) for name, value in private.items()})
+    data.update(
+        {name: compute_private_mac(salt, value) for name, value in private.items()}
+    )
     record = LogRecord(
         kind=entry.kind,
         at=entry.at,
-        leaf=canonical.encode(_leaf(entry, data)),
+        leaf=canonical.encode(_build_leaf(entry, data)),
         proposal=entry.proposal,
         request=entry.request,
         agent=entry.agent,
@@ -146,11 +154,11 @@ def _build(entry: Entry) -> tuple[LogRecord, LogPayload | None]:
     return record, LogPayload(record=record, salt=salt, values=private)
 
 
-def _leaf(entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:
+def _build_leaf(entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "v": VERSION,
         "kind": entry.kind,
-        "at": _time(entry.at),
+        "at": _format_time(entry.at),
         "actor": {"kind": entry.actor.kind, "id": entry.actor.id or None},
         "proposal": entry.proposal or None,
         "revision": entry.revision,
@@ -166,7 +174,7 @@ def _leaf(entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _time(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     """RFC 3339 in UTC with microseconds and Z. Raises ValueError for a naive time."""
     if at.tzinfo is None:
         raise ValueError("A record's time needs its zone.")

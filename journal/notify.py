@@ -13,19 +13,19 @@ from structlog.stdlib import get_logger
 from . import failpoints
 
 CHANNEL = "holdpoint"  # the channel to LISTEN on; the payload is the subject
-_TELL = "SELECT pg_notify(%s, subject) FROM unnest(%s::text[]) AS subject"
+_NOTIFY_SQL = "SELECT pg_notify(%s, subject) FROM unnest(%s::text[]) AS subject"
 
 logger = get_logger(__name__)
 
 
-class _Announced(threading.local):
+class _PendingSubjects(threading.local):
     """The subjects that this thread's transaction announces after its commit."""
 
     def __init__(self) -> None:
         self.subjects: set[str] = set()
 
 
-_announced = _Announced()
+_pending = _PendingSubjects()
 
 
 def announce(*subjects: str) -> None:
@@ -34,21 +34,21 @@ def announce(*subjects: str) -> None:
 
     NOTIFY inside a transaction costs 40 % of the commits at 16 threads (house.md).
     """
-    if not any(_notify in hook for hook in connection.run_on_commit):
-        _announced.subjects.clear()  # left over from a transaction that rolled back
-        _announced.subjects.update(subjects)
-        transaction.on_commit(_notify)
+    if not any(_send_notifications in hook for hook in connection.run_on_commit):
+        _pending.subjects.clear()  # left over from a transaction that rolled back
+        _pending.subjects.update(subjects)
+        transaction.on_commit(_send_notifications)
     else:
-        _announced.subjects.update(subjects)
+        _pending.subjects.update(subjects)
 
 
-def _notify() -> None:
-    subjects = list(_announced.subjects)
-    _announced.subjects.clear()
+def _send_notifications() -> None:
+    subjects = list(_pending.subjects)
+    _pending.subjects.clear()
     failpoints.point("before_announce")
     try:
         with connection.cursor() as cursor:
-            cursor.execute(_TELL, [CHANNEL, subjects])
+            cursor.execute(_NOTIFY_SQL, [CHANNEL, subjects])
     except DatabaseError as error:
         # The change itself is committed, and listeners also poll.
         logger.warning("announce_failed", error=type(error).__name__)

@@ -24,7 +24,7 @@ from psycopg.types.json import Jsonb
 from structlog.stdlib import get_logger
 
 from . import dispatch, failpoints, transactions
-from .bulk_insert import insert
+from .bulk_insert import insert_rows
 from .models import OutboxMessage
 
 Fact = str | int
@@ -33,16 +33,23 @@ Fact = str | int
 # the shortest and longest delay before a retry.
 HEAD_START = 5
 SHORTEST_REST, LONGEST_REST = 5, 600
-FEW = 50  # up to this many messages of one commit are sent without checking the queues
+MAX_UNCHECKED_NUDGES = (
+    50  # up to this many messages of one commit are sent without checking the queues
+)
 _CHUNK = 1000
-_MESSAGE = {"topic": "text", "task": "text", "subject": "text", "facts": "jsonb"}
-_FRESH = {
+_MESSAGE_COLUMNS = {
+    "topic": "text",
+    "task": "text",
+    "subject": "text",
+    "facts": "jsonb",
+}
+_COMMON_COLUMNS = {
     "due_at": f"statement_timestamp() + interval '{HEAD_START} s'",
     "attempts": "0",
 }
 # Finds messages already published for the same moment. A claim or a sweep moves
 # `due_at`, so a message that was taken up or sent is not found.
-_PROMISED = (
+_ALREADY_PROMISED = (
     "SELECT subject, due_at FROM journal_outboxmessage WHERE done_at IS NULL"
     " AND due_at = ANY(%s) AND held_until = due_at AND topic = %s"
     " AND subject = ANY(%s) FOR SHARE"
@@ -65,7 +72,7 @@ def publish_many(
 ) -> list[OutboxMessage]:
     """`publish` for many subjects, given with their facts, with one INSERT per 1,000
     rows. Caller holds a transaction."""
-    transactions.require("Publishing")
+    transactions.require_transaction("Publishing")
     tasks = settings.OUTBOX_ROUTES[topic]
     messages = [
         OutboxMessage(topic=topic, task=task, subject=subject, facts=dict(facts))
@@ -73,9 +80,9 @@ def publish_many(
         for task in tasks
     ]
     for start in range(0, len(messages), _CHUNK):
-        _insert(messages[start : start + _CHUNK])
+        _insert_messages(messages[start : start + _CHUNK])
     if messages:
-        transaction.on_commit(partial(_nudge, messages))
+        transaction.on_commit(partial(_nudge_after_commit, messages))
     return messages
 
 
@@ -84,8 +91,8 @@ def publish_later(
 ) -> list[OutboxMessage]:
     """`publish` for a future time: no consumer can claim the message before `at`.
     Caller holds a transaction."""
-    transactions.require("Publishing")
-    return _later(topic, [(subject, at)], facts)
+    transactions.require_transaction("Publishing")
+    return _create_later(topic, [(subject, at)], facts)
 
 
 def publish_once(topic: str, due: Mapping[str, datetime]) -> None:
@@ -96,16 +103,16 @@ def publish_once(topic: str, due: Mapping[str, datetime]) -> None:
     the consumer that claims one sees what this transaction writes. Caller holds a
     transaction.
     """
-    transactions.require("Publishing")
+    transactions.require_transaction("Publishing")
     if not due:
         return
     with connection.cursor() as cursor:
-        cursor.execute(_PROMISED, [list(due.values()), topic, list(due)])
+        cursor.execute(_ALREADY_PROMISED, [list(due.values()), topic, list(due)])
         there = set(cursor.fetchall())
-    _later(topic, [one for one in due.items() if one not in there], {})
+    _create_later(topic, [one for one in due.items() if one not in there], {})
 
 
-def _later(
+def _create_later(
     topic: str, due: Sequence[tuple[str, datetime]], facts: Mapping[str, Fact]
 ) -> list[OutboxMessage]:
     return OutboxMessage.objects.bulk_create(
@@ -122,23 +129,34 @@ def _later(
     )
 
 
-def _insert(messages: Sequence[OutboxMessage]) -> None:
+def _insert_messages(messages: Sequence[OutboxMessage]) -> None:
     rows = [[m.topic, m.task, m.subject, Jsonb(m.facts)] for m in messages]
-    made = insert("journal_outboxmessage", _MESSAGE, rows, returning="id", same=_FRESH)
+    made = insert_rows(
+        "journal_outboxmessage",
+        _MESSAGE_COLUMNS,
+        rows,
+        returning="id",
+        same=_COMMON_COLUMNS,
+    )
     for message, (pk,) in zip(messages, made, strict=True):
         message.pk, message._state.adding = pk, False
 
 
-def _nudge(messages: Sequence[OutboxMessage]) -> None:
+def _nudge_after_commit(messages: Sequence[OutboxMessage]) -> None:
     """Send the nudges of one commit; if there are many, only as many as the queues have
     room for. The sweep sends the rest in time, and the process that committed would
     otherwise wait a millisecond for each message."""
-    send(messages if len(messages) <= FEW else _that_fit(messages))
+    nudge_consumers(
+        messages if len(messages) <= MAX_UNCHECKED_NUDGES else _limit_to_room(messages)
+    )
 
 
-def _that_fit(messages: Sequence[OutboxMessage]) -> list[OutboxMessage]:
+def _limit_to_room(messages: Sequence[OutboxMessage]) -> list[OutboxMessage]:
     try:
-        room = {task: dispatch.room(task) for task in {one.task for one in messages}}
+        room = {
+            task: dispatch.count_free_slots(task)
+            for task in {one.task for one in messages}
+        }
     except Exception as error:  # any exception of the broker's client
         logger.warning("outbox.nudge_failed", error=type(error).__name__)
         return []
@@ -146,14 +164,14 @@ def _that_fit(messages: Sequence[OutboxMessage]) -> list[OutboxMessage]:
     return [one for one in messages if next(place[one.task], None) is not None]
 
 
-def send(messages: Sequence[OutboxMessage]) -> int:
+def nudge_consumers(messages: Sequence[OutboxMessage]) -> int:
     """Send a nudge for each message and return how many the broker accepted. It stops
     at the first failure, because the sweep sends the rest. Caller holds no
     transaction."""
     for count, message in enumerate(messages):
         failpoints.point("before_nudge", message.subject)
         try:
-            dispatch.send(message.task, message.pk)
+            dispatch.send_message(message.task, message.pk)
         except Exception as error:  # any exception of the broker's client
             logger.warning("outbox.nudge_failed", error=type(error).__name__)
             return count
@@ -170,7 +188,7 @@ def consume(message_id: int) -> Iterator[OutboxMessage | None]:
     block, and the work may take `lease_seconds`. After a crash the message becomes
     claimable once that time is over, so the work must be safe to do twice.
     """
-    message = _claim(message_id)
+    message = _claim_message(message_id)
     if message is None:
         yield None
         return
@@ -178,46 +196,48 @@ def consume(message_id: int) -> Iterator[OutboxMessage | None]:
         failpoints.point("message_claimed", message.subject)
         yield message
     except BaseException:
-        _rest(message)
+        _schedule_retry(message)
         raise
     failpoints.point("before_done", message.subject)
-    _held(message).update(done_at=Now(), held_until=None)
+    _select_claimed(message).update(done_at=Now(), held_until=None)
 
 
-def free() -> Q:
+def build_claimable_filter() -> Q:
     """The filter for messages that are neither done nor held."""
     unheld = Q(held_until__isnull=True) | Q(held_until__lte=Now())
     return Q(done_at__isnull=True) & unheld
 
 
-def _claim(message_id: int) -> OutboxMessage | None:
+def _claim_message(message_id: int) -> OutboxMessage | None:
     """Claim the message with one guarded update, committed before the work begins. None
     if it is gone, addressed to another task, or another consumer was faster."""
     message = OutboxMessage.objects.filter(pk=message_id).first()
-    if message is None or not _is_addressed(message):
+    if message is None or not _is_own_message(message):
         return None
-    until = _in(settings.HOLDPOINT.lease_seconds)
+    until = _build_due_time(settings.HOLDPOINT.lease_seconds)
     with transaction.atomic(durable=True):
         claimed = OutboxMessage.objects.filter(
-            free(), pk=message_id, attempts=message.attempts
+            build_claimable_filter(), pk=message_id, attempts=message.attempts
         ).update(attempts=F("attempts") + 1, held_until=until, due_at=until)
         failpoints.point("message_uncommitted", message.subject)
     message.attempts += 1
     return message if claimed else None
 
 
-def _is_addressed(message: OutboxMessage) -> bool:
+def _is_own_message(message: OutboxMessage) -> bool:
     # A forged or misrouted id must not let one task mark another's message as done.
     task = celery.current_task
     return not task or task.name == message.task  # guard: own-message
 
 
-def _rest(message: OutboxMessage) -> None:
+def _schedule_retry(message: OutboxMessage) -> None:
     rest = min(LONGEST_REST, SHORTEST_REST * 2 ** min(message.attempts - 1, 10))
-    _held(message).update(held_until=_in(rest), due_at=_in(rest))
+    _select_claimed(message).update(
+        held_until=_build_due_time(rest), due_at=_build_due_time(rest)
+    )
 
 
-def _held(message: OutboxMessage) -> QuerySet[OutboxMessage]:
+def _select_claimed(message: OutboxMessage) -> QuerySet[OutboxMessage]:
     # The attempt number is the fence: a consumer that lost its claim writes nothing.
     # guard: message-fence
     return OutboxMessage.objects.filter(
@@ -225,10 +245,10 @@ def _held(message: OutboxMessage) -> QuerySet[OutboxMessage]:
     )
 
 
-def _in(seconds: int) -> Combinable:
-    return Now() + span(seconds)
+def _build_due_time(seconds: int) -> Combinable:
+    return Now() + build_interval(seconds)
 
 
-def span(seconds: int) -> Value:
+def build_interval(seconds: int) -> Value:
     """An interval of so many seconds, as an expression for a query."""
     return Value(timedelta(seconds=seconds), output_field=DurationField())

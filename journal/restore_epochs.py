@@ -16,8 +16,8 @@ import structlog
 from django.db import connection
 
 from . import high_water_mark
-from .errors import Conflict, Restored
-from .high_water_mark import Seen
+from .errors import Conflict, DatabaseRestored
+from .high_water_mark import HighWaterMark
 from .models import Epoch
 
 # Reasons for a halt: the database is in an older state, it is another server or
@@ -25,12 +25,12 @@ from .models import Epoch
 BEHIND, ANOTHER, UNREADABLE, TOLD = "behind", "another", "unreadable", "told"
 # The disk cannot be read at the moment: nothing runs until it can, and no person has to
 # confirm anything.
-UNREAD = "unread"
+DISK_ERROR = "unread"
 
 logger = structlog.get_logger(__name__)
-_ALL = datetime.max.replace(tzinfo=UTC)
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
-_LOOK = """
+_DATABASE_STATE = """
 SELECT coalesce((SELECT max(number) FROM journal_epoch
                  WHERE began_at IS NOT NULL), 1),
        (SELECT max(began_at) FROM journal_epoch),
@@ -46,7 +46,7 @@ LEFT JOIN LATERAL (SELECT id, leaf FROM journal_logrecord ORDER BY id DESC LIMIT
 """
 
 
-class Look(NamedTuple):
+class DatabaseState(NamedTuple):
     """The present state of the database, to be compared with the high-water mark."""
 
     epoch: int
@@ -61,7 +61,7 @@ class Look(NamedTuple):
 
 
 @dataclass
-class Known:
+class EpochStatus:
     """The last result of `update_status` in this process, so that pages need no query
     of their own."""
 
@@ -70,34 +70,34 @@ class Known:
     restores: tuple[tuple[datetime, datetime | None], ...] = ()
 
 
-known = Known()
+last_status = EpochStatus()
 
 
-def check() -> None:
+def check_not_restored() -> None:
     """Raise DatabaseRestored while nothing may run or be decided. Everything that
     starts or approves an effect calls it. One query."""
-    if why():  # guard: epoch
-        raise Restored
+    if find_halt_reason():  # guard: epoch
+        raise DatabaseRestored
 
 
-def why() -> str:
+def find_halt_reason() -> str:
     """Why nothing may run: one of the constants above, or "" when all is well."""
-    return _look_about()[0]
+    return _compare_with_mark()[0]
 
 
-def _look_about() -> tuple[str, Look | None]:
+def _compare_with_mark() -> tuple[str, DatabaseState | None]:
     """Why nothing may run, and the state of the database if the mark could be read."""
     try:
-        seen = high_water_mark.read()
-    except high_water_mark.Unreadable:
+        seen = high_water_mark.read_mark()
+    except high_water_mark.CorruptMarkFile:
         return UNREADABLE, None
     except OSError:
-        return UNREAD, None
-    now = look(seen)
-    return _why(seen, now), now
+        return DISK_ERROR, None
+    now = load_database_state(seen)
+    return _compute_halt_reason(seen, now), now
 
 
-def watch() -> str:
+def update_status() -> str:
     """Exchange marks with the broker, find why nothing may run, and remember it in
     `last_status` for the pages of this process. Returns the reason, "" for none; then
     it advances the mark as well.
@@ -105,35 +105,35 @@ def watch() -> str:
     Caller holds no transaction, because it calls the broker.
     """
     try:
-        high_water_mark.share(at_once=True)
-        known.why = why()
-    except high_water_mark.Unreadable:
-        known.why = UNREADABLE
+        high_water_mark.sync_with_broker(at_once=True)
+        last_status.why = find_halt_reason()
+    except high_water_mark.CorruptMarkFile:
+        last_status.why = UNREADABLE
     except OSError as error:
         logger.error("epoch.unread", error=str(error))
-        known.why = UNREAD
-    known.restores = restores()
-    if not known.why:
-        advance()
-    return known.why
+        last_status.why = DISK_ERROR
+    last_status.restores = list_restores()
+    if not last_status.why:
+        advance_mark()
+    return last_status.why
 
 
-def restores() -> tuple[tuple[datetime, datetime | None], ...]:
+def list_restores() -> tuple[tuple[datetime, datetime | None], ...]:
     """Every restore, oldest first: when it was noticed, and when its new epoch began
     (None while two people have not confirmed it)."""
     rows = Epoch.objects.order_by("number")
     return tuple(rows.values_list("noticed_at", "began_at"))
 
 
-def look(seen: Seen | None) -> Look:
+def load_database_state(seen: HighWaterMark | None) -> DatabaseState:
     """The present state of the database. `leaf` is the hash of the record that `seen`
     names, None where there is no such record."""
     with connection.cursor() as cursor:
-        cursor.execute(_LOOK, [seen.record if seen else 0])
-        return Look(*cursor.fetchone())
+        cursor.execute(_DATABASE_STATE, [seen.record if seen else 0])
+        return DatabaseState(*cursor.fetchone())
 
 
-def _why(seen: Seen | None, now: Look) -> str:
+def _compute_halt_reason(seen: HighWaterMark | None, now: DatabaseState) -> str:
     if now.told:
         return TOLD
     # Two people began a newer epoch on another host, so the mark here is out of date.
@@ -146,7 +146,7 @@ def _why(seen: Seen | None, now: Look) -> str:
     return "" if same else BEHIND
 
 
-def advance() -> None:
+def advance_mark() -> None:
     """Move the high-water mark to the newest record. It runs before each effect, so
     that a backup from before the effect's claim is always detected.
 
@@ -154,23 +154,23 @@ def advance() -> None:
     transaction: the mark may only name committed records.
     """
     try:
-        seen = high_water_mark.read()
-    except high_water_mark.Unreadable:
-        raise Restored from None
-    now = look(seen)
-    if _why(seen, now):
-        raise Restored
-    place = place_of(now)
+        seen = high_water_mark.read_mark()
+    except high_water_mark.CorruptMarkFile:
+        raise DatabaseRestored from None
+    now = load_database_state(seen)
+    if _compute_halt_reason(seen, now):
+        raise DatabaseRestored
+    place = build_mark(now)
     if place is not None and place != seen:
-        high_water_mark.keep(place)
-    high_water_mark.share()
+        high_water_mark.write_mark(place)
+    high_water_mark.sync_with_broker()
 
 
-def place_of(now: Look) -> Seen | None:
+def build_mark(now: DatabaseState) -> HighWaterMark | None:
     """The high-water mark for this state; None while the log is empty."""
     if now.newest is None or now.newest_leaf is None:
         return None
-    return Seen(
+    return HighWaterMark(
         epoch=now.epoch,
         record=now.newest,
         leaf=now.newest_leaf,
@@ -180,33 +180,33 @@ def place_of(now: Look) -> Seen | None:
     )
 
 
-def inherited(created_at: datetime) -> bool:
+def is_from_backup(created_at: datetime) -> bool:
     """Whether a row created at this time came from a backup. In the lost history it may
     have been decided, and may have run."""
-    until = inherited_until()
+    until = find_backup_cutoff()
     return until is not None and created_at < until
 
 
-def inherited_until() -> datetime | None:
+def find_backup_cutoff() -> datetime | None:
     """The time before which every row came from a backup; the end of time while two
     people have not confirmed a restore. None if there never was a restore."""
-    held, now = _look_about()
-    return _ALL if held or now is None else now.began_at
+    held, now = _compare_with_mark()
+    return _END_OF_TIME if held or now is None else now.began_at
 
 
-def next_number() -> int:
+def compute_next_epoch() -> int:
     """The number for an epoch that begins now: above every epoch ever seen."""
-    seen, now = high_water_mark.known(), look(None)
+    seen, now = high_water_mark.find_best_known_mark(), load_database_state(None)
     return max(now.epoch, seen.epoch if seen else 1) + 1
 
 
-def highest_record() -> int:
+def compute_highest_record() -> int:
     """The highest record id of the lost history and of the present one."""
-    seen, now = high_water_mark.known(), look(None)
+    seen, now = high_water_mark.find_best_known_mark(), load_database_state(None)
     return max(now.newest or 0, seen.record if seen else 0)
 
 
-def check_numbers() -> None:
+def check_transaction_counter() -> None:
     """Raise Conflict where the server's transaction counter is below the ids in the
     log, as after a dump was loaded into a new server. The sequencer would never place
     the records written from then on."""
@@ -223,7 +223,7 @@ def check_numbers() -> None:
             )
 
 
-def renumber(above: int) -> None:
+def advance_record_ids(above: int) -> None:
     """Make new records start above id `above`, so that no id of the lost history is
     used again. Caller holds a transaction."""
     with connection.cursor() as cursor:
@@ -235,8 +235,8 @@ def renumber(above: int) -> None:
         )
 
 
-def accept() -> None:
+def accept_epoch() -> None:
     """Make this host use the epoch that has just begun: move a corrupt mark file aside
     and write a new mark. Caller holds no transaction."""
-    high_water_mark.set_aside()
-    watch()
+    high_water_mark.set_aside_corrupt_file()
+    update_status()

@@ -44,7 +44,7 @@ _PLACE = r"""
 
 
 @transaction.atomic(durable=True)
-def sequence(limit: int = LIMIT) -> int:
+def sequence_records(limit: int = LIMIT) -> int:
     """Place up to `limit` records and return how many. Returns 0 as well when another
     process holds the lock.
 

@@ -16,12 +16,12 @@ from . import log, notify, outbox
 from .errors import Conflict, IllegalTransition
 
 Row = TypeVar("Row", bound=models.Model)
-Said = Callable[[Any], Mapping[str, Any]]  # row -> members of its log record
+LogMembersOf = Callable[[Any], Mapping[str, Any]]  # row -> members of its log record
 # Row -> facts for the webhook events to its agent; None where the agent has no
 # listener.
-Told = Callable[[Any], Mapping[str, outbox.Fact] | None]
-TOLD = "proposal.told"
-NOWHERE = ""  # the source of an edge that creates a row
+WebhookFactsOf = Callable[[Any], Mapping[str, outbox.Fact] | None]
+PROPOSAL_TOLD = "proposal.told"
+NO_SOURCE = ""  # the source of an edge that creates a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Edge:
     told_as: str = ""  # the agent's webhook event (api.md "Out"); "" for none
 
 
-def _nothing(row: models.Model) -> Mapping[str, Any]:
+def _no_log_members(row: models.Model) -> Mapping[str, Any]:
     """Default of `each`: no log members beyond those that all rows share."""
     return {}
 
 
-def _nobody(row: models.Model) -> None:
+def _no_webhook_facts(row: models.Model) -> None:
     """Default of `told`: no webhook events about this row."""
     return
 
@@ -59,7 +59,7 @@ class Machine:
         name: str,
         edges: Sequence[Edge],
         context: Callable[[Any], Mapping[str, Any]],
-        told: Told = _nobody,
+        told: WebhookFactsOf = _no_webhook_facts,
     ) -> None:
         self.name = name
         self.edges = tuple(edges)
@@ -91,14 +91,14 @@ class Machine:
         *,
         actor: log.Actor,
         now: datetime,
-        each: Said = _nothing,
+        each: LogMembersOf = _no_log_members,
         **said: Any,
     ) -> None:
         """Insert many new rows in their first status, with one INSERT per table. `each`
         returns further log members of one row. Caller holds a transaction."""
         if not rows:
             return
-        edge = self.edge(NOWHERE, event)
+        edge = self.edge(NO_SOURCE, event)
         for row in rows:
             row.status = edge.target  # type: ignore[attr-defined]
         type(rows[0])._default_manager.bulk_create(rows)
@@ -136,7 +136,7 @@ class Machine:
         now: datetime,
         changes: Mapping[str, Any] | None = None,
         guard: models.Q | None = None,
-        each: Said = _nothing,
+        each: LogMembersOf = _no_log_members,
         **said: Any,
     ) -> None:
         """`apply` for many rows of the same status, with one statement per table.
@@ -165,7 +165,7 @@ class Machine:
         edge: Edge,
         actor: log.Actor,
         now: datetime,
-        each: Said,
+        each: LogMembersOf,
         said: Mapping[str, Any],
     ) -> None:
         about = [self.context(row) for row in rows]
@@ -185,7 +185,7 @@ class Machine:
         if edge.published_as:
             outbox.publish_many(edge.published_as, [(str(row.pk), {}) for row in rows])
         if edge.told_as:
-            outbox.publish_many(TOLD, self._letters(rows, about, edge, now))
+            outbox.publish_many(PROPOSAL_TOLD, self._letters(rows, about, edge, now))
 
     def _letters(
         self,

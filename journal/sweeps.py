@@ -21,64 +21,68 @@ from structlog.stdlib import get_logger
 from . import dispatch, failpoints, outbox
 from .models import OutboxMessage
 
-PIECE = 50
+SEND_CHUNK = 50
 LONGEST_WAIT = timedelta(seconds=60)
 
 logger = get_logger(__name__)
 
 
-def sweep() -> int:
+def send_due_messages() -> int:
     """Send the due messages, oldest first, until each queue is full; return how many
     the broker accepted. The sweep ends at the first that the broker does not accept.
     Caller holds no transaction."""
     tasks = {task for route in settings.OUTBOX_ROUTES.values() for task in route}
     sent = 0
-    for together in dispatch.by_queue(sorted(tasks)):
-        given, took_all = _fill(together)
+    for together in dispatch.group_by_queue(sorted(tasks)):
+        given, took_all = _send_for_queue(together)
         sent += given
         if not took_all:
             break
     return sent
 
 
-def _fill(tasks: Sequence[str]) -> tuple[int, bool]:
+def _send_for_queue(tasks: Sequence[str]) -> tuple[int, bool]:
     """Send the due messages for the tasks of one queue. Returns how many the broker
     accepted, and whether it accepted all that it was sent."""
     try:
-        room = dispatch.room(tasks[0])
+        room = dispatch.count_free_slots(tasks[0])
     except Exception as error:  # any exception of the broker's client
         logger.warning("outbox.sweep_failed", error=type(error).__name__)
         return 0, False
     sent = 0
-    while piece := _due(tasks, min(PIECE, room - sent)):
-        taken = outbox.send(piece)
-        _move(piece[:taken])
+    while piece := _list_due(tasks, min(SEND_CHUNK, room - sent)):
+        taken = outbox.nudge_consumers(piece)
+        _postpone_sent(piece[:taken])
         sent += taken
         if taken < len(piece):
             return sent, False
     return sent, True
 
 
-def _due(tasks: Sequence[str], most: int) -> list[OutboxMessage]:
-    due = OutboxMessage.objects.filter(outbox.free(), task__in=tasks, due_at__lte=Now())
+def _list_due(tasks: Sequence[str], most: int) -> list[OutboxMessage]:
+    due = OutboxMessage.objects.filter(
+        outbox.build_claimable_filter(), task__in=tasks, due_at__lte=Now()
+    )
     # The columns that sending reads: leaving one out costs a query per message.
     return list(due.only("pk", "task", "subject").order_by("due_at")[:most])
 
 
-def _move(sent: Sequence[OutboxMessage]) -> None:
+def _postpone_sent(sent: Sequence[OutboxMessage]) -> None:
     """Make these messages due again after as long as they have existed, but after at
     least 5 s and at most a minute."""
     if not sent:
         return
     failpoints.point("swept_unmoved")
     age = ExpressionWrapper(Now() - F("created_at"), output_field=DurationField())
-    wait = Least(Greatest(age, outbox.span(outbox.HEAD_START)), LONGEST_WAIT)
-    mine = OutboxMessage.objects.filter(outbox.free(), pk__in=[one.pk for one in sent])
+    wait = Least(Greatest(age, outbox.build_interval(outbox.HEAD_START)), LONGEST_WAIT)
+    mine = OutboxMessage.objects.filter(
+        outbox.build_claimable_filter(), pk__in=[one.pk for one in sent]
+    )
     mine.update(due_at=Now() + wait)
 
 
-CHUNK = 2000
-PIECES = 20  # chunks in one sweep, so that it stays within a task's time limit
+DELETE_CHUNK = 2000
+MAX_CHUNKS = 20  # chunks in one sweep, so that it stays within a task's time limit
 
 _STATEMENT = """
 WITH piece AS (
@@ -94,7 +98,7 @@ SELECT (SELECT count(*) FROM gone),
 """
 
 
-def head(table: str, *, made: str, days: int, over: str = "true") -> int:
+def delete_old_rows(table: str, *, made: str, days: int, over: str = "true") -> int:
     """Delete rows made more than `days` ago, oldest first; return how many.
 
     Ids grow with time, so it goes through the rows by id in chunks, until a chunk
@@ -104,35 +108,37 @@ def head(table: str, *, made: str, days: int, over: str = "true") -> int:
     Rows that stay do not stop the deletion of the rows after them.
     """
     gone = after = 0
-    for _ in range(PIECES):
-        piece = _piece(table, made, days, over, after)
+    for _ in range(MAX_CHUNKS):
+        piece = _delete_chunk(table, made, days, over, after)
         gone += piece.gone
-        if piece.old < CHUNK:
+        if piece.old < DELETE_CHUNK:
             return gone
         after = piece.last
     logger.warning("retention.behind", what=table)
     return gone
 
 
-class _Piece(NamedTuple):
+class _DeletedChunk(NamedTuple):
     gone: int
     old: int  # rows made long ago, or for which `made` is null
     last: int
 
 
-def _piece(table: str, made: str, days: int, over: str, after: int) -> _Piece:
+def _delete_chunk(
+    table: str, made: str, days: int, over: str, after: int
+) -> _DeletedChunk:
     with connection.cursor() as cursor:
         statement = _STATEMENT.format(table=table, made=made, over=over)
-        cursor.execute(statement, [days, after, CHUNK])
-        return _Piece(*cursor.fetchone())
+        cursor.execute(statement, [days, after, DELETE_CHUNK])
+        return _DeletedChunk(*cursor.fetchone())
 
 
-def pieces(forget: Callable[[], int], *, whole: int) -> int:
+def delete_in_chunks(forget: Callable[[], int], *, whole: int) -> int:
     """Call `forget`, which deletes one chunk and returns its size, until it returns
     less than `whole`; return how many rows it deleted. After `MAX_CHUNKS` calls it logs
     a warning and leaves the rest to the next sweep."""
     gone = 0
-    for _ in range(PIECES):
+    for _ in range(MAX_CHUNKS):
         piece = forget()
         gone += piece
         if piece < whole:

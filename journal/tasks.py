@@ -13,14 +13,14 @@ MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 @shared_task(ignore_result=True)
 def sweep_outbox() -> int:
     """Send due outbox messages again; return how many."""
-    return sweeps.sweep()
+    return sweeps.send_due_messages()
 
 
 @shared_task(ignore_result=True)
 def prune_outbox() -> int:
     """Delete outbox messages that were done long ago; return how many."""
     days = settings.HOLDPOINT.keep_outbox_days
-    return sweeps.head("journal_outboxmessage", made="done_at", days=days)
+    return sweeps.delete_old_rows("journal_outboxmessage", made="done_at", days=days)
 
 
 @shared_task(ignore_result=True)
@@ -28,7 +28,7 @@ def sequence() -> int:
     """Assign positions to new log records; return how many."""
     placed = 0
     for _ in range(MOST_ROUNDS):
-        count = sequencer.sequence(sequencer.LIMIT)
+        count = sequencer.sequence_records(sequencer.LIMIT)
         placed += count
         if count < sequencer.LIMIT:
             break

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.transaction import TransactionManagementError
 
 
-def require(step: str) -> None:
+def require_transaction(step: str) -> None:
     """Raise `TransactionManagementError` outside a transaction: a bug, not a refusal.
 
     Without one, the step's rows could be committed without the change that caused them.
@@ -21,7 +21,7 @@ def require(step: str) -> None:
         raise TransactionManagementError(f"{step} needs its caller's transaction.")
 
 
-def horizon() -> int:
+def read_xid_horizon() -> int:
     """A transaction id (xid8) that is above every transaction open now that has
     written."""
     with connection.cursor() as cursor:
@@ -29,17 +29,17 @@ def horizon() -> int:
         return int(cursor.fetchone()[0])
 
 
-def are_over(before: int) -> bool:
+def have_transactions_ended(before: int) -> bool:
     """Whether every other transaction with an id below `before` has ended, so that
     everything it committed can be read. Transactions of other databases on the same
     server count as well."""
     with connection.cursor() as cursor:
-        cursor.execute(_ARE_OVER, [str(before)])
+        cursor.execute(_HAVE_ENDED, [str(before)])
         return bool(cursor.fetchone()[0])
 
 
 # The current transaction is left out: a test runs inside one and would wait for itself.
-_ARE_OVER = """
+_HAVE_ENDED = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())
        >= coalesce(least(given.mark, pg_current_xact_id_if_assigned()), given.mark)
 FROM (SELECT %s::xid8 AS mark) AS given

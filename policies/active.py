@@ -17,16 +17,16 @@ from django.db import connection
 from journal import canonical
 from journal.errors import DomainError
 
-from .documents import Document, ToolDefinition, restore
+from .documents import Document, ToolDefinition, restore_document
 from .models import PolicyVersion, Tool
 
 Kept = TypeVar("Kept")
 # Raw SQL, because every proposal runs it and the ORM would take longer than PostgreSQL.
 _ACTIVE = "SELECT id, digest FROM policies_policyversion WHERE status = 'active'"
-_KEEP = 16  # versions: the active one, and retired ones that old requests name
+_CACHE_SIZE = 16  # versions: the active one, and retired ones that old requests name
 
 
-class NoPolicy(DomainError):
+class NoActivePolicy(DomainError):
     """No policy is active, so nothing may be done. Nothing was recorded.
     Two administrators must activate one."""
 
@@ -34,7 +34,7 @@ class NoPolicy(DomainError):
     status = 503
 
 
-class _Recent(OrderedDict[Any, Any]):
+class _RecentCache(OrderedDict[Any, Any]):
     """A cache of the newest `_CACHE_SIZE` values, by a key that identifies their
     content."""
 
@@ -43,17 +43,17 @@ class _Recent(OrderedDict[Any, Any]):
         value: Kept | None = self.get(key)
         if value is None:
             value = self[key] = make()
-            if len(self) > _KEEP:
+            if len(self) > _CACHE_SIZE:
                 self.popitem(last=False)
         return value
 
 
-_versions = _Recent()
-_documents = _Recent()
-_tools = _Recent()
+_versions = _RecentCache()
+_documents = _RecentCache()
+_tools = _RecentCache()
 
 
-def active_or_none() -> PolicyVersion | None:
+def find_active_policy() -> PolicyVersion | None:
     """The active policy version, or None. It runs one small query each time and reads
     the document only the first time."""
     with connection.cursor() as cursor:
@@ -64,55 +64,58 @@ def active_or_none() -> PolicyVersion | None:
     return _versions.keep(found, lambda: PolicyVersion.objects.get(pk=found[0]))
 
 
-def active() -> PolicyVersion:
+def load_active_policy() -> PolicyVersion:
     """The active policy version. Raises `NoActivePolicy`."""
-    version = active_or_none()
+    version = find_active_policy()
     if version is None:
-        raise NoPolicy
+        raise NoActivePolicy
     return version
 
 
 @cache
-def number_of(version_id: int) -> int:
+def load_version_number(version_id: int) -> int:
     """The number of a stored version, cached for the life of the process because it
     never changes. It does not read the document, which is large."""
     return PolicyVersion.objects.values_list("number", flat=True).get(pk=version_id)
 
 
 @cache
-def windows(version_id: int) -> Mapping[str, timedelta]:
+def load_measure_windows(version_id: int) -> Mapping[str, timedelta]:
     """The window of each measure of a stored version, by the measure's name. Cached for
     the life of the process: a version that something was evaluated by never changes."""
     ruling = next((one for one in [*_versions.values()] if one.pk == version_id), None)
-    document = compiled(ruling or PolicyVersion.objects.get(pk=version_id))
+    document = load_document(ruling or PolicyVersion.objects.get(pk=version_id))
     return {name: one.window for name, one in document.measures.items()}
 
 
-def compiled(version: PolicyVersion) -> Document:
+def load_document(version: PolicyVersion) -> Document:
     """The version's parsed document, cached by its digest. It was checked when it was
     saved, so it is not checked again."""
-    return _documents.keep(version.digest, lambda: restore(version.document))
+    return _documents.keep(version.digest, lambda: restore_document(version.document))
 
 
-def plain(part: Document | ToolDefinition) -> dict[str, Any]:
+def to_plain_data(part: Document | ToolDefinition) -> dict[str, Any]:
     """The plain data to store, with defaults written out, so that a later change of a
     default does not change its meaning."""
     return part.model_dump(mode="json", by_alias=True)
 
 
-def digest(data: Mapping[str, Any]) -> str:
+def compute_digest(data: Mapping[str, Any]) -> str:
     """The digest that identifies a stored definition or document by its content."""
     return canonical.digest(canonical.encode(data))
 
 
-def tools_of(version: PolicyVersion) -> Mapping[str, Tool]:
+def load_tools(version: PolicyVersion) -> Mapping[str, Tool]:
     """The tool rows that a version's document names, by tool name. At most two
     queries."""
     key = (version.pk, version.digest)
-    return _tools.keep(key, lambda: _tools_of(compiled(version)))
+    return _tools.keep(key, lambda: _query_tools(load_document(version)))
 
 
-def _tools_of(document: Document) -> dict[str, Tool]:
-    wanted = {name: digest(plain(tool)) for name, tool in document.tools.items()}
+def _query_tools(document: Document) -> dict[str, Tool]:
+    wanted = {
+        name: compute_digest(to_plain_data(tool))
+        for name, tool in document.tools.items()
+    }
     rows = Tool.objects.select_related("queue").filter(digest__in=wanted.values())
     return {row.name: row for row in rows if wanted.get(row.name) == row.digest}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from journal.errors import FieldError, at
+from journal.errors import FieldError, build_field_error
 
 from . import money
-from .documents import Amount, MoneyField, Path, ToolDefinition
+from .documents import Amount, ArgumentPath, MoneyField, ToolDefinition
 from .money import InvalidMoney, Money
 
 _ABSENT = object()
 
 
-class Moved(NamedTuple):
+class MovedAmount(NamedTuple):
     """One amount that a call moves. `name` is how the policy names it: an argument, a
     path, or `before.<fact>`."""
 
@@ -22,9 +22,9 @@ class Moved(NamedTuple):
     money: Money
 
 
-def of(
+def list_amounts(
     definition: ToolDefinition, args: Mapping[str, Any], before: Mapping[str, Any] = {}
-) -> list[Moved]:
+) -> list[MovedAmount]:
     """Every declared amount that is present in a call; amounts in lists one by one.
 
     `before` are the reader's facts in the form for rules (`facts.parse_reader_facts`).
@@ -32,94 +32,108 @@ def of(
     Raises `InvalidMoney` for an argument that is no amount.
     """
     found = [
-        Moved(field.amount, read(field, args))
+        MovedAmount(field.amount, parse_money_field(field, args))
         for field in definition.money
         if field.amount in args
     ]
     for amount in definition.amounts:
         if amount.path:
-            places = _places(amount, args)
-            found += [Moved(amount.name, _read(amount, args, one)) for one in places]
-        elif (known := _known(amount, before)) is not None:
-            found.append(Moved(amount.name, known))
+            places = _find_places(amount, args)
+            found += [
+                MovedAmount(amount.name, _parse_amount(amount, args, one))
+                for one in places
+            ]
+        elif (known := _find_fact_amount(amount, before)) is not None:
+            found.append(MovedAmount(amount.name, known))
     return found
 
 
-def unread(definition: ToolDefinition, before: Mapping[str, Any]) -> list[str]:
+def list_unread_facts(
+    definition: ToolDefinition, before: Mapping[str, Any]
+) -> list[str]:
     """The names of facts that this tool declares as amounts and that are missing or no
     amount in `before`."""
     declared = [amount for amount in definition.amounts if amount.fact]
-    return [str(one.fact) for one in declared if _known(one, before) is None]
+    return [str(one.fact) for one in declared if _find_fact_amount(one, before) is None]
 
 
-def read(field: MoneyField, args: Mapping[str, Any]) -> Money:
+def parse_money_field(field: MoneyField, args: Mapping[str, Any]) -> Money:
     """The amount in the two arguments of a `money` pair. Raises `InvalidMoney`."""
     return money.parse(args.get(field.amount), args.get(field.currency))
 
 
-def in_minor_units(
+def to_minor_units(
     definition: ToolDefinition, args: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments in the form for rules: an argument that `money` names is an integer
     in minor units, and all others stay as they are. Raises `InvalidMoney`."""
     found = {
-        field.amount: read(field, args).minor
+        field.amount: parse_money_field(field, args).minor
         for field in definition.money
         if field.amount in args
     }
     return {**args, **found}
 
 
-def wrong(definition: ToolDefinition, args: Mapping[str, Any]) -> Iterator[FieldError]:
+def list_errors(
+    definition: ToolDefinition, args: Mapping[str, Any]
+) -> Iterator[FieldError]:
     """An error for each declared amount that is not valid money, and one where the
     total exceeds the largest amount."""
     found: list[Money] = []
     for field in definition.money:
         if field.amount in args:
             try:
-                found.append(read(field, args))
+                found.append(parse_money_field(field, args))
             except InvalidMoney as error:
-                yield at(f"args.{field.amount}", str(error))
+                yield build_field_error(f"args.{field.amount}", str(error))
     for amount in definition.amounts:
-        for place in _places(amount, args):
+        for place in _find_places(amount, args):
             try:
-                found.append(_read(amount, args, place))
+                found.append(_parse_amount(amount, args, place))
             except InvalidMoney as error:
-                yield at(f"args.{_written(Path(amount.path or ''), place)}", str(error))
-    if any(minor > money.MAX_MINOR for minor in money.totals(found).values()):
-        yield at("args", f"its amounts are more than {money.MAX_MINOR} minor units")
+                yield build_field_error(
+                    f"args.{_format_place(ArgumentPath(amount.path or ''), place)}",
+                    str(error),
+                )
+    if any(minor > money.MAX_MINOR for minor in money.sum_by_currency(found).values()):
+        yield build_field_error(
+            "args", f"its amounts are more than {money.MAX_MINOR} minor units"
+        )
 
 
-Place = tuple[int, ...]  # the index into each list along a path, outermost first
+ListIndexes = tuple[int, ...]  # the index into each list along a path, outermost first
 
 
-def _places(amount: Amount, args: Mapping[str, Any]) -> list[Place]:
+def _find_places(amount: Amount, args: Mapping[str, Any]) -> list[ListIndexes]:
     """The places at which the amount is present."""
     if amount.path is None:
         return []
-    found: list[tuple[Place, Any]] = [((), args)]
-    for step in Path(amount.path).steps:
-        inside = [(place, _member(value, step.name)) for place, value in found]
+    found: list[tuple[ListIndexes, Any]] = [((), args)]
+    for step in ArgumentPath(amount.path).steps:
+        inside = [(place, _find_member(value, step.name)) for place, value in found]
         there = [(place, value) for place, value in inside if value is not _ABSENT]
-        found = list(_each(there)) if step.each else there
+        found = list(_expand_lists(there)) if step.each else there
     return [place for place, _ in found]
 
 
-def _each(found: Sequence[tuple[Place, Any]]) -> Iterator[tuple[Place, Any]]:
+def _expand_lists(
+    found: Sequence[tuple[ListIndexes, Any]],
+) -> Iterator[tuple[ListIndexes, Any]]:
     for place, value in found:
         for number, element in enumerate(value if isinstance(value, list) else ()):
             yield (*place, number), element
 
 
-def _read(amount: Amount, args: Mapping[str, Any], place: Place) -> Money:
+def _parse_amount(amount: Amount, args: Mapping[str, Any], place: ListIndexes) -> Money:
     """Raises `InvalidMoney`."""
-    currency = _at(args, amount.currency, place)
+    currency = _find_value(args, amount.currency, place)
     if currency is _ABSENT and amount.code:
         currency = amount.code
-    one = money.parse(_at(args, amount.path, place), currency)
+    one = money.parse(_find_value(args, amount.path, place), currency)
     if amount.times is None:
         return one
-    times = _at(args, amount.times, place)
+    times = _find_value(args, amount.times, place)
     if times is _ABSENT:
         return one
     if isinstance(times, bool) or not isinstance(times, int) or times < 0:
@@ -129,13 +143,13 @@ def _read(amount: Amount, args: Mapping[str, Any], place: Place) -> Money:
     return Money(one.minor * times, one.currency)
 
 
-def _at(args: Mapping[str, Any], path: str | None, place: Place) -> Any:
+def _find_value(args: Mapping[str, Any], path: str | None, place: ListIndexes) -> Any:
     """The value at a path, with the indexes of `place` for the lists on the way;
     _ABSENT if there is none."""
     found: Any = args
     numbers = iter(place)
-    for step in Path(path or "").steps:
-        found = _member(found, step.name)
+    for step in ArgumentPath(path or "").steps:
+        found = _find_member(found, step.name)
         if step.each:
             number = next(numbers, None)
             inside = isinstance(found, list) and number is not None
@@ -145,18 +159,18 @@ def _at(args: Mapping[str, Any], path: str | None, place: Place) -> Any:
     return found
 
 
-def _member(value: Any, name: str) -> Any:
+def _find_member(value: Any, name: str) -> Any:
     return value.get(name, _ABSENT) if isinstance(value, Mapping) else _ABSENT
 
 
-def _written(path: Path, place: Place) -> str:
+def _format_place(path: ArgumentPath, place: ListIndexes) -> str:
     """`items[2].price`."""
     numbers = iter(place)
     parts = (s.name + (f"[{next(numbers)}]" if s.each else "") for s in path.steps)
     return ".".join(parts)
 
 
-def _known(amount: Amount, before: Mapping[str, Any]) -> Money | None:
+def _find_fact_amount(amount: Amount, before: Mapping[str, Any]) -> Money | None:
     """A fact as an amount; None if it is missing, no amount, or negative."""
     minor, currency = (
         before.get(str(amount.fact)),

@@ -24,7 +24,7 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
-def read_duration(value: Any) -> timedelta:
+def parse_duration(value: Any) -> timedelta:
     """Parse a whole number with a unit, such as `90s`, `30m`, `24h` or `7d`. A
     timedelta is returned as it is. Raises ValueError."""
     if isinstance(value, timedelta):
@@ -35,7 +35,7 @@ def read_duration(value: Any) -> timedelta:
     return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
-def write_duration(value: timedelta) -> str:
+def format_duration(value: timedelta) -> str:
     """The duration in seconds, such as `1800s`: a stored document keeps its digest and
     meaning over releases."""
     return f"{int(value.total_seconds())}s"
@@ -78,7 +78,7 @@ def _check_clock(value: Any) -> Any:
 
 
 Duration = Annotated[
-    timedelta, BeforeValidator(read_duration), PlainSerializer(write_duration)
+    timedelta, BeforeValidator(parse_duration), PlainSerializer(format_duration)
 ]
 Zone = Annotated[str, AfterValidator(_check_zone)]
 Clock = Annotated[str, BeforeValidator(_check_clock)]
@@ -97,7 +97,7 @@ class Opening(BaseModel):
     def covers(self, day: str, minute: int) -> bool:
         """Whether the hours that begin on `day` cover this minute, counted from that
         day's midnight. Minutes from 1440 on are on the following day."""
-        start, end = _minutes(self.opens), _minutes(self.closes)
+        start, end = _to_minutes(self.opens), _to_minutes(self.closes)
         if end <= start:
             end += 1440
         return day in self.days and start <= minute < end
@@ -127,7 +127,7 @@ class Calendar(BaseModel):
         return any(hours.covers(name, minute) for hours in self.open)
 
 
-def clock(at: datetime, zone: str) -> dict[str, Any]:
+def build_clock_facts(at: datetime, zone: str) -> dict[str, Any]:
     """The hour, minute and weekday of a time in the policy's zone, as rules read them
     in `clock`."""
     local = at.astimezone(ZoneInfo(zone))
@@ -138,6 +138,6 @@ def clock(at: datetime, zone: str) -> dict[str, Any]:
     }
 
 
-def _minutes(time: str) -> int:
+def _to_minutes(time: str) -> int:
     hours, minutes = time.split(":")
     return int(hours) * 60 + int(minutes)

@@ -15,13 +15,13 @@ from typing import Any
 from django.conf import settings
 from pydantic import BaseModel
 
-from .documents import CallableTarget, CallableVerifier, Document, LookUp, suggest
+from .documents import CallableTarget, CallableVerifier, Document, LookUp, suggest_name
 
 Problem = tuple[str, str]
-Callable = CallableTarget | CallableVerifier | LookUp
+CallablePart = CallableTarget | CallableVerifier | LookUp
 
-SHIPPED = "reviews.verifier_rules"
-RULE = (
+SHIPPED_MODULE = "reviews.verifier_rules"
+NOT_LISTED_TEXT = (
     "HOLDPOINT_CALLABLES does not list the module of {}: add it there, or name another"
 )
 
@@ -30,23 +30,23 @@ def is_listed(path: str) -> bool:
     """Whether the function is in a shipped or a listed module, or in a submodule of
     one."""
     name = path.replace(":", ".")
-    listed = (SHIPPED, *settings.HOLDPOINT.callables)
+    listed = (SHIPPED_MODULE, *settings.HOLDPOINT.callables)
     return any(name.startswith(f"{prefix}.") for prefix in listed)
 
 
-def problems(document: Document) -> Iterator[Problem]:
+def list_problems(document: Document) -> Iterator[Problem]:
     """A problem, as (path, message), for each function of the document that is not
     listed, does not exist, or does not accept its options. Imports the listed
     modules."""
-    for path, part in _named(document, ""):
-        if wrong := _wrong(part):
+    for path, part in _list_named_functions(document, ""):
+        if wrong := _describe_problem(part):
             yield path, wrong
 
 
-def _wrong(part: Callable) -> str:
+def _describe_problem(part: CallablePart) -> str:
     named = part.path or ""
     if not is_listed(named):
-        return RULE.format(named)
+        return NOT_LISTED_TEXT.format(named)
     module, _, name = named.replace(":", ".").rpartition(".")
     try:
         found = getattr(import_module(module), name, None)
@@ -54,11 +54,15 @@ def _wrong(part: Callable) -> str:
         return f"{module} cannot be imported here ({type(error).__name__})"
     if not callable(found):
         known = [n for n, v in vars(import_module(module)).items() if callable(v)]
-        return f"{module} has no function {name}{suggest(name, known, most=0)}"
-    return _wrong_options(found, part) if isinstance(part, CallableVerifier) else ""
+        return f"{module} has no function {name}{suggest_name(name, known, most=0)}"
+    return (
+        _describe_options_problem(found, part)
+        if isinstance(part, CallableVerifier)
+        else ""
+    )
 
 
-def _wrong_options(function: Any, verifier: CallableVerifier) -> str:
+def _describe_options_problem(function: Any, verifier: CallableVerifier) -> str:
     """Why the function cannot be called as a verifier, with the sealed request, a stage
     and its options; empty when it can."""
     try:
@@ -70,14 +74,14 @@ def _wrong_options(function: Any, verifier: CallableVerifier) -> str:
     return ""
 
 
-def _named(part: Any, path: str) -> Iterator[tuple[str, Callable]]:
+def _list_named_functions(part: Any, path: str) -> Iterator[tuple[str, CallablePart]]:
     if isinstance(part, CallableTarget | CallableVerifier | LookUp) and part.path:
         yield path, part
-    for name, inner in _members(part):
-        yield from _named(inner, f"{path}.{name}".lstrip("."))
+    for name, inner in _list_members(part):
+        yield from _list_named_functions(inner, f"{path}.{name}".lstrip("."))
 
 
-def _members(part: Any) -> Iterable[tuple[Any, Any]]:
+def _list_members(part: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(part, BaseModel):
         return [(name, getattr(part, name)) for name in type(part).model_fields]
     if isinstance(part, Mapping):

@@ -79,7 +79,7 @@ class Condition:
     tested: frozenset[tuple[str, str]]
     _expression: Any = field(repr=False, compare=False)
 
-    def holds(self, facts: Facts) -> bool:
+    def holds(self, facts: ConditionFacts) -> bool:
         """Whether the condition is true on these facts. Raises `ConditionError`, on
         which the caller must block."""
         try:
@@ -99,7 +99,7 @@ class Condition:
         return "its facts have other types or sizes than it expects"
 
 
-class Facts:
+class ConditionFacts:
     """The facts of one proposal, bound once for all conditions."""
 
     __slots__ = ("activation",)
@@ -126,8 +126,8 @@ def compile_condition(text: str) -> Condition:
     # A fact alone is DYN; `Condition.holds` checks that its value is a boolean.
     if expression.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
         raise InvalidCondition("a condition is true or false; compare it to a value")
-    tokens = list(_tokens(text))
-    return Condition(text, _reads(tokens), _tested(tokens), expression)
+    tokens = list(_list_tokens(text))
+    return Condition(text, _find_reads(tokens), _find_tested(tokens), expression)
 
 
 def _first_line(message: str) -> str:
@@ -135,13 +135,13 @@ def _first_line(message: str) -> str:
     return line.removeprefix("INVALID_ARGUMENT: ").removeprefix("ERROR: <input>:")
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
+def _list_tokens(text: str) -> Iterator[tuple[str, str]]:
     for match in _TOKEN.finditer(text):
         if match.lastgroup:
             yield match.lastgroup, match.group()
 
 
-def _reads(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+def _find_reads(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     """The entries read as `args.amount` or `args["amount"]`. Raises InvalidCondition
     for a computed index, because the checks of a document could not tell what such a
     rule reads."""
@@ -161,7 +161,7 @@ def _reads(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
-def _tested(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+def _find_tested(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     """The entries tested as `"partial" in args`."""
     return frozenset(
         (place[1], entry[1].strip("\"'"))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .conditions import ConditionError, Facts
+from .conditions import ConditionError, ConditionFacts
 from .documents import ToolDefinition
 
 
-def find(definition: ToolDefinition, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+def list_conflicts(
+    definition: ToolDefinition, facts: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """The declared conflicts that these facts show, as plain data: `id`, `text`, and
     `checked`.
 
@@ -17,7 +19,7 @@ def find(definition: ToolDefinition, facts: Mapping[str, Any]) -> list[dict[str,
     checked, because the reader did not give a fact it needs, is listed with `checked`
     false, so that nobody takes the missing fact for agreement.
     """
-    bound = Facts(facts)
+    bound = ConditionFacts(facts)
     found = []
     for conflict in definition.review.conflicts:
         checked = True

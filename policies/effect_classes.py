@@ -106,7 +106,7 @@ class OneOf(BaseModel):
 _RECIPIENTS, _ONE_OF = "form: recipients", "form: one of"
 
 
-def _form(value: Any) -> str:
+def _choose_form(value: Any) -> str:
     """The tag of the form that is meant, so that pydantic reports errors of that form
     alone."""
     named = isinstance(value, Mapping) and "recipients" in value
@@ -115,7 +115,7 @@ def _form(value: Any) -> str:
 
 Form = Annotated[
     Annotated[Recipients, Tag(_RECIPIENTS)] | Annotated[OneOf, Tag(_ONE_OF)],
-    Discriminator(_form),
+    Discriminator(_choose_form),
 ]
 
 

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from .choices import Risk, Role, Tier
-from .conditions import ConditionError, Facts
+from .conditions import ConditionError, ConditionFacts
 from .documents import (
     DEFAULT_FLOOR,
     Document,
@@ -32,17 +32,19 @@ _BLOCK = Then(block=True)
 _APPROVE = Then(tier=Tier.APPROVE)
 _ESCALATE = Then(tier=Tier.ESCALATE)
 _UNCERTAIN = Then(tier=Tier.APPROVE, flag="uncertain")
-_LEAST = {
+_FLOOR_TEXTS = {
     Tier.NOTIFY: "people are always told.",
     Tier.APPROVE: "a person is always asked.",
     Tier.ESCALATE: "two people are always asked.",
     Tier.BLOCK: "never done.",
 }
-_USUAL = 3600  # seconds; only a placeholder, because a blocked proposal never waits
+_BLOCKED_TIMEOUT = (
+    3600  # seconds; only a placeholder, because a blocked proposal never waits
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RequiredStep:
     """How many different people of a role must approve."""
 
     role: Role
@@ -79,7 +81,7 @@ class Evaluation:
     risk: Risk
     effect_class: str  # empty where the tool has none
     queue: str  # empty when blocked
-    steps: tuple[Step, ...]
+    steps: tuple[RequiredStep, ...]
     rules: tuple[AppliedRule, ...]
     timeout: int
     timeout_max: int
@@ -113,7 +115,7 @@ class Evaluation:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Evaluation:
         """The inverse of `as_json`."""
-        steps = (Step(Role(s["role"]), s["required"]) for s in data["steps"])
+        steps = (RequiredStep(Role(s["role"]), s["required"]) for s in data["steps"])
         return cls(
             **{
                 **data,
@@ -135,7 +137,7 @@ class Finding(NamedTuple):
     then: Then
 
 
-class Base(NamedTuple):
+class BaseAuthority(NamedTuple):
     """What is demanded before any rule: by the effect class that the arguments chose,
     or by the tool if it has no classes."""
 
@@ -154,15 +156,17 @@ def evaluate(
     It never raises: any error blocks the proposal with the rule `policy.error`.
     """
     try:
-        return _judge(document, tool, facts)
+        return _evaluate_rules(document, tool, facts)
     except Exception as error:
         # Fail closed, and visibly. Only the type is logged: messages may quote facts.
         logger.error("policy evaluation failed: %s", type(error).__name__)
         text = "The policy could not be evaluated."
-        return blocked("policy.error", text, risk=tool.risk)
+        return build_blocked_evaluation("policy.error", text, risk=tool.risk)
 
 
-def blocked(rule_id: str, text: str, *, risk: Risk = Risk.CRITICAL) -> Evaluation:
+def build_blocked_evaluation(
+    rule_id: str, text: str, *, risk: Risk = Risk.CRITICAL
+) -> Evaluation:
     """The evaluation of a proposal that is blocked before any rule, for example because
     its tool is unknown."""
     return Evaluation(
@@ -172,8 +176,8 @@ def blocked(rule_id: str, text: str, *, risk: Risk = Risk.CRITICAL) -> Evaluatio
         queue="",
         steps=(),
         rules=(AppliedRule(rule_id, text, str(Tier.BLOCK)),),
-        timeout=_USUAL,
-        timeout_max=_USUAL,
+        timeout=_BLOCKED_TIMEOUT,
+        timeout_max=_BLOCKED_TIMEOUT,
         recall=0,
         requires_reason=False,
         requires_rationale=False,
@@ -182,25 +186,28 @@ def blocked(rule_id: str, text: str, *, risk: Risk = Risk.CRITICAL) -> Evaluatio
     )
 
 
-def _judge(
+def _evaluate_rules(
     document: Document, tool: ToolDefinition, facts: Mapping[str, Any]
 ) -> Evaluation:
-    base = _base(tool, facts["args"])
-    found = [*_own(document, tool, base, facts), *_held(document, tool, base, facts)]
-    risk = _risk(document, base, found, facts["money"])
-    found.extend(_unreviewable(document, tool, risk, facts))
-    tier = _tier(base, risk, found)
+    base = _build_base(tool, facts["args"])
+    found = [
+        *_list_gate_findings(document, tool, base, facts),
+        *_list_rule_findings(document, tool, base, facts),
+    ]
+    risk = _compute_risk(document, base, found, facts["money"])
+    found.extend(_list_unreviewable_findings(document, tool, risk, facts))
+    tier = _compute_tier(base, risk, found)
     if not any(finding.then.demands is tier for finding in found):
-        found.extend(_floor(tool, base, tier))
+        found.extend(_list_floor_findings(tool, base, tier))
     found.sort(key=lambda f: (-f.then.demands.rank, f.id, f.text))
-    return _evaluation(document, tool, base, (tier, risk), found)
+    return _build_evaluation(document, tool, base, (tier, risk), found)
 
 
-def _base(tool: ToolDefinition, args: dict[str, Any]) -> Base:
+def _build_base(tool: ToolDefinition, args: dict[str, Any]) -> BaseAuthority:
     chosen = tool.class_of(args)
     source = chosen or tool
     least = source.profile.least
-    return Base(
+    return BaseAuthority(
         tier=max(source.base, least, key=lambda tier: tier.rank),
         risk=source.risk,
         profile=source.profile,
@@ -209,8 +216,11 @@ def _base(tool: ToolDefinition, args: dict[str, Any]) -> Base:
     )
 
 
-def _own(
-    document: Document, tool: ToolDefinition, base: Base, facts: Mapping[str, Any]
+def _list_gate_findings(
+    document: Document,
+    tool: ToolDefinition,
+    base: BaseAuthority,
+    facts: Mapping[str, Any],
 ) -> Iterator[Finding]:
     """The gate's own checks, which apply whatever the document's rules are."""
     for key in tool.keys:
@@ -228,10 +238,12 @@ def _own(
     if base.profile.self_modifying:
         text = "It changes the agent itself or its rules."
         yield Finding("tool.self_modifying", text, _APPROVE)
-    yield from _currencies(document, facts)
+    yield from _list_currency_findings(document, facts)
 
 
-def _currencies(document: Document, facts: Mapping[str, Any]) -> Iterator[Finding]:
+def _list_currency_findings(
+    document: Document, facts: Mapping[str, Any]
+) -> Iterator[Finding]:
     """The figures in rules are in the document's currency, so amounts in any other, in
     the proposal or in a sum it belongs to, cannot be compared with them."""
     money, others = facts["money"], facts.get("other_currencies", {})
@@ -246,11 +258,14 @@ def _currencies(document: Document, facts: Mapping[str, Any]) -> Iterator[Findin
         yield Finding("money.unknown_currency", text, _ESCALATE)
 
 
-def _held(
-    document: Document, tool: ToolDefinition, base: Base, facts: Mapping[str, Any]
+def _list_rule_findings(
+    document: Document,
+    tool: ToolDefinition,
+    base: BaseAuthority,
+    facts: Mapping[str, Any],
 ) -> Iterator[Finding]:
     """The document's rules that hold. A rule that cannot be evaluated blocks."""
-    bound = Facts(
+    bound = ConditionFacts(
         {
             **facts,
             "tool": tool.name,
@@ -270,9 +285,9 @@ def _held(
             yield Finding("policy.error", text, _BLOCK)
 
 
-def _risk(
+def _compute_risk(
     document: Document,
-    base: Base,
+    base: BaseAuthority,
     found: Iterable[Finding],
     money: Mapping[str, Any],
 ) -> Risk:
@@ -288,7 +303,7 @@ def _risk(
     return max([base.risk, *raised], key=lambda risk: risk.rank)
 
 
-def _unreviewable(
+def _list_unreviewable_findings(
     document: Document, tool: ToolDefinition, risk: Risk, facts: Mapping[str, Any]
 ) -> Iterator[Finding]:
     """A person must not approve an action that no page can show in full.
@@ -312,45 +327,47 @@ def _unreviewable(
     yield Finding("unreviewable", text, then)
 
 
-def _tier(base: Base, risk: Risk, found: Iterable[Finding]) -> Tier:
+def _compute_tier(base: BaseAuthority, risk: Risk, found: Iterable[Finding]) -> Tier:
     """The strictest tier demanded; a risk that rules raised demands its own floor."""
     raised = DEFAULT_FLOOR[risk] if risk is not base.risk else base.tier
     demands = (finding.then.demands for finding in found)
     return max([base.tier, raised, *demands], key=lambda tier: tier.rank)
 
 
-def _floor(tool: ToolDefinition, base: Base, tier: Tier) -> Iterator[Finding]:
+def _list_floor_findings(
+    tool: ToolDefinition, base: BaseAuthority, tier: Tier
+) -> Iterator[Finding]:
     """Explains the tier where it comes from the floor and not from a rule."""
     if tier.rank < Tier.NOTIFY.rank:
         return
     chosen = base.effect_class
     name = f"class.{chosen.name}" if chosen else "tool.floor"
     what = (chosen.title or chosen.name) if chosen else tool.title
-    yield Finding(name, f"{what}: {_LEAST[tier]}", Then(tier=tier))
+    yield Finding(name, f"{what}: {_FLOOR_TEXTS[tier]}", Then(tier=tier))
 
 
-def _evaluation(
+def _build_evaluation(
     document: Document,
     tool: ToolDefinition,
-    base: Base,
+    base: BaseAuthority,
     outcome: tuple[Tier, Risk],
     found: Sequence[Finding],
 ) -> Evaluation:
     tier, risk = outcome
     thens = [finding.then for finding in found]
-    steps = _steps(document, tool, tier, thens)
+    steps = _build_steps(document, tool, tier, thens)
     wanted = [then.timeout for then in thens if then.timeout]
     chosen = base.effect_class
     return Evaluation(
         tier=tier,
         risk=risk,
         effect_class=chosen.name if chosen else "",
-        queue="" if tier is Tier.BLOCK else _queue(tool, thens),
+        queue="" if tier is Tier.BLOCK else _choose_queue(tool, thens),
         steps=steps,
         rules=tuple(AppliedRule(f.id, f.text, f.then.describe()) for f in found),
-        timeout=_seconds(min([tool.timeout, *wanted])),
-        timeout_max=_seconds(tool.longest),
-        recall=_recall(document, risk, steps),
+        timeout=_to_seconds(min([tool.timeout, *wanted])),
+        timeout_max=_to_seconds(tool.longest),
+        recall=_compute_recall_seconds(document, risk, steps),
         requires_reason=base.requires_reason or any(then.reason for then in thens),
         requires_rationale=base.requires_reason or tool.requires_rationale,
         step_up=tier.rank >= Tier.ESCALATE.rank
@@ -360,28 +377,31 @@ def _evaluation(
     )
 
 
-def _queue(tool: ToolDefinition, thens: Iterable[Then]) -> str:
+def _choose_queue(tool: ToolDefinition, thens: Iterable[Then]) -> str:
     """The queue of the strictest rule that names one, else the tool's. `thens` are
     sorted, the strictest first."""
     return next((then.queue for then in thens if then.queue), tool.queue)
 
 
-def _steps(
+def _build_steps(
     document: Document, tool: ToolDefinition, tier: Tier, thens: Iterable[Then]
-) -> tuple[Step, ...]:
+) -> tuple[RequiredStep, ...]:
     """The tier's steps, then for each role the largest step that rules add."""
     usual = [
-        Step(Role(spec.role), spec.required) for spec in document.steps_for(tool, tier)
+        RequiredStep(Role(spec.role), spec.required)
+        for spec in document.steps_for(tool, tier)
     ]
     added: dict[Role, int] = {}
     for then in thens:
         if usual and then.step:
             role = Role(then.step.role)
             added[role] = max(added.get(role, 0), then.step.required)
-    return (*usual, *(Step(role, added[role]) for role in sorted(added)))
+    return (*usual, *(RequiredStep(role, added[role]) for role in sorted(added)))
 
 
-def _recall(document: Document, risk: Risk, steps: Sequence[Step]) -> int:
+def _compute_recall_seconds(
+    document: Document, risk: Risk, steps: Sequence[RequiredStep]
+) -> int:
     """The recall window in seconds. A critical effect approved by at least two people
     has none."""
     people = sum(step.required for step in steps)
@@ -390,5 +410,5 @@ def _recall(document: Document, risk: Risk, steps: Sequence[Step]) -> int:
     return document.recall.get(risk, 0)
 
 
-def _seconds(duration: timedelta) -> int:
+def _to_seconds(duration: timedelta) -> int:
     return int(duration.total_seconds())

@@ -67,7 +67,7 @@ SET amount_minor = excluded.amount_minor, currency = excluded.currency,
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class RevisionInputs:
     """One revision of a proposal. `keys` and `before` come from the tool's reader,
     never from the agent. `uncertain` is from 0 to 1; `proposal` is the proposal's
     id."""
@@ -84,90 +84,102 @@ class Inputs:
     resembles: bool = False  # it names somebody whose name is like that of a person
 
 
-def measures_of(document: Document, inputs: Inputs) -> list[tuple[str, str]]:
+def list_measures(document: Document, inputs: RevisionInputs) -> list[tuple[str, str]]:
     """The (measure, key) pairs of the sums that this proposal is part of. A measure
     whose key is unresolved is left out: the evaluation blocks such a proposal."""
-    return [(name, key) for name, _, key in _own_measures(document, inputs)]
+    return [(name, key) for name, _, key in _list_own_measures(document, inputs)]
 
 
-def lock(measures: Iterable[tuple[str, str]]) -> None:
+def lock_measures(measures: Iterable[tuple[str, str]]) -> None:
     """Lock the sums of these pairs until the transaction ends. Caller holds a
     transaction."""
-    locks.measures(measures)
+    locks.lock_measures(measures)
 
 
-def collect(document: Document, inputs: Inputs, *, now: datetime) -> dict[str, Any]:
+def collect_facts(
+    document: Document, inputs: RevisionInputs, *, now: datetime
+) -> dict[str, Any]:
     """The facts of this proposal. Every sum and count includes the proposal itself.
 
     Caller holds a transaction and the locks of `list_measures`.
     """
-    transactions.require("Collecting facts")
-    definition = tools.definition(inputs.tool)
+    transactions.require_transaction("Collecting facts")
+    definition = tools.load_definition(inputs.tool)
     return {
-        **plain(document, definition, inputs, now=now),
-        **_aggregates(document, definition, inputs, now),
+        **build_plain_facts(document, definition, inputs, now=now),
+        **_compute_aggregates(document, definition, inputs, now),
     }
 
 
-def plain(
-    document: Document, definition: ToolDefinition, inputs: Inputs, *, now: datetime
+def build_plain_facts(
+    document: Document,
+    definition: ToolDefinition,
+    inputs: RevisionInputs,
+    *,
+    now: datetime,
 ) -> dict[str, Any]:
     """The facts that need no database: all except the sums and counts."""
-    clock = calendars.clock(now, document.zone)
+    clock = calendars.build_clock_facts(now, document.zone)
     open_now = {f"{n}_open": c.is_open(now) for n, c in document.calendars.items()}
     return {
         "tool": definition.name,
-        "args": amounts.in_minor_units(definition, inputs.args),
-        **_money(document, definition, inputs),
+        "args": amounts.to_minor_units(definition, inputs.args),
+        **_build_money_facts(document, definition, inputs),
         "agent": {"name": inputs.agent, "unattended": inputs.unattended},
         "thread": inputs.thread,
         "uncertain": float(inputs.uncertain),
         "clock": {**clock, **open_now},
-        "before": as_read(inputs.before),
+        "before": parse_reader_facts(inputs.before),
         "keys": dict(inputs.keys),
         **({"resembles": True} if inputs.resembles else {}),
     }
 
 
-def moved(
-    document: Document, definition: ToolDefinition, inputs: Inputs
+def compute_moved_money(
+    document: Document, definition: ToolDefinition, inputs: RevisionInputs
 ) -> money.Money | None:
     """The total money that the proposal moves, as rules and ceilings compare it (see
     `money.combine_amounts`). None where it moves none."""
-    found = amounts.of(definition, inputs.args, as_read(inputs.before))
-    return money.together([one.money for one in found], document.currency)
+    found = amounts.list_amounts(
+        definition, inputs.args, parse_reader_facts(inputs.before)
+    )
+    return money.combine_amounts([one.money for one in found], document.currency)
 
 
-def _money(
-    document: Document, definition: ToolDefinition, inputs: Inputs
+def _build_money_facts(
+    document: Document, definition: ToolDefinition, inputs: RevisionInputs
 ) -> dict[str, Any]:
     """The facts `money` and, where the reader did not give an amount it should,
     `unread_amounts`."""
-    amount = moved(document, definition, inputs)
-    unread = amounts.unread(definition, as_read(inputs.before))
+    amount = compute_moved_money(document, definition, inputs)
+    unread = amounts.list_unread_facts(definition, parse_reader_facts(inputs.before))
     said = {"amount_minor": amount.minor, "currency": amount.currency} if amount else {}
     return {"money": said, **({"unread_amounts": unread} if unread else {})}
 
 
-def recount(
-    document: Document, inputs: Inputs, stored: Mapping[str, Any], *, now: datetime
+def recount_sums(
+    document: Document,
+    inputs: RevisionInputs,
+    stored: Mapping[str, Any],
+    *,
+    now: datetime,
 ) -> dict[str, Any]:
     """Stored facts with their sums and counts computed again, this proposal included.
     Counts of events stay as they were stored.
 
     Caller holds a transaction and the locks of `list_measures`.
     """
-    transactions.require("Counting anew")
-    definition = tools.definition(inputs.tool)
-    fresh = _aggregates(document, definition, inputs, now)
+    transactions.require_transaction("Counting anew")
+    definition = tools.load_definition(inputs.tool)
+    fresh = _compute_aggregates(document, definition, inputs, now)
     events = {name for name, measure in document.measures.items() if measure.event}
     known = {n: c for n, c in stored.get("count", {}).items() if n in events}
     return {**stored, **fresh, "count": {**fresh["count"], **known}}
 
 
-def rebase(
+def rebase_facts(
     document: Document,
-    inputs: Inputs,
+    inputs: RevisionInputs,
     stored: Mapping[str, Any],
     *,
     before: Document,
@@ -183,10 +195,10 @@ def rebase(
     proposal included. It takes no locks: callers only evaluate the result and allow
     nothing beyond what was decided.
     """
-    definition = tools.definition(inputs.tool)
-    clock = calendars.clock(then, document.zone)
+    definition = tools.load_definition(inputs.tool)
+    clock = calendars.build_clock_facts(then, document.zone)
     open_then = {f"{n}_open": c.is_open(then) for n, c in document.calendars.items()}
-    fresh = _aggregates(document, definition, inputs, now)
+    fresh = _compute_aggregates(document, definition, inputs, now)
     kept = {
         name
         for name, measure in document.measures.items()
@@ -195,18 +207,18 @@ def rebase(
     kept_facts = {n: v for n, v in stored.items() if n != "unread_amounts"}
     return {
         **kept_facts,
-        "args": amounts.in_minor_units(definition, inputs.args),
-        **_money(document, definition, inputs),
+        "args": amounts.to_minor_units(definition, inputs.args),
+        **_build_money_facts(document, definition, inputs),
         "clock": {**clock, **open_then},
-        "before": {**stored["before"], **as_read(inputs.before)},
+        "before": {**stored["before"], **parse_reader_facts(inputs.before)},
         "keys": {**stored["keys"], **inputs.keys},
-        "sum": _either(fresh["sum"], stored["sum"], kept),
-        "count": _either(fresh["count"], stored["count"], kept),
+        "sum": _merge_counts(fresh["sum"], stored["sum"], kept),
+        "count": _merge_counts(fresh["count"], stored["count"], kept),
         "other_currencies": fresh["other_currencies"],
     }
 
 
-def _either(
+def _merge_counts(
     fresh: Mapping[str, int], stored: Mapping[str, int], kept: set[str]
 ) -> dict[str, int]:
     return {
@@ -215,9 +227,9 @@ def _either(
     }
 
 
-def observe(
+def record_observations(
     document: Document,
-    inputs: Inputs,
+    inputs: RevisionInputs,
     *,
     at: datetime,
     ran_by: datetime | None = None,
@@ -228,11 +240,11 @@ def observe(
     `ran_by` is the latest time at which it can run; without it, the longest time that a
     request can wait. Caller holds a transaction and the locks of `list_measures`.
     """
-    transactions.require("Observing")
-    definition = tools.definition(inputs.tool)
+    transactions.require_transaction("Observing")
+    definition = tools.load_definition(inputs.tool)
     rows = [
-        (name, key, *weight(document, definition, measure, inputs))
-        for name, measure, key in _own_measures(document, inputs)
+        (name, key, *compute_weight(document, definition, measure, inputs))
+        for name, measure, key in _list_own_measures(document, inputs)
     ]
     names, keys, amounts, currencies = zip(*rows, strict=True) if rows else ((),) * 4
     with connection.cursor() as cursor:
@@ -250,27 +262,27 @@ def observe(
         )
 
 
-def count_effect(proposal: str, *, at: datetime) -> None:
+def mark_effect_ran(proposal: str, *, at: datetime) -> None:
     """Record that the proposal's effect ran at this time, or may have. It then counts
     in the windows that begin before `at`.
 
     Caller holds a transaction.
     """
-    transactions.require("Counting an effect")
-    _weights([proposal]).filter(counts=True).update(ran_by=at, ran=True)
+    transactions.require_transaction("Counting an effect")
+    _select_weights([proposal]).filter(counts=True).update(ran_by=at, ran=True)
 
 
-def deny_effect(proposal: str) -> None:
+def mark_effect_denied(proposal: str) -> None:
     """Record that a look-up or a person found that the effect never happened. It no
     longer counts in any sum.
 
     Caller holds a transaction.
     """
-    transactions.require("Denying an effect")
-    _weights([proposal]).update(counts=False, ran=False)
+    transactions.require_transaction("Denying an effect")
+    _select_weights([proposal]).update(counts=False, ran=False)
 
 
-def release(proposal: str) -> None:
+def release_observations(proposal: str) -> None:
     """Take a refused, withdrawn or expired proposal out of the sums, as `release_many`.
 
     Caller holds a transaction.
@@ -285,32 +297,34 @@ def release_many(proposals: Sequence[str]) -> None:
 
     Caller holds a transaction.
     """
-    transactions.require("Releasing observations")
-    over = _weights(proposals).filter(counts=True, ran=False)  # guard: ran-weighs
+    transactions.require_transaction("Releasing observations")
+    over = _select_weights(proposals).filter(
+        counts=True, ran=False
+    )  # guard: ran-weighs
     over.update(counts=False)
 
 
-def restore(proposal: str, *, at: datetime, ran_by: datetime) -> None:
+def restore_observations(proposal: str, *, at: datetime, ran_by: datetime) -> None:
     """Count a proposal again whose effect did not happen so far: it is retried until
     `ran_by`, or a look-up found that it ran then. `at` is the time at which the
     revision's observations were recorded.
 
     Caller holds a transaction.
     """
-    transactions.require("Restoring observations")
-    _weights([proposal]).filter(at=at).update(counts=True, ran_by=ran_by)
+    transactions.require_transaction("Restoring observations")
+    _select_weights([proposal]).filter(at=at).update(counts=True, ran_by=ran_by)
 
 
-def _weights(proposals: Sequence[str]) -> QuerySet[Observation]:
+def _select_weights(proposals: Sequence[str]) -> QuerySet[Observation]:
     """The observations of these proposals, without events."""
     found = Observation.objects.filter(proposal__in=proposals)
     return found.exclude(measure__startswith=_EVENTS)
 
 
-def observe_failure(*, agent: str, proposal: str, at: datetime) -> None:
+def record_failure(*, agent: str, proposal: str, at: datetime) -> None:
     """Record the event that an execution of this agent failed, for rules that count
     failures. Caller holds a transaction."""
-    transactions.require("Observing a failure")
+    transactions.require_transaction("Observing a failure")
     Observation.objects.update_or_create(
         proposal=proposal,
         measure=FAILURE,
@@ -319,7 +333,9 @@ def observe_failure(*, agent: str, proposal: str, at: datetime) -> None:
     )
 
 
-def _own_measures(document: Document, inputs: Inputs) -> list[tuple[str, Measure, str]]:
+def _list_own_measures(
+    document: Document, inputs: RevisionInputs
+) -> list[tuple[str, Measure, str]]:
     keys = {**inputs.keys, "agent": inputs.agent, "thread": inputs.thread}
     return [
         (name, measure, keys[measure.key])
@@ -328,48 +344,58 @@ def _own_measures(document: Document, inputs: Inputs) -> list[tuple[str, Measure
     ]
 
 
-def weight(
-    document: Document, definition: ToolDefinition, measure: Measure, inputs: Inputs
+def compute_weight(
+    document: Document,
+    definition: ToolDefinition,
+    measure: Measure,
+    inputs: RevisionInputs,
 ) -> money.Money:
     """What the proposal adds to the sum of a measure: the total of its amounts, or the
     one amount that the measure sums alone. Zero without a currency for a measure that
     only counts."""
     if not measure.amount:
         return money.Money(0, "")
-    found = amounts.of(definition, inputs.args, as_read(inputs.before))
+    found = amounts.list_amounts(
+        definition, inputs.args, parse_reader_facts(inputs.before)
+    )
     summed = [
         one.money for one in found if not measure.alone or one.name == measure.amount
     ]
     nothing = money.Money(0, document.currency)
-    return money.together(summed, document.currency) or nothing
+    return money.combine_amounts(summed, document.currency) or nothing
 
 
-def _aggregates(
-    document: Document, definition: ToolDefinition, inputs: Inputs, now: datetime
+def _compute_aggregates(
+    document: Document,
+    definition: ToolDefinition,
+    inputs: RevisionInputs,
+    now: datetime,
 ) -> dict[str, dict[str, Any]]:
-    own = _own_measures(document, inputs)
+    own = _list_own_measures(document, inputs)
     events = [
         (name, measure) for name, measure in document.measures.items() if measure.event
     ]
-    seen = _seen(
+    seen = _load_windows(
         [(name, name, key, now - measure.window) for name, measure, key in own]
         + [(name, FAILURE, inputs.agent, now - m.window) for name, m in events],
         inputs.proposal,
     )
-    counts = {name: _count(seen, name) for name, _ in events}
+    counts = {name: _count_others(seen, name) for name, _ in events}
     sums: dict[str, int] = {}
     others: dict[str, list[str]] = {}
     for name, measure, _ in own:
-        counts[name] = _count(seen, name) + 1
+        counts[name] = _count_others(seen, name) + 1
         if measure.amount:
-            own_weight = weight(document, definition, measure, inputs)
+            own_weight = compute_weight(document, definition, measure, inputs)
             by_currency = seen.get(name, {})
-            sums[name] = own_weight.minor + _same(document, own_weight, by_currency)
+            sums[name] = own_weight.minor + _sum_comparable(
+                document, own_weight, by_currency
+            )
             others[name] = sorted(set(by_currency) - {own_weight.currency})
     return {"sum": sums, "count": counts, "other_currencies": others}
 
 
-def _same(
+def _sum_comparable(
     document: Document, own: money.Money, by_currency: Mapping[str, tuple[int, int]]
 ) -> int:
     """The sum of what other proposals moved in the same currency. Of a MIXED amount
@@ -383,7 +409,9 @@ def _same(
 Windows = dict[str, dict[str, tuple[int, int]]]
 
 
-def _seen(asked: list[tuple[str, str, str, datetime]], proposal: str) -> Windows:
+def _load_windows(
+    asked: list[tuple[str, str, str, datetime]], proposal: str
+) -> Windows:
     """The count and total of other proposals, by measure and currency. Each item of
     `asked` is (name in the result, measure, key, start of the window)."""
     if not asked:
@@ -397,11 +425,11 @@ def _seen(asked: list[tuple[str, str, str, datetime]], proposal: str) -> Windows
     return found
 
 
-def _count(seen: Windows, name: str) -> int:
+def _count_others(seen: Windows, name: str) -> int:
     return sum(count for count, _ in seen.get(name, {}).values())
 
 
-def as_read(facts: Mapping[str, Any]) -> dict[str, Any]:
+def parse_reader_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The reader's facts in the form for rules: a text with a `<name>_currency` beside
     it is money, in minor units.
 

@@ -19,45 +19,45 @@ _TAKE = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
 _TAKE_SHARED = _TAKE.replace("xact_lock", "xact_lock_shared")
 
 
-def measures(pairs: Iterable[tuple[str, str]]) -> None:
+def lock_measures(pairs: Iterable[tuple[str, str]]) -> None:
     """Lock the sums of these (measure, key) pairs, always in the same order, so that
     two concurrent proposals cannot both miss each other in a sum. Caller holds a
     transaction."""
-    _take(f"measure|{measure}|{key}" for measure, key in pairs)
+    _take_locks(f"measure|{measure}|{key}" for measure, key in pairs)
 
 
-def policy_versions() -> None:
+def lock_policy_versions() -> None:
     """Lock the policy versions: one administrator at a time saves or activates one.
     Caller holds a transaction."""
-    _take(["policy versions"])
+    _take_locks(["policy versions"])
 
 
-def leases(person: str) -> None:
+def lock_holds(person: str) -> None:
     """Lock the holds of one person, given by public id. Caller holds a transaction."""
-    _take([f"leases|{person}"])
+    _take_locks([f"leases|{person}"])
 
 
-def alarm(about: str) -> None:
+def lock_alarm(about: str) -> None:
     """Lock the alarms about one subject: one transaction at a time raises one. Caller
     holds a transaction."""
-    _take([f"alarm|{about}"])
+    _take_locks([f"alarm|{about}"])
 
 
-def deadlines() -> None:
+def lock_deadlines() -> None:
     """Lock all deadlines exclusively, to start or end an incident during which they
     stand still: no request expires meanwhile. Caller holds a transaction, and no row
     lock yet."""
-    _take(["deadlines"])
+    _take_locks(["deadlines"])
 
 
-def deadlines_shared() -> None:
+def lock_deadlines_shared() -> None:
     """Lock all deadlines shared, to expire requests: no incident starts or ends
     meanwhile. Caller holds a transaction, and no row lock yet."""
-    _take(["deadlines"], _TAKE_SHARED)
+    _take_locks(["deadlines"], _TAKE_SHARED)
 
 
 @contextmanager
-def mails(person: str) -> Iterator[None]:
+def lock_mails(person: str) -> Iterator[None]:
     """Lock the digest mails to one person, given by public id: one is written at a
     time.
 
@@ -65,7 +65,7 @@ def mails(person: str) -> Iterator[None]:
     transaction may last. Caller holds no transaction. Raises OperationalError when
     another process holds the lock for too long.
     """
-    key = [_number(f"mails|{person}")]
+    key = [_compute_lock_key(f"mails|{person}")]
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", key)
         try:
@@ -74,15 +74,15 @@ def mails(person: str) -> Iterator[None]:
             cursor.execute("SELECT pg_advisory_unlock(%s)", key)
 
 
-def _take(names: Iterable[str], statement: str = "") -> None:
-    transactions.require("An advisory lock")
-    keys = sorted({_number(name) for name in names})
+def _take_locks(names: Iterable[str], statement: str = "") -> None:
+    transactions.require_transaction("An advisory lock")
+    keys = sorted({_compute_lock_key(name) for name in names})
     if keys:
         with connection.cursor() as cursor:
             cursor.execute(statement or _TAKE, [keys])
 
 
-def _number(name: str) -> int:
+def _compute_lock_key(name: str) -> int:
     """The signed 64-bit number by which PostgreSQL knows an advisory lock."""
     head = hashlib.sha256(name.encode()).digest()[:8]
     return int.from_bytes(head, "big", signed=True)

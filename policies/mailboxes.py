@@ -29,10 +29,10 @@ def fold_mailbox(address: str) -> str:
         return folded
     local = local.strip(' "')
     name, _, _ = local.partition("+")
-    return f"{name or local}@{_readable(domain.strip(' .'))}"
+    return f"{name or local}@{_decode_domain(domain.strip(' .'))}"
 
 
-def _readable(domain: str) -> str:
+def _decode_domain(domain: str) -> str:
     """A domain in its own script, decoded from punycode; unchanged if it is not
     encoded."""
     try:

@@ -42,7 +42,7 @@ class Money(NamedTuple):
         return f"{format_amount(self)} {self.currency}"
 
 
-def exponent(currency: str) -> int:
+def count_decimals(currency: str) -> int:
     """How many decimals the currency has, by ISO 4217."""
     return _EXPONENTS.get(currency, 2)
 
@@ -64,12 +64,12 @@ def parse(text: object, currency: object, *, negative: bool = False) -> Money:
     sign, whole, fraction = match.groups()
     if sign and not negative:
         raise InvalidMoney("an amount is not negative")
-    return Money(_minor(sign, whole, fraction or "", currency), currency)
+    return Money(_to_minor_units(sign, whole, fraction or "", currency), currency)
 
 
 def format_amount(money: Money) -> str:
     """The decimal string from which `parse` returns the same money."""
-    places = exponent(money.currency)
+    places = count_decimals(money.currency)
     sign = "-" if money.minor < 0 else ""
     digits = str(abs(money.minor)).rjust(places + 1, "0")
     if not places:
@@ -77,21 +77,21 @@ def format_amount(money: Money) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
-def together(amounts: Iterable[Money], currency: str) -> Money | None:
+def combine_amounts(amounts: Iterable[Money], currency: str) -> Money | None:
     """The total of the amounts as one Money; None where there are none.
 
     Amounts in several currencies are not added up. The result is then the part in
     `currency`, with MIXED as its currency, so that it cannot be compared with a ceiling
     or a figure of the policy.
     """
-    sums = totals(amounts)
+    sums = sum_by_currency(amounts)
     moved = {code: minor for code, minor in sums.items() if minor} or sums
     if len(moved) > 1:
         return Money(moved.get(currency, 0), MIXED)
     return next((Money(minor, code) for code, minor in moved.items()), None)
 
 
-def totals(amounts: Iterable[Money]) -> dict[str, int]:
+def sum_by_currency(amounts: Iterable[Money]) -> dict[str, int]:
     """The sum in minor units for each currency."""
     sums: dict[str, int] = {}
     for money in amounts:
@@ -99,8 +99,8 @@ def totals(amounts: Iterable[Money]) -> dict[str, int]:
     return sums
 
 
-def _minor(sign: str, whole: str, fraction: str, currency: str) -> int:
-    places = exponent(currency)
+def _to_minor_units(sign: str, whole: str, fraction: str, currency: str) -> int:
+    places = count_decimals(currency)
     if len(fraction) > places:
         raise InvalidMoney(f"{currency} has {places} decimals")
     minor = int(whole + fraction.ljust(places, "0"))

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from guardian.shortcuts import assign_perm, remove_perm
 
 from journal import clock, log
-from journal.errors import Conflict, Invalid, NotYours, at
+from journal.errors import Conflict, InvalidInput, NotPermitted, build_field_error
 
 from .choices import Role
 from .models import ONE_ACCOUNT, Person, Queue
@@ -22,7 +22,7 @@ from .money import Money, format_amount
 
 
 @dataclass(frozen=True, slots=True)
-class Newcomer:
+class NewPerson:
     """The input of `add_person`. Without a ceiling the person may decide any amount."""
 
     username: str
@@ -56,7 +56,7 @@ class PersonChange:
 
 
 @transaction.atomic(durable=True)
-def add(newcomer: Newcomer, *, by: log.Actor) -> Person:
+def add_person(newcomer: NewPerson, *, by: log.Actor) -> Person:
     """Add a person with one role.
 
     Raises InvalidInput for a weak password or an invalid mail address, and Conflict for
@@ -76,14 +76,14 @@ def add(newcomer: Newcomer, *, by: log.Actor) -> Person:
             ceiling_currency=ceiling.currency if ceiling else "",
         )
     except IntegrityError as error:
-        raise _taken(newcomer.username, newcomer.email, error) from None
-    person.groups.add(_group(newcomer.role))
-    _tell("person.added", person, by, role=newcomer.role.value)
+        raise _build_taken_conflict(newcomer.username, newcomer.email, error) from None
+    person.groups.add(_load_group(newcomer.role))
+    _log_change("person.added", person, by, role=newcomer.role.value)
     return person
 
 
 @transaction.atomic(durable=True)
-def change(person: Person, change: PersonChange, *, by: Person) -> Person:
+def change_person(person: Person, change: PersonChange, *, by: Person) -> Person:
     """Give a person another role, ceiling or mail address. It takes effect on their
     next decision, and on the check before an effect that they approved.
 
@@ -92,9 +92,11 @@ def change(person: Person, change: PersonChange, *, by: Person) -> Person:
     """
     check_administrator(by)
     if not change.names:
-        raise Invalid(errors=[at("change", "name a role, a ceiling or an address")])
+        raise InvalidInput(
+            errors=[build_field_error("change", "name a role, a ceiling or an address")]
+        )
     if person.pk == by.pk and change.names != ["email"]:
-        raise NotYours("Another administrator changes your own role and ceiling.")
+        raise NotPermitted("Another administrator changes your own role and ceiling.")
     person = Person.objects.get(pk=person.pk)
     if change.email is not None:
         person.email = change.email
@@ -106,16 +108,16 @@ def change(person: Person, change: PersonChange, *, by: Person) -> Person:
     try:
         person.save(update_fields=["email", "ceiling_minor", "ceiling_currency"])
     except IntegrityError as error:
-        raise _taken(person.username, person.email, error) from None
+        raise _build_taken_conflict(person.username, person.email, error) from None
     if change.role is not None:
         roles = person.groups.filter(name__in=list(Role))
         person.groups.remove(*roles)
-        person.groups.add(_group(change.role))
-    _tell("person.changed", person, actor_of(by), **_changed(change))
+        person.groups.add(_load_group(change.role))
+    _log_change("person.changed", person, build_actor(by), **_describe_change(change))
     return person
 
 
-def _changed(change: PersonChange) -> dict[str, str]:
+def _describe_change(change: PersonChange) -> dict[str, str]:
     """The log's data: which fields changed, and the new values of those that do not
     identify the person."""
     said = {"fields": " ".join(change.names)}
@@ -140,13 +142,13 @@ def set_password(person: Person, password: str, *, by: Person) -> None:
     _check_password(password, person)
     person.set_password(password)
     person.save(update_fields=["password", "password_changed_at"])
-    _tell("person.password_set", person, actor_of(by))
+    _log_change("person.password_set", person, build_actor(by))
 
 
 def check_administrator(person: Person) -> None:
     """Raise NotPermitted unless this person is an active administrator."""
     if not is_administrator(person):
-        raise NotYours("Only an administrator does this. Nothing was changed.")
+        raise NotPermitted("Only an administrator does this. Nothing was changed.")
 
 
 def is_administrator(person: Person) -> bool:
@@ -154,12 +156,12 @@ def is_administrator(person: Person) -> bool:
     return person.is_active and person.groups.filter(name=Role.ADMINISTRATOR).exists()
 
 
-def actor_of(person: Person) -> log.Actor:
+def build_actor(person: Person) -> log.Actor:
     """The person as the actor of a log record."""
     return log.Actor("person", person.public_id)
 
 
-def _group(role: Role) -> Group:
+def _load_group(role: Role) -> Group:
     return Group.objects.get_or_create(name=role.value)[0]
 
 
@@ -167,30 +169,32 @@ def _check_password(password: str, person: Person | None = None) -> None:
     try:
         validate_password(password, person)
     except ValidationError as error:
-        raise Invalid(
-            errors=[at("password", text) for text in error.messages]
+        raise InvalidInput(
+            errors=[build_field_error("password", text) for text in error.messages]
         ) from None
 
 
 def _check_email(person: Person) -> None:
     """Raise InvalidInput, or Conflict for a mailbox that another account has."""
     if twin := person.same_mailbox():
-        raise _shared(twin.username)
+        raise _build_mailbox_conflict(twin.username)
     try:
         validate_email(person.email)
     except ValidationError:
-        raise Invalid(errors=[at("email", "not a mail address")]) from None
+        raise InvalidInput(
+            errors=[build_field_error("email", "not a mail address")]
+        ) from None
 
 
-def _taken(username: str, email: str, error: IntegrityError) -> Conflict:
+def _build_taken_conflict(username: str, email: str, error: IntegrityError) -> Conflict:
     """The refusal where another account took the name or the mailbox after it was
     checked."""
     if ONE_ACCOUNT in str(error):
-        return _shared("Somebody")
+        return _build_mailbox_conflict("Somebody")
     return Conflict(f"Somebody is called {username} already.")
 
 
-def _shared(username: str) -> Conflict:
+def _build_mailbox_conflict(username: str) -> Conflict:
     return Conflict(
         f"{username} has this mail address already, perhaps in another spelling. One "
         "person has one account. Nothing was changed."
@@ -198,23 +202,25 @@ def _shared(username: str) -> Conflict:
 
 
 @transaction.atomic(durable=True)
-def admit(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
+def admit_to_queues(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
     """Admit a person to queues, so that they can decide there as their role allows."""
     for queue in queues:
         assign_perm("policies.decide", person, queue)
-        _tell("person.admitted", person, by, queue=queue.name)
+        _log_change("person.admitted", person, by, queue=queue.name)
 
 
 @transaction.atomic(durable=True)
-def dismiss(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
+def dismiss_from_queues(
+    person: Person, queues: Iterable[Queue], *, by: log.Actor
+) -> None:
     """Take a person out of queues. It takes effect on their next decision, and on the
     check before an effect that they approved."""
     for queue in queues:
         remove_perm("policies.decide", person, queue)
-        _tell("person.dismissed", person, by, queue=queue.name)
+        _log_change("person.dismissed", person, by, queue=queue.name)
 
 
-def _tell(kind: str, person: Person, by: log.Actor, **data: str) -> None:
+def _log_change(kind: str, person: Person, by: log.Actor, **data: str) -> None:
     log.append(
         kind, actor=by, at=clock.now(), data={"person": person.public_id, **data}
     )

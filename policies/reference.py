@@ -18,7 +18,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from . import conditions
-from .calendars import write_duration
+from .calendars import format_duration
 from .documents import Document
 from .documents.argument_roles import PRESENTERS, ROLES
 
@@ -110,7 +110,7 @@ not give reads `(not known)`, and with `[ of {before.owner?}]` nothing is said.
 The parts of an object stand in the order of its schema's `required`, the others after;
 `line2` stands after `line1`.
 """
-_CALLED: Mapping[type, str] = {
+_TYPE_NAMES: Mapping[type, str] = {
     str: "text",
     bool: "true | false",
     int: "whole number",
@@ -120,15 +120,15 @@ _CALLED: Mapping[type, str] = {
 _FIELD = re.compile(r"^    (\w+): ")
 
 
-def schema() -> str:
+def render_schema() -> str:
     """The JSON Schema of a policy document, as text for docs/policy.schema.json."""
     found = Document.model_json_schema(by_alias=True)
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    _name_by_key(found)
+    _relax_required_keys(found)
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 
 
-def _name_by_key(found: dict[str, Any]) -> None:
+def _relax_required_keys(found: dict[str, Any]) -> None:
     """Make two keys optional that the models add by themselves: a tool's name, which is
     its key, and the kind of a ToolReader."""
     tool = found["$defs"]["ToolDefinition"]
@@ -137,35 +137,37 @@ def _name_by_key(found: dict[str, Any]) -> None:
     reader["required"].remove("kind")
 
 
-def page() -> str:
+def render_page() -> str:
     """The text of docs/policy-reference.md."""
-    parts = [HEAD, *(_part(model) for model in _models())]
-    return "\n".join([*parts, MONEY, SENTENCES, READERS, _views(), _variables()])
+    parts = [HEAD, *(_render_part(model) for model in _list_models())]
+    return "\n".join(
+        [*parts, MONEY, SENTENCES, READERS, _render_views(), _render_variables()]
+    )
 
 
-def _models() -> list[type[BaseModel]]:
+def _list_models() -> list[type[BaseModel]]:
     """The document's model, then those of its parts, depth first in field order."""
     found: dict[type[BaseModel], None] = {}
-    _collect(Document, found)
+    _collect_models(Document, found)
     return list(found)
 
 
-def _collect(annotation: Any, found: dict[type[BaseModel], None]) -> None:
+def _collect_models(annotation: Any, found: dict[type[BaseModel], None]) -> None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if annotation in found:
             return
         found[annotation] = None
         for field in annotation.model_fields.values():
-            _collect(field.annotation, found)
+            _collect_models(field.annotation, found)
     for inner in get_args(annotation):
-        _collect(inner, found)
+        _collect_models(inner, found)
 
 
-def _part(model: type[BaseModel]) -> str:
-    comments = _comments(model)
+def _render_part(model: type[BaseModel]) -> str:
+    comments = _read_comments(model)
     rows = [
-        f"| `{field.alias or name}` | {_kind(field)} | {_usual(field)} | "
-        f"{comments.get(name, '')} |"
+        f"| `{field.alias or name}` | {_format_type(field)} | "
+        f"{_format_default(field)} | {comments.get(name, '')} |"
         for name, field in model.model_fields.items()
     ]
     lines = ["| key | value | default | |", "| --- | --- | --- | --- |", *rows]
@@ -174,34 +176,37 @@ def _part(model: type[BaseModel]) -> str:
     return "\n".join([f"## {title}\n", said, "", *lines, ""])
 
 
-def _kind(field: Any) -> str:
-    text = re.sub(r"[\w]+\.", "", _name(field.annotation))
+def _format_type(field: Any) -> str:
+    text = re.sub(r"[\w]+\.", "", _describe_annotation(field.annotation))
     return f"`{text}`".replace("|", "or")
 
 
-def _name(annotation: Any) -> str:
+def _describe_annotation(annotation: Any) -> str:
     inner = get_args(annotation)
     if isinstance(annotation, type) and not inner:
-        return _plain(annotation)
+        return _describe_class(annotation)
     origin = getattr(annotation, "__origin__", None)
     if hasattr(annotation, "__metadata__"):
-        return _name(inner[0])
+        return _describe_annotation(inner[0])
     if origin is not None and getattr(origin, "__name__", "") == "Literal":
         return " | ".join(str(one) for one in inner)
     if str(annotation).startswith("typing.Literal"):
         return " | ".join(str(one) for one in inner)
     if origin in (list, dict):
-        return f"{origin.__name__} of {', '.join(map(_name, inner))}"
-    return " | ".join(_name(one) for one in inner if one is not type(None)) or "any"
+        return f"{origin.__name__} of {', '.join(map(_describe_annotation, inner))}"
+    return (
+        " | ".join(_describe_annotation(one) for one in inner if one is not type(None))
+        or "any"
+    )
 
 
-def _plain(kind: type) -> str:
+def _describe_class(kind: type) -> str:
     if issubclass(kind, StrEnum):
         return " | ".join(kind)
-    return _CALLED.get(kind, kind.__name__)
+    return _TYPE_NAMES.get(kind, kind.__name__)
 
 
-def _usual(field: Any) -> str:
+def _format_default(field: Any) -> str:
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True)
@@ -210,11 +215,11 @@ def _usual(field: Any) -> str:
     if isinstance(value, Mapping):
         value = {str(key): one for key, one in value.items()}
     if isinstance(value, timedelta):
-        value = write_duration(value)
+        value = format_duration(value)
     return "none" if value in (None, "", [], {}) else f"`{value}`"
 
 
-def _comments(model: type[BaseModel]) -> dict[str, str]:
+def _read_comments(model: type[BaseModel]) -> dict[str, str]:
     """Field name -> the comment above it or beside it in the source."""
     found: dict[str, str] = {}
     above: list[str] = []
@@ -230,7 +235,7 @@ def _comments(model: type[BaseModel]) -> dict[str, str]:
     return found
 
 
-def _views() -> str:
+def _render_views() -> str:
     lines = [
         "## Views\n",
         "What `presenter` may be, and the parts that `shown` joins to",
@@ -244,16 +249,18 @@ def _views() -> str:
     return "\n".join([*lines, ""])
 
 
-def _variables() -> str:
+def _render_variables() -> str:
     """The section on the variables of conditions, described by the comments in
     `conditions.VARIABLES`."""
     source = inspect.getsource(conditions).partition("VARIABLES = {")[2]
     lines = ["## What conditions read (CEL)\n", "| variable | is |", "| --- | --- |"]
-    lines += [f"| `{name}` | {said} |" for name, said in _described(source)]
+    lines += [
+        f"| `{name}` | {said} |" for name, said in _read_variable_comments(source)
+    ]
     return "\n".join([*lines, ""])
 
 
-def _described(source: str) -> Iterator[tuple[str, str]]:
+def _read_variable_comments(source: str) -> Iterator[tuple[str, str]]:
     for line in source.partition("}")[0].splitlines():
         name = re.match(r'\s+"(\w+)":', line)
         if name:

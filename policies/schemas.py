@@ -15,7 +15,7 @@ import jsonschema_rs
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
 from jsonschema_rs import ValidationErrorKind as Kind
 
-from journal.errors import FieldError, at
+from journal.errors import FieldError, build_field_error
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -43,7 +43,7 @@ def compile_schema(schema: Schema) -> Draft202012Validator:
         raise InvalidSchema('the arguments are an object: write "type: object"')
     try:
         return Draft202012Validator(
-            closed(schema),
+            close_schema(schema),
             mask="this",
             offline=True,
             validate_formats=True,
@@ -53,19 +53,19 @@ def compile_schema(schema: Schema) -> Draft202012Validator:
         raise InvalidSchema(str(error).split("\n", 1)[0]) from None
 
 
-def errors(
+def list_errors(
     validator: Draft202012Validator, value: Any, root: str = "args"
 ) -> list[FieldError]:
     """The errors of a value, with paths that begin with `root`. Messages never repeat a
     value."""
     return [
-        at(path, message)
+        build_field_error(path, message)
         for error in validator.iter_errors(value)
-        for path, message in _explain(error, root)
+        for path, message in _explain_error(error, root)
     ]
 
 
-def closed(schema: Any) -> Any:
+def close_schema(schema: Any) -> Any:
     """The same schema, in which every object refuses properties it does not declare.
 
     Schemas inside `allOf` and similar keywords stay open, because the object around
@@ -73,28 +73,28 @@ def closed(schema: Any) -> Any:
     """
     if not isinstance(schema, dict):
         return schema
-    result = {key: _closed_member(key, value) for key, value in schema.items()}
-    is_object = "properties" in schema or "object" in _kinds(schema)
+    result = {key: _close_member(key, value) for key, value in schema.items()}
+    is_object = "properties" in schema or "object" in _list_kinds(schema)
     if is_object and not any(key in schema for key in _OPENERS):
         result["unevaluatedProperties"] = False
     return result
 
 
-def declared(schema: Schema, path: str) -> Mapping[str, Any] | None:
+def find_declared(schema: Schema, path: str) -> Mapping[str, Any] | None:
     """The subschema of an argument such as `address.city`, or None. A path goes through
     a list to its elements without a mark of its own."""
     found: Any = schema
     for name in path.split("."):
-        found = resolve(found, schema)
+        found = resolve_reference(found, schema)
         if isinstance(found.get("items"), dict) and "properties" not in found:
-            found = resolve(found["items"], schema)
+            found = resolve_reference(found["items"], schema)
         found = found.get("properties", {}).get(name)
         if not isinstance(found, dict):
             return None
-    return resolve(found, schema)
+    return resolve_reference(found, schema)
 
 
-def resolve(subschema: Any, root: Schema) -> dict[str, Any]:
+def resolve_reference(subschema: Any, root: Schema) -> dict[str, Any]:
     """Follow the local `$ref`s of a subschema. Returns an empty schema for a reference
     that cannot be followed and for anything that is not a schema object."""
     for _ in range(8):  # a chain of references, not a loop
@@ -103,59 +103,61 @@ def resolve(subschema: Any, root: Schema) -> dict[str, Any]:
         reference = subschema.get("$ref")
         if not isinstance(reference, str):
             return subschema
-        subschema = _pointed(root, reference)
+        subschema = _follow_pointer(root, reference)
     return {}
 
 
-def inspectable(subschema: Any, root: Schema, depth: int = 0) -> bool:
+def is_inspectable(subschema: Any, root: Schema, depth: int = 0) -> bool:
     """Whether every value that the subschema allows can be shown to a person in full.
 
     That is a closed set of values, a plain scalar, a list of inspectable elements, or
     an object whose properties are all declared and inspectable. Anything else is not,
     and neither is encoded content (gate.md 5).
     """
-    found = resolve(subschema, root)
+    found = resolve_reference(subschema, root)
     if depth > 8 or any(key in found for key in _OPAQUE):
         return False
     if "enum" in found or "const" in found:
         return True
     branches = [part for key in ("anyOf", "oneOf") for part in found.get(key, [])]
     if branches:
-        return all(inspectable(part, root, depth + 1) for part in branches)
-    kinds = _kinds(found)
-    return bool(kinds) and all(_kind(name, found, root, depth) for name in kinds)
+        return all(is_inspectable(part, root, depth + 1) for part in branches)
+    kinds = _list_kinds(found)
+    return bool(kinds) and all(
+        _is_kind_inspectable(name, found, root, depth) for name in kinds
+    )
 
 
-def _kinds(schema: Schema) -> list[str]:
+def _list_kinds(schema: Schema) -> list[str]:
     kinds = schema.get("type", [])
     return [kinds] if isinstance(kinds, str) else kinds
 
 
-def _kind(name: str, found: Schema, root: Schema, depth: int) -> bool:
+def _is_kind_inspectable(name: str, found: Schema, root: Schema, depth: int) -> bool:
     if name in _SCALARS:
         return True
     if name == "array":
         items = [*found.get("prefixItems", []), found.get("items")]
-        return all(inspectable(item, root, depth + 1) for item in items)
+        return all(is_inspectable(item, root, depth + 1) for item in items)
     if any(found.get(key) not in (None, False) for key in _OPENERS):
         return False
     if "patternProperties" in found or "properties" not in found:
         return False
     parts = found["properties"].values()
-    return all(inspectable(part, root, depth + 1) for part in parts)
+    return all(is_inspectable(part, root, depth + 1) for part in parts)
 
 
-def _closed_member(key: str, value: Any) -> Any:
+def _close_member(key: str, value: Any) -> Any:
     if key in ("properties", "$defs", "patternProperties") and isinstance(value, dict):
-        return {name: closed(part) for name, part in value.items()}
+        return {name: close_schema(part) for name, part in value.items()}
     if key == "items":
-        return closed(value)
+        return close_schema(value)
     if key == "prefixItems" and isinstance(value, list):
-        return [closed(part) for part in value]
+        return [close_schema(part) for part in value]
     return value
 
 
-def _pointed(root: Schema, reference: str) -> Any:
+def _follow_pointer(root: Schema, reference: str) -> Any:
     if not reference.startswith("#"):
         return {}
     found: Any = root
@@ -167,19 +169,19 @@ def _pointed(root: Schema, reference: str) -> Any:
     return found
 
 
-def _explain(error: ValidationError, root: str) -> Iterator[tuple[str, str]]:
-    path = root + "".join(_step(part) for part in error.instance_path)
+def _explain_error(error: ValidationError, root: str) -> Iterator[tuple[str, str]]:
+    path = root + "".join(_format_step(part) for part in error.instance_path)
     kind = error.kind
     if isinstance(kind, Kind.AdditionalProperties | Kind.UnevaluatedProperties):
         for name in sorted(kind.unexpected):
-            yield path + _step(name), "this is not an argument of the tool"
+            yield path + _format_step(name), "this is not an argument of the tool"
     elif isinstance(kind, Kind.Required):
-        yield path + _step(kind.property), "this argument is required"
+        yield path + _format_step(kind.property), "this argument is required"
     else:
         yield path, error.message
 
 
-def _step(key: str | int) -> str:
+def _format_step(key: str | int) -> str:
     """One step of a path, in the format of `journal.canonical`."""
     if isinstance(key, int):
         return f"[{key}]"

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from journal.errors import FieldError, at
+from journal.errors import FieldError, build_field_error
 
 from .choices import Role, Tier
 from .documents import Document, StepSpec, ToolDefinition
@@ -49,22 +49,24 @@ class Staff:
         return Shortage(found, everybody, "people") if found < everybody else None
 
 
-def shortages(document: Document) -> list[FieldError]:
+def list_shortages(document: Document) -> list[FieldError]:
     """One error for every tool, queue and tier with too few admitted people."""
-    staff = by_queue()
+    staff = group_staff_by_queue()
     return [
-        at(f"queues.{queue}", f"{tier} for {tool}: {lacking} may decide here")
-        for tool, queue, tier, steps in demands(document)
+        build_field_error(
+            f"queues.{queue}", f"{tier} for {tool}: {lacking} may decide here"
+        )
+        for tool, queue, tier, steps in list_demands(document)
         if (lacking := staff[queue].lacks(steps))
     ]
 
 
-def by_queue() -> Mapping[str, Staff]:
+def group_staff_by_queue() -> Mapping[str, Staff]:
     """The active people who may decide in each queue, by queue name. A queue without
     people has an empty Staff."""
-    roles, groups = _people()
+    roles, groups = _load_roles_and_groups()
     found: dict[str, Staff] = defaultdict(Staff)
-    for queue, person in _admitted(groups):
+    for queue, person in _list_admitted(groups):
         held = roles.get(person, set())
         if held & NEVER_DECIDE:
             continue
@@ -75,7 +77,7 @@ def by_queue() -> Mapping[str, Staff]:
     return found
 
 
-def demands(
+def list_demands(
     document: Document,
 ) -> Iterator[tuple[str, str, Tier, Sequence[StepSpec]]]:
     """Every (tool, queue, tier, steps) that this policy can lead to."""
@@ -83,13 +85,13 @@ def demands(
         rules = document.rules_for(tool.name)
         queues = {tool.queue, *(r.then.queue for r in rules if r.then.queue)}
         added = [rule.then.step for rule in rules if rule.then.step]
-        for tier in _tiers(document, tool):
-            steps = [*document.steps_for(tool, tier), *_largest(added)]
+        for tier in _list_tiers(document, tool):
+            steps = [*document.steps_for(tool, tier), *_find_largest_steps(added)]
             for queue in sorted(queues):
                 yield tool.name, queue, tier, steps
 
 
-def _tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:
+def _list_tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:
     bases = [tool.base, *(c.base for c in tool.classes or [])]
     if tool.classes or tool.base is not Tier.ESCALATE:
         yield Tier.APPROVE  # an agent may say that it is unsure of any call
@@ -103,7 +105,7 @@ def _tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:
         yield Tier.ESCALATE
 
 
-def _largest(steps: Iterable[StepSpec]) -> list[StepSpec]:
+def _find_largest_steps(steps: Iterable[StepSpec]) -> list[StepSpec]:
     """The most that rules may add: the largest step of each role."""
     largest: dict[Role, StepSpec] = {}
     for step in steps:
@@ -112,7 +114,7 @@ def _largest(steps: Iterable[StepSpec]) -> list[StepSpec]:
     return list(largest.values())
 
 
-def _people() -> tuple[dict[int, set[Role]], dict[int, set[int]]]:
+def _load_roles_and_groups() -> tuple[dict[int, set[Role]], dict[int, set[int]]]:
     """The roles of each active person, and the active people of each group, by primary
     key."""
     roles: dict[int, set[Role]] = defaultdict(set)
@@ -125,7 +127,7 @@ def _people() -> tuple[dict[int, set[Role]], dict[int, set[int]]]:
     return roles, groups
 
 
-def _admitted(groups: Mapping[int, set[int]]) -> Iterator[tuple[str, int]]:
+def _list_admitted(groups: Mapping[int, set[int]]) -> Iterator[tuple[str, int]]:
     decide = {"permission__codename": "decide"}
     people = QueueUserPermission.objects.filter(**decide)
     yield from people.values_list("content_object__name", "user_id")

@@ -11,24 +11,24 @@ from journal import transactions
 from journal.errors import FieldError
 
 from . import active, amounts, schemas
-from .calendars import read_duration
+from .calendars import parse_duration
 from .documents import USUAL_WINDOW, Document, ToolDefinition
 from .models import PolicyVersion, Queue, Tool
 
 _definitions: dict[str, ToolDefinition] = {}
 
 
-def current(name: str, policy: PolicyVersion | None = None) -> Tool | None:
+def find_current_tool(name: str, policy: PolicyVersion | None = None) -> Tool | None:
     """The version of a tool that the active policy names; None for an unknown tool, and
     without an active policy.
 
     A caller that has just loaded the active policy passes it to save a query.
     """
-    version = policy or active.active_or_none()
-    return active.tools_of(version).get(name) if version else None
+    version = policy or active.find_active_policy()
+    return active.load_tools(version).get(name) if version else None
 
 
-def definition(tool: Tool) -> ToolDefinition:
+def load_definition(tool: Tool) -> ToolDefinition:
     """The parsed definition of a tool row, cached for the life of the process because
     rows never change."""
     if tool.digest not in _definitions:
@@ -36,28 +36,30 @@ def definition(tool: Tool) -> ToolDefinition:
     return _definitions[tool.digest]
 
 
-def longest_window() -> timedelta:
+def load_longest_window() -> timedelta:
     """The longest execution window of any tool, old versions included."""
     said = Tool.objects.values_list("definition__window", flat=True).distinct()
-    windows = [read_duration(window) for window in said if window is not None]
+    windows = [parse_duration(window) for window in said if window is not None]
     return max(windows, default=USUAL_WINDOW)
 
 
-def validate(tool: Tool, args: Any) -> list[FieldError]:
+def list_argument_errors(tool: Tool, args: Any) -> list[FieldError]:
     """The errors of the arguments, by path (`args.amount`); empty when they fit.
 
     It checks the JSON Schema (2020-12; unknown properties are refused unless the schema
     says otherwise). If that finds nothing, it checks the amounts of money: decimal
     strings with at most as many decimals as the currency has.
     """
-    found = definition(tool)
-    return schemas.errors(found.validator, args) or list(amounts.wrong(found, args))
+    found = load_definition(tool)
+    return schemas.list_errors(found.validator, args) or list(
+        amounts.list_errors(found, args)
+    )
 
 
 def add_queues(names: Mapping[str, str]) -> None:
     """Add queues, given as name -> title. A queue that exists keeps its people and gets
     the new title. Caller holds a transaction."""
-    transactions.require("Adding queues")
+    transactions.require_transaction("Adding queues")
     Queue.objects.bulk_create(
         [Queue(name=name, title=title) for name, title in names.items()],
         update_conflicts=True,
@@ -66,7 +68,7 @@ def add_queues(names: Mapping[str, str]) -> None:
     )
 
 
-def sync(document: Document) -> None:
+def sync_tools(document: Document) -> None:
     """Add the document's queues and tools. A tool gets a new version only when no
     version of it has the same definition. Caller holds a transaction and the lock on
     policy versions."""
@@ -76,19 +78,19 @@ def sync(document: Document) -> None:
     known = {(name, digest) for name, digest, _ in before}
     last = {name: version for name, _, version in before}
     rows = [
-        _row(tool, last.get(tool.name, 0) + 1, queues[tool.queue])
+        _build_row(tool, last.get(tool.name, 0) + 1, queues[tool.queue])
         for tool in document.tools.values()
     ]
     Tool.objects.bulk_create(row for row in rows if (row.name, row.digest) not in known)
 
 
-def _row(tool: ToolDefinition, version: int, queue: Queue) -> Tool:
-    data = active.plain(tool)
+def _build_row(tool: ToolDefinition, version: int, queue: Queue) -> Tool:
+    data = active.to_plain_data(tool)
     return Tool(
         name=tool.name,
         version=version,
         definition=data,
-        digest=active.digest(data),
+        digest=active.compute_digest(data),
         risk=tool.risk,
         execution_class=tool.execution_class,
         queue=queue,

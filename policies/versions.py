@@ -10,22 +10,29 @@ from django.db import transaction
 from django.db.models import Max
 
 from journal import clock
-from journal.errors import NotFound, NotYours, Policy
+from journal.errors import NotFound, NotPermitted, PolicyViolation
 from journal.log import Actor
-from journal.state_machine import NOWHERE, Edge, Machine
+from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from . import callables, locks, staffing, tools
-from .active import NoPolicy, active, active_or_none, compiled, digest, plain
-from .documents import InvalidPolicy, parse
+from .active import (
+    NoActivePolicy,
+    compute_digest,
+    find_active_policy,
+    load_active_policy,
+    load_document,
+    to_plain_data,
+)
+from .documents import InvalidPolicy, parse_document
 from .models import Person, PolicyVersion
 from .people import is_administrator
 
 __all__ = [
-    "NoPolicy",
-    "activate",
-    "active",
-    "active_or_none",
-    "compiled",
+    "NoActivePolicy",
+    "activate_version",
+    "find_active_policy",
+    "load_active_policy",
+    "load_document",
     "machine",
     "save_draft",
 ]
@@ -35,7 +42,7 @@ Status = PolicyVersion.Status
 machine = Machine(
     "policy version",
     [
-        Edge(NOWHERE, "save", Status.DRAFT, "policy.saved"),
+        Edge(NO_SOURCE, "save", Status.DRAFT, "policy.saved"),
         Edge(Status.DRAFT, "activate", Status.ACTIVE, "policy.activated"),
         Edge(Status.ACTIVE, "retire", Status.RETIRED, "policy.retired"),
     ],
@@ -57,21 +64,26 @@ def save_draft(
     NotPermitted for anyone but an administrator. Locks the policy versions.
     """
     _check_administrator(author)
-    document = parse(text_or_mapping, variables=variables, further=callables.problems)
-    locks.policy_versions()
+    document = parse_document(
+        text_or_mapping, variables=variables, further=callables.list_problems
+    )
+    locks.lock_policy_versions()
     tools.add_queues(document.queues)
-    data = plain(document)
+    data = to_plain_data(document)
     last = PolicyVersion.objects.aggregate(last=Max("number"))["last"]
     version = PolicyVersion(
-        number=(last or 0) + 1, document=data, digest=digest(data), author=author
+        number=(last or 0) + 1,
+        document=data,
+        digest=compute_digest(data),
+        author=author,
     )
     said = {"data": {"digest": version.digest}}
-    actor = _actor(author)
+    actor = _build_actor(author)
     return machine.create(version, "save", actor=actor, now=clock.now(), **said)
 
 
 @transaction.atomic(durable=True)
-def activate(*, version_id: int, by: Person) -> PolicyVersion:
+def activate_version(*, version_id: int, by: Person) -> PolicyVersion:
     """Activate a draft, retire the version before it, and add its tools.
 
     Raises NotFound, NotPermitted for anyone but an administrator, PolicyViolation for
@@ -79,21 +91,23 @@ def activate(*, version_id: int, by: Person) -> PolicyVersion:
     people are admitted to decide what it asks for. Locks the policy versions.
     """
     _check_administrator(by)
-    locks.policy_versions()
+    locks.lock_policy_versions()
     version = PolicyVersion.objects.filter(pk=version_id).first()
     if version is None:
         raise NotFound
     if version.author_id == by.pk:
-        raise Policy("A second person activates a policy. Nothing was changed.")
-    document = parse(version.document, further=callables.problems)
-    if lacking := staffing.shortages(document):
+        raise PolicyViolation(
+            "A second person activates a policy. Nothing was changed."
+        )
+    document = parse_document(version.document, further=callables.list_problems)
+    if lacking := staffing.list_shortages(document):
         raise InvalidPolicy("Too few people can decide this policy.", errors=lacking)
-    tools.sync(document)
-    return _put_in_force(version, by)
+    tools.sync_tools(document)
+    return _replace_active(version, by)
 
 
-def _put_in_force(version: PolicyVersion, by: Person) -> PolicyVersion:
-    actor, now = _actor(by), clock.now()
+def _replace_active(version: PolicyVersion, by: Person) -> PolicyVersion:
+    actor, now = _build_actor(by), clock.now()
     before = PolicyVersion.objects.filter(status=Status.ACTIVE).first()
     if before is not None:  # retired first, because only one version may be active
         machine.apply(before, "retire", actor=actor, now=now)
@@ -109,8 +123,10 @@ def _put_in_force(version: PolicyVersion, by: Person) -> PolicyVersion:
 
 def _check_administrator(person: Person) -> None:
     if not is_administrator(person):
-        raise NotYours("Only administrators change the policy. Nothing was changed.")
+        raise NotPermitted(
+            "Only administrators change the policy. Nothing was changed."
+        )
 
 
-def _actor(person: Person) -> Actor:
+def _build_actor(person: Person) -> Actor:
     return Actor("person", person.public_id)

@@ -29,7 +29,7 @@ from .models import (
 )
 
 
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """Lists and shows rows; adding, changing and deleting are disabled."""
 
     actions = None
@@ -70,4 +70,4 @@ for model in (
     Revision,
     Stop,
 ):
-    admin.site.register(model, ReadOnly)
+    admin.site.register(model, ReadOnlyAdmin)

@@ -19,7 +19,7 @@ class RequestStatus(StrEnum):
 
 OPEN = (RequestStatus.PENDING, RequestStatus.RECALLABLE)
 SETTLED = tuple(status for status in RequestStatus if status not in OPEN)
-UNGRANTED = frozenset(SETTLED) - {RequestStatus.AUTHORIZED}  # not approved
+UNGRANTED_STATUSES = frozenset(SETTLED) - {RequestStatus.AUTHORIZED}  # not approved
 
 
 class GrantStatus(StrEnum):
@@ -42,22 +42,22 @@ class ExecutionStatus(StrEnum):
     REFUSED = "refused"  # a check before execution failed
 
 
-FINISHED = (
+FINISHED_STATUSES = (
     ExecutionStatus.SUCCEEDED,
     ExecutionStatus.FAILED,
     ExecutionStatus.REFUSED,
 )
 # The form value for an incident that covers all queues.
-EVERY_QUEUE = "every"
+EVERY_QUEUE_VALUE = "every"
 # Execution codes for an unknown outcome that a person or a look-up settled. Reserved:
 # a tool may not report them.
-BY_PERSON = "settled_by_person"
-BY_LOOK_UP = "settled_by_look_up"
+SETTLED_BY_PERSON = "settled_by_person"
+SETTLED_BY_LOOK_UP = "settled_by_look_up"
 
 
 # The source of a proposal that a person made to undo an effect. Reserved: an agent may
 # not use it.
-REVERSAL = "reversal"
+REVERSAL_SOURCE = "reversal"
 
 
 class Verdict(StrEnum):
@@ -130,7 +130,7 @@ class AlarmKind(StrEnum):
 
 
 # These may mean harm was done, so only a person may close them, with a note.
-GRAVE = frozenset(
+GRAVE_ALARM_KINDS = frozenset(
     {
         AlarmKind.WITHOUT_GRANT,
         AlarmKind.OTHER_BYTES,
@@ -212,7 +212,7 @@ class ReasonCode(StrEnum):
 
 
 # Labels of the codes on panels, in outcomes and in the log.
-REASONS: dict[str, str] = {
+REASON_LABELS: dict[str, str] = {
     ReasonCode.WRONG_TARGET: "Wrong target",
     ReasonCode.WRONG_AMOUNT: "Wrong amount or scope",
     ReasonCode.NOT_NEEDED: "Not needed",
@@ -225,7 +225,7 @@ REASONS: dict[str, str] = {
     ReasonCode.OTHER: "Other, say which",
 }
 # The codes offered for each verdict, in the order of the number keys.
-OFFERED: dict[Verdict, tuple[ReasonCode, ...]] = {
+OFFERED_REASONS: dict[Verdict, tuple[ReasonCode, ...]] = {
     Verdict.APPROVE: (ReasonCode.VERIFIED, ReasonCode.OTHER),
     Verdict.MODIFY: (
         ReasonCode.WRONG_AMOUNT,
@@ -264,7 +264,7 @@ class RevealReason(StrEnum):
     OTHER = "other"
 
 
-REVEALS: dict[str, str] = {
+REVEAL_REASONS: dict[str, str] = {
     RevealReason.DECIDE: "I cannot decide without it",
     RevealReason.COMPLAINT: "A complaint or an incident",
     RevealReason.AUDIT: "An audit",
@@ -283,7 +283,7 @@ class StopReason(StrEnum):
     OTHER = "other"
 
 
-STOP_REASONS: dict[str, str] = {
+STOP_REASON_LABELS: dict[str, str] = {
     StopReason.HARM: "It does harm",
     StopReason.WRONG: "It does the wrong thing",
     StopReason.RUNAWAY: "Too much, too fast",

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from journal import clock, failpoints, log, outbox, restore_epochs
-from journal.errors import Conflict, Decided, Expired
+from journal.errors import AlreadyDecided, Conflict, RequestExpired
 from policies.choices import ExecutionClass
 from policies.models import Person
 
@@ -24,12 +24,12 @@ from .choices import ExecutionStatus, RequestStatus
 from .decisions import tally
 from .grants import approvers, sequence, uncertain
 from .models import ApprovalRequest, Execution, RequestVersion
-from .models.executions import BLIND
+from .models.executions import NO_LOOK_UP
 from .stops import incidents, scope
 
 CHUNK = 500
 # The only columns expiry needs: thousands of requests may be due in one second.
-_SAID = (
+_EXPIRY_FIELDS = (
     "status", "version", "action_hash", "queue__id", "proposal__agent",
     "proposal__thread", "proposal__revision", "proposal__heard",
 )  # fmt: skip
@@ -45,21 +45,21 @@ def expire_chunk() -> list[str]:
     not been moved yet. Raises Restored while nobody has confirmed a restored database.
     Locks: deadlines (shared), requests (skipping locked).
     """
-    restore_epochs.check()  # guard: expire-epoch
-    locks.deadlines(shared=True)
+    restore_epochs.check_not_restored()  # guard: expire-epoch
+    locks.lock_deadlines(shared=True)
     # guard: expire-overdue
     overdue = ApprovalRequest.objects.filter(
-        ~incidents.is_frozen(),
+        ~incidents.build_frozen_condition(),
         status=RequestStatus.PENDING,
         expires_at__lte=clock.ClockTimestamp(),
     )
-    rows = list(locks.requests_due(overdue).only(*_SAID)[:CHUNK])
+    rows = list(locks.lock_due_requests(overdue).only(*_EXPIRY_FIELDS)[:CHUNK])
     now = clock.now()
     transitions.request.apply_many(
         rows, "expire", actor=TIMER, now=now, changes={"settled_at": now}
     )
     proposals = [row.proposal_id for row in rows]
-    uncertain.release(proposals)
+    uncertain.release_sums(proposals)
     failpoints.point("expiry_uncommitted")
     return proposals
 
@@ -72,27 +72,29 @@ def close_recall_windows() -> list[str]:
     missing keeps its status, and an alarm reports it once for each version [I18].
     Raises Restored. Locks: requests (skipping locked).
     """
-    restore_epochs.check()
+    restore_epochs.check_not_restored()
     # guard: recall-over
     over = ApprovalRequest.objects.filter(
         status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()
     )
-    rows = list(locks.requests_due(standing.unsaid_without_votes(over))[:CHUNK])
+    rows = list(
+        locks.lock_due_requests(standing.exclude_alarmed_requests(over))[:CHUNK]
+    )
     now = clock.now()
     lacking = approvers.without_votes(rows)  # guard: window-votes
     voted = [row for row in rows if row.pk not in lacking]
-    membership.sealed(voted)  # load every sealed version in one query
-    tally.authorize(voted, actor=TIMER, now=now)
+    membership.load_sealed_versions(voted)  # load every sealed version in one query
+    tally.authorize_requests(voted, actor=TIMER, now=now)
     for row in rows:
         failpoints.point("window_uncommitted", row.pk)
     for row in rows:
         if row.pk in lacking:
-            standing.without_votes(row, now)
+            standing.raise_for_missing_votes(row, now)
     return [row.proposal_id for row in rows]
 
 
 @transaction.atomic(durable=True)
-def remind() -> int:
+def enqueue_reminders() -> int:
     """Enqueue one reminder for each request with less than a fifth of its time left.
 
     Handles up to 500 requests and returns how many.
@@ -100,13 +102,13 @@ def remind() -> int:
     now = clock.now()
     waited = (F("expires_at") - F("opened_at") - F("frozen_for")) * 0.2
     near = ApprovalRequest.objects.filter(
-        ~incidents.is_frozen(),
+        ~incidents.build_frozen_condition(),
         status=RequestStatus.PENDING,
         reminded_at__isnull=True,
         expires_at__gt=now,
         expires_at__lte=now + waited,
     )
-    rows = list(locks.requests_due(near)[:CHUNK])
+    rows = list(locks.lock_due_requests(near)[:CHUNK])
     ApprovalRequest.objects.filter(pk__in=[row.pk for row in rows]).update(
         reminded_at=now
     )
@@ -116,23 +118,29 @@ def remind() -> int:
 
 
 @transaction.atomic(durable=True)
-def extend(*, request_id: str, person: Person) -> ApprovalRequest:
+def extend_deadline(*, request_id: str, person: Person) -> ApprovalRequest:
     """Extend a deadline by the policy rule's time-out, up to the rule's maximum.
 
     Raises NotFound, NotYours, Escalated, Decided, Expired, or Conflict when the
     maximum is reached already. Locks: the request.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     now = clock.now()
-    incidents.catch_up(request, now)
+    incidents.catch_up_deadline(request, now)
     if request.status != RequestStatus.PENDING:
-        raise Decided("There is nothing to decide here any more. Nothing was changed.")
+        raise AlreadyDecided(
+            "There is nothing to decide here any more. Nothing was changed."
+        )
     if request.expires_at <= now:
-        raise Expired(
-            f"This has expired, so it cannot be extended. {uncertain.said_of(request)}"
+        raise RequestExpired(
+            "This has expired, so it cannot be extended. "
+            f"{uncertain.describe_effect(request)}"
         )
     permissions.check_can_decide(person, request, request.sealed)
-    later, before = extended(request, request.sealed), request.expires_at
+    later, before = (
+        compute_extended_deadline(request, request.sealed),
+        request.expires_at,
+    )
     if later <= before:
         raise Conflict("The policy allows no more time. Nothing was changed.")
     transitions.request.apply(
@@ -147,13 +155,15 @@ def extend(*, request_id: str, person: Person) -> ApprovalRequest:
     return request
 
 
-def extended(request: ApprovalRequest, version: RequestVersion) -> datetime:
+def compute_extended_deadline(
+    request: ApprovalRequest, version: RequestVersion
+) -> datetime:
     """The deadline after an extension: the present one when the maximum is reached."""
     seconds = version.revision.evaluation["timeout"]
     return min(request.expires_at + timedelta(seconds=seconds), request.expires_at_most)
 
 
-def queued_executions(*, quiet: timedelta) -> list[str]:
+def list_overdue_executions(*, quiet: timedelta) -> list[str]:
     """Ids of up to 1,000 executions that are still queued `quiet` after they were due.
 
     Either their nudge was lost or their execution window is over. Recovery only
@@ -162,27 +172,29 @@ def queued_executions(*, quiet: timedelta) -> list[str]:
     now = clock.now()
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
     closed = queued.filter(by_agent=True, grant__expires_at__lte=now)
-    return _ids(closed) + _ids(_due(now, quiet))
+    return _list_execution_ids(closed) + _list_execution_ids(
+        _select_due_executions(now, quiet)
+    )
 
 
-def oldest_due(*, quiet: timedelta) -> datetime | None:
+def find_oldest_due_at(*, quiet: timedelta) -> datetime | None:
     """When the oldest overdue execution that the gate performs itself became due.
 
     None when there is none. Executions that have to wait are not counted.
     """
-    due = _due(clock.now(), quiet).order_by("due_at")
+    due = _select_due_executions(clock.now(), quiet).order_by("due_at")
     return due.values_list("due_at", flat=True).first()
 
 
-def _due(now: datetime, quiet: timedelta) -> QuerySet[Execution]:
+def _select_due_executions(now: datetime, quiet: timedelta) -> QuerySet[Execution]:
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
     due = queued.filter(due_at__lte=now - quiet, by_agent=False)
     # Executions that must wait would fill the front of the list on every sweep.
-    due = due.exclude(sequence.waiting(), grant__expires_at__gt=now)
-    return due.exclude(scope.paused(), grant__expires_at__gt=now)
+    due = due.exclude(sequence.build_waiting_condition(), grant__expires_at__gt=now)
+    return due.exclude(scope.build_paused_condition(), grant__expires_at__gt=now)
 
 
-def lapsed_executions() -> list[str]:
+def list_lapsed_executions() -> list[str]:
     """Ids of up to 500 claimed executions whose lease has lapsed.
 
     An agent may redeem its own keyed or queryable execution again within the execution
@@ -196,9 +208,14 @@ def lapsed_executions() -> list[str]:
     hopeless = opaque | Q(by_agent=False) | Q(grant__expires_at__lte=now)
     # Paused executions would fill the front of the list on every sweep. Those whose
     # outcome can be looked up are listed all the same.
-    kept = BLIND & ~opaque & scope.paused() & Q(grant__expires_at__gt=now)
-    return _ids(lapsed.filter(hopeless & ~kept))
+    kept = (
+        NO_LOOK_UP
+        & ~opaque
+        & scope.build_paused_condition()
+        & Q(grant__expires_at__gt=now)
+    )
+    return _list_execution_ids(lapsed.filter(hopeless & ~kept))
 
 
-def _ids(rows: QuerySet[Execution]) -> list[str]:
+def _list_execution_ids(rows: QuerySet[Execution]) -> list[str]:
     return list(rows.order_by("due_at").values_list("pk", flat=True)[:CHUNK])

@@ -30,7 +30,7 @@ from .models import (
 )
 
 
-def _locked_requests() -> QuerySet[ApprovalRequest]:
+def _select_locked_requests() -> QuerySet[ApprovalRequest]:
     # no_key: a plain FOR UPDATE would block inserts of votes and versions.
     # guard: request-lock
     return ApprovalRequest.objects.select_related(
@@ -38,26 +38,26 @@ def _locked_requests() -> QuerySet[ApprovalRequest]:
     ).select_for_update(of=("self",), no_key=True)
 
 
-def approval_request(pk: str) -> ApprovalRequest:
+def lock_request(pk: str) -> ApprovalRequest:
     """Lock one request. Raises NotFound."""
     try:
-        return _locked_requests().get(pk=pk)
+        return _select_locked_requests().get(pk=pk)
     except ApprovalRequest.DoesNotExist:
         raise NotFound from None
 
 
-def approval_requests(pks: Iterable[str]) -> dict[str, ApprovalRequest]:
+def lock_requests(pks: Iterable[str]) -> dict[str, ApprovalRequest]:
     """Lock these requests in the order of pk; return those that exist, by pk."""
-    rows = _locked_requests().filter(pk__in=list(pks)).order_by("pk")
+    rows = _select_locked_requests().filter(pk__in=list(pks)).order_by("pk")
     return {row.pk: row for row in rows}
 
 
-def request_of(proposal: str) -> ApprovalRequest | None:
+def lock_request_of_proposal(proposal: str) -> ApprovalRequest | None:
     """Lock a proposal's request; None when the proposal never needed one."""
-    return _locked_requests().filter(proposal_id=proposal).first()
+    return _select_locked_requests().filter(proposal_id=proposal).first()
 
 
-def requests_due(
+def lock_due_requests(
     queryset: QuerySet[ApprovalRequest],
 ) -> QuerySet[ApprovalRequest]:
     """For a sweep: lock these requests in the order of pk, skipping locked rows."""
@@ -68,54 +68,54 @@ def requests_due(
     )
 
 
-def requests_in_order(
+def lock_requests_in_order(
     queryset: QuerySet[ApprovalRequest],
 ) -> QuerySet[ApprovalRequest]:
     """Lock all of these requests in the order of pk, waiting for locked rows."""
     return queryset.order_by("pk").select_for_update(of=("self",), no_key=True)
 
 
-def deadlines(*, shared: bool = False) -> None:
+def lock_deadlines(*, shared: bool = False) -> None:
     """Lock all deadlines (advisory) before any row.
 
     Exclusive for operations that start or end an incident or move frozen deadlines;
     shared for operations that expire requests.
     """
     if shared:
-        policy_locks.deadlines_shared()
+        policy_locks.lock_deadlines_shared()
     else:
-        policy_locks.deadlines()
+        policy_locks.lock_deadlines()
 
 
-def leases_of(person: str) -> None:
+def lock_holds_of_person(person: str) -> None:
     """Let this person (a public id) take one hold at a time, so the count is right."""
-    policy_locks.leases(person)
+    policy_locks.lock_holds(person)
 
 
-def mails_to(person: str) -> AbstractContextManager[None]:
+def lock_digest_mail(person: str) -> AbstractContextManager[None]:
     """Let one worker at a time write this person's digest mail.
 
     The caller holds no transaction. Raises OperationalError when the wait for the lock
     times out.
     """
-    return policy_locks.mails(person)
+    return policy_locks.lock_mails(person)
 
 
-def lease(request: str) -> Lease | None:
+def lock_hold(request: str) -> Lease | None:
     """Lock the hold on a request; None when nobody ever held it."""
-    return leases([request]).get(request)
+    return lock_holds([request]).get(request)
 
 
-def leases(requests: Collection[str]) -> dict[str, Lease]:
+def lock_holds(requests: Collection[str]) -> dict[str, Lease]:
     """Lock the holds on these requests in the order of pk; return them by request id.
 
     Requests that nobody ever held are left out.
     """
-    rows = _locked_leases().filter(pk__in=requests).order_by("pk")
+    rows = _select_locked_leases().filter(pk__in=requests).order_by("pk")
     return {row.pk: row for row in rows}
 
 
-def leases_due(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
+def lock_due_holds(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
     """Lock these holds, skipping locked rows.
 
     Transactions that free several holds use this, so that two of them never wait for
@@ -126,13 +126,13 @@ def leases_due(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
     )
 
 
-def _locked_leases() -> QuerySet[Lease]:
+def _select_locked_leases() -> QuerySet[Lease]:
     return Lease.objects.select_related(
         "request__proposal", "holder"
     ).select_for_update(of=("self",), no_key=True)
 
 
-def batch(pk: str) -> Batch:
+def lock_batch(pk: str) -> Batch:
     """Lock one batch. Raises NotFound."""
     rows = Batch.objects.select_related("tool", "queue")
     try:
@@ -141,13 +141,13 @@ def batch(pk: str) -> Batch:
         raise NotFound from None
 
 
-def batch_forming(key: str) -> Batch | None:
+def lock_forming_batch(key: str) -> Batch | None:
     """Lock the batch of this key that still takes members; None when there is none."""
     rows = Batch.objects.filter(key=key, status=BatchStatus.FORMING)
     return rows.select_for_update(of=("self",), no_key=True).first()
 
 
-def export(pk: str) -> Export:
+def lock_export(pk: str) -> Export:
     """Lock an export of the log, so that only one job writes it. Raises NotFound."""
     rows = Export.objects.select_related("person")
     try:
@@ -156,15 +156,15 @@ def export(pk: str) -> Export:
         raise NotFound from None
 
 
-def repair(pk: str) -> Repair:
+def lock_repair(pk: str) -> Repair:
     """Lock a repair, before the rows that it changes. Raises NotFound."""
     try:
-        return repairs_due(Repair.objects.filter(pk=pk), skip_locked=False).get()
+        return lock_due_repairs(Repair.objects.filter(pk=pk), skip_locked=False).get()
     except Repair.DoesNotExist:
         raise NotFound from None
 
 
-def repairs_due(
+def lock_due_repairs(
     queryset: QuerySet[Repair], *, skip_locked: bool = True
 ) -> QuerySet[Repair]:
     """Lock these repairs in the order of pk; a sweep skips locked rows."""
@@ -173,7 +173,7 @@ def repairs_due(
     )
 
 
-def executions_due(queryset: QuerySet[Execution]) -> QuerySet[Execution]:
+def lock_due_executions(queryset: QuerySet[Execution]) -> QuerySet[Execution]:
     """Lock these executions without their grants, skipping locked rows.
 
     Only for a sweep that changes neither the status of the execution nor the grant.
@@ -182,7 +182,7 @@ def executions_due(queryset: QuerySet[Execution]) -> QuerySet[Execution]:
 
 
 # guard: execution-lock
-def execution(pk: str) -> Execution:
+def lock_execution(pk: str) -> Execution:
     """Lock a grant, then its execution; return the execution with `grant` set.
 
     Raises NotFound.
@@ -197,26 +197,26 @@ def execution(pk: str) -> Execution:
     return row
 
 
-def alarm(pk: int) -> Alarm:
+def lock_alarm(pk: int) -> Alarm:
     """Lock one alarm. Raises NotFound."""
     try:
-        return _locked_alarms().get(pk=pk)
+        return _select_locked_alarms().get(pk=pk)
     except Alarm.DoesNotExist:
         raise NotFound from None
 
 
-def standing_alarm(kind: str, subject: str) -> Alarm | None:
+def lock_standing_alarm(kind: str, subject: str) -> Alarm | None:
     """Lock the open or acknowledged alarm of this kind about this subject.
 
     None when there is none; then no other transaction can raise it until this one
     ends.
     """
-    policy_locks.alarm(f"{kind}|{subject}")
-    standing = _locked_alarms().filter(kind=kind, subject=subject)
+    policy_locks.lock_alarm(f"{kind}|{subject}")
+    standing = _select_locked_alarms().filter(kind=kind, subject=subject)
     return standing.exclude(status=AlarmStatus.CLOSED).first()
 
 
-def _locked_alarms() -> QuerySet[Alarm]:
+def _select_locked_alarms() -> QuerySet[Alarm]:
     return Alarm.objects.select_related("proposal").select_for_update(
         of=("self",), no_key=True
     )

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from django.db import connection
 
-from journal.errors import DomainError, Escalated, NotYours
+from journal.errors import AlreadyEscalated, DomainError, NotPermitted
 from policies.choices import Role
 from policies.models import Person
 
@@ -94,16 +94,16 @@ ROLES: dict[Role, frozenset[Permission]] = {
     ),
     Role.OWNER: frozenset(),
 }
-CONCERNED = (
+CONCERNED_PREFIX = (
     "You own this agent, asked for this, or are named by your name or a similar one in"
     " it or in what started it, so someone else must "
 )
 # Separation of duties: people who set or audit the rules do not decide.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
-Standing = tuple[frozenset[Role], frozenset[int]]  # roles, and ids of queues
+RolesAndQueues = tuple[frozenset[Role], frozenset[int]]  # roles, and ids of queues
 # Raw SQL because every decision and every execution runs it, and guardian takes several
 # times as long to build a query for the same rows.
-_STANDING = """
+_ROLES_AND_QUEUES_SQL = """
 SELECT who.id,
        ARRAY(SELECT role.name::text FROM auth_group AS role
              JOIN policies_person_groups AS held ON held.group_id = role.id
@@ -118,7 +118,7 @@ SELECT who.id,
              WHERE held.person_id = who.id AND may.codename = 'decide')
 FROM unnest(%s::bigint[]) AS who (id)
 """
-_ADMITTED = """
+_ADMITTED_SQL = """
 SELECT mine.user_id FROM policies_queueuserpermission AS mine
 JOIN auth_permission AS may ON may.id = mine.permission_id
 WHERE mine.content_object_id = %(queue)s AND may.codename = 'decide'
@@ -132,7 +132,7 @@ WHERE ours.content_object_id = %(queue)s AND may.codename = 'decide'
 
 def roles_of(person: Person) -> frozenset[Role]:
     """The person's roles. One query for this and `queues_of`, cached on the person."""
-    return _standing(person)[0]
+    return _load_roles_and_queues(person)[0]
 
 
 def queues_of(person: Person) -> frozenset[int]:
@@ -140,55 +140,55 @@ def queues_of(person: Person) -> frozenset[int]:
 
     Superusers get no queue from that flag. Cached on the person.
     """
-    return _standing(person)[1]
+    return _load_roles_and_queues(person)[1]
 
 
-def with_standing(ids: Collection[int]) -> list[Person]:
+def list_people_with_roles(ids: Collection[int]) -> list[Person]:
     """These people with their current roles, queues and preferences, in two queries."""
     people = Person.objects.select_related("preferences").filter(pk__in=ids)
-    standings = _standings(ids)
+    standings = _query_roles_and_queues(ids)
     found = list(people)
     for person in found:
         person._standing = standings[person.pk]  # type: ignore[attr-defined]
     return found
 
 
-def _standing(person: Person) -> Standing:
-    cached: Standing | None = getattr(person, "_standing", None)
+def _load_roles_and_queues(person: Person) -> RolesAndQueues:
+    cached: RolesAndQueues | None = getattr(person, "_standing", None)
     if cached is None:
-        cached = _standings([person.pk])[person.pk]
+        cached = _query_roles_and_queues([person.pk])[person.pk]
         person._standing = cached  # type: ignore[attr-defined]
     return cached
 
 
-def _standings(ids: Collection[int]) -> dict[int, Standing]:
+def _query_roles_and_queues(ids: Collection[int]) -> dict[int, RolesAndQueues]:
     with connection.cursor() as cursor:
-        cursor.execute(_STANDING, [list(ids)])
+        cursor.execute(_ROLES_AND_QUEUES_SQL, [list(ids)])
         return {
             pk: (frozenset(role for role in Role if role.value in names), frozenset(of))
             for pk, names, of in cursor.fetchall()
         }
 
 
-def allowed(person: Person, permission: Permission) -> bool:
+def has_permission(person: Person, permission: Permission) -> bool:
     """Whether any of the person's roles carries the permission."""
     return person.is_active and any(
         permission in ROLES[role] for role in roles_of(person)
     )
 
 
-def check(person: Person, permission: Permission) -> None:
+def check_permission(person: Person, permission: Permission) -> None:
     """Raises NotYours unless one of the person's roles carries the permission."""
-    if not allowed(person, permission):
-        raise NotYours("Your role does not allow this. Nothing was changed.")
+    if not has_permission(person, permission):
+        raise NotPermitted("Your role does not allow this. Nothing was changed.")
 
 
-def supervisors(queue_id: int | None = None) -> list[Person]:
+def list_supervisors(queue_id: int | None = None) -> list[Person]:
     """Active supervisors with an address, admitted to this queue (None: to any)."""
     named = Person.objects.filter(
         groups__name=Role.SUPERVISOR, is_active=True, email__gt=""
     )
-    people = with_standing(list(named.values_list("pk", flat=True)))
+    people = list_people_with_roles(list(named.values_list("pk", flat=True)))
     return [
         one
         for one in people
@@ -196,29 +196,31 @@ def supervisors(queue_id: int | None = None) -> list[Person]:
     ]
 
 
-def deciders(queue_id: int | None, *, roles: Collection[Role]) -> list[Person]:
+def list_deciders(queue_id: int | None, *, roles: Collection[Role]) -> list[Person]:
     """Active people with an address who decide in one of these roles.
 
     With a queue id only people admitted to that queue; with None everyone who has such
     a role. At most three queries, however many people there are.
     """
-    people = with_standing(admitted(queue_id) if queue_id else _holding(roles))
-    return [one for one in people if one.email and deciding_role(one) in roles]
+    people = list_people_with_roles(
+        list_admitted_ids(queue_id) if queue_id else _list_role_holder_ids(roles)
+    )
+    return [one for one in people if one.email and find_deciding_role(one) in roles]
 
 
-def admitted(queue_id: int) -> list[int]:
+def list_admitted_ids(queue_id: int) -> list[int]:
     """Ids of all people admitted to a queue, directly or through a role."""
     with connection.cursor() as cursor:
-        cursor.execute(_ADMITTED, {"queue": queue_id})
+        cursor.execute(_ADMITTED_SQL, {"queue": queue_id})
         return [pk for (pk,) in cursor.fetchall()]
 
 
-def _holding(roles: Collection[Role]) -> list[int]:
+def _list_role_holder_ids(roles: Collection[Role]) -> list[int]:
     named = Person.objects.filter(groups__name__in=roles).distinct()
     return list(named.values_list("pk", flat=True))
 
 
-def deciding_role(person: Person) -> Role | None:
+def find_deciding_role(person: Person) -> Role | None:
     """The role in which the person decides; None when they never decide."""
     roles = roles_of(person)
     if not person.is_active or roles & NEVER_DECIDE:  # guard: never-decide
@@ -229,7 +231,7 @@ def deciding_role(person: Person) -> Role | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
+class ReviewerVotes:
     """One person's votes on several requests, cast from any of their accounts."""
 
     voted: frozenset[str]  # ids of requests whose current version has their vote
@@ -237,22 +239,22 @@ class Votes:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DeciderFacts:
     """What the checks need to know about one person and several requests, read once."""
 
     stopped: bool
-    votes: Votes
+    votes: ReviewerVotes
 
 
-NO_VOTES = Votes(frozenset(), frozenset())
+NO_VOTES = ReviewerVotes(frozenset(), frozenset())
 
 
-def known(person: Person, request_ids: Collection[str]) -> Known:
+def load_decider_facts(person: Person, request_ids: Collection[str]) -> DeciderFacts:
     """Load what `check_can_decide` needs for these requests, in two queries."""
-    return Known(reviewer_stopped(person), _votes(person, request_ids))
+    return DeciderFacts(is_reviewer_stopped(person), _load_votes(person, request_ids))
 
 
-def _votes(person: Person, request_ids: Collection[str]) -> Votes:
+def _load_votes(person: Person, request_ids: Collection[str]) -> ReviewerVotes:
     """One vote per person, however their address is spelled [I10]."""
     rows = Decision.objects.filter(request__in=request_ids).values_list(
         "request_id", "version", "request__version", "reviewer__public_id",
@@ -261,44 +263,47 @@ def _votes(person: Person, request_ids: Collection[str]) -> Votes:
     theirs = [
         (request, version == current, public_id)
         for request, version, current, public_id, email in rows
-        if public_id == person.public_id or identities.is_same(email, person.email)
+        if public_id == person.public_id
+        or identities.is_same_mailbox(email, person.email)
     ]
-    return Votes(
+    return ReviewerVotes(
         frozenset(request for request, is_current, _ in theirs if is_current),
         frozenset({person.public_id, *(public_id for *_, public_id in theirs)}),
     )
 
 
-def admitted_role(person: Person, queue_id: int, known: Known | None = None) -> Role:
+def check_admitted_to_queue(
+    person: Person, queue_id: int, known: DeciderFacts | None = None
+) -> Role:
     """Return the role in which the person decides in this queue.
 
     `known` saves a query. Raises NotYours.
     """
-    role = deciding_role(person)
+    role = find_deciding_role(person)
     if role is None:
-        raise NotYours("Your role does not decide requests. Nothing was recorded.")
+        raise NotPermitted("Your role does not decide requests. Nothing was recorded.")
     if queue_id not in queues_of(person):
-        raise NotYours("You are not admitted to this queue. Nothing was recorded.")
-    if known.stopped if known else reviewer_stopped(person):
-        raise NotYours("Your decisions are stopped. Nothing was recorded.")
+        raise NotPermitted("You are not admitted to this queue. Nothing was recorded.")
+    if known.stopped if known else is_reviewer_stopped(person):
+        raise NotPermitted("Your decisions are stopped. Nothing was recorded.")
     return role
 
 
-def check_can_settle(
-    person: Person, execution: Execution, known: Known | None = None
+def check_can_settle_unknown(
+    person: Person, execution: Execution, known: DeciderFacts | None = None
 ) -> None:
     """Check that the person may settle an unknown outcome.
 
     They must be a supervisor admitted to the tool's queue whose decisions are not
     stopped, and must not be barred from the proposal. Raises NotYours.
     """
-    check(person, Permission.SETTLE_UNKNOWN)
+    check_permission(person, Permission.SETTLE_UNKNOWN)
     if execution.grant.proposal.bars(person.public_id):
-        raise NotYours(f"{CONCERNED}say what happened.")
-    admitted_role(person, execution.grant.revision.known_tool.queue_id, known)
+        raise NotPermitted(f"{CONCERNED_PREFIX}say what happened.")
+    check_admitted_to_queue(person, execution.grant.revision.known_tool.queue_id, known)
 
 
-def reviewer_stopped(person: Person) -> bool:
+def is_reviewer_stopped(person: Person) -> bool:
     """Whether a stop on this reviewer's decisions is in force."""
     return Stop.objects.filter(
         scope=Scope.REVIEWER, key=person.public_id, lifted_at__isnull=True
@@ -309,7 +314,7 @@ def check_can_decide(
     person: Person,
     request: ApprovalRequest,
     version: RequestVersion,
-    known: Known | None = None,
+    known: DeciderFacts | None = None,
 ) -> Role:
     """Return the role in which this person may decide this version now.
 
@@ -318,25 +323,25 @@ def check_can_decide(
     loads it under its locks. Raises NotYours or Escalated.
     """
     if request.proposal.bars(person.public_id):  # guard: own-request
-        raise NotYours(f"{CONCERNED}decide it.")
-    role = admitted_role(person, request.queue_id, known)
+        raise NotPermitted(f"{CONCERNED_PREFIX}decide it.")
+    role = check_admitted_to_queue(person, request.queue_id, known)
     if person.public_id in version.escalated_by:  # guard: own-escalation
-        raise Escalated
-    votes = known.votes if known else _votes(person, [request.pk])
+        raise AlreadyEscalated
+    votes = known.votes if known else _load_votes(person, [request.pk])
     carried = bool(votes.accounts & set(version.carried))
     if carried or request.pk in votes.voted:  # guard: one-vote
-        raise NotYours("You have already decided this. Someone else must go on.")
+        raise NotPermitted("You have already decided this. Someone else must go on.")
     # guard: supervisor-step
-    if not any(quorum.fills(role, step["role"]) for step in version.steps):
-        raise NotYours("This needs a supervisor. Nothing was recorded.")
+    if not any(quorum.can_fill_step(role, step["role"]) for step in version.steps):
+        raise NotPermitted("This needs a supervisor. Nothing was recorded.")
     return role
 
 
-def can_decide(
+def describe_why_cannot_decide(
     person: Person,
     request: ApprovalRequest,
     version: RequestVersion,
-    known: Known | None = None,
+    known: DeciderFacts | None = None,
 ) -> str:
     """A sentence that says why the person may not decide; empty when they may."""
     try:
@@ -346,7 +351,7 @@ def can_decide(
     return ""
 
 
-def counting_place(
+def check_vote_counts(
     person: Person, role: Role, version: RequestVersion, filled: Collection[int]
 ) -> int:
     """Return the index of the step that this person's approval would fill.
@@ -356,28 +361,28 @@ def counting_place(
     """
     revision = version.revision
     # guard: person-ceiling
-    if above_ceiling(person, revision.amount_minor, revision.currency):
-        raise NotYours("This amount is above what you may decide.")
-    place = quorum.place(version.steps, filled, role)
+    if is_above_ceiling(person, revision.amount_minor, revision.currency):
+        raise NotPermitted("This amount is above what you may decide.")
+    place = quorum.find_step_to_fill(version.steps, filled, role)
     if place is None:
-        raise NotYours("Your part is done already. Someone else must go on.")
+        raise NotPermitted("Your part is done already. Someone else must go on.")
     return place
 
 
-def why_uncounted(
+def describe_why_uncounted(
     person: Person, version: RequestVersion, filled: Collection[int]
 ) -> str:
     """A sentence that says why their approval would not count; empty when it would."""
-    role = deciding_role(person)
+    role = find_deciding_role(person)
     try:
         if role is not None:
-            counting_place(person, role, version, filled)
+            check_vote_counts(person, role, version, filled)
     except DomainError as error:
         return error.detail
     return ""
 
 
-def above_ceiling(person: Person, amount_minor: int | None, currency: str) -> bool:
+def is_above_ceiling(person: Person, amount_minor: int | None, currency: str) -> bool:
     """Whether an amount (minor units) exceeds what this person may decide.
 
     An amount in another currency than the person's ceiling counts as above it.
@@ -397,10 +402,10 @@ def check_can_stop(
     if owns and scope in {Scope.THREAD, Scope.AGENT} and person.is_active:
         return
     if scope is Scope.REVIEWER:
-        check(person, Permission.REVOKE)
+        check_permission(person, Permission.REVOKE)
     elif scope is Scope.EVERYTHING:
-        check(person, Permission.STOP_ALL)
+        check_permission(person, Permission.STOP_ALL)
     elif mode == StopMode.PAUSED and scope == Scope.THREAD:
-        check(person, Permission.PAUSE)
+        check_permission(person, Permission.PAUSE)
     else:
-        check(person, Permission.STOP)
+        check_permission(person, Permission.STOP)

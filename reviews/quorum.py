@@ -16,7 +16,7 @@ class StepData(TypedDict):
     required: int
 
 
-def fills(role: str, step_role: str) -> bool:
+def can_fill_step(role: str, step_role: str) -> bool:
     """Whether a role can fill a step: its own, and a supervisor also a reviewer's."""
     return role == step_role or (role == Role.SUPERVISOR and step_role == Role.REVIEWER)
 
@@ -27,37 +27,43 @@ def missing(steps: Sequence[StepData], given: Iterable[int]) -> list[int]:
     return [max(step["required"] - counted[i], 0) for i, step in enumerate(steps)]
 
 
-def place(steps: Sequence[StepData], given: Iterable[int], role: str) -> int | None:
+def find_step_to_fill(
+    steps: Sequence[StepData], given: Iterable[int], role: str
+) -> int | None:
     """The index of the step that this role's vote counts for, or None.
 
     A step of exactly this role comes first: if a supervisor filled a reviewer's step
     while a supervisor's step was open, the open one might never be filled.
     """
     lacking = missing(steps, given)
-    fillable = [i for i, n in enumerate(lacking) if n and fills(role, steps[i]["role"])]
+    fillable = [
+        i for i, n in enumerate(lacking) if n and can_fill_step(role, steps[i]["role"])
+    ]
     exact = [i for i in fillable if steps[i]["role"] == role]
     return next(iter([*exact, *fillable]), None)
 
 
-def weaker(steps: Sequence[StepData], *, than: Sequence[StepData]) -> bool:
+def is_weaker(steps: Sequence[StepData], *, than: Sequence[StepData]) -> bool:
     """Whether `steps` ask for fewer people or fewer supervisors than `than`."""
     return any(
-        _places(steps, role) < _places(than, role)
+        _count_required(steps, role) < _count_required(than, role)
         for role in (Role.REVIEWER, Role.SUPERVISOR)
     )
 
 
-def _places(steps: Sequence[StepData], role: str) -> int:
+def _count_required(steps: Sequence[StepData], role: str) -> int:
     """How many approvals this role, or one that may replace it, has to give."""
-    return sum(step["required"] for step in steps if fills(step["role"], role))
+    return sum(step["required"] for step in steps if can_fill_step(step["role"], role))
 
 
-def complete(steps: Sequence[StepData], given: Iterable[int]) -> bool:
+def is_complete(steps: Sequence[StepData], given: Iterable[int]) -> bool:
     """Whether every step has its approvals."""
     return not any(missing(steps, given))  # guard: all-steps
 
 
-def unfinished(steps: Sequence[StepData], given: Iterable[int]) -> list[StepData]:
+def list_unfinished_steps(
+    steps: Sequence[StepData], given: Iterable[int]
+) -> list[StepData]:
     """The steps that still lack approvals, each with its full count.
 
     They are asked again when the required authority changes.

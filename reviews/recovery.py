@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 
 from journal import clock, failpoints, high_water_mark, log, restore_epochs
-from journal.errors import Conflict, Unwritten
+from journal.errors import Conflict, TextMissing
 from journal.models import Epoch
 from policies.models import Person
 
@@ -24,102 +24,104 @@ from .permissions import Permission
 from .stops import incidents
 
 
-def waiting() -> Epoch | None:
+def find_waiting_epoch() -> Epoch | None:
     """The epoch that waits for two people to begin it; None in normal operation."""
     return Epoch.objects.filter(began_at__isnull=True).order_by("-number").first()
 
 
-def latest() -> Epoch | None:
+def find_latest_epoch() -> Epoch | None:
     """The newest epoch that has begun; None when no restore was ever confirmed."""
     return Epoch.objects.filter(began_at__isnull=False).order_by("-number").first()
 
 
-def watch() -> str:
+def watch_for_restore() -> str:
     """Check whether the database was restored; return why nothing may run, or "".
 
     When only this host has detected a restore, it announces it to all other hosts.
     """
-    why = restore_epochs.watch()
-    if why and why not in {restore_epochs.TOLD, restore_epochs.UNREAD}:
-        notice(why=why)
+    why = restore_epochs.update_status()
+    if why and why not in {restore_epochs.TOLD, restore_epochs.DISK_ERROR}:
+        announce_restore(why=why)
     if why == restore_epochs.UNREADABLE:
-        high_water_mark.set_aside()
+        high_water_mark.set_aside_corrupt_file()
     return why
 
 
 @transaction.atomic(durable=True)
-def notice(*, why: str) -> None:
+def announce_restore(*, why: str) -> None:
     """Halt every host and alert people. Hosts that see the same restore share a row."""
     now = clock.now()
-    _notice(why, now)
+    _record_restore(why, now)
 
 
-def _notice(why: str, now: datetime) -> None:
-    number = restore_epochs.next_number()
+def _record_restore(why: str, now: datetime) -> None:
+    number = restore_epochs.compute_next_epoch()
     row = Epoch(number=number, noticed_at=now, why=why)
-    if waiting() is not None:
+    if find_waiting_epoch() is not None:
         return
     Epoch.objects.bulk_create([row], ignore_conflicts=True)
     log.append(
         "epoch.noticed",
-        actor=uncertain.RESTORE,
+        actor=uncertain.RESTORE_ACTOR,
         at=now,
         data={"epoch": number, "code": why},
     )
-    standing.raise_(
+    standing.raise_alarm(
         AlarmKind.RESTORED,
         subject=f"epoch-{number}",
         proposal=None,
         data={"code": why},
         now=now,
-        actor=uncertain.RESTORE,
+        actor=uncertain.RESTORE_ACTOR,
     )
 
 
 @transaction.atomic(durable=True)
-def look_at(*, person: Person, reason: str) -> Epoch:
+def confirm_restore(*, person: Person, reason: str) -> Epoch:
     """Confirm a restore: one person says what happened, a second begins the epoch.
 
     When the epoch begins, claimed executions become UNKNOWN, pending requests get
     their whole time again, and log records continue above every number that the lost
     history used. Locks: requests, executions. Raises NotYours, Unwritten or Conflict.
     """
-    permissions.check(person, Permission.LIFT)
+    permissions.check_permission(person, Permission.LIFT)
     if not reason.strip():
-        raise Unwritten(errors=[{"path": "reason", "message": "say what happened"}])
+        raise TextMissing(errors=[{"path": "reason", "message": "say what happened"}])
     now = clock.now()
-    epoch = _held(now)
+    epoch = _load_waiting_epoch(now)
     if not epoch.asked_by:
-        return _ask(epoch, person, reason.strip(), now)
+        return _record_first_confirmation(epoch, person, reason.strip(), now)
     if epoch.asked_by == person.public_id:  # guard: epoch-by-two
         raise Conflict("You have looked already. A second person must look as well.")
-    return _begin(epoch, person, reason.strip(), now)
+    return _begin_epoch(epoch, person, reason.strip(), now)
 
 
-def _held(now: datetime) -> Epoch:
+def _load_waiting_epoch(now: datetime) -> Epoch:
     """The waiting epoch; record it first if no sweep has done so. Raises Conflict."""
-    why = restore_epochs.why()
-    if why and why != restore_epochs.UNREAD and waiting() is None:
-        _notice(why, now)
-    epoch = waiting()
+    why = restore_epochs.find_halt_reason()
+    if why and why != restore_epochs.DISK_ERROR and find_waiting_epoch() is None:
+        _record_restore(why, now)
+    epoch = find_waiting_epoch()
     if epoch is None:
         raise Conflict("This database was not restored. Nothing was changed.")
     return epoch
 
 
-def _ask(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
+def _record_first_confirmation(
+    epoch: Epoch, person: Person, reason: str, now: datetime
+) -> Epoch:
     unasked = Epoch.objects.filter(pk=epoch.pk, asked_by="", began_at__isnull=True)
     if unasked.update(asked_by=person.public_id, reason=reason) != 1:
         raise Conflict
     epoch.asked_by, epoch.reason = person.public_id, reason
-    _tell("epoch.asked", epoch, person, reason, now)
+    _log_epoch("epoch.asked", epoch, person, reason, now)
     return epoch
 
 
-def _begin(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
-    restore_epochs.check_numbers()
-    highest = restore_epochs.highest_record()
-    restore_epochs.renumber(highest)
+def _begin_epoch(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
+    restore_epochs.check_transaction_counter()
+    highest = restore_epochs.compute_highest_record()
+    restore_epochs.advance_record_ids(highest)
     changes = {"by": person.public_id, "began_at": now, "from_record": highest}
     agreed = Epoch.objects.filter(
         pk=epoch.pk, asked_by=epoch.asked_by, began_at__isnull=True
@@ -128,41 +130,41 @@ def _begin(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
         raise Conflict
     # Another host may have recorded the same restore under its own number.
     Epoch.objects.filter(began_at__isnull=True).delete()
-    waiting = _give_time(now)
-    lost = _doubt_what_ran(now)
+    waiting = _restart_request_deadlines(now)
+    lost = _mark_claimed_unknown(now)
     epoch.by, epoch.began_at, epoch.from_record = person.public_id, now, highest
-    _tell("epoch.began", epoch, person, reason, now, unknown=lost, waiting=waiting)
-    standing.close_itself(
+    _log_epoch("epoch.began", epoch, person, reason, now, unknown=lost, waiting=waiting)
+    standing.close_resolved_alarm(
         AlarmKind.RESTORED, subject=f"epoch-{epoch.pk}", now=now, code="began"
     )
     failpoints.point("epoch_uncommitted", str(epoch.pk))
-    transaction.on_commit(restore_epochs.accept)
+    transaction.on_commit(restore_epochs.accept_epoch)
     return epoch
 
 
-def _give_time(now: datetime) -> int:
+def _restart_request_deadlines(now: datetime) -> int:
     """Give each pending request at least its original time again; return how many.
 
     Deadlines may have passed while nobody could decide.
     """
     pending = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
-    rows = list(locks.requests_in_order(pending).values_list("pk", flat=True))
-    return incidents.begin_anew(rows, now)
+    rows = list(locks.lock_requests_in_order(pending).values_list("pk", flat=True))
+    return incidents.restart_deadlines(rows, now)
 
 
-def _doubt_what_ran(now: datetime) -> int:
+def _mark_claimed_unknown(now: datetime) -> int:
     """Mark claimed executions UNKNOWN: the leases in a backup belong to nobody."""
     claimed = Execution.objects.filter(status=ExecutionStatus.CLAIMED)
     found = 0
     for pk in claimed.order_by("pk").values_list("pk", flat=True):
-        execution = locks.execution(pk)
+        execution = locks.lock_execution(pk)
         if execution.status == ExecutionStatus.CLAIMED:
-            uncertain.lose(execution, uncertain.RESTORED, now)
+            uncertain.mark_unattempted_unknown(execution, uncertain.RESTORED, now)
             found += 1
     return found
 
 
-def _tell(
+def _log_epoch(
     kind: str, epoch: Epoch, person: Person, reason: str, now: datetime, **data: int
 ) -> None:
     log.append(

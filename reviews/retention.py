@@ -17,12 +17,12 @@ from . import locks
 from .models import Execution
 
 CHUNK = 500
-KEEPER = log.Actor("system", "retention")
+RETENTION_ACTOR = log.Actor("system", "retention")
 
 
-def forget_notices() -> int:
+def delete_old_notices() -> int:
     """Delete old notices that were sent or dropped; return how many."""
-    return sweeps.head(
+    return sweeps.delete_old_rows(
         "reviews_notice",
         made="at",
         days=settings.HOLDPOINT.keep_notices_days,
@@ -30,7 +30,7 @@ def forget_notices() -> int:
     )
 
 
-def forget_sessions() -> int:
+def delete_expired_sessions() -> int:
     """Delete up to 500 expired sessions; return how many."""
     over = Session.objects.filter(expire_date__lt=clock.now())
     oldest = list(over.order_by("expire_date").values_list("pk", flat=True)[:CHUNK])
@@ -48,13 +48,13 @@ def erase_results() -> int:
     over = now - timedelta(days=settings.HOLDPOINT.keep_results_days)
     kept = Execution.objects.filter(result__isnull=False, finished_at__lt=over)
     found = kept.select_related("proposal").order_by("finished_at")
-    rows = list(locks.executions_due(found)[:CHUNK])
+    rows = list(locks.lock_due_executions(found)[:CHUNK])
     pks = [row.pk for row in rows]
     Execution.objects.filter(pk__in=pks).update(result=None, result_shown=None)
     log.append_many(
         log.Entry(
             "execution.result_erased",
-            actor=KEEPER,
+            actor=RETENTION_ACTOR,
             at=now,
             proposal=row.proposal_id,
             agent=row.proposal.agent,

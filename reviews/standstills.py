@@ -24,13 +24,13 @@ from .models.alarms import STANDING
 EFFECTS, SWEEPS = "effects", "sweeps"  # the subjects of the two alarms
 # Tasks in the queue of effects: a sweep that only proves the queue is served, and the
 # tasks that perform effects.
-PULSE = "reviews.tasks.pulse_effects"
-PERFORM = ("reviews.tasks.execute", "reviews.tasks.run_execution")
-FOR_EVER = float("inf")
+PULSE_TASK = "reviews.tasks.pulse_effects"
+EFFECT_TASKS = ("reviews.tasks.execute", "reviews.tasks.run_execution")
+NEVER_RAN = float("inf")
 
 
 @dataclass
-class Known:
+class StandstillState:
     """What `update_standstill_alarms` found last in this process, for its pages."""
 
     # Seconds for which no effect was started; 0 in normal operation.
@@ -48,29 +48,41 @@ class Known:
         return f"{minutes} minutes"
 
 
-known = Known()
+known = StandstillState()
 
 
-def look(*, periods: Mapping[str, float], uptime: float) -> Known:
+def update_standstill_alarms(
+    *, periods: Mapping[str, float], uptime: float
+) -> StandstillState:
     """Compare ages with limits, remember the result, and raise or close the alarms.
 
     `periods` holds the seconds between two runs of each sweep, `uptime` the seconds
     since this process began to check. Nothing counts as late for longer than `uptime`,
     so that a fresh start raises no alarm. The caller holds no transaction.
     """
-    ages, limit = heartbeats.ages(), float(settings.HOLDPOINT.standstill_seconds)
-    effects, stale = late_effects(ages, limit), late_sweeps(ages, periods, limit)
-    seen = {name: min(ages.get(name, FOR_EVER), uptime) for name in periods}
-    quick = {name for name, period in periods.items() if _most(period, limit) == limit}
+    ages, limit = (
+        heartbeats.compute_ages(),
+        float(settings.HOLDPOINT.standstill_seconds),
+    )
+    effects, stale = (
+        compute_effects_delay(ages, limit),
+        list_late_sweeps(ages, periods, limit),
+    )
+    seen = {name: min(ages.get(name, NEVER_RAN), uptime) for name in periods}
+    quick = {
+        name
+        for name, period in periods.items()
+        if _compute_allowed_age(period, limit) == limit
+    }
     known.effects = min(effects, uptime) if uptime > limit else 0
-    known.sweeps = late_sweeps(seen, periods, limit)
+    known.sweeps = list_late_sweeps(seen, periods, limit)
     known.every_sweep = quick <= set(known.sweeps)
-    _say_effects(late=bool(known.effects), stale=bool(effects))
-    _say_sweeps(late=known.sweeps, stale=stale)
+    _update_effects_alarm(late=bool(known.effects), stale=bool(effects))
+    _update_sweeps_alarm(late=known.sweeps, stale=stale)
     return known
 
 
-def late_sweeps(
+def list_late_sweeps(
     ages: Mapping[str, float], periods: Mapping[str, float], limit: float
 ) -> tuple[str, ...]:
     """Names of the sweeps that have not completed for too long.
@@ -81,63 +93,65 @@ def late_sweeps(
     return tuple(
         name
         for name, period in periods.items()
-        if ages.get(name, FOR_EVER) > _most(period, limit)
+        if ages.get(name, NEVER_RAN) > _compute_allowed_age(period, limit)
     )
 
 
-def _most(period: float, limit: float) -> float:
+def _compute_allowed_age(period: float, limit: float) -> float:
     return max(limit, 3 * period)
 
 
-def late_effects(ages: Mapping[str, float], limit: float) -> float:
+def compute_effects_delay(ages: Mapping[str, float], limit: float) -> float:
     """Seconds for which the effects queue was not served, or due effects did not run.
 
     0 when that is less than `limit` seconds, or while a restore halts everything.
     """
-    performed = min(ages.get(name, FOR_EVER) for name in PERFORM)
-    served = min(performed, ages.get(PULSE, FOR_EVER))
+    performed = min(ages.get(name, NEVER_RAN) for name in EFFECT_TASKS)
+    served = min(performed, ages.get(PULSE_TASK, NEVER_RAN))
     if served > limit:
         return served
-    if performed <= limit or restore_epochs.known.why:
+    if performed <= limit or restore_epochs.last_status.why:
         return 0
-    oldest = deadlines.oldest_due(quiet=timedelta(seconds=limit))
+    oldest = deadlines.find_oldest_due_at(quiet=timedelta(seconds=limit))
     return (clock.now() - oldest).total_seconds() if oldest else 0
 
 
-def _say_effects(*, late: bool, stale: bool) -> None:
-    stands = _standing(EFFECTS) is not None
+def _update_effects_alarm(*, late: bool, stale: bool) -> None:
+    stands = _find_standing_alarm(EFFECTS) is not None
     if late and not stands:
-        tell(subject=EFFECTS, late=True, data={})
+        raise_or_close_alarm(subject=EFFECTS, late=True, data={})
     elif stands and not stale:
-        tell(subject=EFFECTS, late=False, data={})
+        raise_or_close_alarm(subject=EFFECTS, late=False, data={})
 
 
-def _say_sweeps(*, late: Sequence[str], stale: Sequence[str]) -> None:
+def _update_sweeps_alarm(*, late: Sequence[str], stale: Sequence[str]) -> None:
     """Raise or close the alarm about sweeps.
 
     It closes only when the sweeps it names have run, so that a process that has just
     started does not close an alarm that another one raised.
     """
-    alarm = _standing(SWEEPS)
+    alarm = _find_standing_alarm(SWEEPS)
     if late and alarm is None:
-        tell(subject=SWEEPS, late=True, data={"sweeps": list(late)})
+        raise_or_close_alarm(subject=SWEEPS, late=True, data={"sweeps": list(late)})
     elif alarm is not None and not late and not {*alarm.data["sweeps"]} & {*stale}:
-        tell(subject=SWEEPS, late=False, data={})
+        raise_or_close_alarm(subject=SWEEPS, late=False, data={})
 
 
-def _standing(subject: str) -> Alarm | None:
+def _find_standing_alarm(subject: str) -> Alarm | None:
     found = Alarm.objects.filter(STANDING, kind=AlarmKind.STANDSTILL, subject=subject)
     return found.first()
 
 
 @transaction.atomic(durable=True)
-def tell(*, subject: str, late: bool, data: Mapping[str, object]) -> None:
+def raise_or_close_alarm(
+    *, subject: str, late: bool, data: Mapping[str, object]
+) -> None:
     """Raise the alarm about effects or sweeps, or close it.
 
     Several processes may call this for the same standstill; it takes effect once.
     """
     now, kind = clock.now(), AlarmKind.STANDSTILL
     if not late:
-        standing.close_itself(kind, subject=subject, now=now, code="running")
-    elif locks.standing_alarm(kind, subject) is None:
-        standing.raise_(kind, subject=subject, proposal=None, data=data, now=now)
+        standing.close_resolved_alarm(kind, subject=subject, now=now, code="running")
+    elif locks.lock_standing_alarm(kind, subject) is None:
+        standing.raise_alarm(kind, subject=subject, proposal=None, data=data, now=now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from journal.state_machine import NOWHERE, Edge, Machine
+from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from .choices import AlarmStatus as A
 from .choices import BatchStatus as B
@@ -21,7 +21,7 @@ from .choices import RequestStatus as R
 from .models import Alarm, ApprovalRequest, Batch, Execution, Export, Grant, Repair
 
 
-def _about_request(row: ApprovalRequest) -> Mapping[str, Any]:
+def _build_request_context(row: ApprovalRequest) -> Mapping[str, Any]:
     return {
         "proposal": row.proposal_id,
         "agent": row.proposal.agent,
@@ -33,13 +33,13 @@ def _about_request(row: ApprovalRequest) -> Mapping[str, Any]:
     }
 
 
-def _told_of_request(row: ApprovalRequest) -> Mapping[str, Any] | None:
+def _build_request_event(row: ApprovalRequest) -> Mapping[str, Any] | None:
     if not row.proposal.heard:
         return None
     return {"request": row.pk, "version": row.version}
 
 
-def _about_grant(row: Grant) -> Mapping[str, Any]:
+def _build_grant_context(row: Grant) -> Mapping[str, Any]:
     return {
         "proposal": row.proposal_id,
         "agent": row.proposal.agent,
@@ -49,11 +49,11 @@ def _about_grant(row: Grant) -> Mapping[str, Any]:
     }
 
 
-def _about_execution(row: Execution) -> Mapping[str, Any]:
-    return _about_grant(row.grant)
+def _build_execution_context(row: Execution) -> Mapping[str, Any]:
+    return _build_grant_context(row.grant)
 
 
-def _told_of_execution(row: Execution) -> Mapping[str, Any] | None:
+def _build_execution_event(row: Execution) -> Mapping[str, Any] | None:
     if not row.grant.proposal.heard:
         return None
     if row.status == X.QUEUED and not row.by_agent:
@@ -66,15 +66,15 @@ def _told_of_execution(row: Execution) -> Mapping[str, Any] | None:
     return said
 
 
-def _about_batch(row: Batch) -> Mapping[str, Any]:
+def _build_batch_context(row: Batch) -> Mapping[str, Any]:
     return {"agent": row.agent}
 
 
-def _about_export(row: Export) -> Mapping[str, Any]:
+def _build_export_context(row: Export) -> Mapping[str, Any]:
     return {}
 
 
-def _about_alarm(row: Alarm) -> Mapping[str, Any]:
+def _build_alarm_context(row: Alarm) -> Mapping[str, Any]:
     if row.proposal is None:
         return {}
     return {
@@ -84,7 +84,7 @@ def _about_alarm(row: Alarm) -> Mapping[str, Any]:
     }
 
 
-def _about_repair(row: Repair) -> Mapping[str, Any]:
+def _build_repair_context(row: Repair) -> Mapping[str, Any]:
     return {"agent": row.agent, "thread": row.thread}
 
 
@@ -92,7 +92,7 @@ request = Machine(
     "request",
     [
         Edge(
-            NOWHERE,
+            NO_SOURCE,
             "open",
             R.PENDING,
             "request.opened",
@@ -182,25 +182,25 @@ request = Machine(
             "proposal.settled",
         ),
     ],
-    _about_request,
-    _told_of_request,
+    _build_request_context,
+    _build_request_event,
 )
 
 grant = Machine(
     "grant",
     [
-        Edge(NOWHERE, "issue", G.LIVE, "grant.issued"),
+        Edge(NO_SOURCE, "issue", G.LIVE, "grant.issued"),
         Edge(G.LIVE, "spend", G.SPENT, "grant.spent"),
         Edge(G.LIVE, "expire", G.EXPIRED, "grant.expired"),
         Edge(G.LIVE, "revoke", G.REVOKED, "grant.revoked"),
     ],
-    _about_grant,
+    _build_grant_context,
 )
 
 execution = Machine(
     "execution",
     [
-        Edge(NOWHERE, "queue", X.QUEUED, "execution.queued", "execution.queued"),
+        Edge(NO_SOURCE, "queue", X.QUEUED, "execution.queued", "execution.queued"),
         Edge(X.QUEUED, "claim", X.CLAIMED, "execution.claimed"),
         Edge(X.CLAIMED, "reclaim", X.CLAIMED, "execution.reclaimed"),
         Edge(
@@ -259,53 +259,53 @@ execution = Machine(
             told_as="proposal.settled",
         ),
     ],
-    _about_execution,
-    _told_of_execution,
+    _build_execution_context,
+    _build_execution_event,
 )
 
 batch = Machine(
     "batch",
     [
-        Edge(NOWHERE, "form", B.FORMING, "batch.formed"),
+        Edge(NO_SOURCE, "form", B.FORMING, "batch.formed"),
         Edge(B.FORMING, "close", B.OPEN, "batch.closed"),
         Edge(B.FORMING, "decide", B.DECIDED, "batch.decided"),
         Edge(B.OPEN, "decide", B.DECIDED, "batch.decided"),
         Edge(B.FORMING, "dissolve", B.DISSOLVED, "batch.dissolved"),
         Edge(B.OPEN, "dissolve", B.DISSOLVED, "batch.dissolved"),
     ],
-    _about_batch,
+    _build_batch_context,
 )
 
 export = Machine(
     "export",
     [
-        Edge(NOWHERE, "ask", E.RUNNING, "export.asked", "export.asked"),
+        Edge(NO_SOURCE, "ask", E.RUNNING, "export.asked", "export.asked"),
         Edge(E.RUNNING, "finish", E.DONE, "export.finished"),
         Edge(E.RUNNING, "fail", E.FAILED, "export.failed"),
     ],
-    _about_export,
+    _build_export_context,
 )
 
 alarm = Machine(
     "alarm",
     [
-        Edge(NOWHERE, "raise", A.OPEN, "alarm.raised", "alarm.raised"),
+        Edge(NO_SOURCE, "raise", A.OPEN, "alarm.raised", "alarm.raised"),
         Edge(A.OPEN, "acknowledge", A.ACKNOWLEDGED, "alarm.acknowledged"),
         Edge(A.OPEN, "close", A.CLOSED, "alarm.closed"),
         Edge(A.ACKNOWLEDGED, "close", A.CLOSED, "alarm.closed"),
     ],
-    _about_alarm,
+    _build_alarm_context,
 )
 
 repair = Machine(
     "repair",
     [
-        Edge(NOWHERE, "propose", P.PROPOSED, "repair.proposed"),
+        Edge(NO_SOURCE, "propose", P.PROPOSED, "repair.proposed"),
         Edge(P.PROPOSED, "apply", P.APPLIED, "repair.applied"),
         Edge(P.PROPOSED, "refuse", P.REFUSED, "repair.refused"),
         Edge(P.PROPOSED, "lapse", P.LAPSED, "repair.lapsed"),
     ],
-    _about_repair,
+    _build_repair_context,
 )
 
 MACHINES = {

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from .tool_services.verifiers import Refusal, Stage
+from .tool_services.verifiers import Stage, VerifierRefusal
 
 # One address, bare or as `Name <address>`. Comments, quotes and lists are refused: mail
 # parsers disagree on them, and a second address could hide in the difference.
-_ENTRY = re.compile(r"(?:[^<>@,;:()\"\\]*<)?([^\s<>@,;:()\"\\]+@[A-Za-z0-9.-]+)>?")
+_ADDRESS_PATTERN = re.compile(
+    r"(?:[^<>@,;:()\"\\]*<)?([^\s<>@,;:()\"\\]+@[A-Za-z0-9.-]+)>?"
+)
 
 
 def maximum_amount(
@@ -27,15 +29,19 @@ def maximum_amount(
     currency: str,
     amount: str = "amount",
     currency_from: str = "currency",
-) -> Refusal | None:
+) -> VerifierRefusal | None:
     """Refuse an amount above `maximum` (decimal text), or in another currency."""
-    asked = _amount(sealed["args"].get(amount))
+    asked = _parse_amount(sealed["args"].get(amount))
     if asked is None:
-        return Refusal("amount_unreadable", f"{amount} is not a decimal amount.")
+        return VerifierRefusal(
+            "amount_unreadable", f"{amount} is not a decimal amount."
+        )
     if sealed["args"].get(currency_from) != currency:
-        return Refusal("other_currency", f"Only {currency} can be compared here.")
+        return VerifierRefusal(
+            "other_currency", f"Only {currency} can be compared here."
+        )
     if asked > Decimal(maximum):
-        return Refusal("over_maximum", f"At most {maximum} {currency}.")
+        return VerifierRefusal("over_maximum", f"At most {maximum} {currency}.")
     return None
 
 
@@ -45,40 +51,42 @@ def recipient_domains(
     stage: Stage,
     allow: Sequence[str],
     fields: Sequence[str] = ("to", "cc", "bcc"),
-) -> Refusal | None:
+) -> VerifierRefusal | None:
     """Refuse an address in `fields` whose domain is not exactly one of `allow`."""
     domains = {domain.lower() for domain in allow}
-    for entry in _entries(sealed["args"], fields):
-        match = _ENTRY.fullmatch(entry.strip())
+    for entry in _collect_addresses(sealed["args"], fields):
+        match = _ADDRESS_PATTERN.fullmatch(entry.strip())
         if not match or match[1].rpartition("@")[2].lower() not in domains:
-            return Refusal("recipient_domain", "A recipient is outside the allow-list.")
+            return VerifierRefusal(
+                "recipient_domain", "A recipient is outside the allow-list."
+            )
     return None
 
 
 def required_fields(
     sealed: Mapping[str, Any], *, stage: Stage, fields: Sequence[str]
-) -> Refusal | None:
+) -> VerifierRefusal | None:
     """Refuse when one of `fields` is missing or empty."""
     for name in fields:
-        if _empty(sealed["args"].get(name)):
-            return Refusal("field_missing", f"{name} is missing or empty.")
+        if _is_empty(sealed["args"].get(name)):
+            return VerifierRefusal("field_missing", f"{name} is missing or empty.")
     return None
 
 
-def _amount(value: Any) -> Decimal | None:
+def _parse_amount(value: Any) -> Decimal | None:
     """Accept decimal text only: no float, exponent, sign or infinity."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
         return Decimal(value)
     return None
 
 
-def _entries(args: Mapping[str, Any], fields: Sequence[str]) -> Iterator[str]:
+def _collect_addresses(args: Mapping[str, Any], fields: Sequence[str]) -> Iterator[str]:
     for name in fields:
         value = args.get(name)
         for entry in value if isinstance(value, list) else [value]:
-            if not _empty(entry):
+            if not _is_empty(entry):
                 yield str(entry)
 
 
-def _empty(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     return value is None or value in ([], {}) or not str(value).strip()

@@ -9,51 +9,51 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from journal.errors import DomainError, NotYours
+from journal.errors import DomainError, NotPermitted
 from policies.choices import Role
 from policies.models import Person
 
 from . import deadlines, permissions
 from .decisions import returns
 
-MOST_EXTENDED = 100
-MOST_GIVEN = 5
+MAX_EXTENDED = 100
+MAX_ASSIGNED = 5
 
 
-def extend_all(*, request_ids: Iterable[str], person: Person) -> int:
+def extend_deadlines(*, request_ids: Iterable[str], person: Person) -> int:
     """Extend up to 100 of these deadlines as far as the policy allows; return how many.
 
     Requests that cannot be extended, for example because they were decided in the
     meantime, are skipped. Raises NotYours.
     """
-    check(person)
-    return _each(
-        islice(request_ids, MOST_EXTENDED),
-        lambda pk: deadlines.extend(request_id=pk, person=person),
+    check_supervisor(person)
+    return _apply_to_each(
+        islice(request_ids, MAX_EXTENDED),
+        lambda pk: deadlines.extend_deadline(request_id=pk, person=person),
     )
 
 
-def share(*, request_ids: Iterable[str], person: Person, to: Person) -> int:
+def assign_requests(*, request_ids: Iterable[str], person: Person, to: Person) -> int:
     """Assign the first 5 of these requests to a colleague; return how many.
 
     The colleague gets a mail; other people may still decide the requests. Requests
     decided in the meantime, or that the colleague may not decide, are skipped. Raises
     NotYours.
     """
-    check(person)
-    return _each(
-        islice(request_ids, MOST_GIVEN),
-        lambda pk: returns.assign(request_id=pk, person=person, to=to),
+    check_supervisor(person)
+    return _apply_to_each(
+        islice(request_ids, MAX_ASSIGNED),
+        lambda pk: returns.assign_request(request_id=pk, person=person, to=to),
     )
 
 
-def check(person: Person) -> None:
+def check_supervisor(person: Person) -> None:
     """Raises NotYours unless the person decides as a supervisor."""
-    if permissions.deciding_role(person) is not Role.SUPERVISOR:
-        raise NotYours("Only a supervisor may do that. Nothing was changed.")
+    if permissions.find_deciding_role(person) is not Role.SUPERVISOR:
+        raise NotPermitted("Only a supervisor may do that. Nothing was changed.")
 
 
-def _each(ids: Iterable[str], operation: Callable[[str], object]) -> int:
+def _apply_to_each(ids: Iterable[str], operation: Callable[[str], object]) -> int:
     done = 0
     for pk in ids:
         try:

@@ -87,8 +87,8 @@ def forget() -> None:
     for note in (known / "epoch", *known.glob("*/epoch")):
         note.unlink(missing_ok=True)
     with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
-        client.delete(high_water_mark.KEY)
-    restore_epochs.known = restore_epochs.Known()
+        client.delete(high_water_mark.BROKER_KEY)
+    restore_epochs.last_status = restore_epochs.EpochStatus()
 
 
 def _statements(cursor: CursorWrapper) -> Iterator[str]:

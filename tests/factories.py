@@ -27,7 +27,7 @@ from policies.models import Person, PolicyVersion, Queue, QueueUserPermission
 from reviews import deadlines
 from reviews.choices import Verdict
 from reviews.decisions import decide as decisions
-from reviews.decisions.submission import Proof, Said
+from reviews.decisions.submission import StepUpProof, VerdictSubmission
 from reviews.models import ApprovalRequest, Execution, Proposal
 
 POLICY = Path(__file__).parent / "policy.yaml"
@@ -100,7 +100,7 @@ def policy(
         variables=variables,
     )
     _admit([people[name] for name in ("rita", "tom", "sue", "sam")])
-    return versions.activate(version_id=draft.pk, by=people["alma"])
+    return versions.activate_version(version_id=draft.pk, by=people["alma"])
 
 
 def _admit(people: Sequence[Person]) -> None:
@@ -137,11 +137,11 @@ def agent(owner: Person, slug: str = "riley", **fields: Any) -> Agent:
 def propose(agent: Agent, tool: str = "pay", **fields: Any) -> Proposal:
     """One proposal through the agents' own operation."""
     body = proposal_body(tool, **fields)
-    key = intake.key_of(
+    key = intake.parse_call_key(
         f"key-{next(_numbers)}", "POST", "/proposals", body.model_dump()
     )
-    asked = intake.asked_to_propose(agent, body)
-    stored = proposals.propose(agent=agent, key=key, asked=asked)
+    asked = intake.build_proposal_input(agent, body)
+    stored = proposals.propose_action(agent=agent, key=key, asked=asked)
     return Proposal.objects.get(pk=stored.proposal)
 
 
@@ -183,9 +183,15 @@ def revised(
 ) -> None:
     """A new revision with exactly these arguments."""
     body = RevisionIn(args=args, **{"rationale": "better", **fields})
-    key = intake.key_of(f"key-{next(_numbers)}", "POST", "/r", body.model_dump())
-    asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
-    proposals.revise(agent=agent, key=key, proposal_id=proposal.pk, asked=asked)
+    key = intake.parse_call_key(
+        f"key-{next(_numbers)}", "POST", "/r", body.model_dump()
+    )
+    asked = intake.build_revision_input(
+        agent, proposal.thread, proposal.tool_name, body
+    )
+    proposals.revise_proposal(
+        agent=agent, key=key, proposal_id=proposal.pk, asked=asked
+    )
 
 
 def reason_for(verdict: str) -> str:
@@ -196,10 +202,10 @@ def reason_for(verdict: str) -> str:
 
 def said(
     request: ApprovalRequest, person: Person, verdict: str = "approve", **fields: Any
-) -> Said:
+) -> VerdictSubmission:
     """A verdict on what is asked now, with the proof and reason that may be needed."""
     request.refresh_from_db()
-    plain = Said(
+    plain = VerdictSubmission(
         **{
             "request_id": request.pk,
             "person": Person.objects.get(pk=person.pk),
@@ -213,16 +219,16 @@ def said(
     return plain if "step_up" in fields else proved(plain)
 
 
-def proved(said: Said, method: str = "password") -> Said:
+def proved(said: VerdictSubmission, method: str = "password") -> VerdictSubmission:
     """The same verdict, by somebody who just proved to be themselves for it."""
-    return replace(said, step_up=Proof(method, clock.now(), said.bound.digest))
+    return replace(said, step_up=StepUpProof(method, clock.now(), said.bound.digest))
 
 
 def decide(
     request: ApprovalRequest, person: Person, verdict: str = "approve", **fields: Any
 ) -> ApprovalRequest:
     """One verdict through the operation."""
-    return decisions.decide(said(request, person, verdict, **fields))
+    return decisions.decide_request(said(request, person, verdict, **fields))
 
 
 def overdue(request: ApprovalRequest) -> None:

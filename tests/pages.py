@@ -8,7 +8,7 @@ from typing import Any
 from journal import clock
 from journal.errors import NotFound
 from policies.models import Person
-from reviews.decisions.submission import Seen
+from reviews.decisions.submission import PageToken
 from reviews.desk.batches import load, page
 from reviews.desk.components import page_evidence
 from reviews.desk.components.regions import Regions
@@ -18,15 +18,15 @@ from reviews.models import ApprovalRequest, Batch
 LONG_AGO = timedelta(hours=1)
 
 
-def seen(request: ApprovalRequest, by: str = "rita", **fields: Any) -> Seen:
+def seen(request: ApprovalRequest, by: str = "rita", **fields: Any) -> PageToken:
     """The review page as this person had it on the screen an hour ago."""
     person = Person.objects.get(username=by)
     request.refresh_from_db()
-    sealed = page_evidence.version(request.pk, request.version)
+    sealed = page_evidence.find_version(request.pk, request.version)
     assert sealed is not None
-    reading = readings.newest(sealed.revision)
-    sight = page_evidence.of(Regions(person, sealed, reading=reading))
-    return Seen(
+    reading = readings.find_newest_reading(sealed.revision)
+    sight = page_evidence.render_regions(Regions(person, sealed, reading=reading))
+    return PageToken(
         **{
             "person": person.public_id,
             "request": request.pk,
@@ -49,6 +49,8 @@ def batch_token(batch: Batch, by: str = "rita") -> str:
     """The same of a batch's page, as it is now; nothing for who has none."""
     person = Person.objects.get(username=by)
     try:
-        return page.timing_token(load.load(person, batch.pk, clock.now()), before="")
+        return page.create_timing_token(
+            load.load_batch(person, batch.pk, clock.now()), before=""
+        )
     except NotFound:
         return ""

@@ -59,19 +59,19 @@ def _prepare(state: Path) -> layout.Layout:
     os.environ["STATE"] = str(state)
     os.environ.setdefault("LOG_LEVEL", "WARNING")
     os.environ["HOLDPOINT_CALLABLES"] = "tests"
-    here = defaults.fill(os.environ)
+    here = defaults.fill_environment(os.environ)
     (here.state / "static").mkdir()
-    layout.make_run(here.run)
+    layout.create_run_folder(here.run)
     stack.callback(shutil.rmtree, here.run, ignore_errors=True)
     return here
 
 
 def _serve(here: layout.Layout, given: set[str]) -> None:
     if "DATABASE_URL" not in given:
-        password = keys.read(here.keys, "database_password")
-        _keep(postgres.start(here, password, fast=True), here)
+        password = keys.read_key(here.keys, "database_password")
+        _keep(postgres.start_server(here, password, fast=True), here)
     if "REDIS_URL" not in given:
-        _keep(valkey.start(here), here)
+        _keep(valkey.start_server(here), here)
 
 
 def _keep(child: process.Child, here: layout.Layout) -> None:

@@ -33,7 +33,7 @@ from hitl.environment import LOOPBACK
 from hitl.local import installation
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
-from journal.failpoints import Action
+from journal.failpoints import FaultAction
 
 START_S = 40.0
 PATIENCE_S = 40.0
@@ -80,7 +80,9 @@ class Stack:
     def faults(self) -> Path:
         return self.state / "faults"
 
-    def arm(self, point: str, subject: str = "", action: Action = Action.KILL) -> Path:
+    def arm(
+        self, point: str, subject: str = "", action: FaultAction = FaultAction.KILL
+    ) -> Path:
         """Whoever passes this point next, about this row, suffers it; the file that
         this returns is gone by then (journal/failpoints.py)."""
         flag = self.faults / (f"{point}@{subject}" if subject else point)
@@ -98,7 +100,7 @@ class Stack:
         if self.web is not None and self.web.exit_code() is None:
             return
         self.collect()
-        self.web = Child(installation.web(self._layout, self.environ))
+        self.web = Child(installation.build_web_program(self._layout, self.environ))
         wait_until(self._ready, START_S, lambda: self.log("web"))
 
     def start_worker(self, *, beat: bool = True, processes: int = 2) -> Child:
@@ -145,7 +147,7 @@ class Stack:
         return Layout(self.state, self.state / "run")
 
     def _worker(self, *, beat: bool, processes: int) -> Program:
-        program = installation.worker(self._layout, self.environ)
+        program = installation.build_worker_program(self._layout, self.environ)
         argv = [part for part in program.argv if beat or part != "--beat"]
         argv[argv.index("--concurrency") + 1] = str(processes)
         argv[argv.index("--app") + 1] = self.app

@@ -98,7 +98,7 @@ def test_the_transaction_map_is_fresh() -> None:
     """`manage.py transaction_map > docs/transactions.md`"""
     printed = StringIO()
     call_command("transaction_map", stdout=printed)
-    assert printed.getvalue() == transaction_map.page()
+    assert printed.getvalue() == transaction_map.format_page()
     assert (ROOT / "docs" / "transactions.md").read_text() == printed.getvalue()
 
 
@@ -251,7 +251,7 @@ def test_the_diagrams_are_fresh() -> None:
     """`manage.py state_diagram > docs/states.md`"""
     printed = StringIO()
     call_command("state_diagram", stdout=printed)
-    assert printed.getvalue() == state_diagram.page()
+    assert printed.getvalue() == state_diagram.format_page()
     assert (ROOT / "docs" / "states.md").read_text() == printed.getvalue()
 
 

@@ -32,7 +32,7 @@ from chaos.report import Claim, Figures
 from chaos.services import Asked, Ledger
 from journal import clock, errors, log, sequencer
 from policies import callables
-from policies.documents import parse
+from policies.documents import parse_document
 from reviews.alarms import standing
 from reviews.choices import AlarmKind
 from reviews.executions import redeem, settle
@@ -127,11 +127,11 @@ def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
     assert looked(ledger).doubled
     execution.refresh_from_db()
     with pytest.raises(errors.StaleFence):
-        redeem.report(
+        redeem.report_outcome(
             execution=execution,
             fence=late,
             action_hash=execution.grant.action_hash,
-            outcome=executors.succeeded({"sent": 1}),
+            outcome=executors.build_success({"sent": 1}),
             actor=log.SYSTEM,
         )
     told = looked(ledger)
@@ -167,7 +167,9 @@ def test_the_auditor_compares_what_agents_were_told(gate: Gate) -> None:
 @pytest.mark.django_db
 def test_the_auditor_sees_alarms_but_for_those_that_must_be() -> None:
     for kind, alarming in ((AlarmKind.LATE_REPORT, 0), (AlarmKind.TWICE, 1)):
-        standing.raise_(kind, subject="x-1", proposal=None, data={}, now=clock.now())
+        standing.raise_alarm(
+            kind, subject="x-1", proposal=None, data={}, now=clock.now()
+        )
         assert len(check_effects.look({}).alarming) == alarming
 
 
@@ -182,7 +184,7 @@ def test_the_auditor_sees_what_nobody_approved(gate: Gate, ledger: Ledger) -> No
 @pytest.mark.django_db(transaction=True)
 def test_the_replay_sees_a_status_that_nobody_wrote(gate: Gate) -> None:
     execution = states.succeeded(gate)
-    while sequencer.sequence():
+    while sequencer.sequence_records():
         pass
     fine = check_states.replay()
     assert (fine.illegal, fine.gaps, fine.stale_written) == ([], 0, [])
@@ -284,7 +286,7 @@ def test_rates_are_a_second() -> None:
 
 
 def test_its_policy_can_be_followed() -> None:
-    document = parse(
-        generator.document("http://127.0.0.1:1"), further=callables.problems
+    document = parse_document(
+        generator.document("http://127.0.0.1:1"), further=callables.list_problems
     )
     assert document.tools["deploy"].executor.kind == "agent"

@@ -171,12 +171,12 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     post.register(gate.agent, "https://agent.example/hook", gate.owen)
     proposal = post.rejected(gate)
     post.promised()
-    outcome = representation.settled(proposal.pk)
+    outcome = representation.compute_settled_id(proposal.pk)
     assert check_delivery.check_deliveries(quiet(), book, traces).unheard
     said = Word(slug, proposal.pk, "rejected", outcome, "hook", 20.0)
     came = arrival(agent=slug, message=outcome, outcome=outcome)
     came = replace(came, proposal=proposal.pk, status="rejected")
-    acknowledgements.acknowledge(
+    acknowledgements.acknowledge_outcome(
         agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
     )
     book.arrive(came)
@@ -217,7 +217,7 @@ def test_the_mail_server_keeps_whom_and_about_what(book: Postbook) -> None:
 def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> None:
     request = factories.propose(gate.agent, "pay").request
     roles = [Role.REVIEWER, Role.SUPERVISOR]
-    plan.tell(request, "opened", roles=roles)
+    plan.notify_deciders(request, "opened", roles=roles)
     people = [one.person.email for one in Notice.objects.select_related("person")]
     subject = f"Waits for you: pay, high ({request.pk})"
     for person in people:
@@ -234,7 +234,7 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> Non
 @pytest.mark.django_db
 def test_a_mail_that_never_came_is_missed(gate: Gate, book: Postbook) -> None:
     request = factories.propose(gate.agent, "pay").request
-    plan.tell(request, "opened", roles=[Role.SUPERVISOR])
+    plan.notify_deciders(request, "opened", roles=[Role.SUPERVISOR])
     assert "0 of 1 arrived" in check_delivery.check_mails(book).missing[0]
     Notice.objects.update(sent_at=None)
     assert "never sent" in check_delivery.check_mails(book).missing[0]
@@ -246,7 +246,7 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
 ) -> None:
     for number in range(2):
         request = factories.propose(gate.agent, customer=f"C-{number}").request
-        plan.tell(request, "opened", roles=[Role.SUPERVISOR])
+        plan.notify_deciders(request, "opened", roles=[Role.SUPERVISOR])
     Notice.objects.update(digest=True, sent_at=Now())
     people = {one.person.email for one in Notice.objects.select_related("person")}
     for person in people:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from ninja import Router
 
 from . import executions, proposals, threads
-from .auth import note_refusal
+from .auth import record_refusal
 
-__all__ = ["note_refusal", "router"]
+__all__ = ["record_refusal", "router"]
 
 router = Router()
 for part in (proposals, executions, threads):

@@ -17,10 +17,10 @@ from agents.models import Agent, AgentKey
 from journal.errors import DomainError, NotFound, ToolNotAllowed
 from reviews.models import Proposal
 
-LONGEST_WAIT = 60  # seconds
+MAX_WAIT = 60  # seconds
 # The default is given twice: ninja reads the one in `Query` and `Header`, a caller in
 # Python the one of the endpoint's signature.
-Wait = Annotated[int, Query(0, ge=0, le=LONGEST_WAIT)]
+Wait = Annotated[int, Query(0, ge=0, le=MAX_WAIT)]
 IdempotencyHeader = Annotated[str | None, Header(None, alias="Idempotency-Key")]
 
 
@@ -30,7 +30,7 @@ class AgentAuth(HttpBearer):
     `propose`."""
 
     def authenticate(self, request: HttpRequest, token: str) -> AgentKey:
-        key = keys.authenticate(token)
+        key = keys.authenticate_key(token)
         needed = AgentScope.READ if request.method == "GET" else AgentScope.PROPOSE
         if needed not in key.scopes:
             raise ToolNotAllowed("This key's scopes do not cover the call.")
@@ -38,13 +38,13 @@ class AgentAuth(HttpBearer):
         return key
 
 
-def agent_of(request: HttpRequest) -> Agent:
+def get_calling_agent(request: HttpRequest) -> Agent:
     """Return the agent that `AgentAuth` authenticated."""
     key: AgentKey = request.auth  # type: ignore[attr-defined]
     return key.agent
 
 
-def note_refusal(request: HttpRequest, error: DomainError) -> None:
+def record_refusal(request: HttpRequest, error: DomainError) -> None:
     """Log the refused call of an authenticated agent, unless it only reads or the
     refusal is of a kind that is never logged."""
     key = getattr(request, "auth", None)
@@ -55,17 +55,19 @@ def note_refusal(request: HttpRequest, error: DomainError) -> None:
             agent=key.agent,
             error=error,
             call=request.path[:200],
-            unasked=_unasked(request.headers.get("Holdpoint-Unasked", "")),
+            unasked=_parse_unasked(request.headers.get("Holdpoint-Unasked", "")),
         )
 
 
-def _unasked(text: str) -> int:
+def _parse_unasked(text: str) -> int:
     """Parse the number of calls that hitl.live.per_key_limit refused before this one.
     It removes this header from a client's own request, so the value is trusted."""
     return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else 0
 
 
-def answered(body: dict[str, Any], *, status: int = 200, wait: int = 0) -> HttpResponse:
+def build_proposal_response(
+    body: dict[str, Any], *, status: int = 200, wait: int = 0
+) -> HttpResponse:
     """Build the response with a proposal. When it is not final and the client asked to
     wait (`wait` in seconds), a header tells hitl.live.long_poll to hold the response.
     """
@@ -76,15 +78,17 @@ def answered(body: dict[str, Any], *, status: int = 200, wait: int = 0) -> HttpR
     return response
 
 
-def own_proposal(request: HttpRequest, proposal_id: str) -> Proposal:
+def load_own_proposal(request: HttpRequest, proposal_id: str) -> Proposal:
     """Return the calling agent's proposal. Raises NotFound."""
-    proposal = representation.load(agent_of(request).slug, proposal_id)
+    proposal = representation.find_proposal(
+        get_calling_agent(request).slug, proposal_id
+    )
     if proposal is None:
         raise NotFound
     return proposal
 
 
-def replaying(replayed: bool, response: HttpResponse) -> HttpResponse:
+def mark_replayed(replayed: bool, response: HttpResponse) -> HttpResponse:
     """Add `Idempotent-Replayed: true` to the answer to an earlier call."""
     if replayed:
         response["Idempotent-Replayed"] = "true"

@@ -17,15 +17,15 @@ from reviews.executions import redeem as redeeming
 from reviews.executions.claims import Claim
 from reviews.models import Execution
 from reviews.tool_services import executors
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 
 from .auth import (
     AgentAuth,
     IdempotencyHeader,
-    agent_of,
-    answered,
-    own_proposal,
-    replaying,
+    build_proposal_response,
+    get_calling_agent,
+    load_own_proposal,
+    mark_replayed,
 )
 
 router = Router(auth=AgentAuth(), tags=["agents"])
@@ -40,13 +40,15 @@ def redeem(
     `/.well-known/jwks.json`. A repeated call with the same `Idempotency-Key` gets the
     same claim, with `Idempotent-Replayed: true`, until the lease ends. Without a key,
     or with another one, a grant can be redeemed only once."""
-    claim = redeeming.redeem(
-        token=body.token, agent=agent_of(request).slug, key=intake.checked_key(key)
+    claim = redeeming.redeem_grant(
+        token=body.token,
+        agent=get_calling_agent(request).slug,
+        key=intake.parse_key_header(key),
     )
-    return replaying(claim.replayed, JsonResponse(_redeemed(claim)))
+    return mark_replayed(claim.replayed, JsonResponse(_build_claim_json(claim)))
 
 
-def _redeemed(claim: Claim) -> dict[str, Any]:
+def _build_claim_json(claim: Claim) -> dict[str, Any]:
     call = claim.call
     return {
         "execution": call.execution,
@@ -57,7 +59,7 @@ def _redeemed(claim: Claim) -> dict[str, Any]:
         "action_hash": claim.execution.grant.action_hash,
         "idempotency_key": call.idempotency_key,
         "fence": claim.fence,
-        "lease_until": representation.stamp(claim.execution.lease_until),
+        "lease_until": representation.format_timestamp(claim.execution.lease_until),
         "grant": call.grant,
     }
 
@@ -68,29 +70,33 @@ def report_outcome(
 ) -> HttpResponse:
     """Report the outcome of an effect that the agent performed. `fence` and
     `action_hash` must be those of the claim."""
-    agent = agent_of(request)
-    execution = _own_execution(agent, execution_id)
-    redeeming.report(
+    agent = get_calling_agent(request)
+    execution = _load_own_execution(agent, execution_id)
+    redeeming.report_outcome(
         execution=execution,
         fence=body.fence,
         action_hash=body.action_hash,
-        outcome=_outcome(body),
+        outcome=_parse_outcome(body),
         actor=log.Actor("agent", agent.slug),
     )
-    return answered(
-        representation.describe(own_proposal(request, execution.proposal_id))
+    return build_proposal_response(
+        representation.build_proposal_json(
+            load_own_proposal(request, execution.proposal_id)
+        )
     )
 
 
-def _outcome(body: OutcomeIn) -> Outcome:
+def _parse_outcome(body: OutcomeIn) -> EffectOutcome:
     """Build the outcome within the limits that hold for every executor's answer."""
     if body.status == "succeeded":
-        return executors.succeeded(body.result)
-    made = executors.failed if body.status == "failed" else executors.unknown
+        return executors.build_success(body.result)
+    made = (
+        executors.build_failure if body.status == "failed" else executors.build_unknown
+    )
     return made(body.code, body.detail)
 
 
-def _own_execution(agent: Agent, execution_id: str) -> Execution:
+def _load_own_execution(agent: Agent, execution_id: str) -> Execution:
     execution = (
         Execution.objects.select_related("grant")
         .filter(pk=execution_id, proposal__agent=agent.slug, by_agent=True)

@@ -17,7 +17,7 @@ from agents import (
     representation,
     selectors,
 )
-from agents.idempotency import Stored
+from agents.idempotency import StoredAnswer
 from agents.models import Agent
 from agents.schemas import (
     AcknowledgeIn,
@@ -29,33 +29,35 @@ from agents.schemas import (
     ProposalPage,
     RevisionIn,
 )
-from journal.errors import DomainError, Invalid
+from journal.errors import DomainError, InvalidInput
 
 from .auth import (
     AgentAuth,
     IdempotencyHeader,
     Wait,
-    agent_of,
-    answered,
-    note_refusal,
-    own_proposal,
-    replaying,
+    build_proposal_response,
+    get_calling_agent,
+    load_own_proposal,
+    mark_replayed,
+    record_refusal,
 )
 
 
-def propose_action(agent: Agent, header: str | None, body: ProposalIn) -> Stored:
+def propose_idempotently(
+    agent: Agent, header: str | None, body: ProposalIn
+) -> StoredAnswer:
     """Propose an action under an idempotency key, or return the stored answer of an
     earlier call with that key. Raises the agents' codes of api.md."""
-    key = intake.key_of(header, "POST", "/proposals", _said(body))
-    stored = idempotency.replay(agent, key.text, key.fingerprint)
+    key = intake.parse_call_key(header, "POST", "/proposals", _dump_keyed_body(body))
+    stored = idempotency.find_stored_answer(agent, key.text, key.fingerprint)
     if stored is not None:
         return stored
-    intake.check_key(key)
-    asked = intake.asked_to_propose(agent, body)
-    return proposals.propose(agent=agent, key=key, asked=asked)
+    intake.check_key_contents(key)
+    asked = intake.build_proposal_input(agent, body)
+    return proposals.propose_action(agent=agent, key=key, asked=asked)
 
 
-def _said(body: ProposalIn) -> dict[str, Any]:
+def _dump_keyed_body(body: ProposalIn) -> dict[str, Any]:
     """Return the part of a body that its key's fingerprint covers.
 
     A missing `callback_url` is left out: earlier releases did not have the field, and a
@@ -67,7 +69,7 @@ def _said(body: ProposalIn) -> dict[str, Any]:
     return said
 
 
-def status_of(stored: Stored) -> int:
+def compute_http_status(stored: StoredAnswer) -> int:
     """Return the status of the answer: 200 for a replayed one."""
     return 200 if stored.replayed else stored.status
 
@@ -78,10 +80,10 @@ def propose_item(
     """Propose one item of a batch and build its answer. A refused item becomes a
     problem in the answer and does not affect the other items."""
     try:
-        item = _checked_item(said)
-        stored = propose_action(agent, item.idempotency_key, item)
+        item = _parse_item(said)
+        stored = propose_idempotently(agent, item.idempotency_key, item)
     except DomainError as error:
-        note_refusal(request, error)
+        record_refusal(request, error)
         problem = {
             "code": error.code,
             "detail": error.detail,
@@ -90,17 +92,17 @@ def propose_item(
         }
         return {"status": error.status, "problem": problem}
     return {
-        "status": status_of(stored),
+        "status": compute_http_status(stored),
         "replayed": stored.replayed,
         "proposal": stored.body,
     }
 
 
-def _checked_item(said: dict[str, Any]) -> BatchItemIn:
+def _parse_item(said: dict[str, Any]) -> BatchItemIn:
     try:
         return BatchItemIn.model_validate(said)
     except ValidationError as error:
-        raise Invalid(
+        raise InvalidInput(
             errors=[
                 {
                     "path": ".".join(str(part) for part in fault["loc"]),
@@ -111,7 +113,7 @@ def _checked_item(said: dict[str, Any]) -> BatchItemIn:
         ) from None
 
 
-PAGE = 50
+PAGE_SIZE = 50
 router = Router(auth=AgentAuth(), tags=["agents"])
 
 
@@ -125,14 +127,16 @@ def propose(
     """Propose one action. A repeated call with the same `Idempotency-Key` and body gets
     the first answer again, with status 200 and `Idempotent-Replayed: true`. With `wait`
     (seconds) the call returns as soon as there is something to act upon."""
-    agent = agent_of(request)
-    stored = propose_action(agent, key, body)
+    agent = get_calling_agent(request)
+    stored = propose_idempotently(agent, key, body)
     said = stored.body
     if wait and stored.replayed:  # a caller that waits needs the current state
-        said = representation.describe(own_proposal(request, said["id"]))
-    return replaying(
+        said = representation.build_proposal_json(
+            load_own_proposal(request, said["id"])
+        )
+    return mark_replayed(
         stored.replayed,
-        answered(said, status=status_of(stored), wait=wait),
+        build_proposal_response(said, status=compute_http_status(stored), wait=wait),
     )
 
 
@@ -140,7 +144,7 @@ def propose(
 def propose_batch(request: HttpRequest, body: BatchIn) -> HttpResponse:
     """Propose up to 200 actions. Each is its own transaction and has its own
     `idempotency_key`, status and answer."""
-    agent = agent_of(request)
+    agent = get_calling_agent(request)
     items = [propose_item(request, agent, item) for item in body.items]
     return JsonResponse({"items": items})
 
@@ -154,12 +158,16 @@ def list_proposals(
 ) -> HttpResponse:
     """List this agent's proposals, newest first, optionally of one status or thread.
     Pass `next_cursor` as `cursor` to get the next page."""
-    page = selectors.own_proposals(
-        agent_of(request).slug, status=status, thread=thread, cursor=cursor, size=PAGE
+    page = selectors.list_own_proposals(
+        get_calling_agent(request).slug,
+        status=status,
+        thread=thread,
+        cursor=cursor,
+        size=PAGE_SIZE,
     )
     return JsonResponse(
         {
-            "items": representation.describe_all(page.items),
+            "items": representation.build_proposal_list(page.items),
             "next_cursor": page.next_cursor,
         }
     )
@@ -171,8 +179,9 @@ def get_proposal(
 ) -> HttpResponse:
     """Get one proposal. With `wait` (seconds) the call returns as soon as there is
     something to act upon."""
-    return answered(
-        representation.describe(own_proposal(request, proposal_id)), wait=wait
+    return build_proposal_response(
+        representation.build_proposal_json(load_own_proposal(request, proposal_id)),
+        wait=wait,
     )
 
 
@@ -185,28 +194,34 @@ def revise(
 ) -> HttpResponse:
     """Replace what is proposed. The old revision is kept; the votes on it no longer
     count."""
-    agent = agent_of(request)
-    call = intake.key_of(
+    agent = get_calling_agent(request)
+    call = intake.parse_call_key(
         key, "POST", f"/proposals/{proposal_id}/revisions", body.model_dump(mode="json")
     )
-    stored = idempotency.replay(agent, call.text, call.fingerprint)
+    stored = idempotency.find_stored_answer(agent, call.text, call.fingerprint)
     if stored is not None:
-        return replaying(stored.replayed, answered(stored.body))
-    intake.check_key(call)
-    proposal = own_proposal(request, proposal_id)
-    asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
-    stored = proposals.revise(
+        return mark_replayed(stored.replayed, build_proposal_response(stored.body))
+    intake.check_key_contents(call)
+    proposal = load_own_proposal(request, proposal_id)
+    asked = intake.build_revision_input(
+        agent, proposal.thread, proposal.tool_name, body
+    )
+    stored = proposals.revise_proposal(
         agent=agent, key=call, proposal_id=proposal_id, asked=asked
     )
-    return replaying(stored.replayed, answered(stored.body))
+    return mark_replayed(stored.replayed, build_proposal_response(stored.body))
 
 
 @router.post("/proposals/{proposal_id}/withdraw", response=ProposalOut)
 def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
     """Withdraw a proposal. Its open request ends; a grant that has not been used is
     revoked."""
-    proposals.withdraw(agent=agent_of(request), proposal_id=proposal_id)
-    return answered(representation.describe(own_proposal(request, proposal_id)))
+    proposals.withdraw_proposal(
+        agent=get_calling_agent(request), proposal_id=proposal_id
+    )
+    return build_proposal_response(
+        representation.build_proposal_json(load_own_proposal(request, proposal_id))
+    )
 
 
 @router.post("/proposals/{proposal_id}/acknowledge", response=ProposalOut)
@@ -215,7 +230,9 @@ def acknowledge(
 ) -> HttpResponse:
     """Acknowledge an outcome, so that it is not offered or sent again. A repeated call
     changes nothing."""
-    acknowledgements.acknowledge(
-        agent=agent_of(request), proposal_id=proposal_id, outcome=body.outcome
+    acknowledgements.acknowledge_outcome(
+        agent=get_calling_agent(request), proposal_id=proposal_id, outcome=body.outcome
     )
-    return answered(representation.describe(own_proposal(request, proposal_id)))
+    return build_proposal_response(
+        representation.build_proposal_json(load_own_proposal(request, proposal_id))
+    )

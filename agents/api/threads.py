@@ -12,7 +12,7 @@ from agents import checkpoints, proposals, representation, selectors
 from agents.models import AgentKey, Checkpoint
 from agents.schemas import FinishIn, ResumeOut, ThreadOut, ToolOut, WhoamiOut
 
-from .auth import AgentAuth, agent_of
+from .auth import AgentAuth, get_calling_agent
 
 router = Router(auth=AgentAuth(), tags=["agents"])
 
@@ -21,25 +21,27 @@ router = Router(auth=AgentAuth(), tags=["agents"])
 def resume(request: HttpRequest, thread: str) -> HttpResponse:
     """Get a run's latest checkpoint, and the proposal that it waited for with its
     outcome. `acknowledged` is true when the agent has acknowledged that outcome."""
-    agent = agent_of(request)
-    row = selectors.thread(agent, thread)
-    checkpoint = checkpoints.latest(row)
+    agent = get_calling_agent(request)
+    row = selectors.load_thread(agent, thread)
+    checkpoint = checkpoints.find_latest_checkpoint(row)
     proposal_id = checkpoint.proposal if checkpoint else ""
-    proposal = representation.load(agent.slug, proposal_id) if proposal_id else None
-    outcome = representation.describe(proposal) if proposal else None
+    proposal = (
+        representation.find_proposal(agent.slug, proposal_id) if proposal_id else None
+    )
+    outcome = representation.build_proposal_json(proposal) if proposal else None
     return JsonResponse(
         {
             "thread": row.name,
             "status": row.status,
-            "checkpoint": _checkpoint(checkpoint) if checkpoint else None,
+            "checkpoint": _build_checkpoint(checkpoint) if checkpoint else None,
             "outcome": outcome,
             "acknowledged": bool(outcome and outcome["acknowledged_at"]),
         }
     )
 
 
-def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
-    blob = checkpoints.blob_of(checkpoint)
+def _build_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    blob = checkpoints.decrypt_blob(checkpoint)
     return {
         "number": checkpoint.number,
         "proposal": checkpoint.proposal,
@@ -48,7 +50,7 @@ def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
         "blob": None if blob is None else base64.b64encode(blob).decode(),
         "blob_sha256": checkpoint.blob_digest or None,
         "resume_at": checkpoint.resume_at,
-        "created_at": representation.stamp(checkpoint.created_at),
+        "created_at": representation.format_timestamp(checkpoint.created_at),
     }
 
 
@@ -56,7 +58,9 @@ def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
 def finish(request: HttpRequest, thread: str, body: FinishIn) -> HttpResponse:
     """Finish a run. Its open requests are withdrawn and its unredeemed grants revoked.
     Finishing it again with the same result returns the same answer."""
-    row = proposals.finish(agent=agent_of(request), name=thread, result=body.result)
+    row = proposals.finish_thread(
+        agent=get_calling_agent(request), name=thread, result=body.result
+    )
     return JsonResponse(
         {"thread": row.name, "status": row.status, "result": row.result}
     )
@@ -66,7 +70,9 @@ def finish(request: HttpRequest, thread: str, body: FinishIn) -> HttpResponse:
 def list_tools(request: HttpRequest) -> HttpResponse:
     """List the tools that this agent may propose, with the JSON Schema of their
     arguments."""
-    return JsonResponse(selectors.tools_of(agent_of(request)), safe=False)
+    return JsonResponse(
+        selectors.list_allowed_tools(get_calling_agent(request)), safe=False
+    )
 
 
 @router.get("/whoami", response=WhoamiOut)
@@ -74,4 +80,4 @@ def whoami(request: HttpRequest) -> HttpResponse:
     """Get the agent that this key belongs to, the key's scopes, and whether the agent
     is running, paused or stopped."""
     key: AgentKey = request.auth  # type: ignore[attr-defined]
-    return JsonResponse(selectors.identity(key))
+    return JsonResponse(selectors.build_identity(key))

@@ -17,13 +17,13 @@ from django.db.models import (
 
 from agents.models import Checkpoint, Thread
 from reviews.choices import OPEN
-from reviews.desk.components.in_flight import UNFINISHED
+from reviews.desk.components.in_flight import UNFINISHED_STATUSES
 from reviews.models import ApprovalRequest, Execution, Proposal
 
 DAY = timedelta(hours=24)
 
 
-def marked(runs: QuerySet[Thread], slug: str, now: datetime) -> QuerySet[Any]:
+def annotate_goes_on(runs: QuerySet[Thread], slug: str, now: datetime) -> QuerySet[Any]:
     """Annotate runs of one agent with `goes_on`: whether the run is active."""
     since = now - DAY
     own = {"agent": slug, "thread": OuterRef("name")}
@@ -33,7 +33,7 @@ def marked(runs: QuerySet[Thread], slug: str, now: datetime) -> QuerySet[Any]:
         Q(status__in=OPEN) | Q(settled_at__gt=since), **theirs
     )
     performed = Execution.objects.filter(
-        Q(status__in=UNFINISHED) | Q(finished_at__gt=since), **theirs
+        Q(status__in=UNFINISHED_STATUSES) | Q(finished_at__gt=since), **theirs
     )
     left = Checkpoint.objects.filter(created_at__gt=since, thread=OuterRef("pk"))
     found = Q(started_at__gt=since) | Q(Exists(proposed)) | Q(Exists(asked))

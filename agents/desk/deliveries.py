@@ -15,7 +15,7 @@ from django.urls import reverse
 from agents.choices import DeliveryStatus
 from agents.models import Agent, Delivery, DeliveryAttempt, Endpoint
 from agents.schemas import LetterData
-from journal.errors import NotFound, NotYours
+from journal.errors import NotFound, NotPermitted
 from policies.models import Person
 from reviews import permissions
 from reviews.desk.components import navigation
@@ -24,28 +24,28 @@ from reviews.effects import wording
 from reviews.permissions import Permission
 
 FAILURES, SHOWN = 50, 10
-TRIES = 100
-SWITCHED_ON = F("endpoint__off_at").asc(nulls_first=True)
-EVENTS = {
+MAX_ATTEMPTS = 100
+SWITCHED_ON_FIRST = F("endpoint__off_at").asc(nulls_first=True)
+EVENT_WORDS = {
     "request.opened": "People were asked",
     "request.escalated": "It was escalated",
     "proposal.settled": "It was settled",
     "proposal.executed": "It was executed",
     "execution.unknown": "Its outcome is unknown",
 }
-WORDS = {
+STATUS_WORDS = {
     DeliveryStatus.WAITING: ("Waiting", "wait"),
     DeliveryStatus.DELIVERED: ("Delivered", "ok"),
     DeliveryStatus.TAKEN: ("Not needed any more", "ok"),
     DeliveryStatus.DEAD: ("Given up", "warn"),
     DeliveryStatus.HELD: ("Kept back", "warn"),
 }
-FAILED = (DeliveryStatus.DEAD, DeliveryStatus.HELD)
-TAKEN = (DeliveryStatus.DELIVERED, DeliveryStatus.TAKEN)
+FAILED_STATUSES = (DeliveryStatus.DEAD, DeliveryStatus.HELD)
+ARRIVED_STATUSES = (DeliveryStatus.DELIVERED, DeliveryStatus.TAKEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EndpointRow:
     """An endpoint, its state, and how many of its deliveries wait or failed. `failed`
     counts dead and held ones, `dead` only those that can be sent again together."""
 
@@ -63,7 +63,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeliveryRow:
     """One webhook event for one endpoint."""
 
     id: str
@@ -92,10 +92,10 @@ class Letter:
 class DeliveriesPage:
     """The page of all deliveries that this person may see."""
 
-    places: list[Place]
-    failed: list[Letter]
-    waiting: list[Letter]
-    lately: list[Letter]
+    places: list[EndpointRow]
+    failed: list[DeliveryRow]
+    waiting: list[DeliveryRow]
+    lately: list[DeliveryRow]
     all_failed: int
     all_waiting: int
     tabs: list[UpkeepTab]
@@ -105,17 +105,17 @@ class DeliveriesPage:
 class DeliveryPage:
     """The page of one delivery: its payload as facts, and its attempts."""
 
-    letter: Letter
+    letter: DeliveryRow
     tries: list[DeliveryAttempt]
     facts: list[tuple[str, str]]
     tabs: list[UpkeepTab]
 
 
-def visible(person: Person) -> QuerySet[Endpoint]:
+def select_visible_endpoints(person: Person) -> QuerySet[Endpoint]:
     """Select the endpoints that this person may see: all of them when their role allows
     it, else those of their own agents."""
     found = Endpoint.objects.select_related("agent__owner")
-    if permissions.allowed(person, Permission.SEE_DELIVERIES):
+    if permissions.has_permission(person, Permission.SEE_DELIVERIES):
         return found
     return found.filter(agent__owner=person)
 
@@ -124,19 +124,19 @@ def may_manage(person: Person, agent: Agent) -> bool:
     """Whether this person may change the agent's endpoints and send deliveries again:
     its owner, and those whose role allows it."""
     owns = agent.owner_id == person.pk and person.is_active
-    return owns or permissions.allowed(person, Permission.MANAGE_ENDPOINTS)
+    return owns or permissions.has_permission(person, Permission.MANAGE_ENDPOINTS)
 
 
 def check_may_manage(person: Person, agent: Agent) -> None:
     """Raise NotYours unless this person may manage the agent's endpoints."""
     if not may_manage(person, agent):
-        raise NotYours("Only the agent's owner or an administrator may do that.")
+        raise NotPermitted("Only the agent's owner or an administrator may do that.")
 
 
 def may_read(person: Person, agent: Agent) -> bool:
     """Whether this person may see the agent's endpoints. Reviewers may not."""
     owns = agent.owner_id == person.pk
-    return owns or permissions.allowed(person, Permission.SEE_DELIVERIES)
+    return owns or permissions.has_permission(person, Permission.SEE_DELIVERIES)
 
 
 def check_may_read(person: Person, agent: Agent) -> None:
@@ -145,70 +145,76 @@ def check_may_read(person: Person, agent: Agent) -> None:
         raise NotFound
 
 
-def check_letter(person: Person, delivery_id: str) -> None:
+def check_may_manage_delivery(person: Person, delivery_id: str) -> None:
     """Raise NotFound for a delivery that this person may not see, NotYours for one that
     they may only see."""
-    found = _letters_of(visible(person)).filter(pk=delivery_id)
+    found = _select_deliveries(select_visible_endpoints(person)).filter(pk=delivery_id)
     endpoint = found.values_list("endpoint", flat=True).first()
-    manageable(person, endpoint or "")
+    load_managed_endpoint(person, endpoint or "")
 
 
-def manageable(person: Person, endpoint_id: str) -> Endpoint:
+def load_managed_endpoint(person: Person, endpoint_id: str) -> Endpoint:
     """Return an endpoint that this person may manage. Raises NotFound for one that they
     may not see, NotYours for one that they may only see."""
-    found = visible(person).filter(pk=endpoint_id).first()
+    found = select_visible_endpoints(person).filter(pk=endpoint_id).first()
     if found is None:
         raise NotFound
     check_may_manage(person, found.agent)
     return found
 
 
-def page(person: Person) -> DeliveriesPage:
+def build_list_page(person: Person) -> DeliveriesPage:
     """Build the page of deliveries, in a bounded number of queries. Raises NotFound for
     a person who owns no agent and whose role does not allow it."""
-    seen = visible(person)
-    sees_all = permissions.allowed(person, Permission.SEE_DELIVERIES)
+    seen = select_visible_endpoints(person)
+    sees_all = permissions.has_permission(person, Permission.SEE_DELIVERIES)
     if not sees_all and not Agent.objects.filter(owner=person).exists():
         raise NotFound
-    letters = Delivery.objects.all() if sees_all else _letters_of(seen)
+    letters = Delivery.objects.all() if sees_all else _select_deliveries(seen)
     shown = letters.select_related("endpoint__agent__owner").defer("payload")
-    failed = shown.filter(status__in=FAILED)
-    waiting, taken = shown.filter(status="waiting"), shown.filter(status__in=TAKEN)
+    failed = shown.filter(status__in=FAILED_STATUSES)
+    waiting, taken = (
+        shown.filter(status="waiting"),
+        shown.filter(status__in=ARRIVED_STATUSES),
+    )
     return DeliveriesPage(
-        places=places(person, seen),
-        failed=_lines(person, failed.order_by("-ended_at")[:FAILURES]),
-        waiting=_lines(person, waiting.order_by(SWITCHED_ON, "next_at")[:SHOWN]),
-        lately=_lines(person, taken.order_by("-ended_at")[:SHOWN]),
+        places=list_endpoints(person, seen),
+        failed=_list_delivery_rows(person, failed.order_by("-ended_at")[:FAILURES]),
+        waiting=_list_delivery_rows(
+            person, waiting.order_by(SWITCHED_ON_FIRST, "next_at")[:SHOWN]
+        ),
+        lately=_list_delivery_rows(person, taken.order_by("-ended_at")[:SHOWN]),
         all_failed=failed.count(),
         all_waiting=waiting.count(),
-        tabs=_tabs(person),
+        tabs=_build_tabs(person),
     )
 
 
-def _letters_of(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
+def _select_deliveries(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
     return Delivery.objects.filter(endpoint__in=seen.values("pk"))
 
 
-def _tabs(person: Person) -> list[UpkeepTab]:
+def _build_tabs(person: Person) -> list[UpkeepTab]:
     """Build the tabs. An agent's owner without a role for the other pages gets this one
     alone."""
-    found = navigation.tabs(person, navigation.DELIVERIES)
+    found = navigation.list_upkeep_tabs(person, navigation.DELIVERIES)
     return found or [UpkeepTab("Deliveries", reverse(navigation.DELIVERIES), True)]
 
 
-def places(person: Person, seen: QuerySet[Endpoint]) -> list[Place]:
+def list_endpoints(person: Person, seen: QuerySet[Endpoint]) -> list[EndpointRow]:
     """List these endpoints, by agent, with the numbers of their waiting and failed
     deliveries."""
     ordered = list(seen.order_by("agent__slug", "by_proposal", "created_at"))
-    counts = _counts(ordered)
-    return [_place(person, row, counts.get(row.pk, {})) for row in ordered]
+    counts = _count_deliveries(ordered)
+    return [_build_endpoint_row(person, row, counts.get(row.pk, {})) for row in ordered]
 
 
-def _counts(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
+def _count_deliveries(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
     """Count each endpoint's waiting and failed deliveries, by status."""
     found = (
         Delivery.objects.filter(
-            endpoint__in=[row.pk for row in rows], status__in=[*FAILED, "waiting"]
+            endpoint__in=[row.pk for row in rows],
+            status__in=[*FAILED_STATUSES, "waiting"],
         )
         .values_list("endpoint", "status")
         .annotate(n=Count("pk"))
@@ -220,13 +226,15 @@ def _counts(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _place(person: Person, row: Endpoint, counts: Mapping[str, int]) -> Place:
-    word, icon = _fares(row)
+def _build_endpoint_row(
+    person: Person, row: Endpoint, counts: Mapping[str, int]
+) -> EndpointRow:
+    word, icon = _describe_endpoint(row)
     dead = counts.get("dead", 0)
-    return Place(
+    return EndpointRow(
         id=row.pk,
         agent=row.agent.slug,
-        address=shown_address(row.url),
+        address=format_address(row.url),
         asked_for=row.by_proposal,
         word=word,
         icon=icon,
@@ -238,7 +246,7 @@ def _place(person: Person, row: Endpoint, counts: Mapping[str, int]) -> Place:
     )
 
 
-def _fares(row: Endpoint) -> tuple[str, str]:
+def _describe_endpoint(row: Endpoint) -> tuple[str, str]:
     if row.off_at is not None:
         gone = "Off: it said that it is gone" if row.off_why == "gone" else "Off"
         return gone, "pause"
@@ -247,34 +255,34 @@ def _fares(row: Endpoint) -> tuple[str, str]:
     return "On", "run"
 
 
-def shown_address(url: str) -> str:
+def format_address(url: str) -> str:
     """Return the address without its query, which may be a secret."""
     address, mark, _ = url.partition("?")
     return f"{address}?…" if mark else address
 
 
-def _lines(person: Person, found: QuerySet[Delivery]) -> list[Letter]:
-    return [_line(person, row) for row in found]
+def _list_delivery_rows(person: Person, found: QuerySet[Delivery]) -> list[DeliveryRow]:
+    return [_build_delivery_row(person, row) for row in found]
 
 
-def _line(person: Person, row: Delivery) -> Letter:
+def _build_delivery_row(person: Person, row: Delivery) -> DeliveryRow:
     agent, status = row.endpoint.agent, DeliveryStatus(row.status)
-    word, icon = WORDS[status]
-    return Letter(
+    word, icon = STATUS_WORDS[status]
+    return DeliveryRow(
         id=row.pk,
         url=reverse("agents:delivery", args=[row.pk]),
         event=row.event,
         kind=row.kind,
-        what=EVENTS.get(row.kind, row.kind),
+        what=EVENT_WORDS.get(row.kind, row.kind),
         word=word,
         icon=icon,
         waits=status is DeliveryStatus.WAITING,
         off=row.endpoint.off_at is not None,
-        again=status in FAILED and may_manage(person, agent),
+        again=status in FAILED_STATUSES and may_manage(person, agent),
         agent=agent.slug,
         thread=row.thread,
         thread_url=reverse("agents:thread", args=[agent.slug, row.thread]),
-        address=shown_address(row.url),
+        address=format_address(row.url),
         attempts=row.attempts,
         error=row.last_error,
         created_at=row.created_at,
@@ -284,22 +292,24 @@ def _line(person: Person, row: Delivery) -> Letter:
     )
 
 
-def one(person: Person, delivery_id: str) -> DeliveryPage:
+def build_delivery_page(person: Person, delivery_id: str) -> DeliveryPage:
     """Build the page of one delivery. Raises NotFound for one that does not exist or
     that this person may not see."""
-    found = _letters_of(visible(person)).select_related("endpoint__agent__owner")
+    found = _select_deliveries(select_visible_endpoints(person)).select_related(
+        "endpoint__agent__owner"
+    )
     row = found.filter(pk=delivery_id).first()
     if row is None:
         raise NotFound
     return DeliveryPage(
-        letter=_line(person, row),
-        tries=list(row.tries.order_by("-at")[:TRIES]),
-        facts=list(wording.lines_of(_in_order(row.payload))),
-        tabs=_tabs(person),
+        letter=_build_delivery_row(person, row),
+        tries=list(row.tries.order_by("-at")[:MAX_ATTEMPTS]),
+        facts=list(wording.flatten_value(_sort_payload(row.payload))),
+        tabs=_build_tabs(person),
     )
 
 
-def _in_order(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _sort_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Return the payload's values in the order of the published schema, which JSONB
     does not keep. A payload that violates the schema is returned as it is."""
     data = payload.get("data")

@@ -6,9 +6,9 @@ from typing import Any
 
 from django import forms
 
-from agents.models import LONGEST_URL, Agent
+from agents.models import MAX_URL_LENGTH, Agent
 from agents.webhooks import endpoints
-from journal.errors import Invalid
+from journal.errors import InvalidInput
 from reviews.choices import RepairChange
 
 
@@ -16,7 +16,7 @@ class EndpointForm(forms.Form):
     """The address of a new webhook endpoint."""
 
     url = forms.CharField(
-        max_length=LONGEST_URL,
+        max_length=MAX_URL_LENGTH,
         error_messages={"required": "Say where the letters go."},
     )
 
@@ -27,14 +27,14 @@ class EndpointForm(forms.Form):
     def clean_url(self) -> str:
         url: str = self.cleaned_data["url"]
         try:
-            endpoints.check_new(self.agent, url)
-        except Invalid as error:
+            endpoints.check_new_url(self.agent, url)
+        except InvalidInput as error:
             said = error.errors[0]["message"]
             raise forms.ValidationError(f"{said[:1].upper()}{said[1:]}.") from None
         return url
 
 
-class UndoForm(forms.Form):
+class ReversalForm(forms.Form):
     """The reason for a reversal."""
 
     reason = forms.CharField(
@@ -68,7 +68,7 @@ class RepairForm(forms.Form):
         return RepairChange(change), execution
 
 
-class AnswerForm(forms.Form):
+class RepairAnswerForm(forms.Form):
     """The second person's answer to a repair: confirm, or refuse with a reason."""
 
     do = forms.ChoiceField(choices=[("confirm", ""), ("refuse", "")])

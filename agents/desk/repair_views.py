@@ -11,51 +11,59 @@ from agents import repairs as operations
 from agents import reversals
 from journal.errors import DomainError
 from reviews.desk.components import frame, htmx
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.executions import repairs as gate
 
 from . import repairs as queries
 from . import visibility
-from .forms import AnswerForm, RepairForm, UndoForm
+from .forms import RepairAnswerForm, RepairForm, ReversalForm
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def reversal(request: HttpRequest, pk: str) -> HttpResponse:
     """The page of a reversal: its preview, and the form that proposes it."""
-    form = UndoForm(request.POST or None)
-    queries.undo_page(person(request), pk, frame.of(request).now)
+    form = ReversalForm(request.POST or None)
+    queries.build_reversal_page(
+        require_person(request), pk, frame.get_frame(request).now
+    )
     error = None
     if form.is_valid():
-        error = htmx.attempt(lambda: _undo(request, pk, form))
+        error = htmx.catch_refusal(lambda: _propose_reversal(request, pk, form))
         if error is None:
-            return _undoing(request, pk)
-    return _reversal_page(request, pk, form, error)
+            return _redirect_to_reversal(request, pk)
+    return _render_reversal(request, pk, form, error)
 
 
-def _undo(request: HttpRequest, pk: str, form: UndoForm) -> None:
+def _propose_reversal(request: HttpRequest, pk: str, form: ReversalForm) -> None:
     reason = form.cleaned_data["reason"]
-    reversals.propose(execution_id=pk, person=person(request), reason=reason)
+    reversals.propose_reversal(
+        execution_id=pk, person=require_person(request), reason=reason
+    )
 
 
-def _undoing(request: HttpRequest, pk: str) -> HttpResponse:
-    found = queries.undo_page(person(request), pk, frame.of(request).now)
+def _redirect_to_reversal(request: HttpRequest, pk: str) -> HttpResponse:
+    found = queries.build_reversal_page(
+        require_person(request), pk, frame.get_frame(request).now
+    )
     messages.success(request, f"{found.word}. Someone else decides it.")
     return redirect(found.word_url)
 
 
-def _reversal_page(
-    request: HttpRequest, pk: str, form: UndoForm, error: DomainError | None
+def _render_reversal(
+    request: HttpRequest, pk: str, form: ReversalForm, error: DomainError | None
 ) -> HttpResponse:
-    page = queries.undo_page(person(request), pk, frame.of(request).now)
+    page = queries.build_reversal_page(
+        require_person(request), pk, frame.get_frame(request).now
+    )
     context = {"page": page, "form": form, "problem": error}
-    status = htmx.status_of(error, sent=request.method == "POST")
+    status = htmx.compute_form_status(error, sent=request.method == "POST")
     return render(request, "agents/reversal.html", context, status=status)
 
 
 @require_safe
 def repairs(request: HttpRequest) -> HttpResponse:
     """The list of proposed and settled repairs."""
-    page = queries.page(person(request))
+    page = queries.build_list_page(require_person(request))
     context = {"page": page, "upkeep": page.upkeep}
     return render(request, "agents/repairs.html", context)
 
@@ -63,33 +71,37 @@ def repairs(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """The repairs that a run allows, and the form that proposes one."""
-    queries.for_run(person(request), slug, name, frame.of(request).now)
+    queries.build_run_repair_page(
+        require_person(request), slug, name, frame.get_frame(request).now
+    )
     form, error = RepairForm(request.POST or None), None
     if form.is_valid():
-        error = htmx.attempt(lambda: _propose_repair(request, slug, name, form))
+        error = htmx.catch_refusal(lambda: _propose_repair(request, slug, name, form))
         if error is None:
             messages.success(request, "Proposed. An administrator must confirm it.")
             return redirect("agents:repairs")
-    page = queries.for_run(person(request), slug, name, frame.of(request).now)
+    page = queries.build_run_repair_page(
+        require_person(request), slug, name, frame.get_frame(request).now
+    )
     kept = "" if page.offers else request.POST.get("reason", "")
     context = {"page": page, "form": form, "problem": error, "kept": kept}
-    status = htmx.status_of(error, sent=request.method == "POST")
+    status = htmx.compute_form_status(error, sent=request.method == "POST")
     return render(request, "agents/repair_run.html", context, status=status)
 
 
 def _propose_repair(
     request: HttpRequest, slug: str, name: str, form: RepairForm
 ) -> None:
-    who, said = person(request), form.cleaned_data
+    who, said = require_person(request), form.cleaned_data
     change, execution = said["change"]
     if execution:
-        queries.check_of_run(execution, slug, name)
+        queries.check_execution_of_run(execution, slug, name)
         gate.propose_repair(
             execution_id=execution, change=change, person=who, reason=said["reason"]
         )
         return
     operations.propose_repair(
-        agent=visibility.load(who, slug),
+        agent=visibility.load_agent(who, slug),
         name=name,
         change=change,
         person=who,
@@ -102,32 +114,32 @@ def _propose_repair(
 @require_http_methods(["GET", "HEAD", "POST"])
 def repair(request: HttpRequest, pk: str) -> HttpResponse:
     """The page of one repair, before and after, with the second person's form."""
-    queries.one(person(request), pk)
-    form, error = AnswerForm(request.POST or None), None
+    queries.build_repair_page(require_person(request), pk)
+    form, error = RepairAnswerForm(request.POST or None), None
     if form.is_valid():
-        error = htmx.attempt(lambda: _answer(request, pk, form))
+        error = htmx.catch_refusal(lambda: _answer_repair(request, pk, form))
         if error is None:
-            messages.success(request, _SAID[form.cleaned_data["do"]])
+            messages.success(request, _SUCCESS_MESSAGES[form.cleaned_data["do"]])
             return redirect("agents:repair", pk)
-    page = queries.one(person(request), pk)
+    page = queries.build_repair_page(require_person(request), pk)
     kept = "" if page.open else form.data.get("answer", "")
     context = {"page": page, "upkeep": page.upkeep, "form": form}
     context |= {"problem": error, "kept": kept}
-    status = htmx.status_of(error, sent=request.method == "POST")
+    status = htmx.compute_form_status(error, sent=request.method == "POST")
     return render(request, "agents/repair.html", context, status=status)
 
 
-_SAID = {
+_SUCCESS_MESSAGES = {
     "confirm": "Done. The log has what it was before, and after.",
     "refuse": "Refused. Nothing was changed.",
 }
 
 
-def _answer(request: HttpRequest, pk: str, form: AnswerForm) -> None:
-    who, said = person(request), form.cleaned_data
+def _answer_repair(request: HttpRequest, pk: str, form: RepairAnswerForm) -> None:
+    who, said = require_person(request), form.cleaned_data
     if said["do"] == "refuse":
         gate.refuse_repair(repair_id=pk, person=who, answer=said["answer"])
-    elif queries.is_of_execution(pk):
+    elif queries.is_execution_repair(pk):
         gate.confirm_repair(repair_id=pk, person=who)
     else:
         operations.confirm_repair(repair_id=pk, person=who)

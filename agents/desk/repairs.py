@@ -21,23 +21,23 @@ from reviews.choices import ExecutionStatus, RepairChange, RepairStatus, RepairS
 from reviews.desk.components import navigation, undo, visibility
 from reviews.desk.components.navigation import UpkeepTab
 from reviews.effects import describe
-from reviews.effects.wording import lines_of
+from reviews.effects.wording import flatten_value
 from reviews.executions import repairs, reversals
 from reviews.models import Execution, Repair
 from reviews.permissions import Permission
-from reviews.presenters import present
-from reviews.presenters.shapes import Part
+from reviews.presenters import present_effect
+from reviews.presenters.shapes import SentencePart
 
-from .visibility import load
+from .visibility import load_agent
 
-SHOWN = 50
-WHAT = {
+MAX_SHOWN = 50
+CHANGE_TITLES = {
     RepairChange.SAY_UNKNOWN: "Say that an outcome is unknown",
     RepairChange.NEVER_RUN: "Refuse what never ran in time",
     RepairChange.FINISH: "End a run as failed",
     RepairChange.CHECKPOINT: "Correct a checkpoint",
 }
-FOLLOWS = {
+CONSEQUENCES = {
     RepairChange.SAY_UNKNOWN: "Nobody goes on with it. Its service is asked what became"
     " of it where it can be; otherwise a person says.",
     RepairChange.NEVER_RUN: "It never runs. The agent is told that it was refused.",
@@ -50,7 +50,7 @@ MAY_HAVE_RUN = (
     "It came back with a backup and may have run: from then on it is unknown, and its"
     " service or a person is asked."
 )
-STATUS = {
+STATUS_WORDS = {
     RepairStatus.PROPOSED: ("Waits for a second person", "wait"),
     RepairStatus.APPLIED: ("Done", "ok"),
     RepairStatus.REFUSED: ("Refused", "no"),
@@ -59,24 +59,24 @@ STATUS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class RepairOffer:
     """One change that this person may propose. `effect` is the execution's effect in
     words, empty for a change of the run or its checkpoint."""
 
     value: str
     label: str
     follows: str
-    effect: tuple[Part, ...] = ()
+    effect: tuple[SentencePart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class RepairForRun:
+class RunRepairPage:
     """The page on which a person proposes a repair of one run."""
 
     agent: str
     thread: str
     thread_url: str
-    offers: list[Offer]
+    offers: list[RepairOffer]
     resume_at: str
     state: str
     has_checkpoint: bool
@@ -85,7 +85,7 @@ class RepairForRun:
 
 
 @dataclass(frozen=True, slots=True)
-class RepairLine:
+class RepairRow:
     """One repair in the list."""
 
     id: str
@@ -104,13 +104,13 @@ class RepairLine:
 class RepairsPage:
     """The list of repairs: those that wait for a second person, and those settled."""
 
-    open: list[RepairLine]
-    past: list[RepairLine]
+    open: list[RepairRow]
+    past: list[RepairRow]
     upkeep: list[UpkeepTab] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ValueDifference:
     """One value before and after. Both may be text of the agent or of a person."""
 
     name: str
@@ -126,16 +126,16 @@ class Difference:
 class RepairPage:
     """One repair: what it changes, why, and what this person may do about it."""
 
-    line: RepairLine
+    line: RepairRow
     follows: str
-    effect: tuple[Part, ...]  # of the execution that the repair changes, if any
+    effect: tuple[SentencePart, ...]  # of the execution that the repair changes, if any
     subject: str
     reason: str
     lapses_at: datetime
     settled_by: str
     settled_at: datetime | None
     answer: str
-    differences: list[Difference]
+    differences: list[ValueDifference]
     why_not: str  # why this person may not confirm it
     may_refuse: bool
     own: bool
@@ -143,65 +143,65 @@ class RepairPage:
 
     @property
     def open(self) -> bool:
-        return self.line.word == STATUS[RepairStatus.PROPOSED][0]
+        return self.line.word == STATUS_WORDS[RepairStatus.PROPOSED][0]
 
 
 def check_reader(person: Person) -> None:
     """Raise NotFound for a person who may not see alarms, and so no repairs."""
-    if not permissions.allowed(person, Permission.SEE_ALARMS):
+    if not permissions.has_permission(person, Permission.SEE_ALARMS):
         raise NotFound
 
 
-def page(person: Person) -> RepairsPage:
+def build_list_page(person: Person) -> RepairsPage:
     """Build the list of repairs, newest first. Raises NotFound for a person who may not
     see them."""
     check_reader(person)
     rows = Repair.objects.order_by("-proposed_at")
     open_ = list(rows.filter(status=RepairStatus.PROPOSED))
-    past = list(rows.exclude(status=RepairStatus.PROPOSED)[:SHOWN])
-    names = _names([*open_, *past])
+    past = list(rows.exclude(status=RepairStatus.PROPOSED)[:MAX_SHOWN])
+    names = _load_names([*open_, *past])
     return RepairsPage(
-        open=[_line(one, names) for one in open_],
-        past=[_line(one, names) for one in past],
-        upkeep=navigation.tabs(person, navigation.REPAIRS),
+        open=[_build_repair_row(one, names) for one in open_],
+        past=[_build_repair_row(one, names) for one in past],
+        upkeep=navigation.list_upkeep_tabs(person, navigation.REPAIRS),
     )
 
 
-def one(person: Person, pk: str) -> RepairPage:
+def build_repair_page(person: Person, pk: str) -> RepairPage:
     """Build the page of one repair. Raises NotFound."""
     check_reader(person)
     row = Repair.objects.filter(pk=pk).first()
     if row is None:
         raise NotFound
-    names = _names([row])
-    why_not = _why_not(person, row)
+    names = _load_names([row])
+    why_not = _describe_obstacle(person, row)
     own = row.proposed_by == person.public_id
     return RepairPage(
-        line=_line(row, names),
-        follows=_follows(RepairChange(row.change), row.after),
-        effect=_effect(row),
+        line=_build_repair_row(row, names),
+        follows=_describe_consequence(RepairChange(row.change), row.after),
+        effect=_build_effect(row),
         subject=f"{row.subject} {row.key}",
         reason=row.reason,
         lapses_at=row.lapses_at,
         settled_by=names.get(row.settled_by, "") if row.settled_by else "",
         settled_at=row.settled_at,
         answer=row.answer,
-        differences=list(_differences(row.before, row.after)),
+        differences=list(_list_differences(row.before, row.after)),
         why_not=why_not,
         may_refuse=own or not why_not,
         own=own,
-        upkeep=navigation.tabs(person, navigation.REPAIRS),
+        upkeep=navigation.list_upkeep_tabs(person, navigation.REPAIRS),
     )
 
 
-def _effect(row: Repair) -> tuple[Part, ...]:
+def _build_effect(row: Repair) -> tuple[SentencePart, ...]:
     if row.subject != RepairSubject.EXECUTION:
         return ()
     rows = Execution.objects.select_related("grant__revision__tool")
-    return describe.effect(rows.get(pk=row.key).grant.revision)
+    return describe.build_effect_sentence(rows.get(pk=row.key).grant.revision)
 
 
-def _why_not(person: Person, row: Repair) -> str:
+def _describe_obstacle(person: Person, row: Repair) -> str:
     try:
         repairs.check_may_confirm(person, row)
     except DomainError as error:
@@ -209,17 +209,17 @@ def _why_not(person: Person, row: Repair) -> str:
     return ""
 
 
-def _names(rows: Sequence[Repair]) -> dict[str, str]:
+def _load_names(rows: Sequence[Repair]) -> dict[str, str]:
     ids = {row.proposed_by for row in rows} | {row.settled_by for row in rows}
     return {one.public_id: str(one) for one in Person.objects.filter(public_id__in=ids)}
 
 
-def _line(row: Repair, names: dict[str, str]) -> RepairLine:
-    word, icon = STATUS[RepairStatus(row.status)]
-    return RepairLine(
+def _build_repair_row(row: Repair, names: dict[str, str]) -> RepairRow:
+    word, icon = STATUS_WORDS[RepairStatus(row.status)]
+    return RepairRow(
         id=row.pk,
         url=reverse("agents:repair", args=[row.pk]),
-        what=WHAT[RepairChange(row.change)],
+        what=CHANGE_TITLES[RepairChange(row.change)],
         agent=row.agent,
         thread=row.thread,
         thread_url=reverse("agents:thread", args=[row.agent, row.thread]),
@@ -230,57 +230,63 @@ def _line(row: Repair, names: dict[str, str]) -> RepairLine:
     )
 
 
-def _differences(before: Any, after: Any) -> Iterator[Difference]:
-    was, is_to_be = dict(lines_of(before)), dict(lines_of(after))
+def _list_differences(before: Any, after: Any) -> Iterator[ValueDifference]:
+    was, is_to_be = dict(flatten_value(before)), dict(flatten_value(after))
     for name in dict.fromkeys([*was, *is_to_be]):
         said = "goes on at" if name == "resume_at" else name
-        yield Difference(said, was.get(name, "nothing"), is_to_be.get(name, "nothing"))
+        yield ValueDifference(
+            said, was.get(name, "nothing"), is_to_be.get(name, "nothing")
+        )
 
 
-def for_run(person: Person, slug: str, name: str, now: datetime) -> RepairForRun:
+def build_run_repair_page(
+    person: Person, slug: str, name: str, now: datetime
+) -> RunRepairPage:
     """Build the page with the repairs of one run that this person may propose. Raises
     NotFound."""
     check_reader(person)
-    agent = load(person, slug)
+    agent = load_agent(person, slug)
     thread = agent.threads.filter(name=name).first()
     if thread is None:
         raise NotFound
     checkpoint = thread.checkpoints.defer("blob").order_by("-number").first()
-    may = permissions.allowed(person, Permission.PROPOSE_REPAIR)
-    proposed = _proposed(thread)
-    return RepairForRun(
+    may = permissions.has_permission(person, Permission.PROPOSE_REPAIR)
+    proposed = _list_proposed(thread)
+    return RunRepairPage(
         agent=slug,
         thread=name,
         thread_url=reverse("agents:thread", args=[slug, name]),
-        offers=list(_offers(person, thread, checkpoint, proposed, now)) if may else [],
+        offers=list(_list_offers(person, thread, checkpoint, proposed, now))
+        if may
+        else [],
         proposed=bool(proposed),
         resume_at=checkpoint.resume_at if checkpoint else "",
-        state=_typed(checkpoint),
+        state=_format_state(checkpoint),
         has_checkpoint=checkpoint is not None,
         why_not="" if may else "Only a supervisor proposes a repair.",
     )
 
 
-def _follows(change: RepairChange, after: Mapping[str, Any]) -> str:
+def _describe_consequence(change: RepairChange, after: Mapping[str, Any]) -> str:
     unknown = after.get("status") == ExecutionStatus.UNKNOWN
     if change is RepairChange.NEVER_RUN and unknown:
         return MAY_HAVE_RUN
-    return FOLLOWS[change]
+    return CONSEQUENCES[change]
 
 
-def _typed(checkpoint: Checkpoint | None) -> str:
+def _format_state(checkpoint: Checkpoint | None) -> str:
     state = checkpoint.state if checkpoint else {}
     return json.dumps(state, indent=2, ensure_ascii=False)
 
 
-def _offers(
+def _list_offers(
     person: Person,
     thread: Thread,
     checkpoint: Checkpoint | None,
     proposed: set[str],
     now: datetime,
-) -> Iterator[Offer]:
-    for execution in _stuck(person, thread, now):
+) -> Iterator[RepairOffer]:
+    for execution in _list_stuck_executions(person, thread, now):
         if execution.pk in proposed:
             continue
         change = (
@@ -288,23 +294,25 @@ def _offers(
             if execution.status == ExecutionStatus.CLAIMED
             else RepairChange.NEVER_RUN
         )
-        effect = describe.effect(execution.grant.revision)
+        effect = describe.build_effect_sentence(execution.grant.revision)
         value = f"{change}:{execution.pk}"
-        after = repairs.of_execution(execution, change, now).after
-        yield Offer(value, WHAT[change], _follows(change, after), effect)
+        after = repairs.build_execution_repair(execution, change, now).after
+        yield RepairOffer(
+            value, CHANGE_TITLES[change], _describe_consequence(change, after), effect
+        )
     if RepairSubject.THREAD not in proposed and _may_finish(thread, now):
         finish = RepairChange.FINISH
-        yield Offer(finish, WHAT[finish], FOLLOWS[finish])
+        yield RepairOffer(finish, CHANGE_TITLES[finish], CONSEQUENCES[finish])
     if checkpoint is not None and RepairSubject.CHECKPOINT not in proposed:
         correct = RepairChange.CHECKPOINT
-        yield Offer(correct, WHAT[correct], FOLLOWS[correct])
+        yield RepairOffer(correct, CHANGE_TITLES[correct], CONSEQUENCES[correct])
 
 
 def _may_finish(thread: Thread, now: datetime) -> bool:
     return thread.status == ThreadStatus.RUNNING and selectors.is_silent(thread, now)
 
 
-def _proposed(thread: Thread) -> set[str]:
+def _list_proposed(thread: Thread) -> set[str]:
     """List what a proposed repair of this run concerns already: executions by id, the
     run and its checkpoint by RepairSubject."""
     rows = Repair.objects.filter(
@@ -316,10 +324,12 @@ def _proposed(thread: Thread) -> set[str]:
     }
 
 
-def _stuck(person: Person, thread: Thread, now: datetime) -> Iterator[Execution]:
+def _list_stuck_executions(
+    person: Person, thread: Thread, now: datetime
+) -> Iterator[Execution]:
     """List the run's executions that are stuck long enough for a repair, in this
     person's queues; none for a person who is stopped as a reviewer."""
-    if permissions.reviewer_stopped(person):
+    if permissions.is_reviewer_stopped(person):
         return
     rows = Execution.objects.filter(
         proposal__agent=thread.agent.slug,
@@ -327,14 +337,16 @@ def _stuck(person: Person, thread: Thread, now: datetime) -> Iterator[Execution]
         status__in=[ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED],
         grant__revision__tool__queue__in=permissions.queues_of(person),
     ).select_related("grant__revision__tool", "grant__proposal", "proposal")
-    for row in rows.order_by("queued_at")[:SHOWN]:
-        held = row.lease_until is not None and row.lease_until + repairs.STUCK <= now
-        late = row.grant.expires_at + repairs.STUCK <= now
+    for row in rows.order_by("queued_at")[:MAX_SHOWN]:
+        held = (
+            row.lease_until is not None and row.lease_until + repairs.STUCK_AFTER <= now
+        )
+        late = row.grant.expires_at + repairs.STUCK_AFTER <= now
         if held if row.status == ExecutionStatus.CLAIMED else late:
             yield row
 
 
-def check_of_run(execution_id: str, slug: str, name: str) -> None:
+def check_execution_of_run(execution_id: str, slug: str, name: str) -> None:
     """Raise NotFound for an execution of another run than the page's."""
     found = Execution.objects.filter(
         pk=execution_id, proposal__agent=slug, proposal__thread=name
@@ -343,7 +355,7 @@ def check_of_run(execution_id: str, slug: str, name: str) -> None:
         raise NotFound
 
 
-def is_of_execution(pk: str) -> bool:
+def is_execution_repair(pk: str) -> bool:
     """Whether the repair is of an execution, which the gate's own operation applies."""
     return Repair.objects.filter(pk=pk, subject=RepairSubject.EXECUTION).exists()
 
@@ -354,9 +366,9 @@ class ReversalPage:
     cannot propose it, empty when they can."""
 
     id: str
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     back: str
-    would: tuple[Part, ...]
+    would: tuple[SentencePart, ...]
     tool: str
     agent: str
     thread: str
@@ -366,23 +378,23 @@ class ReversalPage:
     why_not: str
 
 
-def undo_page(person: Person, pk: str, now: datetime) -> ReversalPage:
+def build_reversal_page(person: Person, pk: str, now: datetime) -> ReversalPage:
     """Build the preview of a reversal. Raises NotFound for an effect that this person
     may not see."""
-    mine = visibility.proposals(person).values("pk")
+    mine = visibility.select_visible_proposals(person).values("pk")
     rows = Execution.objects.select_related(
         "proposal__request", "grant__revision__tool"
     )
     execution = rows.filter(pk=pk, proposal__in=mine).first()
     if execution is None:
         raise NotFound
-    would, tool, why_not = _would(person, execution, now)
+    would, tool, why_not = _preview_reversal(person, execution, now)
     proposal, revision = execution.proposal, execution.grant.revision
-    known = undo.of_execution(person, execution, proposal, revision.tool_id, now)
+    known = undo.find_execution_undo(person, execution, proposal, revision.tool_id, now)
     return ReversalPage(
         id=pk,
-        effect=describe.effect(revision),
-        back=_back(execution),
+        effect=describe.build_effect_sentence(revision),
+        back=_build_back_url(execution),
         would=would,
         tool=tool,
         agent=proposal.agent,
@@ -394,18 +406,18 @@ def undo_page(person: Person, pk: str, now: datetime) -> ReversalPage:
     )
 
 
-def _would(
+def _preview_reversal(
     person: Person, execution: Execution, now: datetime
-) -> tuple[tuple[Part, ...], str, str]:
+) -> tuple[tuple[SentencePart, ...], str, str]:
     try:
-        found = reversals.of(execution.pk, person, now)
+        found = reversals.plan_reversal(execution.pk, person, now)
     except DomainError as error:
         return (), "", error.detail.removesuffix(" Nothing was recorded.")
-    shown = present(found.definition, found.args)
+    shown = present_effect(found.definition, found.args)
     return tuple(shown.sentence), found.tool.name, ""
 
 
-def _back(execution: Execution) -> str:
+def _build_back_url(execution: Execution) -> str:
     request = getattr(execution.proposal, "request", None)
     if request is not None:
         return reverse("reviews:request_detail", args=[request.pk])

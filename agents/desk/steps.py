@@ -15,43 +15,43 @@ from journal import ids
 from policies.choices import Tier
 from policies.models import Person
 from reviews.choices import (
-    BY_LOOK_UP,
-    BY_PERSON,
-    REASONS,
-    REVERSAL,
+    REASON_LABELS,
+    REVERSAL_SOURCE,
+    SETTLED_BY_LOOK_UP,
+    SETTLED_BY_PERSON,
     ExecutionStatus,
     RequestStatus,
     Verdict,
 )
 from reviews.desk.components import retry as retrying
 from reviews.desk.components import states, undo, visibility
-from reviews.desk.components.states import State, Tally
-from reviews.desk.components.undo import Undo
+from reviews.desk.components.states import ApprovalTally, StateLabel
+from reviews.desk.components.undo import UndoStatus
 from reviews.effects import describe
-from reviews.effects.describe import Brief
+from reviews.effects.describe import EffectBrief
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 
-_SHOWN = ("proposal", "number", "risk", "tier", "action_hash", "tool")
+_REVISION_FIELDS = ("proposal", "number", "risk", "tier", "action_hash", "tool")
 
 # Codes that Holdpoint sets, beside those of a refusal. Any other code comes from the
 # tool or its agent.
-OURS = {BY_PERSON, BY_LOOK_UP}
+OWN_CODES = {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProposalRow:
     """One proposal. `way`: whether people were asked, or it was announced, allowed or
     blocked; `took`: how long its request was open; `why`: Holdpoint's words for a
     rejection, failure or refusal; `note`: the tool's or the agent's own words."""
 
     id: str
     at: datetime
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     risk: str
     tier: str
     tool: str
-    state: State
+    state: StateLabel
     way: str
     took: timedelta | None
     ended_at: datetime | None
@@ -61,39 +61,48 @@ class Step:
     run: str
     run_url: str
     parent: str
-    reversal: Undo
+    reversal: UndoStatus
     retry: str  # URL at which this person may have a known failure retried, or ""
 
 
-def read(person: Person, found: QuerySet[Proposal], now: datetime) -> list[Step]:
+def list_proposal_rows(
+    person: Person, found: QuerySet[Proposal], now: datetime
+) -> list[ProposalRow]:
     """Build the rows of these proposals: five queries, one more for effects that are
     not cached, three where something can be undone, two where something can be retried.
     """
     rows: list[Any] = list(
         found.prefetch_related(
-            Prefetch("revisions", _current(), to_attr="now"),
-            Prefetch("request", _requests()),
+            Prefetch("revisions", _select_current_revisions(), to_attr="now"),
+            Prefetch("request", _select_requests()),
             Prefetch(
-                "request__versions", visibility.sealed_now(), to_attr="sealed_now"
+                "request__versions",
+                visibility.select_current_versions(),
+                to_attr="sealed_now",
             ),
             Prefetch("executions", Execution.objects.order_by("-queued_at")),
         )
     )
-    briefs = describe.briefs({row.now[0].pk: row.now[0].action_hash for row in rows})
-    undos = undo.undos(person, dict(_done(rows)), now)
-    failed = retrying.able(person, _failed(rows), now)
-    return [_step(row, briefs[row.now[0].pk], undos, failed, now) for row in rows]
+    briefs = describe.load_briefs_by_id(
+        {row.now[0].pk: row.now[0].action_hash for row in rows}
+    )
+    undos = undo.build_undo_statuses(person, dict(_list_undo_candidates(rows)), now)
+    failed = retrying.find_retryable(person, _list_retry_candidates(rows), now)
+    return [
+        _build_proposal_row(row, briefs[row.now[0].pk], undos, failed, now)
+        for row in rows
+    ]
 
 
-def _newest(row: Any) -> Execution | None:
+def _find_newest_execution(row: Any) -> Execution | None:
     """Return the newest execution that `list_proposal_rows` prefetched."""
     return next(iter(row.executions.all()), None)
 
 
-def _failed(rows: Iterable[Any]) -> list[str]:
+def _list_retry_candidates(rows: Iterable[Any]) -> list[str]:
     """List failed executions without a request. With one, the request's page offers the
     retry."""
-    newest = ((row, _newest(row)) for row in rows)
+    newest = ((row, _find_newest_execution(row)) for row in rows)
     return [
         one.pk
         for row, one in newest
@@ -103,63 +112,69 @@ def _failed(rows: Iterable[Any]) -> list[str]:
     ]
 
 
-def _done(rows: Iterable[Any]) -> Iterator[tuple[str, undo.Effect]]:
+def _list_undo_candidates(
+    rows: Iterable[Any],
+) -> Iterator[tuple[str, undo.ExecutedEffect]]:
     """List the executions that succeeded and are not reversals themselves."""
     for row in rows:
-        execution = _newest(row)
+        execution = _find_newest_execution(row)
         done = execution is not None and execution.status == ExecutionStatus.SUCCEEDED
-        if execution is not None and done and row.source != REVERSAL:
-            effect = undo.Effect(row.now[0].tool_id, row.agent, row.thread)
+        if execution is not None and done and row.source != REVERSAL_SOURCE:
+            effect = undo.ExecutedEffect(row.now[0].tool_id, row.agent, row.thread)
             yield execution.pk, effect
 
 
-def _current() -> QuerySet[Revision]:
-    return Revision.objects.filter(number=F("proposal__revision")).only(*_SHOWN)
+def _select_current_revisions() -> QuerySet[Revision]:
+    return Revision.objects.filter(number=F("proposal__revision")).only(
+        *_REVISION_FIELDS
+    )
 
 
-def _requests() -> QuerySet[ApprovalRequest]:
+def _select_requests() -> QuerySet[ApprovalRequest]:
     """Select the requests with their counted votes and the reason of the newest
     rejection."""
     votes = Decision.objects.filter(request=OuterRef("pk"), verdict=Verdict.REJECT)
     newest = Subquery(votes.order_by("-at").values("reason_code")[:1])
-    return ApprovalRequest.objects.annotate(given=visibility.given(), rejected=newest)
+    return ApprovalRequest.objects.annotate(
+        given=visibility.build_approval_count(), rejected=newest
+    )
 
 
-def _step(
+def _build_proposal_row(
     proposal: Any,
-    shown: Brief,
-    undos: Mapping[str, Undo],
+    shown: EffectBrief,
+    undos: Mapping[str, UndoStatus],
     failed: Collection[str],
     now: datetime,
-) -> Step:
+) -> ProposalRow:
     """Build the row of a proposal that `list_proposal_rows` prefetched."""
     revision = proposal.now[0]
     request = getattr(proposal, "request", None)
-    execution = _newest(proposal)
+    execution = _find_newest_execution(proposal)
     pk = execution.pk if execution else ""
-    return Step(
+    return ProposalRow(
         id=proposal.pk,
         at=proposal.created_at,
         effect=shown.effect,
         risk=revision.risk,
         tier=request.tier if request else revision.tier,
         tool=proposal.tool_name,
-        state=_state(proposal, request, execution, now),
-        way=_way(proposal, request, revision),
-        took=_took(request),
-        ended_at=_ended_at(request, execution),
-        why=_why(request, execution),
-        note=_note(execution),
+        state=_build_state(proposal, request, execution, now),
+        way=_describe_route(proposal, request, revision),
+        took=_compute_duration(request),
+        ended_at=_find_ended_at(request, execution),
+        why=_describe_reason(request, execution),
+        note=_format_foreign_note(execution),
         url=reverse("reviews:request_detail", args=[request.pk]) if request else "",
         run=proposal.thread,
         run_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
-        parent=proposal.parent if ids.is_one(proposal.parent, "p") else "",
-        reversal=undos.get(pk, Undo()),
+        parent=proposal.parent if ids.is_id(proposal.parent, "p") else "",
+        reversal=undos.get(pk, UndoStatus()),
         retry=reverse("reviews:effect_retry", args=[pk]) if pk in failed else "",
     )
 
 
-def _way(proposal: Proposal, request: Any, revision: Revision) -> str:
+def _describe_route(proposal: Proposal, request: Any, revision: Revision) -> str:
     if proposal.blocked_by:
         return "Blocked"
     if request is not None:
@@ -167,56 +182,60 @@ def _way(proposal: Proposal, request: Any, revision: Revision) -> str:
     return "Announced" if revision.tier == Tier.NOTIFY else "Allowed without asking"
 
 
-def _took(request: Any) -> timedelta | None:
+def _compute_duration(request: Any) -> timedelta | None:
     if request is None or request.settled_at is None:
         return None
     took: timedelta = request.settled_at - request.opened_at
     return took
 
 
-def _ended_at(request: Any, execution: Execution | None) -> datetime | None:
+def _find_ended_at(request: Any, execution: Execution | None) -> datetime | None:
     if execution is not None:
         return execution.finished_at
     ended: datetime | None = request.settled_at if request else None
     return ended
 
 
-def _why(request: Any, execution: Execution | None) -> str:
+def _describe_reason(request: Any, execution: Execution | None) -> str:
     if execution is not None:
-        return "" if _answered(execution) else _words(execution.code)
+        return "" if _has_foreign_code(execution) else _format_code(execution.code)
     settled = request is not None and request.status == RequestStatus.REJECTED
-    return REASONS.get(request.rejected, "") if settled else ""
+    return REASON_LABELS.get(request.rejected, "") if settled else ""
 
 
-def _answered(execution: Execution) -> bool:
-    return execution.status != ExecutionStatus.REFUSED and execution.code not in OURS
+def _has_foreign_code(execution: Execution) -> bool:
+    return (
+        execution.status != ExecutionStatus.REFUSED and execution.code not in OWN_CODES
+    )
 
 
-def _words(code: str) -> str:
+def _format_code(code: str) -> str:
     return code.replace("_", " ").capitalize()
 
 
-def _note(execution: Execution | None) -> str:
+def _format_foreign_note(execution: Execution | None) -> str:
     """Return the code and the words of the tool or its agent about a failure. This is
     foreign text."""
     if execution is None:
         return ""
-    code = execution.code if _answered(execution) else ""
+    code = execution.code if _has_foreign_code(execution) else ""
     return ": ".join(part for part in (code, execution.detail) if part)
 
 
-def _state(
+def _build_state(
     proposal: Proposal, request: Any, execution: Execution | None, now: datetime
-) -> State:
+) -> StateLabel:
     if proposal.blocked_by:
-        return State("blocked", f"Blocked: {proposal.blocked_by}", icon="void")
+        return StateLabel("blocked", f"Blocked: {proposal.blocked_by}", icon="void")
     if request is None:
-        return states.of_execution(execution)
+        return states.build_execution_state(execution)
     sealed = request.sealed_now[0]
-    tally = Tally(request.given, sum(step["required"] for step in sealed.steps))
-    return states.of_request(request, execution, tally, cause=sealed.cause, now=now)
+    tally = ApprovalTally(request.given, sum(step["required"] for step in sealed.steps))
+    return states.build_request_state(
+        request, execution, tally, cause=sealed.cause, now=now
+    )
 
 
-def counted(said: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def sort_outcomes(said: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
     """Sort pairs of a status word and its count, the most frequent first."""
     return sorted(said, key=lambda one: (-one[1], one[0]))

@@ -15,9 +15,9 @@ from agents.models import Agent
 from agents.webhooks import endpoints as places
 from agents.webhooks import redelivery
 from reviews.desk.components import frame
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.desk.stop import views
-from reviews.desk.stop.page import Asked
+from reviews.desk.stop.page import StopRequest
 
 from . import agents as queries
 from . import deliveries as desk_deliveries
@@ -28,44 +28,50 @@ from .forms import EndpointForm
 @require_safe
 def agents(request: HttpRequest) -> HttpResponse:
     """The list of agents that this person may see."""
-    lines = visibility.agents(person(request))
+    lines = visibility.list_agents(require_person(request))
     return render(request, "agents/agents.html", {"lines": lines})
 
 
 @require_safe
 def agent(request: HttpRequest, slug: str) -> HttpResponse:
     """The page of one agent: owner, tools, today's outcomes, runs, Stop."""
-    page = queries.agent_page(person(request), slug, frame.of(request).now)
-    frame.of(request).stop_url = page.stop_url
+    page = queries.build_agent_page(
+        require_person(request), slug, frame.get_frame(request).now
+    )
+    frame.get_frame(request).stop_url = page.stop_url
     return render(request, "agents/agent.html", {"page": page})
 
 
 @require_safe
 def thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """The page of one run: its state, its checkpoint and its proposals."""
-    page = threads.thread_page(person(request), slug, name, frame.of(request).now)
-    frame.of(request).stop_url = page.stop_url
+    page = threads.build_thread_page(
+        require_person(request), slug, name, frame.get_frame(request).now
+    )
+    frame.get_frame(request).stop_url = page.stop_url
     return render(request, "agents/thread.html", {"page": page})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_agent(request: HttpRequest, slug: str) -> HttpResponse:
     """The Stop page of an agent, which its owner may use too."""
-    found = visibility.load(person(request), slug)
+    found = visibility.load_agent(require_person(request), slug)
     owns = found.owner_id == request.user.pk
-    return views.stop_page(request, Asked(agent=slug, tool=_tool(request), owns=owns))
+    return views.render_stop_page(
+        request, StopRequest(agent=slug, tool=_read_tool(request), owns=owns)
+    )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """The Stop page of a run, which the agent's owner may use too."""
-    found = visibility.load(person(request), slug)
+    found = visibility.load_agent(require_person(request), slug)
     owns = found.owner_id == request.user.pk
-    asked = Asked(agent=slug, thread=name, tool=_tool(request), owns=owns)
-    return views.stop_page(request, asked)
+    asked = StopRequest(agent=slug, thread=name, tool=_read_tool(request), owns=owns)
+    return views.render_stop_page(request, asked)
 
 
-def _tool(request: HttpRequest) -> str:
+def _read_tool(request: HttpRequest) -> str:
     """Return the tool that the linking page named, or ""."""
     return request.GET.get("tool", "")
 
@@ -73,7 +79,7 @@ def _tool(request: HttpRequest) -> str:
 @require_safe
 def deliveries(request: HttpRequest) -> HttpResponse:
     """The page of webhook deliveries: failed, waiting and recently delivered ones."""
-    page = desk_deliveries.page(person(request))
+    page = desk_deliveries.build_list_page(require_person(request))
     context = {"page": page, "upkeep": page.tabs}
     return render(request, "agents/deliveries.html", context)
 
@@ -81,7 +87,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 @require_safe
 def delivery(request: HttpRequest, pk: str) -> HttpResponse:
     """The page of one delivery: its payload and its attempts."""
-    page = desk_deliveries.one(person(request), pk)
+    page = desk_deliveries.build_delivery_page(require_person(request), pk)
     context = {"page": page, "upkeep": page.tabs}
     return render(request, "agents/delivery.html", context)
 
@@ -89,8 +95,8 @@ def delivery(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 def delivery_again(request: HttpRequest, pk: str) -> HttpResponse:
     """Send a dead or held delivery again."""
-    who = person(request)
-    desk_deliveries.check_letter(who, pk)
+    who = require_person(request)
+    desk_deliveries.check_may_manage_delivery(who, pk)
     redelivery.send_again(delivery_id=pk, by=who)
     messages.success(request, "It is sent again, for another three days.")
     return redirect("agents:delivery", pk)
@@ -99,8 +105,8 @@ def delivery_again(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 def endpoint_again(request: HttpRequest, pk: str) -> HttpResponse:
     """Send all dead deliveries of an endpoint again."""
-    who = person(request)
-    desk_deliveries.manageable(who, pk)
+    who = require_person(request)
+    desk_deliveries.load_managed_endpoint(who, pk)
     count = redelivery.send_all_again(endpoint_id=pk, by=who)
     letters = "1 letter is" if count == 1 else f"{count} letters are"
     messages.success(request, f"{letters} sent again, for another three days.")
@@ -110,8 +116,8 @@ def endpoint_again(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 def endpoint_switch(request: HttpRequest, pk: str) -> HttpResponse:
     """Switch an endpoint off or on."""
-    who = person(request)
-    desk_deliveries.manageable(who, pk)
+    who = require_person(request)
+    desk_deliveries.load_managed_endpoint(who, pk)
     if request.POST.get("to") == "on":
         places.switch_on(endpoint_id=pk, by=who)
         messages.success(request, "It is on. What waited goes now.")
@@ -125,36 +131,38 @@ def endpoint_switch(request: HttpRequest, pk: str) -> HttpResponse:
 def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
     """The page of an agent's endpoints. The response to its form is the only one that
     shows the new secret."""
-    who = person(request)
-    agent = visibility.load(who, slug)
+    who = require_person(request)
+    agent = visibility.load_agent(who, slug)
     desk_deliveries.check_may_read(who, agent)
     form, secret = EndpointForm(request.POST or None, agent=agent), ""
     if request.method == "POST":
         desk_deliveries.check_may_manage(who, agent)
     if form.is_valid():
-        secret = places.register(agent=agent, url=form.cleaned_data["url"], by=who)[1]
+        secret = places.register_endpoint(
+            agent=agent, url=form.cleaned_data["url"], by=who
+        )[1]
         form = EndpointForm(agent=agent)
-    return _endpoints(request, agent, form, secret)
+    return _render_endpoints(request, agent, form, secret)
 
 
 @require_POST
 def endpoint_secret(request: HttpRequest, pk: str) -> HttpResponse:
     """Renew an endpoint's secret. Only this response shows it; the former secret also
     signs for one more day."""
-    endpoint = desk_deliveries.manageable(person(request), pk)
-    secret = places.renew(endpoint_id=pk, by=person(request))
-    return _endpoints(
+    endpoint = desk_deliveries.load_managed_endpoint(require_person(request), pk)
+    secret = places.renew_secret(endpoint_id=pk, by=require_person(request))
+    return _render_endpoints(
         request, endpoint.agent, EndpointForm(agent=endpoint.agent), secret
     )
 
 
-def _endpoints(
+def _render_endpoints(
     request: HttpRequest, agent: Agent, form: EndpointForm, secret: str
 ) -> HttpResponse:
-    who = person(request)
+    who = require_person(request)
     context = {
         "agent": agent,
-        "places": desk_deliveries.places(who, agent.endpoints.all()),
+        "places": desk_deliveries.list_endpoints(who, agent.endpoints.all()),
         "may_manage": desk_deliveries.may_manage(who, agent),
         "form": form,
         "secret": secret,

@@ -20,7 +20,7 @@ from reviews.permissions import Permission
 
 
 @dataclass(frozen=True, slots=True)
-class AgentLine:
+class AgentRow:
     """One agent in the list. `live` counts its unfinished runs, `waiting` its open
     requests that this person may see."""
 
@@ -34,31 +34,31 @@ class AgentLine:
     waiting: int
 
 
-def _agents(person: Person) -> QuerySet[Agent]:
+def _select_visible_agents(person: Person) -> QuerySet[Agent]:
     """Select the person's own agents and those whose proposals they may see; all of
     them when their role allows it. Annotates `live`."""
     live = Count("threads", filter=Q(threads__status=ThreadStatus.RUNNING))
     found = Agent.objects.select_related("owner").annotate(live=live)
-    if permissions.allowed(person, Permission.SEE_ALL):
+    if permissions.has_permission(person, Permission.SEE_ALL):
         return found
-    seen = visibility.proposals(person).filter(agent=OuterRef("slug"))
+    seen = visibility.select_visible_proposals(person).filter(agent=OuterRef("slug"))
     return found.filter(Q(owner=person) | Exists(seen))
 
 
-def agents(person: Person) -> list[AgentLine]:
+def list_agents(person: Person) -> list[AgentRow]:
     """List every agent that this person may see, by name, in three queries."""
-    found = list(_agents(person).order_by("name"))
+    found = list(_select_visible_agents(person).order_by("name"))
     waiting = dict(
-        visibility.requests(person)
+        visibility.select_visible_requests(person)
         .filter(status__in=OPEN)
         .values_list("agent")
         .annotate(n=Count("pk"))
     )
-    switched = _switched()
-    return [line_of(one, waiting.get(one.slug, 0), switched) for one in found]
+    switched = _load_switches()
+    return [build_agent_row(one, waiting.get(one.slug, 0), switched) for one in found]
 
 
-def _switched() -> Mapping[str, StopMode]:
+def _load_switches() -> Mapping[str, StopMode]:
     """Return the strictest mode in force by agent slug; "" is the switch over
     everything."""
     rows = Stop.objects.filter(
@@ -67,12 +67,14 @@ def _switched() -> Mapping[str, StopMode]:
     return {row.key: StopMode(row.mode) for row in rows}
 
 
-def line_of(agent: Agent, waiting: int, switched: Mapping[str, StopMode]) -> AgentLine:
+def build_agent_row(
+    agent: Agent, waiting: int, switched: Mapping[str, StopMode]
+) -> AgentRow:
     """Build the row of an agent that `load_agent` or `list_agents` selected, with
     `live` annotated. `switched` maps slugs to modes."""
     modes = {switched[key] for key in (agent.slug, "") if key in switched}
-    word, icon = running_word(modes)
-    return AgentLine(
+    word, icon = describe_running_state(modes)
+    return AgentRow(
         slug=agent.slug,
         name=agent.name,
         url=reverse("agents:agent", args=[agent.slug]),
@@ -84,7 +86,9 @@ def line_of(agent: Agent, waiting: int, switched: Mapping[str, StopMode]) -> Age
     )
 
 
-def running_word(modes: set[StopMode], *, goes_on: bool = True) -> tuple[str, str]:
+def describe_running_state(
+    modes: set[StopMode], *, goes_on: bool = True
+) -> tuple[str, str]:
     """Return the word and the icon for an agent or a run under these switches."""
     if StopMode.STOPPED in modes:
         return "Stopped", "stop"
@@ -93,9 +97,9 @@ def running_word(modes: set[StopMode], *, goes_on: bool = True) -> tuple[str, st
     return ("Running", "run") if goes_on else ("Nothing done for 24 hours", "wait")
 
 
-def load(person: Person, slug: str) -> Agent:
+def load_agent(person: Person, slug: str) -> Agent:
     """Return the agent. Raises NotFound for one that this person may not see."""
-    found = _agents(person).filter(slug=slug).first()
+    found = _select_visible_agents(person).filter(slug=slug).first()
     if found is None:
         raise NotFound
     return found

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from agents.models import Agent, AgentKey
 
 
-def agent(slug: str) -> Agent:
+def load_agent(slug: str) -> Agent:
     """Return the agent with its owner. Raises CommandError when there is none."""
     found = Agent.objects.select_related("owner").filter(slug=slug).first()
     if found is None:
@@ -15,7 +15,7 @@ def agent(slug: str) -> Agent:
     return found
 
 
-def key(agent: Agent, prefix: str) -> AgentKey:
+def load_key(agent: Agent, prefix: str) -> AgentKey:
     """Return the agent's key with this prefix, given with or without `hp_`. Raises
     CommandError when there is none."""
     bare = prefix.removeprefix("hp_")

@@ -10,19 +10,19 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import AfterValidator, Field, StrictBool, StrictInt
 
-from reviews.choices import REVERSAL
+from reviews.choices import REVERSAL_SOURCE
 
 from .types import (
-    Demand,
-    Hash,
-    Level,
-    Moment,
-    Progress,
-    Short,
+    ExecutionStatusName,
+    LongText,
+    ProposalStatusName,
+    RiskName,
+    Sha256Text,
+    ShortText,
     Strict,
-    Text,
-    Verdict,
-    Word,
+    TierName,
+    Timestamp,
+    VerdictName,
 )
 
 
@@ -68,23 +68,23 @@ class DecisionOut(Schema):
     """The verdict that settled the request. `final_args` are the arguments that were
     decided on; `by_role` is a role, never a name."""
 
-    verdict: Verdict
+    verdict: VerdictName
     reason_code: str | None
     reason: str | None
     final_args: dict[str, Any]
     by_role: str
-    decided_at: Moment
+    decided_at: Timestamp
 
 
 class ExecutionOut(Schema):
     """The proposal's newest execution."""
 
     id: str
-    status: Progress
+    status: ExecutionStatusName
     result: dict[str, Any] | None
     code: str | None = None
     detail: str | None = None
-    finished_at: Moment | None
+    finished_at: Timestamp | None
 
 
 class MessageOut(Schema):
@@ -93,7 +93,7 @@ class MessageOut(Schema):
     from_: Annotated[str, Field(alias="from")]
     kind: Literal["question", "guidance", "answer"]
     text: str
-    at: Moment
+    at: Timestamp
     round: int
 
 
@@ -105,10 +105,10 @@ class ProposalOut(Schema):
     thread: str
     tool: str
     revision: int
-    action_hash: Hash
-    status: Word
-    risk: Level
-    tier: Demand
+    action_hash: Sha256Text
+    status: ProposalStatusName
+    risk: RiskName
+    tier: TierName
     policy: PolicyOut
     request: RequestOut | None
     returned: bool
@@ -117,15 +117,15 @@ class ProposalOut(Schema):
     decision: DecisionOut | None
     execution: ExecutionOut | None
     outcome: str | None = None
-    acknowledged_at: Moment | None = None
+    acknowledged_at: Timestamp | None = None
     # The proposal ended without an approval, but it was restored from a backup, and its
     # effect may have happened in the lost history. Check that before proposing again.
     may_have_run: bool = False
     # The proposal that this one is part of, or undoes; `source` is then "reversal".
     parent: str | None = None
     source: str | None = None
-    created_at: Moment
-    settled_at: Moment | None
+    created_at: Timestamp
+    settled_at: Timestamp | None
 
 
 class ProposalPage(Schema):
@@ -146,15 +146,15 @@ class BatchOut(Schema):
     items: list[BatchItemOut]
 
 
-THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
-MOST_EVIDENCE = 50  # items; a policy may set a lower limit
+THREAD_PATTERN = r"^[A-Za-z0-9._:-]{1,128}$"
+MAX_EVIDENCE_ITEMS = 50  # items; a policy may set a lower limit
 ARGS_LIMIT = 64 * 1024  # bytes of canonical JSON
 WORDS_LIMIT = 128 * 1024  # the same, for everything beside arguments and checkpoint
 STATE_LIMIT = 64 * 1024  # the same, for a checkpoint's structured state
 BLOB_LIMIT = 512 * 1024  # bytes
 
 
-def _base64(text: str) -> str:
+def _check_base64(text: str) -> str:
     try:
         size = len(base64.b64decode(text, validate=True))
     except binascii.Error:
@@ -164,7 +164,7 @@ def _base64(text: str) -> str:
     return text
 
 
-def _place(name: str) -> str:
+def _check_thread_name(name: str) -> str:
     """Refuse names that a URL path resolves away: the run would have no page, so nobody
     could stop it."""
     if name in {".", ".."}:
@@ -172,8 +172,8 @@ def _place(name: str) -> str:
     return name
 
 
-def _source(name: str) -> str:
-    if name == REVERSAL:
+def _check_source(name: str) -> str:
+    if name == REVERSAL_SOURCE:
         raise ValueError("must be another word: this one says that a person proposed")
     return name
 
@@ -181,17 +181,17 @@ def _source(name: str) -> str:
 class Alternative(Strict):
     """Another action that the agent considered, and why it did not choose it."""
 
-    action: Text
-    why_not: Text = ""
+    action: LongText
+    why_not: LongText = ""
 
 
 class Evidence(Strict):
     """One piece of evidence: its kind, where and when it is from, and its text."""
 
-    kind: Short
-    source: Short = ""
-    text: Text
-    at: Short = ""
+    kind: ShortText
+    source: ShortText = ""
+    text: LongText
+    at: ShortText = ""
 
 
 class CheckpointIn(Strict):
@@ -199,10 +199,10 @@ class CheckpointIn(Strict):
     page shows three keys of the state apart from the rest: `goal`, `plan` (a list of
     sentences or of `{"step", "state"}`) and `budget` (an object)."""
 
-    summary: Text = ""
+    summary: LongText = ""
     state: dict[str, Any] = {}
-    blob: Annotated[str, AfterValidator(_base64)] | None = None
-    resume_at: Short = ""
+    blob: Annotated[str, AfterValidator(_check_base64)] | None = None
+    resume_at: ShortText = ""
 
 
 class OnBehalfOf(Strict):
@@ -210,23 +210,23 @@ class OnBehalfOf(Strict):
     decide the proposal."""
 
     kind: Literal["customer", "user", "agent", "schedule"]
-    id: Short = ""
-    chain: Annotated[list[Short], Field(max_length=32)] = []
+    id: ShortText = ""
+    chain: Annotated[list[ShortText], Field(max_length=32)] = []
 
 
-Uncertain = StrictBool | Annotated[float, Field(ge=0, le=1)]
+Uncertainty = StrictBool | Annotated[float, Field(ge=0, le=1)]
 
 
 class ActionIn(Strict):
     """The fields that a proposal and a revision share."""
 
     args: dict[str, Any]
-    rationale: Text = ""
-    expected_outcome: Text = ""
-    reversal: Text = ""
+    rationale: LongText = ""
+    expected_outcome: LongText = ""
+    reversal: LongText = ""
     alternatives: Annotated[list[Alternative], Field(max_length=12)] = []
-    uncertain: Uncertain = False
-    evidence: Annotated[list[Evidence], Field(max_length=MOST_EVIDENCE)] = []
+    uncertain: Uncertainty = False
+    evidence: Annotated[list[Evidence], Field(max_length=MAX_EVIDENCE_ITEMS)] = []
     checkpoint: CheckpointIn | None = None
     preconditions: dict[str, Any] = {}
     expires_in: Annotated[StrictInt, Field(ge=1, le=90 * 24 * 3600)] | None = None
@@ -235,13 +235,15 @@ class ActionIn(Strict):
 class ProposalIn(ActionIn):
     """`POST /proposals`. Only `thread`, `tool` and `args` are required."""
 
-    thread: Annotated[str, Field(pattern=THREAD), AfterValidator(_place)]
+    thread: Annotated[
+        str, Field(pattern=THREAD_PATTERN), AfterValidator(_check_thread_name)
+    ]
     tool: Annotated[str, Field(min_length=1, max_length=64)]
     on_behalf_of: OnBehalfOf | None = None
     parent: Annotated[str, Field(max_length=40)] = ""
     supersedes: Annotated[str, Field(max_length=40)] = ""
-    source: Annotated[str, Field(max_length=64), AfterValidator(_source)] = ""
-    group: Short = ""
+    source: Annotated[str, Field(max_length=64), AfterValidator(_check_source)] = ""
+    group: ShortText = ""
     priority: Literal["low", "normal", "critical"] = "normal"
     callback_url: Annotated[str, Field(max_length=2048)] | None = None
 

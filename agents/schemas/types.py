@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field
 
-LONGEST_TEXT = 20_000
+MAX_TEXT_LENGTH = 20_000
 
 
 class Strict(Schema):
@@ -17,10 +17,10 @@ class Strict(Schema):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-Verdict = Literal["approve", "reject", "modify", "escalate"]
-Level = Literal["low", "medium", "high", "critical"]
-Demand = Literal["auto", "notify", "approve", "escalate", "block"]
-Word = Literal[
+VerdictName = Literal["approve", "reject", "modify", "escalate"]
+RiskName = Literal["low", "medium", "high", "critical"]
+TierName = Literal["auto", "notify", "approve", "escalate", "block"]
+ProposalStatusName = Literal[
     "blocked",
     "pending",
     "granted",
@@ -34,8 +34,10 @@ Word = Literal[
     "withdrawn",
     "superseded",
 ]
-Progress = Literal["queued", "claimed", "succeeded", "failed", "unknown", "refused"]
-Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)$")]
-Hash = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
-Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-Short = Annotated[str, Field(max_length=128)]
+ExecutionStatusName = Literal[
+    "queued", "claimed", "succeeded", "failed", "unknown", "refused"
+]
+Timestamp = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)$")]
+Sha256Text = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+LongText = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
+ShortText = Annotated[str, Field(max_length=128)]

@@ -6,7 +6,13 @@ from typing import Literal
 
 from ninja import Schema
 
-from .types import Hash, Moment, Progress, Verdict, Word
+from .types import (
+    ExecutionStatusName,
+    ProposalStatusName,
+    Sha256Text,
+    Timestamp,
+    VerdictName,
+)
 
 
 class LetterRequest(Schema):
@@ -15,15 +21,15 @@ class LetterRequest(Schema):
 
 
 class LetterDecision(Schema):
-    verdict: Verdict
+    verdict: VerdictName
     reason_code: str | None
     by_role: str
-    decided_at: Moment
+    decided_at: Timestamp
 
 
 class LetterExecution(Schema):
     id: str
-    status: Progress
+    status: ExecutionStatusName
     code: str | None
 
 
@@ -36,8 +42,8 @@ class LetterData(Schema):
     thread: str
     tool: str
     revision: int
-    action_hash: Hash
-    status: Word
+    action_hash: Sha256Text
+    status: ProposalStatusName
     request: LetterRequest | None
     decision: LetterDecision | None
     execution: LetterExecution | None
@@ -55,5 +61,5 @@ class LetterOut(Schema):
         "request.escalated",
         "execution.unknown",
     ]
-    timestamp: Moment
+    timestamp: Timestamp
     data: LetterData

@@ -29,17 +29,17 @@ from reviews.models import Proposal
 from reviews.outbound import webhooks
 
 from . import endpoints, lanes, payloads
-from .enqueue import POST
+from .enqueue import POST_ACTOR
 
 FIRST_REST, LONGEST_REST = timedelta(seconds=5), timedelta(hours=6)
-LONGEST_ASKED = timedelta(hours=12)  # of a Retry-After
-SLOW = 3.0  # seconds; an endpoint that takes longer shares the slow lane
-GONE = 410
-ASKS_TO_WAIT = frozenset({429, 503})
+MAX_RETRY_AFTER = timedelta(hours=12)  # of a Retry-After
+SLOW_SECONDS = 3.0  # seconds; an endpoint that takes longer shares the slow lane
+HTTP_GONE = 410
+RETRY_AFTER_STATUSES = frozenset({429, 503})
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AttemptResult:
     """The result of one attempt. `status` is the HTTP status, None without an answer;
     `error` is in Holdpoint's words, because the answer's own are not kept; `seconds` is
     how long the attempt took."""
@@ -57,41 +57,45 @@ class Answer:
     @property
     def gone(self) -> bool:
         """Whether the endpoint answered 410: it must not be called again."""
-        return self.status == GONE
+        return self.status == HTTP_GONE
 
     @property
     def fails(self) -> bool:
         """Whether the attempt failed or was slow, so that the endpoint must use the
         slow lane, where it delays no other lane."""
-        return not self.well or self.seconds > SLOW
+        return not self.well or self.seconds > SLOW_SECONDS
 
     def asked_rest(self, now: datetime) -> timedelta | None:
         """Parse Retry-After of a 429 or 503, seconds or a date (RFC 9110 10.2.3); None
         without one. At most MAX_RETRY_AFTER."""
         text = self.retry_after.strip()
-        if self.status not in ASKS_TO_WAIT:
+        if self.status not in RETRY_AFTER_STATUSES:
             return None
         if text.isascii() and text.isdecimal() and len(text) < 10:
-            return min(timedelta(seconds=int(text)), LONGEST_ASKED)
+            return min(timedelta(seconds=int(text)), MAX_RETRY_AFTER)
         try:
             until = parsedate_to_datetime(text)
         except (ValueError, OverflowError):  # overflow: a year out of range
             return None
         until = until if until.tzinfo else until.replace(tzinfo=UTC)
-        return min(max(until - now, timedelta()), LONGEST_ASKED)
+        return min(max(until - now, timedelta()), MAX_RETRY_AFTER)
 
 
-def read_answer(status: int, retry_after: str, seconds: float) -> Answer:
+def build_attempt_result(
+    status: int, retry_after: str, seconds: float
+) -> AttemptResult:
     """Build the result of an attempt that got an answer."""
     if 200 <= status < 300:
-        return Answer(status, "", retry_after, seconds)
+        return AttemptResult(status, "", retry_after, seconds)
     error = f"it answered {status}"
     if 300 <= status < 400:
         error += "; redirects are not followed"
-    return Answer(status, error, retry_after, seconds)
+    return AttemptResult(status, error, retry_after, seconds)
 
 
-def later_answer(attempts: int, answer: Answer, now: datetime) -> datetime:
+def compute_next_attempt(
+    attempts: int, answer: AttemptResult, now: datetime
+) -> datetime:
     """Return when the next attempt is due: after 5 s, doubling up to 6 h, but no sooner
     than the endpoint's Retry-After asks for."""
     rest = min(FIRST_REST * 2 ** min(attempts - 1, 16), LONGEST_REST)
@@ -100,49 +104,49 @@ def later_answer(attempts: int, answer: Answer, now: datetime) -> datetime:
     return now + wait
 
 
-Said = dict[str, Any]  # columns of a delivery
+DeliveryColumns = dict[str, Any]  # columns of a delivery
 
 logger = structlog.get_logger(__name__)
 
 
-def post(delivery_id: str) -> bool:
+def attempt_delivery(delivery_id: str) -> bool:
     """Attempt one delivery if it is due and its lane is free; return whether it was.
     Any number of concurrent calls is safe. Caller holds no transaction. Raises
     NotFound."""
-    letter = take(delivery_id=delivery_id)
+    letter = claim_delivery(delivery_id=delivery_id)
     if letter is None:
         return False
     failpoints.point("letter_taken", letter.pk)
     try:
-        body = payloads.fitting(letter.payload)
-    except payloads.Unfit as error:
+        body = payloads.encode_payload(letter.payload)
+    except payloads.UnfitPayload as error:
         logger.error("letter_unfit", delivery=letter.pk, places=str(error))
-        hold(delivery_id=letter.pk, why=str(error))
+        mark_held(delivery_id=letter.pk, why=str(error))
         return True
-    answer = _sent(letter, body)
+    answer = _send_event(letter, body)
     failpoints.point("letter_answered", letter.pk)
-    record(delivery_id=letter.pk, attempt=letter.attempts, answer=answer)
+    record_attempt(delivery_id=letter.pk, attempt=letter.attempts, answer=answer)
     return True
 
 
 @transaction.atomic(durable=True)
-def take(*, delivery_id: str) -> Delivery | None:
+def claim_delivery(*, delivery_id: str) -> Delivery | None:
     """Claim one delivery for a lease and count the attempt; None when it is not due,
     its endpoint is off or asked for a rest, or its lane is busy. Locks: the endpoint,
     the delivery, the callback lane, the slow lane. Raises NotFound."""
-    letter = locks.delivery(delivery_id)
+    letter = locks.lock_delivery(delivery_id)
     now = clock.now()
     endpoint = letter.endpoint
     if letter.status != DeliveryStatus.WAITING or letter.next_at > now:
         return None
     if endpoint.off_at or (endpoint.rest_until and endpoint.rest_until > now):
         return None
-    locks.lane(endpoint)
+    locks.lock_callback_lane(endpoint)
     if lanes.is_busy(endpoint):
         return None
     if lanes.is_slow(endpoint):
-        locks.slow_lane()
-        if lanes.slow_now():
+        locks.lock_slow_lane()
+        if lanes.count_slow_in_flight():
             return None
         endpoint.slow_since = endpoint.slow_since or now
     letter.attempts += 1
@@ -156,36 +160,36 @@ def take(*, delivery_id: str) -> Delivery | None:
     return letter
 
 
-def _sent(letter: Delivery, body: bytes) -> Answer:
+def _send_event(letter: Delivery, body: bytes) -> AttemptResult:
     """Send the event and describe the result in Holdpoint's words: the answer's own are
     not kept."""
     began, why = time.monotonic(), ""
     try:
-        heard = webhooks.notify(
+        heard = webhooks.send_webhook_event(
             letter.url,
             body,
             message=letter.event,
-            secrets=endpoints.secrets_of(letter.endpoint, clock.now()),
+            secrets=endpoints.list_secrets(letter.endpoint, clock.now()),
             timeout=settings.HOLDPOINT.http_timeout,
         )
     except webhooks.NotAllowed:
         why = "this address is not allowed; nothing was sent"
     except webhooks.NotSent:
         why = "no connection was made; nothing was sent"
-    except webhooks.Ambiguous:
+    except webhooks.NoUsableAnswer:
         why = "it was sent, and no whole answer came"
     spent = time.monotonic() - began
     if why:
-        return Answer(None, why, seconds=spent)
-    return read_answer(heard.status, heard.retry_after, spent)
+        return AttemptResult(None, why, seconds=spent)
+    return build_attempt_result(heard.status, heard.retry_after, spent)
 
 
 @transaction.atomic(durable=True)
-def record(*, delivery_id: str, attempt: int, answer: Answer) -> None:
+def record_attempt(*, delivery_id: str, attempt: int, answer: AttemptResult) -> None:
     """Record the result of one attempt: delivered, due again later, or dead. Does
     nothing when another worker has claimed the delivery since. Locks: the endpoint, the
     delivery, then the alarm. Raises NotFound."""
-    letter, now = locks.delivery(delivery_id), clock.now()
+    letter, now = locks.lock_delivery(delivery_id), clock.now()
     if letter.status != DeliveryStatus.WAITING or letter.attempts != attempt:
         return
     DeliveryAttempt.objects.create(
@@ -195,21 +199,23 @@ def record(*, delivery_id: str, attempt: int, answer: Answer) -> None:
         answer=answer.status,
         error=answer.error,
     )
-    _learn(letter, answer, now)
-    said: Said = {"last_answer": answer.status, "last_error": answer.error}
+    _update_endpoint(letter, answer, now)
+    said: DeliveryColumns = {"last_answer": answer.status, "last_error": answer.error}
     if answer.well:
-        _delivered(letter, said, now)
+        _mark_delivered(letter, said, now)
     elif answer.gone or now >= letter.give_up_at:
-        give_up(letter, said, now)
+        mark_dead(letter, said, now)
     else:
-        later = min(later_answer(letter.attempts, answer, now), letter.give_up_at)
+        later = min(
+            compute_next_attempt(letter.attempts, answer, now), letter.give_up_at
+        )
         Delivery.objects.filter(pk=letter.pk).update(
             **said, next_at=later, busy_until=None
         )
     failpoints.point("letter_uncommitted", delivery_id)
 
 
-def _learn(letter: Delivery, answer: Answer, now: datetime) -> None:
+def _update_endpoint(letter: Delivery, answer: AttemptResult, now: datetime) -> None:
     """Update the endpoint's lane, rest and switch from one result. Retry-After and 410
     from a proposal's own callback address do not apply to the whole endpoint."""
     endpoint = letter.endpoint
@@ -220,83 +226,96 @@ def _learn(letter: Delivery, answer: Answer, now: datetime) -> None:
         rest_until=now + asked if asked else None,
     )
     if answer.gone and of_all:
-        endpoints.turn_off(endpoint, "gone", POST, now)
+        endpoints.mark_switched_off(endpoint, "gone", POST_ACTOR, now)
     elif answer.gone:
         Callback.objects.filter(pk=letter.proposal, url=letter.url).delete()
 
 
-def _delivered(letter: Delivery, said: Said, now: datetime) -> None:
-    _end(letter, "deliver", said, now)
+def _mark_delivered(letter: Delivery, said: DeliveryColumns, now: datetime) -> None:
+    _end_delivery(letter, "deliver", said, now)
     outcome = letter.payload["data"]["outcome"]
     if outcome is not None:
         proposal = Proposal.objects.get(pk=letter.proposal)
         agent = letter.endpoint.agent
-        acknowledgements.note(agent, proposal, outcome, TakenBy.WEBHOOK, now)
-    if letter.endpoint.slow_since is not None and not _dead(letter.endpoint).exists():
+        acknowledgements.record_acknowledgement(
+            agent, proposal, outcome, TakenBy.WEBHOOK, now
+        )
+    if (
+        letter.endpoint.slow_since is not None
+        and not _select_dead(letter.endpoint).exists()
+    ):
         kind, subject = AlarmKind.DELIVERY_DEAD, letter.endpoint_id
-        standing.close_itself(kind, subject=subject, now=now, code="delivered")
+        standing.close_resolved_alarm(kind, subject=subject, now=now, code="delivered")
 
 
-def _dead(endpoint: Endpoint) -> QuerySet[Delivery]:
+def _select_dead(endpoint: Endpoint) -> QuerySet[Delivery]:
     return Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.DEAD)
 
 
-def give_up(letter: Delivery, said: Said, now: datetime) -> None:
+def mark_dead(letter: Delivery, said: DeliveryColumns, now: datetime) -> None:
     """End a delivery without success and raise the alarm of its endpoint. Caller holds
     the delivery's lock."""
-    _end(letter, "give_up", said, now)
-    _alarm(AlarmKind.DELIVERY_DEAD, letter, letter.endpoint_id, now)
+    _end_delivery(letter, "give_up", said, now)
+    _raise_alarm(AlarmKind.DELIVERY_DEAD, letter, letter.endpoint_id, now)
 
 
-def _end(letter: Delivery, event: str, said: Said, now: datetime) -> None:
+def _end_delivery(
+    letter: Delivery, event: str, said: DeliveryColumns, now: datetime
+) -> None:
     changes = {**said, "busy_until": None, "ended_at": now}
-    transitions.delivery.apply(letter, event, actor=POST, now=now, changes=changes)
+    transitions.delivery.apply(
+        letter, event, actor=POST_ACTOR, now=now, changes=changes
+    )
 
 
-def _alarm(kind: AlarmKind, letter: Delivery, subject: str, now: datetime) -> None:
+def _raise_alarm(
+    kind: AlarmKind, letter: Delivery, subject: str, now: datetime
+) -> None:
     """Raise the alarm. A subject has one alarm at most, so an endpoint with many dead
     deliveries has one."""
-    standing.raise_(
+    standing.raise_alarm(
         kind,
         subject=subject,
         proposal=Proposal.objects.get(pk=letter.proposal),
         data={"delivery": letter.pk, "endpoint": letter.endpoint_id},
         now=now,
-        actor=POST,
+        actor=POST_ACTOR,
     )
 
 
 @transaction.atomic(durable=True)
-def hold(*, delivery_id: str, why: str) -> None:
+def mark_held(*, delivery_id: str, why: str) -> None:
     """Mark as held a delivery whose payload violates the published schema, and raise an
     alarm. `why` names the faulty fields. Locks: the endpoint, the delivery, then the
     alarm. Raises NotFound."""
-    letter, now = locks.delivery(delivery_id), clock.now()
+    letter, now = locks.lock_delivery(delivery_id), clock.now()
     if letter.status != DeliveryStatus.WAITING:
         return
-    _end(letter, "hold", {"last_error": f"it does not fit at {why}"[:200]}, now)
-    _alarm(AlarmKind.INVALID_OUTCOME, letter, letter.pk, now)
+    _end_delivery(
+        letter, "hold", {"last_error": f"it does not fit at {why}"[:200]}, now
+    )
+    _raise_alarm(AlarmKind.INVALID_OUTCOME, letter, letter.pk, now)
 
 
-def carry(delivery_id: str) -> list[str]:
+def deliver_lane(delivery_id: str) -> list[str]:
     """Attempt this delivery, then those that wait in the same lane, while there is
     time. Return the ids of the deliveries to start next.
 
     A task that found nothing to do returns no ids: otherwise each task would start
     another one for as long as anything waits. Raises NotFound.
     """
-    until = time.monotonic() + spare_seconds()
-    while post(delivery_id):
-        following = lanes.next_of(delivery_id)
+    until = time.monotonic() + compute_spare_seconds()
+    while attempt_delivery(delivery_id):
+        following = lanes.list_next_in_lane(delivery_id)
         if not following:
-            return lanes.slow_letters()
+            return lanes.list_due_slow()
         if time.monotonic() >= until:
             return following
         (delivery_id,) = following
     return []
 
 
-def spare_seconds() -> float:
+def compute_spare_seconds() -> float:
     """Return for how many seconds a task may start further attempts: half of the time
     that its soft limit leaves beside the time-out of the last attempt."""
     house = settings.HOLDPOINT

@@ -15,22 +15,22 @@ from reviews.models import Proposal
 
 from . import payloads
 
-POST = log.Actor("system", "post")
-TRIED_FOR = timedelta(days=3)
+POST_ACTOR = log.Actor("system", "post")
+GIVE_UP_AFTER = timedelta(days=3)
 
 
 @transaction.atomic(durable=True)
-def promise(*, message: OutboxMessage) -> list[str]:
+def enqueue_deliveries(*, message: OutboxMessage) -> list[str]:
     """Create a delivery for each endpoint that is to receive this event; return their
     ids. A repeated call creates nothing, nor does one for an acknowledged outcome.
     Locks: the outcome (advisory)."""
-    event = payloads.event_of(message)
-    locks.outcome(event)
+    event = payloads.compute_event_id(message)
+    locks.lock_outcome(event)
     proposal, now = Proposal.objects.get(pk=message.subject), clock.now()
-    places = _places(proposal)
+    places = _collect_endpoints(proposal)
     told = Delivery.objects.filter(event=event, endpoint__in=list(places))
     there = set(told.values_list("endpoint_id", flat=True))
-    payload = payloads.write(message, proposal)
+    payload = payloads.build_payload(message, proposal)
     rows = [
         Delivery(
             event=event,
@@ -41,7 +41,7 @@ def promise(*, message: OutboxMessage) -> list[str]:
             url=url,
             payload=payload,
             next_at=now,
-            give_up_at=now + TRIED_FOR,
+            give_up_at=now + GIVE_UP_AFTER,
             created_at=now,
         )
         for endpoint, url in places.items()
@@ -49,12 +49,12 @@ def promise(*, message: OutboxMessage) -> list[str]:
     ]
     if Acknowledgement.objects.filter(pk=event).exists():
         return []
-    transitions.delivery.create_many(rows, "promise", actor=POST, now=now)
+    transitions.delivery.create_many(rows, "promise", actor=POST_ACTOR, now=now)
     failpoints.point("letters_uncommitted", proposal.pk)
     return [row.pk for row in rows]
 
 
-def _places(proposal: Proposal) -> dict[Endpoint, str]:
+def _collect_endpoints(proposal: Proposal) -> dict[Endpoint, str]:
     """Return the URL for each endpoint: the agent's registered ones, and the proposal's
     callback."""
     own = Endpoint.objects.select_related("agent").filter(agent__slug=proposal.agent)

@@ -19,22 +19,22 @@ from journal import clock
 
 # `is_slow` in SQL. Here each slow endpoint counts as a lane of its own; that only one
 # delivery is in flight to all of them is checked apart (_SLOW_COUNT_SQL).
-_SLOW = "({0}.slow_since IS NOT NULL OR {0}.by_proposal AND {0}.tried_at IS NULL)"
-_LANE = (
-    f"CASE WHEN {{0}}.by_proposal AND NOT {_SLOW}"
+_SLOW_SQL = "({0}.slow_since IS NOT NULL OR {0}.by_proposal AND {0}.tried_at IS NULL)"
+_LANE_SQL = (
+    f"CASE WHEN {{0}}.by_proposal AND NOT {_SLOW_SQL}"
     " THEN 'of ' || {0}.agent_id ELSE {0}.id END"
 )
 # One statement: the oldest due delivery of each lane that has none in flight. The slow
 # ones start with the agent whose slow endpoints were tried longest ago, not with the
 # endpoint: one agent may have named many.
-_DUE = f"""
+_DUE_SQL = f"""
 WITH busy AS MATERIALIZED (
-    SELECT DISTINCT {_LANE.format("there")} AS lane
+    SELECT DISTINCT {_LANE_SQL.format("there")} AS lane
     FROM agents_delivery AS letter
     JOIN agents_endpoint AS there ON there.id = letter.endpoint_id
     WHERE letter.status = 'waiting' AND letter.busy_until > clock_timestamp()
 ), firsts AS (
-    SELECT DISTINCT ON (lane) {_LANE.format("place")} AS lane, place.agent_id,
+    SELECT DISTINCT ON (lane) {_LANE_SQL.format("place")} AS lane, place.agent_id,
            place.tried_at, first.id, first.next_at
     FROM agents_endpoint AS place
     CROSS JOIN LATERAL (
@@ -45,9 +45,9 @@ WITH busy AS MATERIALIZED (
     ) AS first
     WHERE place.off_at IS NULL
       AND (place.rest_until IS NULL OR place.rest_until <= clock_timestamp())
-      AND {_SLOW.format("place")} = %(slow)s
-      AND (%(only)s = '' OR (place.agent_id, {_LANE.format("place")}) = (
-        SELECT its.agent_id, {_LANE.format("its")} FROM agents_endpoint AS its
+      AND {_SLOW_SQL.format("place")} = %(slow)s
+      AND (%(only)s = '' OR (place.agent_id, {_LANE_SQL.format("place")}) = (
+        SELECT its.agent_id, {_LANE_SQL.format("its")} FROM agents_endpoint AS its
         JOIN agents_delivery AS letter ON letter.endpoint_id = its.id
         WHERE letter.id = %(only)s))
     ORDER BY lane, place.tried_at NULLS FIRST, first.next_at
@@ -60,7 +60,7 @@ ORDER BY CASE WHEN %(slow)s THEN (
     NULLS FIRST, firsts.tried_at NULLS FIRST, firsts.next_at
 LIMIT %(most)s
 """  # noqa: S608 the parts are constants
-_SLOW_NOW = """
+_SLOW_COUNT_SQL = """
 SELECT count(*) FROM agents_endpoint AS place
 JOIN agents_delivery AS busy ON busy.endpoint_id = place.id
 WHERE place.slow_since IS NOT NULL AND busy.status = 'waiting'
@@ -68,37 +68,43 @@ WHERE place.slow_since IS NOT NULL AND busy.status = 'waiting'
 """
 # Deliveries past their time whose endpoint is switched off, so that no attempt would
 # find that out.
-_OVERDUE = """
+_OVERDUE_SQL = """
 SELECT letter.id FROM agents_delivery AS letter
 JOIN agents_endpoint AS place ON place.id = letter.endpoint_id
 WHERE letter.status = 'waiting' AND place.off_at IS NOT NULL
   AND letter.give_up_at <= clock_timestamp()
 LIMIT 500
 """
-AT_ONCE = 100
+MAX_LANES = 100
 
 
-def letters() -> list[str]:
+def list_due_deliveries() -> list[str]:
     """List the deliveries to start now: one of each free lane, one of the slow lane."""
-    return _ids(_DUE, slow=False, only="", most=AT_ONCE) + slow_letters()
+    return _fetch_ids(_DUE_SQL, slow=False, only="", most=MAX_LANES) + list_due_slow()
 
 
-def slow_letters() -> list[str]:
+def list_due_slow() -> list[str]:
     """List the next delivery of the slow lane; none while one is in flight."""
-    return [] if slow_now() else _ids(_DUE, slow=True, only="", most=1)
+    return (
+        []
+        if count_slow_in_flight()
+        else _fetch_ids(_DUE_SQL, slow=True, only="", most=1)
+    )
 
 
-def firsts(delivery_ids: Iterable[str]) -> list[str]:
+def list_first_in_lanes(delivery_ids: Iterable[str]) -> list[str]:
     """List the deliveries to start in the lanes of these new ones. A lane with one in
     flight gets none: the task that sends it continues with the lane."""
-    found = [pk for new in delivery_ids for pk in next_of(new) or slow_letters()]
+    found = [
+        pk for new in delivery_ids for pk in list_next_in_lane(new) or list_due_slow()
+    ]
     return list(dict.fromkeys(found))
 
 
-def next_of(delivery_id: str) -> list[str]:
+def list_next_in_lane(delivery_id: str) -> list[str]:
     """List the next delivery in the lane of this one; none while one is in flight, or
     when its endpoint is slow."""
-    return _ids(_DUE, slow=False, only=delivery_id, most=1)
+    return _fetch_ids(_DUE_SQL, slow=False, only=delivery_id, most=1)
 
 
 def is_slow(endpoint: Endpoint) -> bool:
@@ -119,19 +125,19 @@ def is_busy(endpoint: Endpoint) -> bool:
     return found.filter(busy_until__gt=clock.ClockTimestamp()).exists()
 
 
-def overdue() -> list[str]:
+def list_overdue() -> list[str]:
     """List the deliveries past their time whose endpoint is switched off."""
-    return _ids(_OVERDUE)
+    return _fetch_ids(_OVERDUE_SQL)
 
 
-def slow_now() -> int:
+def count_slow_in_flight() -> int:
     """Count the deliveries in flight to slow endpoints."""
     with connection.cursor() as cursor:
-        cursor.execute(_SLOW_NOW)
+        cursor.execute(_SLOW_COUNT_SQL)
         return int(cursor.fetchone()[0])
 
 
-def _ids(statement: str, **given: str | int | bool) -> list[str]:
+def _fetch_ids(statement: str, **given: str | int | bool) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(statement, given or None)
         return [pk for (pk,) in cursor.fetchall()]

@@ -10,88 +10,97 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents import representation
-from agents.representation import EXECUTION_SAYS, REQUEST_SAYS
+from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
 from agents.schemas import LetterOut
 from journal import canonical
 from journal.models import OutboxMessage
-from reviews.choices import UNGRANTED, ExecutionStatus, ReasonCode, RequestStatus
+from reviews.choices import (
+    UNGRANTED_STATUSES,
+    ExecutionStatus,
+    ReasonCode,
+    RequestStatus,
+)
 from reviews.grants import uncertain
 from reviews.models import ApprovalRequest, Execution, Proposal
 
-ASKED = frozenset({"request.opened", "request.escalated"})
-Facts = Mapping[str, Any]
+REQUEST_EVENTS = frozenset({"request.opened", "request.escalated"})
+WebhookFacts = Mapping[str, Any]
 
 
-class Unfit(Exception):
+class UnfitPayload(Exception):
     """A payload violates the published schema. Its text names the faulty fields, not
     their values."""
 
 
-def event_of(message: OutboxMessage) -> str:
+def compute_event_id(message: OutboxMessage) -> str:
     """Return the event's id, the same for every endpoint and every attempt. For an
     outcome it is the id to acknowledge."""
     proposal, facts = message.subject, message.facts
-    if facts["event"] in ASKED:
-        return representation.asked(proposal, facts["event"], facts["version"])
+    if facts["event"] in REQUEST_EVENTS:
+        return representation.compute_request_event_id(
+            proposal, facts["event"], facts["version"]
+        )
     if "request" in facts:
-        return representation.settled(proposal)
+        return representation.compute_settled_id(proposal)
     if facts["status"] == ExecutionStatus.QUEUED:
         again = datetime.fromisoformat(facts["again"])
-        return representation.offered(proposal, facts["fence"], again)
-    return representation.ended(proposal, facts["status"], facts["fence"])
+        return representation.compute_offered_id(proposal, facts["fence"], again)
+    return representation.compute_ended_id(proposal, facts["status"], facts["fence"])
 
 
-def write(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
+def build_payload(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
     """Build the payload from the facts that the message recorded when the event
     happened, not from the proposal's current state."""
     facts = message.facts
-    ended = _ended(facts)
+    ended = _find_settled_request(facts)
     return {
         "type": facts["event"],
         "timestamp": facts["at"],
         "data": {
-            "outcome": event_of(message) if _is_outcome(facts, proposal) else None,
+            "outcome": compute_event_id(message)
+            if _is_outcome(facts, proposal)
+            else None,
             "proposal": proposal.pk,
             "thread": proposal.thread,
             "tool": proposal.tool_name,
             "revision": facts["revision"],
             "action_hash": facts["action_hash"],
-            "status": _word(facts),
-            "request": _request(facts),
-            "decision": _decision(ended, proposal),
-            "execution": _execution(facts),
-            **_doubt(ended),
+            "status": _format_status(facts),
+            "request": _build_request(facts),
+            "decision": _build_decision(ended, proposal),
+            "execution": _build_execution(facts),
+            **_build_may_have_run(ended),
         },
     }
 
 
-def _ended(facts: Facts) -> ApprovalRequest | None:
+def _find_settled_request(facts: WebhookFacts) -> ApprovalRequest | None:
     """Return the request whose end the event reports, or None."""
-    if "request" not in facts or facts["event"] in ASKED:
+    if "request" not in facts or facts["event"] in REQUEST_EVENTS:
         return None
     rows = ApprovalRequest.objects.select_related("proposal")
     return rows.get(pk=facts["request"])
 
 
-def _doubt(request: ApprovalRequest | None) -> dict[str, bool]:
+def _build_may_have_run(request: ApprovalRequest | None) -> dict[str, bool]:
     """Add `may_have_run` when it is true: the request was restored from a backup and
     ended without an approval. Otherwise the field is left out, because a worker of an
     earlier release that sends this payload does not know it."""
-    if request is None or request.status not in UNGRANTED:
+    if request is None or request.status not in UNGRANTED_STATUSES:
         return {}
-    return {"may_have_run": True} if uncertain.may_have_run_by_now(request) else {}
+    return {"may_have_run": True} if uncertain.may_have_run_uncached(request) else {}
 
 
-def fitting(payload: Mapping[str, Any]) -> bytes:
+def encode_payload(payload: Mapping[str, Any]) -> bytes:
     """Return the payload as canonical bytes. Raises UnfitPayload."""
     try:
         LetterOut.model_validate(payload, strict=True)
         return canonical.encode(dict(payload))
     except (ValidationError, ValueError) as error:
-        raise Unfit(_where(error)) from error
+        raise UnfitPayload(_describe_faults(error)) from error
 
 
-def _where(error: Exception) -> str:
+def _describe_faults(error: Exception) -> str:
     """Name the faulty fields without their values."""
     if not isinstance(error, ValidationError):
         return "it is not JSON"
@@ -99,43 +108,43 @@ def _where(error: Exception) -> str:
     return ", ".join(dict.fromkeys(places))[:200]
 
 
-def _word(facts: Facts) -> str:
+def _format_status(facts: WebhookFacts) -> str:
     if "request" in facts:
-        return REQUEST_SAYS[RequestStatus(facts["status"])]
-    return EXECUTION_SAYS[ExecutionStatus(facts["status"])]
+        return REQUEST_WORDS[RequestStatus(facts["status"])]
+    return EXECUTION_WORDS[ExecutionStatus(facts["status"])]
 
 
-def _is_outcome(facts: Facts, proposal: Proposal) -> bool:
+def _is_outcome(facts: WebhookFacts, proposal: Proposal) -> bool:
     """Whether the event gives the agent something to act upon. A granted request does
     only when the agent itself redeems the grant."""
-    if facts["event"] in ASKED:
+    if facts["event"] in REQUEST_EVENTS:
         return False
     if facts["status"] != RequestStatus.AUTHORIZED:
         return True
     return Execution.objects.filter(proposal=proposal, by_agent=True).exists()
 
 
-def _request(facts: Facts) -> dict[str, Any] | None:
+def _build_request(facts: WebhookFacts) -> dict[str, Any] | None:
     if "request" not in facts:
         return None
     return {"id": facts["request"], "version": facts["version"]}
 
 
-def _execution(facts: Facts) -> dict[str, Any] | None:
+def _build_execution(facts: WebhookFacts) -> dict[str, Any] | None:
     if "execution" not in facts:
         return None
     code = facts["code"] or None
     return {"id": facts["execution"], "status": facts["status"], "code": code}
 
 
-def _decision(
+def _build_decision(
     request: ApprovalRequest | None, proposal: Proposal
 ) -> dict[str, Any] | None:
     """Build the verdict with Holdpoint's codes only. The agent reads a person's own
     words with the proposal."""
     if request is None:
         return None
-    said = representation.decision(request, proposal.current)
+    said = representation.build_decision(request, proposal.current)
     if said is None:
         return None
     known = said["reason_code"] in set(ReasonCode)

@@ -16,9 +16,9 @@ from journal.errors import Conflict
 from policies.models import Person
 
 from . import delivery, lanes
-from .enqueue import TRIED_FOR
+from .enqueue import GIVE_UP_AFTER
 
-AT_ONCE = 200  # deliveries that one click sends again
+MAX_AT_ONCE = 200  # deliveries that one click sends again
 
 
 @transaction.atomic(durable=True)
@@ -26,12 +26,12 @@ def give_up_overdue() -> int:
     """Mark as dead the deliveries that waited for a switched-off endpoint until their
     time was over; return how many. Locks: the deliveries by pk, then the alarms."""
     found = Delivery.objects.filter(
-        pk__in=lanes.overdue(), status=DeliveryStatus.WAITING
+        pk__in=lanes.list_overdue(), status=DeliveryStatus.WAITING
     )
     now = clock.now()
-    rows = locks.deliveries(found)
+    rows = locks.lock_deliveries(found)
     for letter in rows:
-        delivery.give_up(letter, {"last_error": "its endpoint was switched off"}, now)
+        delivery.mark_dead(letter, {"last_error": "its endpoint was switched off"}, now)
     return len(rows)
 
 
@@ -39,7 +39,7 @@ def give_up_overdue() -> int:
 def send_again(*, delivery_id: str, by: Person) -> None:
     """Restart a dead or held delivery for another three days. Raises NotFound,
     IllegalTransition. Locks: the endpoint, the delivery, then the alarm."""
-    _again([locks.delivery(delivery_id)], by, clock.now())
+    _restart_deliveries([locks.lock_delivery(delivery_id)], by, clock.now())
 
 
 @transaction.atomic(durable=True)
@@ -50,16 +50,16 @@ def send_all_again(*, endpoint_id: str, by: Person) -> int:
     dead = Delivery.objects.filter(
         endpoint=endpoint_id, status=DeliveryStatus.DEAD
     ).order_by("ended_at")
-    chosen = list(dead.values_list("pk", flat=True)[:AT_ONCE])
-    rows = locks.deliveries(Delivery.objects.filter(pk__in=chosen))
+    chosen = list(dead.values_list("pk", flat=True)[:MAX_AT_ONCE])
+    rows = locks.lock_deliveries(Delivery.objects.filter(pk__in=chosen))
     dead_rows = [row for row in rows if row.status == DeliveryStatus.DEAD]
     if not dead_rows:
         raise Conflict("Nothing is dead there any more. Nothing was sent again.")
-    _again(dead_rows, by, clock.now())
+    _restart_deliveries(dead_rows, by, clock.now())
     return len(dead_rows)
 
 
-def _again(rows: Iterable[Delivery], by: Person, now: datetime) -> None:
+def _restart_deliveries(rows: Iterable[Delivery], by: Person, now: datetime) -> None:
     actor = log.Actor("person", by.public_id)
     for letter in rows:
         transitions.delivery.apply(
@@ -70,7 +70,7 @@ def _again(rows: Iterable[Delivery], by: Person, now: datetime) -> None:
             changes={
                 "attempts": 0,
                 "next_at": now,
-                "give_up_at": now + TRIED_FOR,
+                "give_up_at": now + GIVE_UP_AFTER,
                 "ended_at": None,
                 "last_error": "",
                 "last_answer": None,

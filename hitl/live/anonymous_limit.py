@@ -19,34 +19,34 @@ from .buffering import Scope
 
 AT_ONCE = 1  # anonymous calls in Django at a time
 # Health checks. Each has a limit of its own.
-WATCHED = ("/livez", "/readyz")
+HEALTH_PATHS = ("/livez", "/readyz")
 MOST_WAITING = 200  # calls of one address
 MOST_ADDRESSES = 10_000  # with remembered failures
 MINUTE_S = 60.0
-SAFE = {"GET", "HEAD", "OPTIONS"}
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 
 @dataclass
-class _Line:
+class _AddressQueue:
     """The calls of one address that wait or run now."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     here: int = 0
 
 
-class Share:
+class AddressTurns:
     """Lets `at_once` calls run at a time, and at most one of each address, so that
     addresses take turns however many calls each of them makes."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._free = asyncio.Semaphore(at_once)
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, _AddressQueue] = {}
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[bool]:
         """Wait for a turn. Yields False at once if too many calls of this address wait
         already."""
-        line = self._lines.setdefault(address, _Line())
+        line = self._lines.setdefault(address, _AddressQueue())
         line.here += 1
         try:
             if line.here > MOST_WAITING:
@@ -60,7 +60,7 @@ class Share:
                 del self._lines[address]
 
 
-class Failures:
+class FailureCounts:
     """The recent failures of each address to authenticate, for all accounts
     together."""
 
@@ -89,18 +89,18 @@ class Failures:
         return max(count - (now - at) * rate, 0.0)
 
 
-class Strangers:
+class AnonymousLimits:
     """The limits on anonymous callers in one process."""
 
     def __init__(self) -> None:
-        self.failures = Failures()
-        self._watched = {path: Share() for path in WATCHED}
-        self._all = Share()
+        self.failures = FailureCounts()
+        self._watched = {path: AddressTurns() for path in HEALTH_PATHS}
+        self._all = AddressTurns()
 
-    def share(self, scope: Scope) -> Share:
+    def share(self, scope: Scope) -> AddressTurns:
         return self._watched.get(scope["path"], self._all)
 
 
-def tries(scope: Scope) -> bool:
+def is_access_attempt(scope: Scope) -> bool:
     """Whether this call could be an attempt to authenticate by password or key."""
-    return scope["method"] not in SAFE
+    return scope["method"] not in SAFE_METHODS

@@ -19,7 +19,7 @@ from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
 
 from hitl.middleware import Boundary, GetResponse, RequestContext
-from hitl.problems import problem
+from hitl.problems import build_problem
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,15 +31,15 @@ Header = tuple[bytes, bytes]
 BODY_LIMIT = 1024 * 1024  # api.md: `too_large`
 # Bytes of all buffered bodies and of one caller's; SMALL_BODY of each body is free.
 ROOM, ROOM_EACH, SMALL_BODY = 24 * BODY_LIMIT, 8 * BODY_LIMIT, 16 * 1024
-ROOM_BACK_S = 1
+MEMORY_RETRY_AFTER_S = 1
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The client disconnected before it had sent the whole body."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class BufferedResponse:
     """A complete response."""
 
     status: int
@@ -50,11 +50,11 @@ class Answer:
         """The value of a header, given in lower case, or "" if it is missing."""
         return next((v.decode("latin1") for n, v in self.headers if n == name), "")
 
-    def without(self, name: bytes) -> Answer:
+    def without(self, name: bytes) -> BufferedResponse:
         kept = tuple(pair for pair in self.headers if pair[0] != name)
         return replace(self, headers=kept)
 
-    def with_body(self, body: bytes) -> Answer:
+    def with_body(self, body: bytes) -> BufferedResponse:
         """The same status and headers with another body."""
         changed = self.without(b"content-length")
         length = (b"content-length", str(len(body)).encode())
@@ -66,7 +66,7 @@ class Answer:
         await send({"type": "http.response.body", "body": self.body})
 
 
-class Few:
+class ConcurrencyLimit:
     """ASGI middleware that passes at most `most` requests at a time to the
     application."""
 
@@ -78,7 +78,7 @@ class Few:
             await self.app(scope, receive, send)
 
 
-class Room:
+class BodyMemory:
     """The memory for request bodies of one process, in bytes: `most` in total and
     `each` for one caller, so that a caller who sends many bodies slowly fills only
     their own part."""
@@ -88,9 +88,9 @@ class Room:
         self._taken: Counter[str] = Counter()
 
     @contextmanager
-    def of(self, caller: str) -> Iterator[Share]:
+    def of(self, caller: str) -> Iterator[BodyReservation]:
         """Reserve memory for one body of this caller; release it on exit."""
-        share = Share(self, caller)
+        share = BodyReservation(self, caller)
         try:
             yield share
         finally:
@@ -111,11 +111,11 @@ class Room:
 
 
 @dataclass
-class Share:
+class BodyReservation:
     """The memory reserved for one body. A small body reserves none, so that a caller
     who fills the memory cannot keep people from signing in."""
 
-    room: Room
+    room: BodyMemory
     caller: str
     taken: int = 0
 
@@ -136,8 +136,8 @@ class Share:
 
 
 async def read_body(
-    scope: Scope, receive: Receive, share: Share | None = None
-) -> bytes | Answer:
+    scope: Scope, receive: Receive, share: BodyReservation | None = None
+) -> bytes | BufferedResponse:
     """Read the whole body, or return the refusal of one that is too large, arrives too
     slowly, or does not fit into `share`.
 
@@ -145,56 +145,62 @@ async def read_body(
     """
     declared = dict(scope["headers"]).get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > BODY_LIMIT:
-        return _too_large(scope)
+        return _refuse_large_body(scope)
     try:
         async with asyncio.timeout(settings.HOLDPOINT.body_timeout):
-            return await _collect(scope, receive, share)
+            return await _collect_body(scope, receive, share)
     except TimeoutError:
         detail = "The body did not arrive in time. Send again."
-        return _hanging_up(refusal(scope, 408, "too_slow", detail))
+        return _close_connection(build_refusal(scope, 408, "too_slow", detail))
 
 
-async def _collect(
-    scope: Scope, receive: Receive, share: Share | None
-) -> bytes | Answer:
+async def _collect_body(
+    scope: Scope, receive: Receive, share: BodyReservation | None
+) -> bytes | BufferedResponse:
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Gone
+            raise ClientDisconnected
         body += message.get("body", b"")
         if len(body) > BODY_LIMIT:
-            return _too_large(scope)
+            return _refuse_large_body(scope)
         if share is not None and not share.fits(len(body)):
-            return _no_room(scope)
+            return _refuse_without_memory(scope)
         if not message.get("more_body", False):
             return bytes(body)
 
 
-def _too_large(scope: Scope) -> Answer:
+def _refuse_large_body(scope: Scope) -> BufferedResponse:
     detail = "This is larger than the gate takes. Nothing was stored. Shorten it."
-    return _hanging_up(refusal(scope, 413, "too_large", detail))
+    return _close_connection(build_refusal(scope, 413, "too_large", detail))
 
 
-def _no_room(scope: Scope) -> Answer:
+def _refuse_without_memory(scope: Scope) -> BufferedResponse:
     detail = "Too many large bodies are on their way from here. Nothing was done."
-    return _hanging_up(refusal(scope, 429, "too_many", detail, retry_after=ROOM_BACK_S))
+    return _close_connection(
+        build_refusal(scope, 429, "too_many", detail, retry_after=MEMORY_RETRY_AFTER_S)
+    )
 
 
-def _hanging_up(answer: Answer) -> Answer:
+def _close_connection(answer: BufferedResponse) -> BufferedResponse:
     # The rest of the body stays unread, so the connection cannot be reused.
     return replace(answer, headers=(*answer.headers, (b"connection", b"close")))
 
 
-def refusal(scope: Scope, status: int, code: str, detail: str, **facts: Any) -> Answer:
+def build_refusal(
+    scope: Scope, status: int, code: str, detail: str, **facts: Any
+) -> BufferedResponse:
     """Problem details for a request that Django never sees, with the headers and the
     log line of an answer from Django."""
-    response = _as_djangos(_request(scope), problem(status, code, detail, **facts))
+    response = _add_django_headers(
+        _build_request(scope), build_problem(status, code, detail, **facts)
+    )
     headers = [(k.lower().encode(), v.encode()) for k, v in response.items()]
-    return Answer(status, tuple(headers), b"").with_body(response.content)
+    return BufferedResponse(status, tuple(headers), b"").with_body(response.content)
 
 
-def _request(scope: Scope) -> WSGIRequest:
+def _build_request(scope: Scope) -> WSGIRequest:
     return WSGIRequest(
         {
             "REQUEST_METHOD": scope["method"],
@@ -205,7 +211,7 @@ def _request(scope: Scope) -> WSGIRequest:
     )
 
 
-def _as_djangos(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def _add_django_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Run the response through those middleware of settings.MIDDLEWARE that write
     headers, in their order."""
     writers = XFrameOptionsMiddleware(Boundary(lambda _: response))
@@ -216,7 +222,7 @@ def _as_djangos(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     return last.process_response(request, answered)
 
 
-async def ask(app: App, scope: Scope, body: bytes) -> Answer:
+async def call_app(app: App, scope: Scope, body: bytes) -> BufferedResponse:
     """Send one request to the application and collect its whole response."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
     status, headers, content = 500, (), bytearray()
@@ -231,4 +237,4 @@ async def ask(app: App, scope: Scope, body: bytes) -> Answer:
         content.extend(message.get("body", b""))
 
     await app(scope, receive, send)
-    return Answer(status, headers, bytes(content))
+    return BufferedResponse(status, headers, bytes(content))

@@ -23,10 +23,10 @@ NOBODY = "nobody"
 # Keys in the scope: whether a caller was accepted; whether the server failed.
 ANSWERED, BROKEN = "holdpoint.answered", "holdpoint.broken"
 MOST_KNOWN = 10_000
-STANDS_S = 600.0
+REMEMBERED_S = 600.0
 
 
-class Callers:
+class KnownCallers:
     """Recently accepted credentials and the callers they belong to."""
 
     def __init__(self) -> None:
@@ -34,29 +34,29 @@ class Callers:
 
     def of(self, scope: Scope) -> str:
         """The caller, as `agent:riley` or `person:u-1`; "" if unknown."""
-        caller, until = self._known.get(_credential(scope), ("", 0.0))
+        caller, until = self._known.get(_hash_credential(scope), ("", 0.0))
         return caller if until > time.monotonic() else ""
 
     def key_of(self, scope: Scope) -> str:
         """The key under which calls are counted: the caller, else the address."""
-        return self.of(scope) or address_of(scope)
+        return self.of(scope) or format_client_address(scope)
 
     def learn(self, scope: Scope, caller: str) -> None:
         """Remember the caller of this credential, or forget it for `NOBODY`."""
-        credential = _credential(scope)
+        credential = _hash_credential(scope)
         self._known.pop(credential, None)
         if caller != NOBODY and credential:
-            self._known[credential] = caller, time.monotonic() + STANDS_S
+            self._known[credential] = caller, time.monotonic() + REMEMBERED_S
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
 
 
-class Introduced:
+class CallerMiddleware:
     """ASGI middleware around the threads: learns the caller from each response and
     removes the header that names it. A response of 500 and above tells nothing about
     the caller."""
 
-    def __init__(self, app: App, callers: Callers) -> None:
+    def __init__(self, app: App, callers: KnownCallers) -> None:
         self.app, self.callers = app, callers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,7 +76,7 @@ class Introduced:
         await self.app(scope, receive, learn)
 
 
-def address_of(scope: Scope) -> str:
+def format_client_address(scope: Scope) -> str:
     """The client's address as a key. IPv6 addresses count by their /64 network, because
     one subscriber has the whole network."""
     host = str((scope.get("client") or ("",))[0])
@@ -89,7 +89,7 @@ def address_of(scope: Scope) -> str:
     return f"address:{address}"
 
 
-def _credential(scope: Scope) -> bytes:
+def _hash_credential(scope: Scope) -> bytes:
     """A digest of the call's key, token or session; empty if it carries none. Two
     spellings of one credential have two digests, which both map to the same caller."""
     headers = dict(scope["headers"])

@@ -15,15 +15,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hitl.problems import problem
+from hitl.problems import build_problem
 from reviews.desk.live.subscription import Viewer
 
-from .buffering import Answer, App, Gone, Receive, Room, Scope, Send, read_body
-from .buffering import ask as buffering_ask
-from .callers import address_of
+from .buffering import (
+    App,
+    BodyMemory,
+    BufferedResponse,
+    ClientDisconnected,
+    Receive,
+    Scope,
+    Send,
+    read_body,
+)
+from .buffering import call_app as buffering_ask
+from .callers import format_client_address
 from .listen import Hub
-from .long_poll import COME_BACK_S, without_lookalikes
-from .page_updates import Newsroom, Page
+from .long_poll import RETRY_AFTER_S, drop_ambiguous_headers
+from .page_updates import OpenPage, PageUpdates
 
 PATH = "/events/"
 HEADER = b"holdpoint-stream"
@@ -37,16 +46,16 @@ RECHECK_S = (30.0, 44.0)
 RETRY_MS = (1_000, 8_000)
 MOST, MOST_EACH = 2_000, 32  # streams of this process and of one person
 SEND_S = 10.0  # a client that accepts nothing for this long is gone
-END = {"type": "http.response.body", "body": b"", "more_body": False}
+END_MESSAGE = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
-class Streams:
+class EventStreams:
     """The ASGI application of `PATH`. `app` is the application that authorises
     viewers."""
 
-    def __init__(self, app: App, hub: Hub, room: Room) -> None:
+    def __init__(self, app: App, hub: Hub, room: BodyMemory) -> None:
         self.app, self.hub, self.room = app, hub, room
-        self.newsroom = Newsroom(hub)
+        self.newsroom = PageUpdates(hub)
         self._each: Counter[int] = Counter()
 
     @staticmethod
@@ -54,11 +63,11 @@ class Streams:
         return bool(scope["path"] == PATH and scope["method"] == "GET")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope = without_lookalikes(scope)
-        with contextlib.suppress(Gone, TimeoutError):
-            with self.room.of(address_of(scope)) as share:
+        scope = drop_ambiguous_headers(scope)
+        with contextlib.suppress(ClientDisconnected, TimeoutError):
+            with self.room.of(format_client_address(scope)) as share:
                 body = await read_body(scope, receive, share)
-            if isinstance(body, Answer):
+            if isinstance(body, BufferedResponse):
                 await body.send(send)
             else:
                 await self._open(scope, receive, send)
@@ -68,18 +77,18 @@ class Streams:
             answer = await self.ask(scope)
             dumped = answer.header(HEADER)
             if not dumped:
-                await _refused(answer).send(send)
+                await _replace_redirect(answer).send(send)
                 return
             viewer = Viewer.load(dumped)
             with self._counted(viewer.person) as fits:
                 if not fits:
-                    await _too_many(answer).send(send)
+                    await _refuse_stream(answer).send(send)
                     return
                 if page.admit(viewer):
                     self.newsroom.count_again()
-                await Held(self, page, scope, receive, send).run(answer)
+                await OpenStream(self, page, scope, receive, send).run(answer)
 
-    async def ask(self, scope: Scope) -> Answer:
+    async def ask(self, scope: Scope) -> BufferedResponse:
         """Ask Django who the viewer is."""
         return await buffering_ask(self.app, scope, b"")
 
@@ -97,16 +106,16 @@ class Streams:
 
 
 @dataclass(eq=False, slots=True)
-class Held:
+class OpenStream:
     """One open stream."""
 
-    streams: Streams
-    page: Page
+    streams: EventStreams
+    page: OpenPage
     scope: Scope
     receive: Receive
     send: Send
 
-    async def run(self, answer: Answer) -> None:
+    async def run(self, answer: BufferedResponse) -> None:
         """Send the first message and then updates, until the stream ends."""
         headers = list(answer.without(HEADER).without(b"content-length").headers)
         head = {"type": "http.response.start", "status": 200, "headers": headers}
@@ -118,16 +127,16 @@ class Held:
             await self._tell(gone)
         finally:
             gone.cancel()
-        await asyncio.wait_for(self.send(END), SEND_S)
+        await asyncio.wait_for(self.send(END_MESSAGE), SEND_S)
 
     async def _tell(self, gone: asyncio.Future[Any]) -> None:
         loop = asyncio.get_running_loop()
-        due = loop.time() + _spread(RECHECK_S)
+        due = loop.time() + _pick_random(RECHECK_S)
         while await self._goes_on(gone):
             if loop.time() >= due:
                 if not await self._may_look():
                     return
-                due = loop.time() + _spread(RECHECK_S)
+                due = loop.time() + _pick_random(RECHECK_S)
             await self._write(self.page.take() or BEAT)
 
     async def _goes_on(self, gone: asyncio.Future[Any]) -> bool:
@@ -160,29 +169,35 @@ class Held:
         await asyncio.wait_for(self.send(message), SEND_S)
 
 
-def _spread(between: tuple[float, float]) -> float:
+def _pick_random(between: tuple[float, float]) -> float:
     return random.uniform(*between)  # noqa: S311 no secret
 
 
-def _refused(answer: Answer) -> Answer:
+def _replace_redirect(answer: BufferedResponse) -> BufferedResponse:
     """Replace the redirect to the sign-in page, which a stream cannot follow, by
     401."""
     if answer.status not in {301, 302}:
         return answer
-    return _problem(answer, 401, "session", "You are signed out. Nothing is sent here.")
+    return _replace_with_problem(
+        answer, 401, "session", "You are signed out. Nothing is sent here."
+    )
 
 
-def _too_many(answer: Answer) -> Answer:
+def _refuse_stream(answer: BufferedResponse) -> BufferedResponse:
     detail = "Too many pages are open. This one asks from time to time instead."
-    refused = _problem(answer, 429, "too_many", detail)
-    wait = (b"retry-after", str(COME_BACK_S).encode())
+    refused = _replace_with_problem(answer, 429, "too_many", detail)
+    wait = (b"retry-after", str(RETRY_AFTER_S).encode())
     return replace(refused, headers=(*refused.headers, wait))
 
 
-def _problem(answer: Answer, status: int, code: str, detail: str) -> Answer:
+def _replace_with_problem(
+    answer: BufferedResponse, status: int, code: str, detail: str
+) -> BufferedResponse:
     """Problem details with the other headers of `answer`."""
-    content = problem(status, code, detail)
+    content = build_problem(status, code, detail)
     for name in (HEADER, b"location", b"content-type"):
         answer = answer.without(name)
     kind = (b"content-type", content["Content-Type"].encode())
-    return Answer(status, (*answer.headers, kind), b"").with_body(content.content)
+    return BufferedResponse(status, (*answer.headers, kind), b"").with_body(
+        content.content
+    )

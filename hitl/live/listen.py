@@ -124,7 +124,7 @@ class Hub:
             self._conninfo,
             connect_timeout=connections.DATABASE_CONNECT_TIMEOUT_S,
             application_name="holdpoint hub",
-            **connections.OURS,
+            **connections.CLIENT_OPTIONS,
         )
         connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
         await connection.execute(f"LISTEN {CHANNEL}")

@@ -16,35 +16,35 @@ from typing import Any
 from urllib.parse import parse_qs, quote
 
 from .buffering import (
-    Answer,
     App,
-    Gone,
+    BodyMemory,
+    BufferedResponse,
+    ClientDisconnected,
     Receive,
-    Room,
     Scope,
     Send,
-    ask,
+    build_refusal,
+    call_app,
     read_body,
-    refusal,
 )
-from .callers import API, Callers
+from .callers import API, KnownCallers
 from .listen import Hub, Subscription
 
 HEADER = b"holdpoint-wait"
-LONGEST_S = 60
-MOST_EACH = 100  # concurrent waits of one caller in this process
-COME_BACK_S = 5
-NUMBER = re.compile(r"[0-9]{1,2}")
+MAX_WAIT_S = 60
+MAX_EACH = 100  # concurrent waits of one caller in this process
+RETRY_AFTER_S = 5
+SECONDS_PATTERN = re.compile(r"[0-9]{1,2}")
 
 
-class Place:
+class WaitSlot:
     """Counts one wait of a caller. The caller may become known during the wait; `move`
     then counts the wait for them."""
 
     def __init__(self, each: Counter[str], caller: str) -> None:
         self._each, self.caller = each, caller
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> WaitSlot:
         self._each[self.caller] += 1
         return self
 
@@ -55,7 +55,7 @@ class Place:
 
     @property
     def fits(self) -> bool:
-        return self._each[self.caller] <= MOST_EACH
+        return self._each[self.caller] <= MAX_EACH
 
     def move(self, caller: str) -> None:
         if caller != self.caller:
@@ -67,7 +67,9 @@ class Place:
 class LongPoll:
     """ASGI middleware around an application that answers at once."""
 
-    def __init__(self, app: App, hub: Hub, callers: Callers, room: Room) -> None:
+    def __init__(
+        self, app: App, hub: Hub, callers: KnownCallers, room: BodyMemory
+    ) -> None:
         self.app = app
         self.hub = hub
         self.callers = callers
@@ -75,35 +77,37 @@ class LongPoll:
         self._each: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope = without_lookalikes(scope)
-        with contextlib.suppress(Gone):
+        scope = drop_ambiguous_headers(scope)
+        with contextlib.suppress(ClientDisconnected):
             answer = await self._answer(scope, receive)
             if answer is not None:
                 await answer.without(HEADER).send(send)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Answer | None:
+    async def _answer(self, scope: Scope, receive: Receive) -> BufferedResponse | None:
         """The response, or None when the client has disconnected."""
-        seconds, caller = wait_seconds(scope), self.callers.key_of(scope)
+        seconds, caller = parse_wait_seconds(scope), self.callers.key_of(scope)
         if not seconds:
             return await self._ask(caller, scope, receive)
-        with Place(self._each, caller) as place:
+        with WaitSlot(self._each, caller) as place:
             if place.fits:
                 return await self._wait(place, scope, receive, seconds)
         # The application was not asked yet, so nothing has been done.
-        detail = f"At most {MOST_EACH} calls of one key wait at once. Nothing was done."
-        return refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
+        detail = f"At most {MAX_EACH} calls of one key wait at once. Nothing was done."
+        return build_refusal(scope, 429, "too_many", detail, retry_after=RETRY_AFTER_S)
 
-    async def _ask(self, caller: str, scope: Scope, receive: Receive) -> Answer:
+    async def _ask(
+        self, caller: str, scope: Scope, receive: Receive
+    ) -> BufferedResponse:
         """Ask the application; hold the body's memory only until it has answered."""
         with self.room.of(caller) as share:
             body = await read_body(scope, receive, share)
-            if isinstance(body, Answer):
+            if isinstance(body, BufferedResponse):
                 return body
-            return await ask(self.app, scope, body)
+            return await call_app(self.app, scope, body)
 
     async def _wait(
-        self, place: Place, scope: Scope, receive: Receive, seconds: int
-    ) -> Answer | None:
+        self, place: WaitSlot, scope: Scope, receive: Receive, seconds: int
+    ) -> BufferedResponse | None:
         end = asyncio.get_running_loop().time() + seconds
         with self.hub.subscribe() as subscription:
             answer = await self._ask(place.caller, scope, receive)
@@ -121,11 +125,11 @@ class LongPoll:
     async def _settle(
         self,
         scope: Scope,
-        answer: Answer,
+        answer: BufferedResponse,
         subscription: Subscription,
         gone: asyncio.Future[Any],
         end: float,
-    ) -> Answer | None:
+    ) -> BufferedResponse | None:
         """Ask again after each change, until the answer is final or the time is over.
 
         The first status and headers stay (201 for a proposal that was created). If a
@@ -136,7 +140,7 @@ class LongPoll:
         proposal = waits.partition(";")[0]
         subscription.narrow(proposal)
         while await self._news(subscription, gone, end):
-            newer = await ask(self.app, look_again(scope, proposal), b"")
+            newer = await call_app(self.app, build_recheck(scope, proposal), b"")
             if newer.status != 200:
                 break
             answer = answer.with_body(newer.body)
@@ -160,7 +164,7 @@ class LongPoll:
             news.cancel()
 
 
-def wait_seconds(scope: Scope) -> int:
+def parse_wait_seconds(scope: Scope) -> int:
     """The seconds that this client is ready to wait; 0 for none.
 
     Anything but a whole number from 0 to 60 counts as 0 here; the view refuses it with
@@ -170,13 +174,13 @@ def wait_seconds(scope: Scope) -> int:
         return 0
     query = scope["query_string"].decode("latin1")
     given = parse_qs(query, keep_blank_values=True).get("wait", [])
-    if len(given) != 1 or not NUMBER.fullmatch(given[0]):
+    if len(given) != 1 or not SECONDS_PATTERN.fullmatch(given[0]):
         return 0
     seconds = int(given[0])
-    return seconds if seconds <= LONGEST_S else 0
+    return seconds if seconds <= MAX_WAIT_S else 0
 
 
-def look_again(scope: Scope, proposal: str) -> Scope:
+def build_recheck(scope: Scope, proposal: str) -> Scope:
     """The request for the proposal's current state, with the client's credentials."""
     path = f"{API}proposals/{proposal}"
     kept = {b"authorization", b"cookie", b"host", b"accept", b"x-forwarded-proto"}
@@ -190,7 +194,7 @@ def look_again(scope: Scope, proposal: str) -> Scope:
     }
 
 
-def without_lookalikes(scope: Scope) -> Scope:
+def drop_ambiguous_headers(scope: Scope) -> Scope:
     """Drop headers with an underscore in their names. WSGI maps `x_forwarded_for` and
     `x-forwarded-for` to one name, so one could be forged as the other."""
     headers = [pair for pair in scope["headers"] if b"_" not in pair[0]]

@@ -16,24 +16,26 @@ from typing import Any
 import structlog
 from django.db import close_old_connections
 
-from reviews.desk.components.badges import News
+from reviews.desk.components.badges import BadgeUpdate
 from reviews.desk.live import subscription
 from reviews.desk.live.subscription import Viewer
 
 from .listen import Hub
 
 # Seconds. Changes closer together than this are counted together.
-TOGETHER_S = 0.015
+COALESCE_S = 0.015
 # Seconds. Some numbers change with time alone, for example when a deadline comes near.
 PULSE_S = 15.0
 
-Counted = tuple[dict[int, News], str]  # counts by person, and the state's number
-Count = Callable[[Collection[Viewer]], Counted]
+CountResult = tuple[
+    dict[int, BadgeUpdate], str
+]  # counts by person, and the state's number
+CountFunction = Callable[[Collection[Viewer]], CountResult]
 log = structlog.get_logger(__name__)
 
 
 @dataclass(eq=False)
-class Page:
+class OpenPage:
     """One open page: the state it knows, and the newest event for it."""
 
     viewer: Viewer | None = None  # until the view has identified the viewer
@@ -60,16 +62,16 @@ class Page:
         else:
             self.heard |= subjects
 
-    def tell(self, news: News, number: str) -> None:
+    def tell(self, news: BadgeUpdate, number: str) -> None:
         """Prepare an event with this state, unless the page already knows it."""
         if self.viewer is None:
             return
-        told = subscription.said(self.viewer, news)
+        told = subscription.build_message(self.viewer, news)
         if told == self.told and not self.changed:
             return
         self.told = told
-        said = subscription.said(self.viewer, news, self.changed)
-        self.event = subscription.event(said, number).encode()
+        said = subscription.build_message(self.viewer, news, self.changed)
+        self.event = subscription.format_event(said, number).encode()
         self.wake()
 
     def take(self) -> bytes:
@@ -79,20 +81,20 @@ class Page:
         return event
 
 
-def count(viewers: Collection[Viewer]) -> Counted:
+def count_updates(viewers: Collection[Viewer]) -> CountResult:
     """Count for all viewers. Returns the counts by person, and the number of a state
     that is not newer than they are."""
     close_old_connections()
-    number = subscription.number()
-    return subscription.states(viewers), number
+    number = subscription.load_event_number()
+    return subscription.load_states(viewers), number
 
 
-class Newsroom:
+class PageUpdates:
     """The open pages, and the task that counts for all of them."""
 
-    def __init__(self, hub: Hub, count: Count = count) -> None:
+    def __init__(self, hub: Hub, count: CountFunction = count_updates) -> None:
         self._hub, self._count = hub, count
-        self._pages: set[Page] = set()
+        self._pages: set[OpenPage] = set()
         self._subjects: set[str] | None = set()
         self._news = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="newsroom")
@@ -116,10 +118,10 @@ class Newsroom:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     @contextlib.contextmanager
-    def page(self) -> Iterator[Page]:
+    def page(self) -> Iterator[OpenPage]:
         """Register a page. Open this before reading its state: then changes made
         meanwhile are recorded."""
-        page = Page()
+        page = OpenPage()
         self._pages.add(page)
         try:
             yield page
@@ -152,7 +154,7 @@ class Newsroom:
             for page in self._pages:
                 page.hear(subjects)
             await self._tell()
-            await asyncio.sleep(TOGETHER_S)
+            await asyncio.sleep(COALESCE_S)
 
     async def _tell(self) -> None:
         viewers = [page.viewer for page in self._pages if page.viewer is not None]

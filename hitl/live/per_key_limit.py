@@ -12,20 +12,29 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from .anonymous_limit import Strangers, tries
-from .buffering import Answer, App, Receive, Scope, Send, ask, read_body, refusal
-from .callers import ANSWERED, API, BROKEN, Callers, address_of
+from .anonymous_limit import AnonymousLimits, is_access_attempt
+from .buffering import (
+    App,
+    BufferedResponse,
+    Receive,
+    Scope,
+    Send,
+    build_refusal,
+    call_app,
+    read_body,
+)
+from .callers import ANSWERED, API, BROKEN, KnownCallers, format_client_address
 
 PROPOSALS = f"{API}proposals"
 AT_ONCE = 3  # one caller's API calls in Django at a time; leaves a thread for others
 MOST_QUEUED = 200  # waiting calls of one caller; more are refused at once
 COME_BACK_S, STRANGERS_BACK_S = 1, 10
-STANDS_S = 1.0  # how long a 429 is repeated for the caller's proposals
-UNASKED = b"holdpoint-unasked"  # refusals repeated since Django was last asked
+REPEAT_S = 1.0  # how long a 429 is repeated for the caller's proposals
+REFUSALS_HEADER = b"holdpoint-unasked"  # refusals repeated since Django was last asked
 
 
 @dataclass
-class _Line:
+class _CallerQueue:
     """The calls of one caller that wait or run now."""
 
     free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
@@ -33,25 +42,27 @@ class _Line:
 
 
 @dataclass
-class _Told:
+class _RepeatedRefusal:
     """A refusal that is repeated until `until`, and how often it was."""
 
-    answer: Answer
+    answer: BufferedResponse
     until: float
     again: int = 0
 
 
-class Fair:
+class CallerLimit:
     """ASGI middleware around the threads. Requests of known people for pages pass
     unlimited."""
 
-    def __init__(self, app: App, callers: Callers, strangers: Strangers) -> None:
+    def __init__(
+        self, app: App, callers: KnownCallers, strangers: AnonymousLimits
+    ) -> None:
         self.app, self.callers, self.strangers = app, callers, strangers
-        self._lines: dict[str, _Line] = {}
-        self._told: dict[str, _Told] = {}
+        self._lines: dict[str, _CallerQueue] = {}
+        self._told: dict[str, _RepeatedRefusal] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope = with_count(scope, 0)
+        scope = set_refusal_count(scope, 0)
         caller = self.callers.of(scope)
         if not caller:
             await self._introduce(scope, receive, send)
@@ -63,14 +74,18 @@ class Fair:
     async def _introduce(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve an anonymous call in its turn. If the caller becomes known while it
         waits, serve it as theirs."""
-        address, failures = address_of(scope), self.strangers.failures
+        address, failures = format_client_address(scope), self.strangers.failures
         async with self.strangers.share(scope).turn(address) as fits:
             if not self.callers.of(scope):
-                if not fits or (tries(scope) and failures.too_many(address)):
-                    await _too_many_strangers(scope).send(send)
+                if not fits or (
+                    is_access_attempt(scope) and failures.too_many(address)
+                ):
+                    await _refuse_anonymous(scope).send(send)
                     return
                 await self.app(scope, receive, send)
-                if tries(scope) and not (scope.get(ANSWERED) or scope.get(BROKEN)):
+                if is_access_attempt(scope) and not (
+                    scope.get(ANSWERED) or scope.get(BROKEN)
+                ):
                     failures.count(address)
                 return
         await self(scope, receive, send)
@@ -83,7 +98,7 @@ class Fair:
             await standing.send(send)
             return
         async with self._turn(caller) as fits:
-            answer = self._standing(caller, scope) if fits else _too_many(scope)
+            answer = self._standing(caller, scope) if fits else _refuse_caller(scope)
             if answer is None:  # no refusal came while it waited
                 await self._ask(caller, scope, receive, send)
         if answer is not None:
@@ -93,7 +108,7 @@ class Fair:
     async def _turn(self, key: str) -> AsyncIterator[bool]:
         """Wait for a turn, first come, first served. Yields False at once if too many
         calls wait already."""
-        line = self._lines.setdefault(key, _Line())
+        line = self._lines.setdefault(key, _CallerQueue())
         line.here += 1
         try:
             if line.here > MOST_QUEUED:
@@ -106,54 +121,56 @@ class Fair:
             if not line.here:
                 del self._lines[key]
 
-    def _standing(self, key: str, scope: Scope) -> Answer | None:
+    def _standing(self, key: str, scope: Scope) -> BufferedResponse | None:
         told = self._told.get(key)
-        if told is None or not proposes(scope) or told.until <= _now():
+        if told is None or not is_proposal(scope) or told.until <= _read_loop_clock():
             return None
         told.again += 1
         return told.answer
 
     async def _ask(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
-        if not proposes(scope):
+        if not is_proposal(scope):
             await self.app(scope, receive, send)
             return
         body = await read_body(scope, receive)
         before = self._told.pop(key, None)
-        counted = with_count(scope, before.again if before else 0)
+        counted = set_refusal_count(scope, before.again if before else 0)
         answer = (
-            body if isinstance(body, Answer) else await ask(self.app, counted, body)
+            body
+            if isinstance(body, BufferedResponse)
+            else await call_app(self.app, counted, body)
         )
         if answer.status == 429:
-            self._told[key] = _Told(answer, _now() + STANDS_S)
+            self._told[key] = _RepeatedRefusal(answer, _read_loop_clock() + REPEAT_S)
         await answer.send(send)
 
 
-def _too_many(scope: Scope) -> Answer:
+def _refuse_caller(scope: Scope) -> BufferedResponse:
     detail = "Too many calls of this caller wait already. Nothing was done."
-    return refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
+    return build_refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
 
 
-def _too_many_strangers(scope: Scope) -> Answer:
+def _refuse_anonymous(scope: Scope) -> BufferedResponse:
     detail = (
         "Too many calls without a valid key or session come from this address. "
         "Nothing was done. Try again in a minute."
     )
-    return refusal(scope, 429, "too_many", detail, retry_after=STRANGERS_BACK_S)
+    return build_refusal(scope, 429, "too_many", detail, retry_after=STRANGERS_BACK_S)
 
 
-def proposes(scope: Scope) -> bool:
+def is_proposal(scope: Scope) -> bool:
     """Whether this call submits a proposal."""
     return (scope["method"], scope["path"]) == ("POST", PROPOSALS)
 
 
-def with_count(scope: Scope, again: int) -> Scope:
+def set_refusal_count(scope: Scope, again: int) -> Scope:
     """Tell the view how many refusals were repeated. Drops the header if the client
     sent it."""
-    headers = [pair for pair in scope["headers"] if pair[0] != UNASKED]
+    headers = [pair for pair in scope["headers"] if pair[0] != REFUSALS_HEADER]
     if again:
-        headers.append((UNASKED, str(again).encode()))
+        headers.append((REFUSALS_HEADER, str(again).encode()))
     return {**scope, "headers": headers}
 
 
-def _now() -> float:
+def _read_loop_clock() -> float:
     return asyncio.get_running_loop().time()

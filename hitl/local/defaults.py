@@ -8,22 +8,22 @@ from pathlib import Path
 from hitl.environment import LOOPBACK, ROOT
 
 from . import keys
-from .layout import Fault, Layout, layout
+from .layout import InstallationError, Layout, build_layout
 
 # The demo store listens ten ports above.
 HIGHEST_PORT = 65526
 
 
-def fill(environ: MutableMapping[str, str]) -> Layout:
+def fill_environment(environ: MutableMapping[str, str]) -> Layout:
     """Add the missing variables for every process of this installation; variables that
     are set stay as they are. Creates the keys on first use.
 
     *Raises* InstallationError.
     """
-    here = layout(Path(environ.get("STATE") or ROOT / "var"))
-    keys.ensure(here.keys)
-    password = keys.read(here.keys, "database_password")
-    port = _port(environ.get("PORT") or "8000")
+    here = build_layout(Path(environ.get("STATE") or ROOT / "var"))
+    keys.ensure_keys(here.keys)
+    password = keys.read_key(here.keys, "database_password")
+    port = _parse_port(environ.get("PORT") or "8000")
     environ["STATE"] = str(here.state)
     for name, value in {
         "DEPLOYMENT": "local",
@@ -39,7 +39,9 @@ def fill(environ: MutableMapping[str, str]) -> Layout:
     return here
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not text.isdigit() or not 0 < int(text) < HIGHEST_PORT:
-        raise Fault(f"PORT: {text!r} is not a number from 1 to {HIGHEST_PORT - 1}")
+        raise InstallationError(
+            f"PORT: {text!r} is not a number from 1 to {HIGHEST_PORT - 1}"
+        )
     return int(text)

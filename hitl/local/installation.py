@@ -30,16 +30,16 @@ from hitl import checks
 from hitl.environment import LOOPBACK, ROOT
 
 from . import defaults, keys, postgres, preflight, valkey
-from .layout import Fault, Layout, make_run
+from .layout import InstallationError, Layout, create_run_folder
 from .process import Child, Program
-from .supervisor import Interrupted, Service, Supervisor
+from .supervisor import StartInterrupted, SupervisedService, Supervisor
 
 
-def collect(here: Layout) -> None:
+def collect_static_files(here: Layout) -> None:
     """Collect the hashed and compressed static files in `STATE/static`, only if a
     source or Django itself changed: it takes longer than the rest of a second start."""
     stamp = here.state / "static.stamp"
-    found = _sources()
+    found = _hash_sources()
     if stamp.exists() and stamp.read_text() == found:
         return
     stamp.unlink(missing_ok=True)
@@ -47,7 +47,7 @@ def collect(here: Layout) -> None:
     stamp.write_text(found)
 
 
-def _sources() -> str:
+def _hash_sources() -> str:
     """A hash that changes when a static file is added, changed or removed."""
     seen = hashlib.sha256(f"{django.__version__} {settings.STATIC_ROOT}".encode())
     for finder in get_finders():
@@ -57,27 +57,27 @@ def _sources() -> str:
     return seen.hexdigest()
 
 
-WEB_LAST_CALLS_S = 1
+WEB_SHUTDOWN_S = 1
 WORKER_PROCESSES = 2
 # The demo's shop and agent may know the gate's addresses but not its database.
-NOT_FOR_THE_DEMO = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
+HIDDEN_FROM_DEMO = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
 
 
-def web(here: Layout, environ: Mapping[str, str]) -> Program:
+def build_web_program(here: Layout, environ: Mapping[str, str]) -> Program:
     """uvicorn on one port. No proxy precedes it, so it ignores forwarding headers."""
     host = environ.get("HOST", LOOPBACK)
-    return _python(
+    return _build_python_program(
         here,
         environ,
         "web",
         "-m uvicorn hitl.asgi:application --lifespan on "
         f"--http hitl.protocol:Protocol --host {host} "
         f"--port {environ['PORT']} --no-access-log --no-server-header "
-        f"--no-proxy-headers --timeout-graceful-shutdown {WEB_LAST_CALLS_S}",
+        f"--no-proxy-headers --timeout-graceful-shutdown {WEB_SHUTDOWN_S}",
     )
 
 
-def worker(here: Layout, environ: Mapping[str, str]) -> Program:
+def build_worker_program(here: Layout, environ: Mapping[str, str]) -> Program:
     """One Celery worker with an embedded beat, so that there is exactly one beat.
 
     SIGQUIT stops it: running tasks get `worker_soft_shutdown_timeout`, then their
@@ -85,7 +85,7 @@ def worker(here: Layout, environ: Mapping[str, str]) -> Program:
     the supervisor is killed, the broker dies too; a worker that then tried to return
     messages would never end, so it gets SIGKILL.
     """
-    program = _python(
+    program = _build_python_program(
         here,
         environ,
         "worker",
@@ -96,23 +96,25 @@ def worker(here: Layout, environ: Mapping[str, str]) -> Program:
     return replace(program, orphan_signal=signal.SIGKILL)
 
 
-def store(here: Layout, environ: Mapping[str, str]) -> Program:
+def build_store_program(here: Layout, environ: Mapping[str, str]) -> Program:
     """The demo's shop, which the gate treats as an external service."""
-    secret = environ.get("WEBHOOK_SECRET") or keys.read(here.keys, "webhook_secret")
-    env = _for_demo(environ) | {"HOLDPOINT_WEBHOOK_SECRET": secret}
-    return _python(here, env, "store", "-m demo.store")
+    secret = environ.get("WEBHOOK_SECRET") or keys.read_key(here.keys, "webhook_secret")
+    env = _filter_demo_environ(environ) | {"HOLDPOINT_WEBHOOK_SECRET": secret}
+    return _build_python_program(here, env, "store", "-m demo.store")
 
 
-def riley(here: Layout, environ: Mapping[str, str]) -> Program:
+def build_riley_program(here: Layout, environ: Mapping[str, str]) -> Program:
     """The demo's agent."""
-    return _python(here, _for_demo(environ), "riley", "-m demo.riley")
+    return _build_python_program(
+        here, _filter_demo_environ(environ), "riley", "-m demo.riley"
+    )
 
 
-def _for_demo(environ: Mapping[str, str]) -> dict[str, str]:
-    return {k: v for k, v in environ.items() if k not in NOT_FOR_THE_DEMO}
+def _filter_demo_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in environ.items() if k not in HIDDEN_FROM_DEMO}
 
 
-def _python(
+def _build_python_program(
     here: Layout,
     environ: Mapping[str, str],
     name: str,
@@ -139,7 +141,7 @@ TASKS_STOP_S = 3.0
 OTHERS_STOP_S = 0.3
 POSTGRES_STOP_S = 1.4
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 @dataclass
@@ -148,7 +150,7 @@ class Installation:
 
     here: Layout
     environ: MutableMapping[str, str]
-    say: Say
+    say: PrintLine
     supervisor: Supervisor = field(init=False)
     began: float = field(default_factory=time.monotonic)
 
@@ -165,10 +167,10 @@ class Installation:
         self._database()
         self._broker()
         with self._step("migrations and files"):
-            _command("migrate", interactive=False)
-            collect(self.here)
+            _run_command("migrate", interactive=False)
+            collect_static_files(self.here)
         with self._step("demo data"):
-            _command("seed_demo")
+            _run_command("seed_demo")
         connections.close_all()
         self._processes()
 
@@ -178,19 +180,21 @@ class Installation:
         for name, address in (("PORT", host), ("STORE_PORT", LOOPBACK)):
             port = int(self.environ[name])
             preflight.check_port(address, port, name, patient=patient)
-        for warning in checks.refuse_unsafe():
+        for warning in checks.run_startup_checks():
             self.say(f"  warning: {warning.msg}")
-        make_run(self.here.run)
+        create_run_folder(self.here.run)
 
     def _database(self) -> None:
-        password = keys.read(self.here.keys, "database_password")
+        password = keys.read_key(self.here.keys, "database_password")
         url = self.environ["DATABASE_URL"]
         with self._step("PostgreSQL"):
             if url != self.here.database_url(password):
                 preflight.check_database(url)
                 return
-            start = partial(postgres.start, self.here, password)
-            self.supervisor.launch("postgres", Service(start, POSTGRES_STOP_S))
+            start = partial(postgres.start_server, self.here, password)
+            self.supervisor.launch(
+                "postgres", SupervisedService(start, POSTGRES_STOP_S)
+            )
 
     def _broker(self) -> None:
         url = self.environ["REDIS_URL"]
@@ -198,21 +202,21 @@ class Installation:
             if url != self.here.redis_url:
                 preflight.check_broker(url)
                 return
-            start = partial(valkey.start, self.here)
-            self.supervisor.launch("valkey", Service(start, OTHERS_STOP_S))
+            start = partial(valkey.start_server, self.here)
+            self.supervisor.launch("valkey", SupervisedService(start, OTHERS_STOP_S))
 
     def _processes(self) -> None:
         with self._step("web, worker and store"):
-            self._run(store(self.here, self.environ), OTHERS_STOP_S)
-            self._run(web(self.here, self.environ), TASKS_STOP_S)
-            self._run(worker(self.here, self.environ), TASKS_STOP_S)
+            self._run(build_store_program(self.here, self.environ), OTHERS_STOP_S)
+            self._run(build_web_program(self.here, self.environ), TASKS_STOP_S)
+            self._run(build_worker_program(self.here, self.environ), TASKS_STOP_S)
             self._wait_ready()
         if self.environ.get("DEMO") != "0":
-            self._run(riley(self.here, self.environ), TASKS_STOP_S)
+            self._run(build_riley_program(self.here, self.environ), TASKS_STOP_S)
 
     def _run(self, program: Program, stop_within: float) -> None:
         start, ends = partial(Child, program), program.name == "riley"
-        service = Service(start, stop_within, may_finish=ends)
+        service = SupervisedService(start, stop_within, may_finish=ends)
         self.supervisor.launch(program.name, service)
 
     def _wait_ready(self) -> None:
@@ -222,9 +226,11 @@ class Installation:
         while not self._ready():
             log = self.here.logs / "web.log"
             if web.exit_code() is not None:
-                raise Fault(f"the web process stopped: {_last_line(log)}; read {log}")
+                raise InstallationError(
+                    f"the web process stopped: {_read_last_line(log)}; read {log}"
+                )
             if time.monotonic() > end:
-                raise Fault(
+                raise InstallationError(
                     f"no answer from /readyz in {READY_TIMEOUT_S} s: read {log}"
                 )
             time.sleep(0.05)
@@ -237,7 +243,7 @@ class Installation:
             headers={"Host": urlsplit(self.environ["BASE_URL"]).netloc},
         )
         try:
-            with DIRECT.open(question, timeout=2) as answer:
+            with DIRECT_OPENER.open(question, timeout=2) as answer:
                 return bool(answer.status == 200)
         except (urllib.error.URLError, OSError):
             return False
@@ -252,7 +258,7 @@ class Installation:
         """Print the address, and one login for each role."""
         took = time.monotonic() - self.began
         self.say(f"\nHoldpoint answers at {self.environ['BASE_URL']}  ({took:.1f} s)")
-        for role, login in _logins(self.here).items():
+        for role, login in _read_logins(self.here).items():
             self.say(f"  {role:<16}{login['username']:<10}{login['password']}")
         if "store" in self.supervisor.services:
             address = f"http://{LOOPBACK}:{self.environ['STORE_PORT']}"
@@ -261,26 +267,26 @@ class Installation:
 
 
 # Ignore the environment's proxy: this opener only reaches our own loopback address.
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+DIRECT_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def up(environ: MutableMapping[str, str], say: Say) -> None:
+def run_installation(environ: MutableMapping[str, str], say: PrintLine) -> None:
     """Start everything, keep it running until SIGTERM or Ctrl-C, then stop it in order.
 
     *Raises* InstallationError.
     """
-    here = defaults.fill(environ)
-    with preflight.only_one(here) as unclean:
+    here = defaults.fill_environment(environ)
+    with preflight.lock_state(here) as unclean:
         installation = Installation(here, environ, say)
         supervisor = installation.supervisor
         supervisor.listen_for_stop()
         say(f"Starting Holdpoint in {here.state}")
         try:
-            with _disk_full_is_said():
+            with _report_full_disk():
                 installation.start(patient=unclean)
             installation.welcome()
             supervisor.keep()
-        except Interrupted:
+        except StartInterrupted:
             pass
         finally:
             start = time.monotonic()
@@ -289,25 +295,27 @@ def up(environ: MutableMapping[str, str], say: Say) -> None:
 
 
 @contextlib.contextmanager
-def _disk_full_is_said() -> Iterator[None]:
+def _report_full_disk() -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
             raise
-        raise Fault("the disk is full: free some space where STATE is") from error
+        raise InstallationError(
+            "the disk is full: free some space where STATE is"
+        ) from error
 
 
-def _command(name: str, **options: Any) -> None:
+def _run_command(name: str, **options: Any) -> None:
     """Run one of Django's commands silently. *Raises* InstallationError."""
     try:
         call_command(name, stdout=io.StringIO(), stderr=io.StringIO(), **options)
     except (DatabaseError, ImproperlyConfigured) as error:
         said = str(error).strip().split("\n", 1)[0]
-        raise Fault(f"{name} failed: {said}") from error
+        raise InstallationError(f"{name} failed: {said}") from error
 
 
-def _logins(here: Layout) -> dict[str, dict[str, str]]:
+def _read_logins(here: Layout) -> dict[str, dict[str, str]]:
     file = here.state / "demo.json"
     if not file.exists():
         return {}
@@ -315,6 +323,6 @@ def _logins(here: Layout) -> dict[str, dict[str, str]]:
     return {role: login for role, login in logins.items() if not role[-1].isdigit()}
 
 
-def _last_line(log: Any) -> str:
+def _read_last_line(log: Any) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it said nothing"

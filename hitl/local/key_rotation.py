@@ -11,37 +11,41 @@ import os
 from pathlib import Path
 
 from . import keys
-from .layout import Fault
+from .layout import InstallationError
 
 SIGNS, NEXT, RETIRED = "grant_key", "grant_keys_next", "grant_keys_retired"
 
 
 def publish(folder: Path) -> None:
     """Create the next key, unless there is one. *Raises* InstallationError."""
-    if not _read(folder, NEXT):
-        keys.replace(folder / NEXT, keys.new())
+    if not _read_keys(folder, NEXT):
+        keys.replace_key(folder / NEXT, keys.generate_key())
 
 
 def sign(folder: Path) -> None:
     """Let the published key sign. *Raises* InstallationError where there is none."""
-    (signs,), waiting = _read(folder, SIGNS), _read(folder, NEXT)
+    (signs,), waiting = _read_keys(folder, SIGNS), _read_keys(folder, NEXT)
     if not waiting:
-        raise Fault("no key is published yet: run `rotate_grant_key publish` first")
+        raise InstallationError(
+            "no key is published yet: run `rotate_grant_key publish` first"
+        )
     if waiting[0] != signs:  # if equal, the last run ended before its last line
-        retired = dict.fromkeys([signs, *_read(folder, RETIRED)])
-        keys.replace(folder / RETIRED, ",".join(retired))
-        keys.replace(folder / SIGNS, waiting[0])
-    keys.replace(folder / NEXT, ",".join(waiting[1:]))
+        retired = dict.fromkeys([signs, *_read_keys(folder, RETIRED)])
+        keys.replace_key(folder / RETIRED, ",".join(retired))
+        keys.replace_key(folder / SIGNS, waiting[0])
+    keys.replace_key(folder / NEXT, ",".join(waiting[1:]))
 
 
 def forget(folder: Path) -> None:
     """Stop accepting retired keys. *Raises* InstallationError."""
-    keys.replace(folder / RETIRED, "")
+    keys.replace_key(folder / RETIRED, "")
 
 
-def _read(folder: Path, name: str) -> list[str]:
+def _read_keys(folder: Path, name: str) -> list[str]:
     if name.upper() in os.environ:
-        raise Fault(f"{name.upper()} is a variable of the environment: change it there")
+        raise InstallationError(
+            f"{name.upper()} is a variable of the environment: change it there"
+        )
     path = folder / name
-    text = keys.read(folder, name) if path.exists() or name == SIGNS else ""
+    text = keys.read_key(folder, name) if path.exists() or name == SIGNS else ""
     return [part for part in text.split(",") if part]

@@ -10,25 +10,25 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from .layout import Fault
+from .layout import InstallationError
 
 
-def new() -> str:
+def generate_key() -> str:
     """32 random bytes in base64."""
     return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 MAKERS: dict[str, Callable[[], str]] = {
     "secret_key": lambda: secrets.token_urlsafe(50),
-    "data_key": new,
-    "tag_key": new,
-    "grant_key": new,
-    "webhook_secret": lambda: f"whsec_{new()}",
+    "data_key": generate_key,
+    "tag_key": generate_key,
+    "grant_key": generate_key,
+    "webhook_secret": lambda: f"whsec_{generate_key()}",
     "database_password": lambda: secrets.token_urlsafe(24),
 }
 
 
-def ensure(folder: Path) -> None:
+def ensure_keys(folder: Path) -> None:
     """Create the missing keys, each with mode 0600 from the first byte.
 
     *Raises* InstallationError.
@@ -37,37 +37,39 @@ def ensure(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, make in MAKERS.items():
             if not (folder / name).exists():
-                _write(folder / name, make())
+                _write_key(folder / name, make())
     except OSError as error:
-        raise Fault(
+        raise InstallationError(
             f"STATE: keys cannot be written to {folder} ({error.strerror}): make room "
             "or give it to you, or set STATE to a folder of yours"
         ) from error
 
 
-def read(folder: Path, name: str) -> str:
+def read_key(folder: Path, name: str) -> str:
     """The text of a key's file. *Raises* InstallationError."""
     try:
         return (folder / name).read_text().strip()
     except OSError as error:
-        raise Fault(f"STATE: {folder / name} cannot be read: give it to you") from error
+        raise InstallationError(
+            f"STATE: {folder / name} cannot be read: give it to you"
+        ) from error
 
 
-def replace(path: Path, text: str) -> None:
+def replace_key(path: Path, text: str) -> None:
     """Replace a key's file atomically."""
-    with _drafted(path, text) as draft:
+    with _write_draft(path, text) as draft:
         draft.rename(path)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_key(path: Path, text: str) -> None:
     # Link the finished file into place: a crash half-way, or a second process that
     # creates the same key, must not leave a truncated key or two different ones.
-    with _drafted(path, text) as draft, contextlib.suppress(FileExistsError):
+    with _write_draft(path, text) as draft, contextlib.suppress(FileExistsError):
         os.link(draft, path)
 
 
 @contextlib.contextmanager
-def _drafted(path: Path, text: str) -> Iterator[Path]:
+def _write_draft(path: Path, text: str) -> Iterator[Path]:
     """Write a temporary file beside `path`; remove it on exit."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)

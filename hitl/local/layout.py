@@ -11,13 +11,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 
-class Fault(Exception):
+class InstallationError(Exception):
     """The private installation cannot continue. The text tells the person who typed the
     command, in one line, what to do; it is shown without a traceback."""
 
 
 # sun_path holds 108 bytes on Linux and 104 on macOS, the final zero included.
-LONGEST_SOCKET = 103
+MAX_SOCKET_LENGTH = 103
 PG_SOCKET = ".s.PGSQL.5432"
 SAFE = re.compile(rb"[A-Za-z0-9/._-]+")
 
@@ -66,7 +66,7 @@ class Layout:
         return f"unix://{self.valkey_socket}"
 
 
-def layout(state: Path) -> Layout:
+def build_layout(state: Path) -> Layout:
     """The layout of this state folder.
 
     Sockets live in `STATE/run`, or in a folder under /tmp in two cases: the path is too
@@ -76,18 +76,18 @@ def layout(state: Path) -> Layout:
     """
     state = state.absolute()
     run = state / "run"
-    if os.geteuid() == 0 or _unfit(run):
+    if os.geteuid() == 0 or _is_unfit_for_sockets(run):
         name = hashlib.sha256(bytes(state)).hexdigest()[:12]
         run = Path("/tmp") / f"holdpoint-{os.geteuid()}-{name}"  # noqa: S108
     return Layout(state, run)
 
 
-def _unfit(run: Path) -> bool:
+def _is_unfit_for_sockets(run: Path) -> bool:
     path = bytes(run / "pg" / PG_SOCKET)
-    return len(path) > LONGEST_SOCKET or not SAFE.fullmatch(path)
+    return len(path) > MAX_SOCKET_LENGTH or not SAFE.fullmatch(path)
 
 
-def make_run(run: Path) -> None:
+def create_run_folder(run: Path) -> None:
     """Create the folder of the sockets. Refuses a folder of another user, because its
     name under /tmp can be guessed.
 
@@ -96,4 +96,6 @@ def make_run(run: Path) -> None:
     run.mkdir(mode=0o711, parents=True, exist_ok=True)
     found = run.lstat()
     if run.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise Fault(f"{run} belongs to somebody else: remove it, or set another STATE")
+        raise InstallationError(
+            f"{run} belongs to somebody else: remove it, or set another STATE"
+        )

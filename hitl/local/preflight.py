@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 import psycopg
 import redis
 
-from .layout import Fault, Layout
+from .layout import InstallationError, Layout
 
 NEEDED_MB = 300
 PORT_PATIENCE_S = 5.0
 
 
 @contextlib.contextmanager
-def only_one(here: Layout) -> Iterator[bool]:
+def lock_state(here: Layout) -> Iterator[bool]:
     """Lock this STATE. Yields whether the previous installation was killed and may
     still be stopping.
 
@@ -32,14 +32,14 @@ def only_one(here: Layout) -> Iterator[bool]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Fault(
-                f"it already runs for {here.state} (process {_read(handle)}): stop "
+            raise InstallationError(
+                f"it already runs for {here.state} (process {_read_pid(handle)}): stop "
                 "that one, or set another STATE and PORT"
             ) from None
-        unclean = bool(_read(handle))
-        _write(handle, str(os.getpid()))
+        unclean = bool(_read_pid(handle))
+        _write_pid(handle, str(os.getpid()))
         yield unclean
-        _write(handle, "")
+        _write_pid(handle, "")
     finally:
         os.close(handle)
 
@@ -48,7 +48,7 @@ def check_disk(here: Layout) -> None:
     """*Raises* InstallationError when the disk of STATE is nearly full."""
     free = shutil.disk_usage(here.state).free // 1_000_000
     if free < NEEDED_MB:
-        raise Fault(
+        raise InstallationError(
             f"the disk is full: {here.state} has {free} MB left and needs {NEEDED_MB}: "
             "free some space, or set STATE to a folder elsewhere"
         )
@@ -58,9 +58,9 @@ def check_port(host: str, port: int, name: str, *, patient: bool) -> None:
     """*Raises* InstallationError when another program listens there. `patient`: wait
     first, because our own previous processes may be about to leave it."""
     end = time.monotonic() + (PORT_PATIENCE_S if patient else 0)
-    while not _free(host, port):
+    while not _is_port_free(host, port):
         if time.monotonic() >= end:
-            raise Fault(
+            raise InstallationError(
                 f"{name} {port} is taken on {host}: stop what listens there, or choose "
                 f"another with {name}={port + 1}"
             )
@@ -73,12 +73,12 @@ def check_database(url: str) -> None:
         with psycopg.connect(url, connect_timeout=5) as connection:
             version = connection.info.server_version
     except psycopg.Error as error:
-        raise Fault(
+        raise InstallationError(
             f"DATABASE_URL: no way in ({_first_line(error)}): start that server and "
             "check name and password, or unset DATABASE_URL for a private one"
         ) from None
     if version < 150000:
-        raise Fault(
+        raise InstallationError(
             f"DATABASE_URL: that is PostgreSQL {version // 10000}: use 15 or newer"
         )
 
@@ -91,14 +91,14 @@ def check_broker(url: str) -> None:
         try:
             client.ping()
         except redis.RedisError as error:
-            raise Fault(
-                f"REDIS_URL: nobody answers at {_without_password(url)} "
+            raise InstallationError(
+                f"REDIS_URL: nobody answers at {_strip_password(url)} "
                 f"({type(error).__name__}): start that server, or unset REDIS_URL for "
                 "a private one"
             ) from None
 
 
-def _free(host: str, port: int) -> bool:
+def _is_port_free(host: str, port: int) -> bool:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -113,18 +113,18 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0]
 
 
-def _without_password(url: str) -> str:
+def _strip_password(url: str) -> str:
     parts = urlsplit(url)
     where = parts.hostname or parts.path
     return f"{where}:{parts.port}" if parts.port else where
 
 
-def _read(handle: int) -> str:
+def _read_pid(handle: int) -> str:
     os.lseek(handle, 0, os.SEEK_SET)
     return os.read(handle, 32).decode().strip()
 
 
-def _write(handle: int, text: str) -> None:
+def _write_pid(handle: int, text: str) -> None:
     os.ftruncate(handle, 0)
     os.lseek(handle, 0, os.SEEK_SET)
     os.write(handle, text.encode())

@@ -31,10 +31,10 @@ class Program:
     cwd: Path | None = None
 
 
-Adapt = Callable[[Program], Program]
+ProgramAdapter = Callable[[Program], Program]
 
 
-def as_it_is(program: Program) -> Program:
+def leave_unchanged(program: Program) -> Program:
     """Return the program unchanged."""
     return program
 
@@ -49,7 +49,7 @@ class Child:
 
     def __post_init__(self) -> None:
         program = self.program
-        output = _open(program.log)
+        output = _open_log(program.log)
         try:
             self.process = subprocess.Popen(  # noqa: S603
                 program.argv,
@@ -62,7 +62,7 @@ class Child:
                 start_new_session=True,
                 # This setting survives exec, also of `unshare --user`.
                 preexec_fn=partial(
-                    child_processes.die_with,
+                    child_processes.signal_on_parent_death,
                     os.getpid(),
                     program.orphan_signal or program.stop_signal,
                 ),
@@ -119,17 +119,17 @@ def kill_group(pid: int) -> None:
         return
 
 
-def wait_gone(pid: int, *, within: float) -> bool:
+def wait_until_gone(pid: int, *, within: float) -> bool:
     """Whether a process that is not our child ends within `within` seconds."""
     end = time.monotonic() + within
-    while _alive(pid):
+    while _is_alive(pid):
         if time.monotonic() >= end:
             return False
         time.sleep(0.05)
     return True
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     """Whether the process runs. A zombie does not: in a container nothing may ever reap
     it."""
     try:
@@ -142,7 +142,7 @@ def _alive(pid: int) -> bool:
     return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def _open(log: Path | None) -> IO[bytes] | None:
+def _open_log(log: Path | None) -> IO[bytes] | None:
     if log is None:
         return None
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -13,26 +13,26 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from . import process
-from .layout import Fault
+from .layout import InstallationError
 from .process import Child
 
 BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 SETTLED_S = 60.0  # a child that ran this long did start; resets its back-off
 POLL_S = 0.1
 
-Start = Callable[[], Child]
+StartChild = Callable[[], Child]
 
 
-class Interrupted(BaseException):
+class StartInterrupted(BaseException):
     """A stop signal arrived during the start."""
 
 
 @dataclass
-class Service:
+class SupervisedService:
     """One child and how to start it again. `stop_within` is its share, in seconds, of
     the five that a stop may take."""
 
-    start: Start
+    start: StartChild
     stop_within: float
     may_finish: bool = False  # exit code 0 is an end, not a failure
     child: Child = field(init=False)
@@ -51,11 +51,11 @@ class Supervisor:
     """The running services, in the order they were started."""
 
     say: Callable[[str], None]
-    services: dict[str, Service] = field(default_factory=dict)
+    services: dict[str, SupervisedService] = field(default_factory=dict)
     stop_asked: int = 0
     starting: bool = True
 
-    def launch(self, name: str, service: Service) -> None:
+    def launch(self, name: str, service: SupervisedService) -> None:
         """Start a service and supervise it from now on.
 
         *Raises* InstallationError.
@@ -92,16 +92,16 @@ class Supervisor:
         """Handle a stop signal; the second one kills all services."""
         self.stop_asked += 1
         if self.starting:
-            raise Interrupted
+            raise StartInterrupted
         if self.stop_asked > 1:
             for service in self.services.values():
                 process.kill_group(service.child.pid)
 
-    def _stop_one(self, service: Service, until: float) -> None:
+    def _stop_one(self, service: SupervisedService, until: float) -> None:
         if not service.child.end(within=max(0.0, until - time.monotonic())):
             self.say(f"{service.child.name} did not stop in time and was killed")
 
-    def _look_after(self, name: str, service: Service) -> None:
+    def _look_after(self, name: str, service: SupervisedService) -> None:
         if service.again_at is not None:
             if time.monotonic() >= service.again_at:
                 self._start_again(name, service)
@@ -112,22 +112,22 @@ class Supervisor:
         process.kill_group(service.child.pid)  # its children must not outlive it
         if time.monotonic() - service.began > SETTLED_S:
             service.failures = 0
-        self._postpone(name, service, _how(code))
+        self._postpone(name, service, _describe_exit(code))
 
-    def _start_again(self, name: str, service: Service) -> None:
+    def _start_again(self, name: str, service: SupervisedService) -> None:
         try:
             service.run()
-        except Fault as fault:
+        except InstallationError as fault:
             self._postpone(name, service, str(fault))
         else:
             self.say(f"{name} runs again")
 
-    def _postpone(self, name: str, service: Service, why: str) -> None:
+    def _postpone(self, name: str, service: SupervisedService, why: str) -> None:
         delay = BACKOFF_S[min(service.failures, len(BACKOFF_S) - 1)]
         service.failures += 1
         service.again_at = time.monotonic() + delay
         self.say(f"{name} stopped ({why}): starting it again in {delay:g} s")
 
 
-def _how(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

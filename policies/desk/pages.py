@@ -66,34 +66,39 @@ def check_reader(person: Person) -> None:
         raise NotFound
 
 
-def versions(person: Person) -> list[PolicyVersion]:
+def list_versions(person: Person) -> list[PolicyVersion]:
     """Every version, newest first, without documents. Raises NotFound."""
     check_reader(person)
     found = PolicyVersion.objects.defer("document").order_by("-number")
     return list(found.select_related("author", "activated_by"))
 
 
-def page(person: Person, number: int) -> PolicyPage:
+def build_policy_page(person: Person, number: int) -> PolicyPage:
     """The page of version `number`. Raises NotFound."""
     check_reader(person)
     found = PolicyVersion.objects.select_related("author", "activated_by")
     version = found.filter(number=number).first()
     if version is None:
         raise NotFound
-    document = active.compiled(version)
+    document = active.load_document(version)
     return PolicyPage(
         version=version,
         document=document,
-        rules=[_rule(rule) for rule in document.rules],
-        tools=[_tool(tool) for tool in document.tools.values()],
-        steps=[(tier.value, said(steps)) for tier, steps in document.steps.items()],
+        rules=[_build_rule_line(rule) for rule in document.rules],
+        tools=[_build_tool_line(tool) for tool in document.tools.values()],
+        steps=[
+            (tier.value, describe_steps(steps))
+            for tier, steps in document.steps.items()
+        ],
         queues=list(document.queues.items()),
-        measures=[(name, _measure(one)) for name, one in document.measures.items()],
+        measures=[
+            (name, _describe_measure(one)) for name, one in document.measures.items()
+        ],
         recall=[(risk.value, n) for risk, n in document.recall.items()],
     )
 
 
-def said(steps: Sequence[StepSpec]) -> str:
+def describe_steps(steps: Sequence[StepSpec]) -> str:
     """The people that steps ask for: `2 supervisors and 1 reviewer`."""
     parts = [
         f"{step.required} {step.role.value}{'' if step.required == 1 else 's'}"
@@ -102,7 +107,7 @@ def said(steps: Sequence[StepSpec]) -> str:
     return " and ".join(parts)
 
 
-def _rule(rule: Rule) -> RuleLine:
+def _build_rule_line(rule: Rule) -> RuleLine:
     return RuleLine(
         id=rule.id,
         text=rule.text,
@@ -112,7 +117,7 @@ def _rule(rule: Rule) -> RuleLine:
     )
 
 
-def _tool(tool: ToolDefinition) -> ToolLine:
+def _build_tool_line(tool: ToolDefinition) -> ToolLine:
     floor = "by class" if tool.classes else tool.base.value
     return ToolLine(
         name=tool.name,
@@ -125,17 +130,17 @@ def _tool(tool: ToolDefinition) -> ToolLine:
         else "",
         execution_class=tool.execution_class.value,
         effect=tool.effect,
-        reversal=_undone(tool),
+        reversal=_describe_reversal(tool),
     )
 
 
-def _undone(tool: ToolDefinition) -> str:
+def _describe_reversal(tool: ToolDefinition) -> str:
     kind = tool.reversal.kind if tool.reversal else "not declared"
     by = f", by {tool.compensation.tool}" if tool.compensation else ""
-    return "; ".join([f"{kind}{by}", *_reasons(tool)])
+    return "; ".join([f"{kind}{by}", *_list_reversible_reasons(tool)])
 
 
-def _reasons(tool: ToolDefinition) -> Iterator[str]:
+def _list_reversible_reasons(tool: ToolDefinition) -> Iterator[str]:
     """The policy's reasons why the tool, or one of its classes, counts as reversible
     although no tool undoes it."""
     if because := tool.profile.reversible_because:
@@ -145,11 +150,11 @@ def _reasons(tool: ToolDefinition) -> Iterator[str]:
             yield f"class {one.name} reversible because: {because}"
 
 
-def _measure(measure: Measure) -> str:
+def _describe_measure(measure: Measure) -> str:
     what = measure.tool or f"{measure.event}s"
-    kind = f"sum of {_summed(measure)}" if measure.amount else "count"
+    kind = f"sum of {_describe_summed_amounts(measure)}" if measure.amount else "count"
     return f"{kind} of {what} by {measure.key} in {describe_duration(measure.window)}"
 
 
-def _summed(measure: Measure) -> str:
+def _describe_summed_amounts(measure: Measure) -> str:
     return f"{measure.amount} alone" if measure.alone else "every amount"

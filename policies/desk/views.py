@@ -14,17 +14,17 @@ from . import pages
 @require_safe
 def policies(request: HttpRequest) -> HttpResponse:
     """The list of all versions, newest first."""
-    versions = pages.versions(_person(request))
+    versions = pages.list_versions(_read_person(request))
     return render(request, "policies/policies.html", {"versions": versions})
 
 
 @require_safe
 def policy(request: HttpRequest, number: int) -> HttpResponse:
     """The page of one version: rules, tools, steps, queues and measures."""
-    page = pages.page(_person(request), number)
+    page = pages.build_policy_page(_read_person(request), number)
     return render(request, "policies/policy.html", {"page": page})
 
 
-def _person(request: HttpRequest) -> Person:
+def _read_person(request: HttpRequest) -> Person:
     assert isinstance(request.user, Person)  # LoginRequiredMiddleware
     return request.user

@@ -6,7 +6,7 @@ that it accepts. `restore_document` reads a stored one.
 
 from __future__ import annotations
 
-from .amounts import Amount, Path
+from .amounts import Amount, ArgumentPath
 from .definitions import (
     DEFAULT_FLOOR,
     LONGEST,
@@ -29,22 +29,23 @@ from .definitions import (
     ToolReader,
     WebhookTarget,
 )
-from .document import RESERVED, Desk, Document, Measure, Rule, Then
-from .loading import InvalidPolicy, parse, restore
+from .document import RESERVED_RULE_IDS, Desk, Document, Measure, Rule, Then
+from .loading import InvalidPolicy, parse_document, restore_document
 from .names import TOOL_NAME
 from .review import Conflict, Review
 from .sentences import Chip, Piece, Segment
-from .wording import suggest
+from .wording import suggest_name
 
 __all__ = [
     "DEFAULT_FLOOR",
     "LONGEST",
     "LONGEST_WINDOW",
-    "RESERVED",
+    "RESERVED_RULE_IDS",
     "TOOL_NAME",
     "USUAL_WINDOW",
     "AgentTarget",
     "Amount",
+    "ArgumentPath",
     "Balance",
     "Batch",
     "CallableTarget",
@@ -60,7 +61,6 @@ __all__ = [
     "LookUp",
     "Measure",
     "MoneyField",
-    "Path",
     "Piece",
     "Profile",
     "Reversal",
@@ -72,7 +72,7 @@ __all__ = [
     "ToolDefinition",
     "ToolReader",
     "WebhookTarget",
-    "parse",
-    "restore",
-    "suggest",
+    "parse_document",
+    "restore_document",
+    "suggest_name",
 ]

@@ -8,80 +8,84 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ..schemas import declared, resolve
-from .amounts import Amount, Path
+from ..schemas import find_declared, resolve_reference
+from .amounts import Amount, ArgumentPath
 from .definitions import ToolDefinition
-from .wording import suggest
+from .wording import suggest_name
 
 Problem = tuple[str, str]
 
 
-def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def list_amount_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """The problems of a tool's `amounts`: each must exist, be money, and be named only
     once."""
     for number, amount in enumerate(tool.amounts):
         where = f"{path}.amounts.{number}"
         if amount.fact:
-            yield from _known_amount(tool, amount.fact, f"{where}.fact")
+            yield from _list_fact_problems(tool, amount.fact, f"{where}.fact")
         elif amount.path:
-            yield from _given_amount(tool, amount, Path(amount.path), where)
-    for name, times in Counter(names(tool)).items():
+            yield from _list_argument_problems(
+                tool, amount, ArgumentPath(amount.path), where
+            )
+    for name, times in Counter(list_amount_names(tool)).items():
         if times > 1:
             yield f"{path}.amounts", f"{name} counts twice: name it once"
 
 
-def names(tool: ToolDefinition) -> list[str]:
+def list_amount_names(tool: ToolDefinition) -> list[str]:
     """The names of the tool's amounts, as measures may name them."""
     return [*(pair.amount for pair in tool.money), *(one.name for one in tool.amounts)]
 
 
-def currencies(tool: ToolDefinition) -> list[str]:
+def list_currencies(tool: ToolDefinition) -> list[str]:
     """The arguments, or codes, that `money` and `amounts` declare as currencies."""
     paths = [one.currency for one in tool.amounts if one.currency]
     return [*(pair.currency for pair in tool.money), *paths]
 
 
-def _known_amount(tool: ToolDefinition, fact: str, path: str) -> Iterator[Problem]:
+def _list_fact_problems(
+    tool: ToolDefinition, fact: str, path: str
+) -> Iterator[Problem]:
     if tool.reader is None:
         yield path, "only a reader knows facts: declare reader"
         return
     for name in (fact, f"{fact}_currency"):
         if name not in tool.facts:
-            hint = suggest(name, tool.facts) or "; add it there"
+            hint = suggest_name(name, tool.facts) or "; add it there"
             yield path, f"{name} is not among the tool's facts{hint}"
 
 
-def _given_amount(
-    tool: ToolDefinition, amount: Amount, at: Path, path: str
+def _list_argument_problems(
+    tool: ToolDefinition, amount: Amount, at: ArgumentPath, path: str
 ) -> Iterator[Problem]:
-    yield from _path(tool, at, ("string",), f"{path}.path")
+    yield from _list_path_problems(tool, at, ("string",), f"{path}.path")
     for field, kinds in (("currency", ("string",)), ("times", ("integer",))):
         text = getattr(amount, field)
         if text is None or (field == "currency" and _is_code(tool, amount)):
             continue
-        beside = Path(text)
-        yield from _path(tool, beside, kinds, f"{path}.{field}")
+        beside = ArgumentPath(text)
+        yield from _list_path_problems(tool, beside, kinds, f"{path}.{field}")
         if not beside.beside(at):
             yield f"{path}.{field}", f"{text} is in another list than {at.text}"
 
 
 def _is_code(tool: ToolDefinition, amount: Amount) -> bool:
-    return bool(amount.code) and declared(tool.arguments, amount.code) is None
+    return bool(amount.code) and find_declared(tool.arguments, amount.code) is None
 
 
-def _path(
-    tool: ToolDefinition, at: Path, kinds: Sequence[str], path: str
+def _list_path_problems(
+    tool: ToolDefinition, at: ArgumentPath, kinds: Sequence[str], path: str
 ) -> Iterator[Problem]:
     """The problems of one path: the schema must declare it, it must mark each list on
     the way with [*], and its value must be of one of `kinds`."""
-    part = declared(tool.arguments, at.dotted)
+    part = find_declared(tool.arguments, at.dotted)
     if part is None:
-        hint = suggest(at.dotted, tool.arguments.get("properties", {}))
+        hint = suggest_name(at.dotted, tool.arguments.get("properties", {}))
         yield path, f"{at.text} is not an argument of this tool{hint}"
         return
     for number, step in enumerate(at.steps, 1):
         name = ".".join(one.name for one in at.steps[:number])
-        found = declared(tool.arguments, name) or {}
+        found = find_declared(tool.arguments, name) or {}
         kinds_here = found.get("type", "")
         is_list = "array" in (
             [kinds_here] if isinstance(kinds_here, str) else kinds_here
@@ -91,7 +95,7 @@ def _path(
             yield path, f"{name} is {said} [*] after {step.name}"
             return
     if at.steps[-1].each:
-        part = resolve(part.get("items", {}), tool.arguments)
+        part = resolve_reference(part.get("items", {}), tool.arguments)
     if part.get("type") not in kinds and not ("string" in kinds and "enum" in part):
         word = (
             "text: money is never a number" if "string" in kinds else "a whole number"

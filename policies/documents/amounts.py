@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from .names import CURRENCY, Line, MoneyPath, Name
+from .names import CURRENCY, MoneyPath, Name, ShortText
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One step of a path: the name of a member, and whether the path goes on into each
     element of it."""
 
@@ -38,7 +38,7 @@ class Amount(BaseModel):
     times: MoneyPath | None = None  # how often it counts: items[*].quantity
     # a fact of the reader; its currency is the fact <name>_currency
     fact: Name | None = None
-    label: Line = ""  # its name on the page
+    label: ShortText = ""  # its name on the page
 
     @model_validator(mode="after")
     def _one_place(self) -> Amount:
@@ -65,17 +65,17 @@ class Amount(BaseModel):
         return found if re.fullmatch(CURRENCY, found) else ""
 
 
-class Path:
+class ArgumentPath:
     """A parsed path of an argument, such as `items[*].price`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PathStep, ...]:
         """The steps of the path, from the outermost on."""
         parts = self.text.split(".")
-        return tuple(Step(p.removesuffix("[*]"), p.endswith("[*]")) for p in parts)
+        return tuple(PathStep(p.removesuffix("[*]"), p.endswith("[*]")) for p in parts)
 
     @property
     def dotted(self) -> str:
@@ -87,7 +87,7 @@ class Path:
         """The path of the innermost list that it goes into; empty for none."""
         return self.text.rpartition("[*]")[0]
 
-    def beside(self, other: Path) -> bool:
+    def beside(self, other: ArgumentPath) -> bool:
         """Whether there is exactly one value of this path for each value of `other`:
         it is outside of any list, or in a list that `other` goes into as well."""
         around = self.list_of

@@ -113,7 +113,7 @@ ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 PRESENTERS = frozenset({*ROLES, "deletion", "record", "table"})
 
 
-def roles_of(
+def assign_roles(
     presenter: str, shown: Mapping[str, str], arguments: Mapping[str, object]
 ) -> dict[str, str]:
     """Role -> path of the argument that has it; a role without an argument is left out.

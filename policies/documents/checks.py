@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from policies.choices import ExecutionClass, Risk, Role, Tier
 from policies.conditions import Condition, InvalidCondition
-from policies.schemas import InvalidSchema, compile_schema, declared
+from policies.schemas import InvalidSchema, compile_schema, find_declared
 
 from . import amount_checks, reading_tools, reversals, sentences, unread
 from .argument_roles import PRESENTERS, ROLES
@@ -26,9 +26,9 @@ from .definitions import (
     StepSpec,
     ToolDefinition,
 )
-from .document import EVERY_TOOL, RESERVED, Document, Rule
+from .document import EVERY_TOOL, RESERVED_RULE_IDS, Document, Rule
 from .review import Conflict
-from .wording import suggest, unknown_tool
+from .wording import describe_unknown_tool, suggest_name
 
 Problem = tuple[str, str]
 
@@ -40,44 +40,46 @@ _AGENT = {"name", "unattended"}
 _MONEY = {"amount_minor", "currency"}
 
 
-def problems(document: Document) -> Iterator[Problem]:
+def list_problems(document: Document) -> Iterator[Problem]:
     """All problems of a document whose fields are valid on their own."""
     for name, tool in document.tools.items():
-        yield from _tool(document, tool, f"tools.{name}")
-    yield from _document(document)
-    yield from _measures(document)
-    yield from _limits(document)
+        yield from _list_tool_problems(document, tool, f"tools.{name}")
+    yield from _list_document_problems(document)
+    yield from _list_measure_problems(document)
+    yield from _list_limit_problems(document)
     for name, tool in document.tools.items():
-        yield from _review(document, tool, f"tools.{name}.review")
-    yield from reversals.problems(document)
-    yield from reading_tools.problems(document)
-    yield from _rules(document)
+        yield from _list_review_problems(document, tool, f"tools.{name}.review")
+    yield from reversals.list_compensation_problems(document)
+    yield from reading_tools.list_reader_problems(document)
+    yield from _list_rule_problems(document)
 
 
-def _document(document: Document) -> Iterator[Problem]:
-    yield from _steps(document.steps, "steps")
+def _list_document_problems(document: Document) -> Iterator[Problem]:
+    yield from _list_staffing_problems(document.steps, "steps")
     for tier in (Tier.APPROVE, Tier.ESCALATE):
         if tier not in document.steps:
             yield f"steps.{tier}", "say who decides this tier"
     for name in document.free_form:
         if name not in document.tools:
-            yield "free_form", unknown_tool(name, document)
+            yield "free_form", describe_unknown_tool(name, document)
     for name in document.verifiers:
         if name not in document.queues:
-            yield f"verifiers.{name}", _no_queue(document, name)
+            yield f"verifiers.{name}", _describe_unknown_queue(document, name)
     figure = document.critical_above
     if figure and figure.currency != document.currency:
         yield "critical_above.currency", f"write it in {document.currency}"
 
 
-def _no_queue(document: Document, name: str) -> str:
-    hint = suggest(name, document.queues)
+def _describe_unknown_queue(document: Document, name: str) -> str:
+    hint = suggest_name(name, document.queues)
     return f"{name} is not a queue of this policy{hint}"
 
 
-def _tool(document: Document, tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_tool_problems(
+    document: Document, tool: ToolDefinition, path: str
+) -> Iterator[Problem]:
     if tool.queue not in document.queues:
-        yield f"{path}.queue", _no_queue(document, tool.queue)
+        yield f"{path}.queue", _describe_unknown_queue(document, tool.queue)
     try:
         compile_schema(tool.arguments)
     except InvalidSchema as error:
@@ -87,28 +89,34 @@ def _tool(document: Document, tool: ToolDefinition, path: str) -> Iterator[Probl
         yield from check(tool, path)
 
 
-def _floors(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    yield from _floor(tool.base, tool.profile, f"{path}.floor")
+def _list_floor_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    yield from _compare_floor_to_profile(tool.base, tool.profile, f"{path}.floor")
     for effect_class in tool.classes or []:
         where = f"{path}.classes.{effect_class.name}.floor"
-        yield from _floor(effect_class.base, effect_class.profile, where)
+        yield from _compare_floor_to_profile(
+            effect_class.base, effect_class.profile, where
+        )
 
 
-def _floor(floor: Tier, profile: Profile, path: str) -> Iterator[Problem]:
+def _compare_floor_to_profile(
+    floor: Tier, profile: Profile, path: str
+) -> Iterator[Problem]:
     if floor.rank < profile.least.rank:
         yield path, f"{floor} is below {profile.least}, the least of this profile"
 
 
-def _classes(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_effect_class_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     classes = tool.classes or []
     for name, times in Counter(c.name for c in classes).items():
         if times > 1:
             yield f"{path}.classes.{name}", "this class stands twice"
     for effect_class in classes:
-        yield from _class(tool, effect_class, f"{path}.classes.{effect_class.name}")
+        yield from _list_form_problems(
+            tool, effect_class, f"{path}.classes.{effect_class.name}"
+        )
 
 
-def _class(
+def _list_form_problems(
     tool: ToolDefinition, effect_class: EffectClass, path: str
 ) -> Iterator[Problem]:
     if effect_class.when is None:
@@ -116,10 +124,10 @@ def _class(
             yield f"{path}.when", "only the strictest class can do without"
         return
     for name in effect_class.when.arguments:
-        yield from _argument(tool, name, f"{path}.when")
+        yield from _report_unknown_argument(tool, name, f"{path}.when")
 
 
-def _money(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_money_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     for pair in tool.money:
         for name in (pair.amount, pair.currency):
             part = tool.arguments.get("properties", {}).get(name)
@@ -129,37 +137,39 @@ def _money(tool: ToolDefinition, path: str) -> Iterator[Problem]:
                 yield f"{path}.money", f"{name} is text: money is never a number"
 
 
-def _named_arguments(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_named_argument_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     for field in ("sensitive", "redact", "labels"):
         for name in getattr(tool, field):
             if field != "labels" or name not in tool.facts:
-                yield from _argument(tool, name, f"{path}.{field}")
+                yield from _report_unknown_argument(tool, name, f"{path}.{field}")
 
 
-def _shown(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_presenter_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     if tool.presenter not in PRESENTERS:
-        hint = suggest(tool.presenter, PRESENTERS) or "; write table for plain rows"
+        hint = (
+            suggest_name(tool.presenter, PRESENTERS) or "; write table for plain rows"
+        )
         yield f"{path}.presenter", f"{tool.presenter} is not a view{hint}"
         return
     known = ROLES.get(tool.presenter, {})
     for role, name in tool.shown.items():
         where = f"{path}.shown.{role}"
         if role not in known:
-            hint = suggest(role, known)
+            hint = suggest_name(role, known)
             yield where, f"{role} is not a part of the view {tool.presenter}{hint}"
-        yield from _argument(tool, name, where)
+        yield from _report_unknown_argument(tool, name, where)
 
 
-def _effect(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_sentence_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     path = f"{path}.effect"
-    if wrong := sentences.problem(tool.effect):
+    if wrong := sentences.describe_problem(tool.effect):
         yield path, wrong
     required = tool.arguments.get("required", [])
-    for chip in sentences.chips(tool.sentence):
+    for chip in sentences.list_chips(tool.sentence):
         if fact := tool.fact_of(chip.name):
-            yield from _fact(tool, fact, path)
+            yield from _report_unknown_fact(tool, fact, path)
             continue
-        yield from _argument(tool, chip.name, path)
+        yield from _report_unknown_argument(tool, chip.name, path)
         if not chip.optional and chip.name.split(".")[0] not in required:
             yield (
                 path,
@@ -168,7 +178,7 @@ def _effect(tool: ToolDefinition, path: str) -> Iterator[Problem]:
             )
 
 
-def _reversible(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_reversible_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """A reversible effect may run without approval. So a reversible profile needs a
     compensation, or a reason that two administrators read."""
     profiles = [(f"{path}.profile", tool.profile)]
@@ -186,19 +196,23 @@ def _reversible(tool: ToolDefinition, path: str) -> Iterator[Problem]:
             )
 
 
-def _argument(tool: ToolDefinition, name: str, path: str) -> Iterator[Problem]:
-    if declared(tool.arguments, name) is None:
-        hint = suggest(name, tool.arguments.get("properties", {}))
+def _report_unknown_argument(
+    tool: ToolDefinition, name: str, path: str
+) -> Iterator[Problem]:
+    if find_declared(tool.arguments, name) is None:
+        hint = suggest_name(name, tool.arguments.get("properties", {}))
         yield path, f"{name} is not an argument of this tool{hint}"
 
 
-def _fact(tool: ToolDefinition, name: str, path: str) -> Iterator[Problem]:
+def _report_unknown_fact(
+    tool: ToolDefinition, name: str, path: str
+) -> Iterator[Problem]:
     if name not in tool.facts:
-        hint = suggest(name, tool.facts)
+        hint = suggest_name(name, tool.facts)
         yield path, f"{name} is not among the facts of this tool{hint}"
 
 
-def _execution(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_execution_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     queryable = tool.execution_class is ExecutionClass.QUERYABLE
     if queryable and tool.look_up is None and tool.executor.kind != "agent":
         yield f"{path}.look_up", "a queryable tool needs a look-up"
@@ -209,7 +223,7 @@ def _execution(tool: ToolDefinition, path: str) -> Iterator[Problem]:
             yield f"{path}.{field}", "only a reader can resolve these"
 
 
-def _timeouts(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_timeout_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     if not SHORTEST <= tool.timeout <= LONGEST:
         yield f"{path}.timeout", "a time-out is from 60 seconds to 90 days"
     if not tool.timeout <= tool.longest <= LONGEST:
@@ -218,7 +232,7 @@ def _timeouts(tool: ToolDefinition, path: str) -> Iterator[Problem]:
         yield f"{path}.window", "an execution window is from 60 seconds to 24 hours"
 
 
-def _batches(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_batch_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     batch, reversal = tool.batchable, tool.reversal
     if batch is None:
         return
@@ -232,33 +246,35 @@ def _batches(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     for name in batch.varying:
         if name not in tool.arguments.get("properties", {}):
             yield f"{path}.varying", f"{name} is not an argument of this tool"
-        if name in amount_checks.currencies(tool):
+        if name in amount_checks.list_currencies(tool):
             yield f"{path}.varying", f"{name} is a currency: one batch has one"
 
 
-def _tool_steps(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    yield from _steps(tool.steps, f"{path}.steps")
+def _list_own_steps_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    yield from _list_staffing_problems(tool.steps, f"{path}.steps")
 
 
 _TOOL_CHECKS: tuple[ToolCheck, ...] = (
-    _floors,
-    _classes,
-    _money,
-    amount_checks.of_tool,
-    _named_arguments,
-    _shown,
-    _effect,
-    _reversible,
-    _execution,
-    _timeouts,
-    _batches,
-    _tool_steps,
-    unread.in_schema,
-    unread.of_tool,
+    _list_floor_problems,
+    _list_effect_class_problems,
+    _list_money_problems,
+    amount_checks.list_amount_problems,
+    _list_named_argument_problems,
+    _list_presenter_problems,
+    _list_sentence_problems,
+    _list_reversible_problems,
+    _list_execution_problems,
+    _list_timeout_problems,
+    _list_batch_problems,
+    _list_own_steps_problems,
+    unread.list_schema_problems,
+    unread.list_setting_problems,
 )
 
 
-def _steps(tiers: Mapping[PeopleTier, list[StepSpec]], path: str) -> Iterator[Problem]:
+def _list_staffing_problems(
+    tiers: Mapping[PeopleTier, list[StepSpec]], path: str
+) -> Iterator[Problem]:
     """Steps must ask for at least the people that gate.md section 2 requires."""
     for tier, steps in tiers.items():
         people = sum(step.required for step in steps)
@@ -269,25 +285,25 @@ def _steps(tiers: Mapping[PeopleTier, list[StepSpec]], path: str) -> Iterator[Pr
             yield f"{path}.{tier}", "two people, of whom one is a supervisor"
 
 
-def _measures(document: Document) -> Iterator[Problem]:
+def _list_measure_problems(document: Document) -> Iterator[Problem]:
     for name, measure in document.measures.items():
         path = f"measures.{name}"
         if measure.tool is None:
             continue
         tool = document.tools.get(measure.tool)
         if tool is None:
-            yield f"{path}.tool", unknown_tool(measure.tool, document)
+            yield f"{path}.tool", describe_unknown_tool(measure.tool, document)
             continue
         if measure.key not in ("agent", "thread", *tool.keys):
             yield f"{path}.key", f"{measure.key} is not a key of {measure.tool}"
-        names = amount_checks.names(tool)
+        names = amount_checks.list_amount_names(tool)
         if measure.amount and measure.amount not in names:
-            hint = suggest(measure.amount, names)
+            hint = suggest_name(measure.amount, names)
             said = f"{measure.amount} is not money of {measure.tool}{hint}"
             yield f"{path}.amount", said
 
 
-def _limits(document: Document) -> Iterator[Problem]:
+def _list_limit_problems(document: Document) -> Iterator[Problem]:
     """A limit on a sum must name a sum of this tool's amounts."""
     for name, tool in document.tools.items():
         for limit in tool.limits:
@@ -300,21 +316,23 @@ def _limits(document: Document) -> Iterator[Problem]:
                 )
 
 
-def _review(document: Document, tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_review_problems(
+    document: Document, tool: ToolDefinition, path: str
+) -> Iterator[Problem]:
     """Facts that the pages show must be among the tool's declared facts."""
     for field in ("facts", "columns"):
         for name in getattr(tool.review, field):
-            yield from _fact(tool, name, f"{path}.{field}")
+            yield from _report_unknown_fact(tool, name, f"{path}.{field}")
     conflicts = tool.review.conflicts
     for name, times in Counter(one.id for one in conflicts).items():
         if times > 1:
             yield f"{path}.conflicts.{name}", "this id stands twice"
     for one in conflicts:
-        for message in _conflict(document, tool, one):
+        for message in _list_conflict_problems(document, tool, one):
             yield f"{path}.conflicts.{one.id}.when", message
 
 
-def _conflict(
+def _list_conflict_problems(
     document: Document, tool: ToolDefinition, conflict: Conflict
 ) -> Iterator[str]:
     """A conflict must compare an argument of the agent with a fact of the reader."""
@@ -330,19 +348,19 @@ def _conflict(
             " before.<name>, beside them at most money and keys"
         )
         return
-    yield from _reads(document, tool, condition)
+    yield from _list_read_problems(document, tool, condition)
 
 
-def _rules(document: Document) -> Iterator[Problem]:
+def _list_rule_problems(document: Document) -> Iterator[Problem]:
     for name, times in Counter(rule.id for rule in document.rules).items():
         if times > 1:
             yield f"rules.{name}", "this id stands twice"
     for rule in document.rules:
-        yield from _rule(document, rule, f"rules.{rule.id}")
+        yield from _examine_rule(document, rule, f"rules.{rule.id}")
 
 
-def _rule(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
-    yield from _rule_names(document, rule, path)
+def _examine_rule(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
+    yield from _list_rule_reference_problems(document, rule, path)
     try:
         condition = rule.condition
     except InvalidCondition as error:
@@ -350,40 +368,44 @@ def _rule(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
         return
     for tool in document.tools.values():
         if rule.concerns(tool.name):
-            for message in _reads(document, tool, condition):
+            for message in _list_read_problems(document, tool, condition):
                 yield f"{path}.when", message
 
 
-def _rule_names(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
-    if rule.id in RESERVED or rule.id.startswith("class."):
+def _list_rule_reference_problems(
+    document: Document, rule: Rule, path: str
+) -> Iterator[Problem]:
+    if rule.id in RESERVED_RULE_IDS or rule.id.startswith("class."):
         yield f"{path}.id", "the gate itself uses this id"
     if rule.then.queue and rule.then.queue not in document.queues:
-        yield f"{path}.then.queue", _no_queue(document, rule.then.queue)
+        yield f"{path}.then.queue", _describe_unknown_queue(document, rule.then.queue)
     if rule.then.timeout and rule.then.timeout < SHORTEST:
         yield f"{path}.then.timeout", "a time-out is at least 60 seconds"
     for name in rule.tools:
         if name != EVERY_TOOL and name not in document.tools:
-            yield f"{path}.tools", unknown_tool(name, document)
+            yield f"{path}.tools", describe_unknown_tool(name, document)
 
 
-def _reads(
+def _list_read_problems(
     document: Document, tool: ToolDefinition, condition: Condition
 ) -> Iterator[str]:
     """A condition may read only facts that the tool has. Otherwise it would block every
     call of the tool at run time."""
     for place, name in sorted(condition.reads | condition.tested):
-        known = _known(document, tool, place)
+        known = _list_known_entries(document, tool, place)
         if name not in known:
-            hint = suggest(name, known).replace("mean ", f"mean {place}.")
+            hint = suggest_name(name, known).replace("mean ", f"mean {place}.")
             yield f"{place}.{name} is not there for {tool.name}{hint}"
-    absent = {("args", name) for name in _known(document, tool, "args")} - {
-        ("args", name) for name in tool.arguments.get("required", [])
-    }
+    absent = {
+        ("args", name) for name in _list_known_entries(document, tool, "args")
+    } - {("args", name) for name in tool.arguments.get("required", [])}
     for place, name in sorted((condition.reads & absent) - condition.tested):
         yield f'{place}.{name} may be absent: test it with "{name}" in args'
 
 
-def _known(document: Document, tool: ToolDefinition, place: str) -> Iterable[str]:
+def _list_known_entries(
+    document: Document, tool: ToolDefinition, place: str
+) -> Iterable[str]:
     """The entries that one map of facts has for proposals of this tool."""
     measured = {
         name: measure

@@ -33,15 +33,15 @@ from ..calendars import Duration
 from ..choices import ExecutionClass, Risk, Role, Tier
 from . import sentences
 from .amounts import Amount
-from .argument_roles import roles_of
+from .argument_roles import assign_roles
 from .names import (
     CALLABLE,
-    SOURCE,
+    SOURCE_PATTERN,
     WEB_ADDRESS,
     Audience,
     Currency,
-    Line,
     Name,
+    ShortText,
     Slug,
     ToolName,
 )
@@ -64,22 +64,22 @@ SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=60), timedelta(hours=24)
 PeopleTier = Literal[Tier.APPROVE, Tier.ESCALATE]
 
 
-def _not_nothing(value: Any) -> Any:
+def _refuse_block_floor(value: Any) -> Any:
     if value == Tier.BLOCK:
         raise ValueError("a tool that is always blocked does not belong in a policy")
     return value
 
 
-Floor = Annotated[Tier, BeforeValidator(_not_nothing)]
+Floor = Annotated[Tier, BeforeValidator(_refuse_block_floor)]
 
 
-class Part(BaseModel):
+class DocumentPart(BaseModel):
     """Base of the document's models: immutable, and unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
 
 
-class Profile(Part):
+class Profile(DocumentPart):
     """What an error would cost. It alone sets the lowest tier (gate.md section 5)."""
 
     # Whether another registered tool can undo the effect in the same run, without
@@ -95,7 +95,7 @@ class Profile(Part):
     self_modifying: StrictBool = False
     # Why it is reversible where no `compensation` undoes it; the two administrators who
     # save and activate the policy read it.
-    reversible_because: Line = ""
+    reversible_because: ShortText = ""
 
     @model_serializer(mode="wrap")
     def _without_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class Profile(Part):
         return Tier.NOTIFY if self.blast_radius == 3 else Tier.AUTO
 
 
-class Figure(Part):
+class Figure(DocumentPart):
     """An amount of money in the policy."""
 
     amount: str
@@ -132,21 +132,21 @@ class Figure(Part):
         return money.parse(self.amount, self.currency)
 
 
-class MoneyField(Part):
+class MoneyField(DocumentPart):
     """Two arguments that are one amount of money: a decimal string and its currency."""
 
     amount: str
     currency: str
 
 
-class StepSpec(Part):
+class StepSpec(DocumentPart):
     """How many different people of a role must approve."""
 
     role: Literal[Role.REVIEWER, Role.SUPERVISOR]
     required: int = Field(ge=1, le=9, strict=True)
 
 
-class EffectClass(Part):
+class EffectClass(DocumentPart):
     """A kind of effect, which the arguments choose before any rule applies.
 
     The class without `when` takes all arguments that no other class matches. It must be
@@ -154,7 +154,7 @@ class EffectClass(Part):
     """
 
     name: Slug
-    title: Line = ""
+    title: ShortText = ""
     when: Form | None = None
     risk: Risk
     profile: Profile
@@ -167,31 +167,31 @@ class EffectClass(Part):
         return self.floor or DEFAULT_FLOOR[self.risk]
 
 
-class Reversal(Part):
+class Reversal(DocumentPart):
     """How the effect can be undone, in words for the reviewer."""
 
     kind: Literal["reversible", "partly", "irreversible"]
-    undo: Line = ""
-    stays: Line = ""
-    check: Line = ""
+    undo: ShortText = ""
+    stays: ShortText = ""
+    check: ShortText = ""
 
 
-class Balance(Part):
+class Balance(DocumentPart):
     """A fact of the reader that the tool's amount changes. The page shows it before and
     after: what is left of an order, what was paid out, what is left of a budget."""
 
     fact: Name
-    label: Line
+    label: ShortText
     moves: Literal["up", "down"]
 
 
-class Count(Part):
+class Count(DocumentPart):
     """A fact of the reader that each call changes by the same whole number. It is a
     whole number and no money. The page shows it before and after: return labels, seats,
     attempts."""
 
     fact: Name
-    label: Line
+    label: ShortText
     by: int = Field(default=1, ge=-1000, le=1000, strict=True)
 
     @model_validator(mode="after")
@@ -201,7 +201,7 @@ class Count(Part):
         return self
 
 
-class Limit(Part):
+class Limit(DocumentPart):
     """A figure that the page compares with the call's amount, or with the rolling sum
     of a measure. It only informs the reviewer; rules enforce limits."""
 
@@ -220,14 +220,14 @@ class Limit(Part):
         return money.parse(self.amount, self.currency)
 
 
-class CallableTarget(Part):
+class CallableTarget(DocumentPart):
     """A Python function that runs in the gate's own process, by dotted path."""
 
     kind: Literal["callable"]
     path: str = Field(pattern=CALLABLE)
 
 
-class CallableVerifier(Part):
+class CallableVerifier(DocumentPart):
     """A Python function that may refuse, by dotted path. `options` are its keyword
     arguments."""
 
@@ -236,20 +236,20 @@ class CallableVerifier(Part):
     options: dict[str, Any] = {}
 
 
-class WebhookTarget(Part):
+class WebhookTarget(DocumentPart):
     """A signed HTTP call to a service."""
 
     kind: Literal["webhook"]
     url: str = Field(pattern=WEB_ADDRESS, max_length=500)
 
 
-class AgentTarget(Part):
+class AgentTarget(DocumentPart):
     """The agent redeems the grant and performs the effect itself."""
 
     kind: Literal["agent"]
 
 
-class LookUp(Part):
+class LookUp(DocumentPart):
     """Where the gate looks up what became of an effect, by its own reference: a url or
     the path of a Python function."""
 
@@ -263,7 +263,7 @@ class LookUp(Part):
         return self
 
 
-class ToolReader(Part):
+class ToolReader(DocumentPart):
     """A tool of tier `auto` that only reads, called through its own executor.
 
     `args` are as in a compensation, but only from `$args`. Its result is the
@@ -279,21 +279,21 @@ class ToolReader(Part):
     @cached_property
     def sources(self) -> dict[str, tuple[str, str]]:
         """Argument -> ("args" or "result", path), as `parse_sources`."""
-        return sources_of(self.args)
+        return parse_sources(self.args)
 
 
-def sources_of(args: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def parse_sources(args: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Argument -> ("args" or "result", path), for the arguments whose value refers to
     another one, such as `$args.order`. Literal values are left out."""
     found = {
-        name: SOURCE.fullmatch(value)
+        name: SOURCE_PATTERN.fullmatch(value)
         for name, value in args.items()
         if isinstance(value, str)
     }
     return {name: (at[1], at[2]) for name, at in found.items() if at}
 
 
-def _of_tool(value: Any) -> Any:
+def _add_tool_kind(value: Any) -> Any:
     """`reader: {tool: get_file}` needs no kind."""
     if isinstance(value, Mapping) and "tool" in value and "kind" not in value:
         return {**value, "kind": "tool"}
@@ -306,12 +306,12 @@ Executor = Annotated[
 Rehearsal = Annotated[CallableTarget | WebhookTarget, Field(discriminator="kind")]
 Reader = Annotated[
     Annotated[CallableTarget | WebhookTarget | ToolReader, Field(discriminator="kind")],
-    BeforeValidator(_of_tool),
+    BeforeValidator(_add_tool_kind),
 ]
 Verifier = Annotated[CallableVerifier | WebhookTarget, Field(discriminator="kind")]
 
 
-class Retry(Part):
+class Retry(DocumentPart):
     """How often the gate tries again after a failure that certainly changed nothing,
     and how long it waits: `base_seconds`, doubled after each attempt, at most
     `most_seconds`."""
@@ -326,7 +326,7 @@ class Retry(Part):
         return timedelta(seconds=min(doubled, self.most_seconds))
 
 
-class Compensation(Part):
+class Compensation(DocumentPart):
     """The tool that undoes an effect, and the sources of its arguments: `$args.order`
     is from the effect's own arguments, `$result.id` from its result, and any other
     value is literal."""
@@ -337,10 +337,10 @@ class Compensation(Part):
     @cached_property
     def sources(self) -> dict[str, tuple[str, str]]:
         """Argument -> ("args" or "result", path), as `parse_sources`."""
-        return sources_of(self.args)
+        return parse_sources(self.args)
 
 
-class Batch(Part):
+class Batch(DocumentPart):
     """Allows requests of this tool to be decided together, and sets the limits."""
 
     items: int = Field(default=50, ge=2, le=50, strict=True)
@@ -348,10 +348,10 @@ class Batch(Part):
     total: Figure | None = None
     # The arguments that may differ between the requests; all others must be equal.
     varying: list[str] = Field(min_length=1)
-    called: Line = "requests"  # the plural word for them: refunds, labels
+    called: ShortText = "requests"  # the plural word for them: refunds, labels
 
 
-class ToolDefinition(Part):
+class ToolDefinition(DocumentPart):
     """Everything the gate knows about one tool."""
 
     # Fields that later releases added. A tool that does not use one is stored without
@@ -361,7 +361,7 @@ class ToolDefinition(Part):
     )
 
     name: ToolName
-    title: Line
+    title: ShortText
     description: str = Field(default="", max_length=2000)
     arguments: dict[str, Any] = Field(alias="schema")
     money: list[MoneyField] = []
@@ -384,7 +384,7 @@ class ToolDefinition(Part):
     audience: Audience | None = None  # the service that accepts this tool's grants
     batchable: Batch | None = None
     effect: str = Field(default="", max_length=300)  # see "The effect sentence"
-    labels: dict[str, Line] = {}
+    labels: dict[str, ShortText] = {}
     reversal: Reversal | None = None
     presenter: Name = "record"
     shown: dict[Name, str] = {}  # part of the view -> the argument shown there
@@ -453,24 +453,24 @@ class ToolDefinition(Part):
         return frozenset(
             name
             for name, part in self.arguments.get("properties", {}).items()
-            if schemas.inspectable(part, self.arguments)
+            if schemas.is_inspectable(part, self.arguments)
         )
 
     @cached_property
     def roles(self) -> dict[str, str]:
         """Role in the view -> path of the argument that has it."""
         properties = self.arguments.get("properties", {})
-        return roles_of(self.presenter, self.shown, properties)
+        return assign_roles(self.presenter, self.shown, properties)
 
     @cached_property
     def sentence(self) -> tuple[sentences.Piece, ...]:
         """The parsed effect sentence."""
-        return sentences.read(self.effect, self.optional)
+        return sentences.parse_sentence(self.effect, self.optional)
 
     @property
     def chips(self) -> list[str]:
         """The arguments and facts that the effect sentence names, in order."""
-        return [chip.name for chip in sentences.chips(self.sentence)]
+        return [chip.name for chip in sentences.list_chips(self.sentence)]
 
     @property
     def optional(self) -> list[str]:

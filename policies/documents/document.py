@@ -21,17 +21,17 @@ from ..calendars import Calendar, Duration, Zone
 from ..choices import Risk, Tier
 from ..conditions import Condition, compile_condition
 from .definitions import (
+    DocumentPart,
     Figure,
-    Part,
     PeopleTier,
     StepSpec,
     ToolDefinition,
     Verifier,
 )
-from .names import Currency, Line, Name, RuleId, Slug, ToolName, ToolOfRule
+from .names import Currency, Name, RuleId, ShortText, Slug, ToolName, ToolOfRule
 
 # Ids that the gate uses for its own checks, so no rule of a document may have them.
-RESERVED = frozenset(
+RESERVED_RULE_IDS = frozenset(
     {
         "policy.error",
         "tool.unknown",
@@ -50,7 +50,7 @@ EVERY_TOOL = "*"
 Seconds = Annotated[int, Field(ge=0, le=3600, strict=True)]
 
 
-class Measure(Part):
+class Measure(DocumentPart):
     """A rolling sum and count of one tool's proposals, or of events, for each value of
     a key.
 
@@ -80,7 +80,7 @@ class Measure(Part):
         return self
 
 
-class Then(Part):
+class Then(DocumentPart):
     """What a rule does. It can only demand more than the floor."""
 
     tier: Tier | None = None
@@ -116,12 +116,12 @@ class Then(Part):
         return ", ".join([*words, *([f"flag {self.flag}"] if self.flag else [])])
 
 
-class Rule(Part):
+class Rule(DocumentPart):
     """A condition and what the policy demands where it holds. The order of rules has no
     effect."""
 
     id: RuleId
-    text: Line  # the explanation that reviewers and the agent read
+    text: ShortText  # the explanation that reviewers and the agent read
     tools: list[ToolOfRule] = Field(min_length=1)
     when: str
     then: Then
@@ -137,29 +137,29 @@ class Rule(Part):
         return tool in self.tools or EVERY_TOOL in self.tools
 
 
-def _floors() -> dict[Risk, int]:
+def _build_time_floors() -> dict[Risk, int]:
     return {Risk.LOW: 0, Risk.MEDIUM: 2, Risk.HIGH: 6, Risk.CRITICAL: 15}
 
 
-def _checks() -> dict[Risk, int]:
+def _build_micro_checks() -> dict[Risk, int]:
     return {Risk.LOW: 0, Risk.MEDIUM: 20, Risk.HIGH: 4, Risk.CRITICAL: 1}
 
 
-class Desk(Part):
+class Desk(DocumentPart):
     """How the desk slows reviewers down where the risk justifies it."""
 
     # Seconds after opening the page in which a decision has to be confirmed a second
     # time; the page announces it.
-    time_floor: dict[Risk, Seconds] = Field(default_factory=_floors)
+    time_floor: dict[Risk, Seconds] = Field(default_factory=_build_time_floors)
     # How often a decision comes with an attention check: one in this many; 0 is never.
     # A person's first five decisions have one only where each decision has (1).
-    micro_check: dict[Risk, Seconds] = Field(default_factory=_checks)
+    micro_check: dict[Risk, Seconds] = Field(default_factory=_build_micro_checks)
     # How many decisions one person may make in ten minutes; after that, approvals have
     # to wait. 0 is no limit.
     most_decisions: int = Field(default=60, ge=0, le=10_000, strict=True)
 
 
-class Document(Part):
+class Document(DocumentPart):
     """One policy: everything the gate needs to decide how much authority an effect
     needs.
 
@@ -170,7 +170,7 @@ class Document(Part):
     name: Slug
     currency: Currency
     zone: Zone = "UTC"  # the time zone of clock.hour and clock.weekday
-    queues: dict[Slug, Line]
+    queues: dict[Slug, ShortText]
     calendars: dict[Name, Calendar] = Field(default_factory=dict)
     # Recall window in seconds: how long an approval can be taken back before the effect
     # starts.

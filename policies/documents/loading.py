@@ -11,31 +11,31 @@ import yaml
 from pydantic import ValidationError
 
 from journal import canonical
-from journal.errors import FieldError, InvalidJson, Policy, at
+from journal.errors import FieldError, InvalidJson, PolicyViolation, build_field_error
 
-from .checks import Problem, problems
+from .checks import Problem, list_problems
 from .document import Document
-from .places import Lines, line_of, lines_of, path_of
-from .wording import rephrase
+from .places import LineNumbers, find_line, format_path, map_paths_to_lines
+from .wording import rephrase_error
 
-Check = Callable[[Document], Iterable[Problem]]
+DocumentCheck = Callable[[Document], Iterable[Problem]]
 
-MAX_LETTERS = 512 * 1024
+MAX_CHARACTERS = 512 * 1024
 # Keys with many members: an error in one member does not affect the others.
 _PARTS = ("tools", "rules", "measures", "calendars", "verifiers")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-class InvalidPolicy(Policy):
+class InvalidPolicy(PolicyViolation):
     """This is not a policy that can be followed. Nothing was saved.
     See `errors` for where."""
 
 
-def parse(
+def parse_document(
     source: str | Mapping[str, Any],
     *,
     variables: Mapping[str, str] | None = None,
-    further: Check = lambda _: (),
+    further: DocumentCheck = lambda _: (),
 ) -> Document:
     """Parse and check a document. `${NAME}` in any text is replaced from `variables`;
     `further` are additional checks of the parsed document.
@@ -45,19 +45,19 @@ def parse(
     name or condition that does not match the rest of the document. It reports the
     errors of all stages together, each with its line in the text.
     """
-    data, lines = _read(source) if isinstance(source, str) else (source, {})
+    data, lines = _read_text(source) if isinstance(source, str) else (source, {})
     unset: list[FieldError] = []
-    data = _substitute(data, _Variables(variables or {}, unset))
-    document, found = _validate(data, further)
+    data = _substitute_variables(data, _Variables(variables or {}, unset))
+    document, found = _validate_document(data, further)
     known = {one["path"] for one in unset}
     found = [*unset, *(one for one in found if one["path"] not in known)]
     if document is None or found:
-        raise InvalidPolicy(errors=[_on_its_line(one, lines) for one in found])
+        raise InvalidPolicy(errors=[_add_line(one, lines) for one in found])
     _check_storable(document)
     return document
 
 
-def restore(data: Mapping[str, Any]) -> Document:
+def restore_document(data: Mapping[str, Any]) -> Document:
     """Parse stored data without the checks of a new document, so that a check that a
     later release adds cannot break the active policy.
 
@@ -66,10 +66,12 @@ def restore(data: Mapping[str, Any]) -> Document:
     try:
         return Document.model_validate(data)
     except ValidationError as error:
-        raise InvalidPolicy(errors=_located(error, data)) from None
+        raise InvalidPolicy(errors=_to_field_errors(error, data)) from None
 
 
-def _validate(data: Any, further: Check) -> tuple[Document | None, list[FieldError]]:
+def _validate_document(
+    data: Any, further: DocumentCheck
+) -> tuple[Document | None, list[FieldError]]:
     """The document, or its errors. Members with invalid fields are left out for a
     second attempt, so that the rest is checked as well."""
     found: list[FieldError] = []
@@ -80,24 +82,28 @@ def _validate(data: Any, further: Check) -> tuple[Document | None, list[FieldErr
             document = Document.model_validate(data)
             break
         except ValidationError as error:
-            found += _located(error, data)
-            data, names = _without_wrong(data, error)
+            found += _to_field_errors(error, data)
+            data, names = _drop_wrong_parts(data, error)
             if not names:
                 break
             left_out |= names
     if document is not None:
-        stages = (*problems(document), *further(document))
-        found += [at(*one) for one in stages if not _is_about(one, left_out)]
+        stages = (*list_problems(document), *further(document))
+        found += [
+            build_field_error(*one)
+            for one in stages
+            if not _mentions_left_out(one, left_out)
+        ]
     return document if not found else None, found
 
 
-def _is_about(problem: Problem, left_out: set[str]) -> bool:
+def _mentions_left_out(problem: Problem, left_out: set[str]) -> bool:
     """Whether the problem mentions a left-out member, and so may only be a consequence
     of leaving it out."""
     return any(name in text for name in left_out for text in problem)
 
 
-def _without_wrong(data: Any, error: ValidationError) -> tuple[Any, set[str]]:
+def _drop_wrong_parts(data: Any, error: ValidationError) -> tuple[Any, set[str]]:
     """The data without the tools, rules and other members that have errors, and their
     names. No names if an error is not inside such a member."""
     wrong: dict[str, set[int | str]] = {}
@@ -110,7 +116,7 @@ def _without_wrong(data: Any, error: ValidationError) -> tuple[Any, set[str]]:
     for place, members in wrong.items():
         inside = data[place]
         names |= {
-            path_of((place, one), data).removeprefix(f"{place}.") for one in members
+            format_path((place, one), data).removeprefix(f"{place}.") for one in members
         }
         if isinstance(inside, Mapping):
             kept[place] = {k: v for k, v in inside.items() if k not in members}
@@ -119,12 +125,12 @@ def _without_wrong(data: Any, error: ValidationError) -> tuple[Any, set[str]]:
     return kept, names
 
 
-def _on_its_line(error: FieldError, lines: Lines) -> FieldError:
-    line = line_of(error["path"], lines)
+def _add_line(error: FieldError, lines: LineNumbers) -> FieldError:
+    line = find_line(error["path"], lines)
     return error if line is None else {**error, "line": line}
 
 
-class _Strict(yaml.SafeLoader):
+class _StrictLoader(yaml.SafeLoader):
     """A YAML loader that refuses repeated keys, anchors and aliases."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -145,26 +151,26 @@ class _Strict(yaml.SafeLoader):
         return mapping
 
 
-def _read(text: str) -> tuple[Any, Lines]:
+def _read_text(text: str) -> tuple[Any, LineNumbers]:
     """The data of a YAML text, and its paths by line."""
-    if len(text) > MAX_LETTERS:
-        raise _refused("", f"a policy has at most {MAX_LETTERS} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise _build_refusal("", f"a policy has at most {MAX_CHARACTERS} characters")
     try:
-        return _compose(text)
+        return _compose_yaml(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise _refused(where, str(error.problem or error.context)) from None
+        raise _build_refusal(where, str(error.problem or error.context)) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _refused("", f"this is not YAML: {type(error).__name__}") from None
+        raise _build_refusal("", f"this is not YAML: {type(error).__name__}") from None
 
 
-def _compose(text: str) -> tuple[Any, Lines]:
-    loader = _Strict(text)
+def _compose_yaml(text: str) -> tuple[Any, LineNumbers]:
+    loader = _StrictLoader(text)
     try:
         root = loader.get_single_node()
         data = loader.construct_document(root) if root is not None else None
-        return data, lines_of(root)
+        return data, map_paths_to_lines(root)
     finally:
         loader.dispose()
 
@@ -177,15 +183,15 @@ class _Variables(NamedTuple):
     unset: list[FieldError]
 
 
-def _substitute(value: Any, variables: _Variables, path: str = "") -> Any:
+def _substitute_variables(value: Any, variables: _Variables, path: str = "") -> Any:
     if isinstance(value, Mapping):
         return {
-            key: _substitute(part, variables, f"{path}.{key}".lstrip("."))
+            key: _substitute_variables(part, variables, f"{path}.{key}".lstrip("."))
             for key, part in value.items()
         }
     if isinstance(value, list):
         return [
-            _substitute(part, variables, f"{path}.{number}")
+            _substitute_variables(part, variables, f"{path}.{number}")
             for number, part in enumerate(value)
         ]
     if not isinstance(value, str):
@@ -195,7 +201,7 @@ def _substitute(value: Any, variables: _Variables, path: str = "") -> Any:
         name = match[1]
         if name not in variables.values:
             message = f"the variable {name} is not set: --set {name}=VALUE"
-            variables.unset.append(at(path, message))
+            variables.unset.append(build_field_error(path, message))
         return variables.values.get(name, match[0])
 
     return _VARIABLE.sub(replace, value)
@@ -209,18 +215,18 @@ def _check_storable(document: Document) -> None:
     except InvalidJson as error:
         raise InvalidPolicy(errors=error.errors) from None
     except ValueError:
-        raise _refused("", "a value of this policy cannot be written") from None
+        raise _build_refusal("", "a value of this policy cannot be written") from None
 
 
-def _located(error: ValidationError, data: Any) -> list[FieldError]:
+def _to_field_errors(error: ValidationError, data: Any) -> list[FieldError]:
     return [
-        at(
-            path_of(part["loc"], data, lacking=part["type"] == "missing"),
-            rephrase(part),
+        build_field_error(
+            format_path(part["loc"], data, lacking=part["type"] == "missing"),
+            rephrase_error(part),
         )
         for part in error.errors(include_url=False, include_input=False)
     ]
 
 
-def _refused(path: str, message: str) -> InvalidPolicy:
-    return InvalidPolicy(errors=[at(path, message)])
+def _build_refusal(path: str, message: str) -> InvalidPolicy:
+    return InvalidPolicy(errors=[build_field_error(path, message)])

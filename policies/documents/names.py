@@ -19,7 +19,7 @@ CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
 WEB_ADDRESS = r"^https?://"
 
 # The error message for a text that does not match the pattern.
-LETTERS = {
+PATTERN_HELP = {
     TOOL_NAME: "a tool's name has letters, digits, _, . and -, and begins with a "
     "letter",
     TOOLS_OF_RULE: 'write the name of a tool, or "*" for every tool',
@@ -45,6 +45,6 @@ MoneyPath = Annotated[str, StringConstraints(pattern=MONEY_PATH, max_length=200)
 Currency = Annotated[str, StringConstraints(pattern=CURRENCY)]
 Audience = Annotated[str, StringConstraints(pattern=AUDIENCE)]
 RuleId = Annotated[str, StringConstraints(pattern=RULE_ID, max_length=64)]
-Line = Annotated[str, StringConstraints(max_length=300)]
+ShortText = Annotated[str, StringConstraints(max_length=300)]
 
-SOURCE = re.compile(r"\$(args|result)\.([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)")
+SOURCE_PATTERN = re.compile(r"\$(args|result)\.([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)")

@@ -7,18 +7,18 @@ from typing import Any
 
 import yaml
 
-Lines = Mapping[str, int]
+LineNumbers = Mapping[str, int]
 
 
-def lines_of(root: yaml.Node | None) -> dict[str, int]:
+def map_paths_to_lines(root: yaml.Node | None) -> dict[str, int]:
     """Path -> line, counted from 1, for every key and list item below a YAML node.
 
     A path names a list item by its `id` or `name` if it has one, as `format_path` does.
     """
-    return dict(_lines(root, "")) if root is not None else {}
+    return dict(_list_lines(root, "")) if root is not None else {}
 
 
-def line_of(path: str, lines: Lines) -> int | None:
+def find_line(path: str, lines: LineNumbers) -> int | None:
     """The line of a path, or of its nearest parent that is in the text; None if neither
     is."""
     while path and path not in lines:
@@ -26,7 +26,7 @@ def line_of(path: str, lines: Lines) -> int | None:
     return lines.get(path)
 
 
-def path_of(
+def format_path(
     location: tuple[int | str, ...], data: Any, *, lacking: bool = False
 ) -> str:
     """A pydantic error location as a path, such as `rules.refund.over_500.then.tier`: a
@@ -38,48 +38,48 @@ def path_of(
     """
     steps, last = [], len(location) - 1
     for number, step in enumerate(location):
-        inside, found = _member(data, step)
+        inside, found = _find_member(data, step)
         if not inside:
             if lacking and number == last:
                 steps.append(str(step))
             continue
         data = found
-        name = _name(found) if isinstance(step, int) else None
+        name = _find_name(found) if isinstance(step, int) else None
         steps.append(str(name or step))
     return ".".join(steps)
 
 
-def _member(data: Any, step: int | str) -> tuple[bool, Any]:
+def _find_member(data: Any, step: int | str) -> tuple[bool, Any]:
     try:
         return True, data[step]
     except (KeyError, IndexError, TypeError):
         return False, None
 
 
-def _name(data: Any) -> Any:
+def _find_name(data: Any) -> Any:
     if not isinstance(data, Mapping):
         return None
     return data.get("id") or data.get("name")
 
 
-def _lines(node: yaml.Node, path: str) -> Iterator[tuple[str, int]]:
-    for step, at, inner in _members(node):
+def _list_lines(node: yaml.Node, path: str) -> Iterator[tuple[str, int]]:
+    for step, at, inner in _list_members(node):
         where = f"{path}.{step}".lstrip(".")
         yield where, at.start_mark.line + 1
-        yield from _lines(inner, where)
+        yield from _list_lines(inner, where)
 
 
-def _members(node: yaml.Node) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
+def _list_members(node: yaml.Node) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
     """For each member: its name, the node that has its line, and its value."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield str(key.value), key, value
     elif isinstance(node, yaml.SequenceNode):
         for number, item in enumerate(node.value):
-            yield _named(item) or str(number), item, item
+            yield _find_node_name(item) or str(number), item, item
 
 
-def _named(item: yaml.Node) -> str:
+def _find_node_name(item: yaml.Node) -> str:
     if not isinstance(item, yaml.MappingNode):
         return ""
     found = {

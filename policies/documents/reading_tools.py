@@ -12,37 +12,37 @@ from ..choices import ExecutionClass, Risk, Tier
 from . import reversals
 from .definitions import ToolDefinition, ToolReader
 from .document import Document
-from .names import SOURCE
-from .wording import suggest, unknown_tool
+from .names import SOURCE_PATTERN
+from .wording import describe_unknown_tool, suggest_name
 
 Problem = tuple[str, str]
 
 
-def problems(document: Document) -> Iterator[Problem]:
+def list_reader_problems(document: Document) -> Iterator[Problem]:
     """The problems of all readers in a document that are tools."""
     for name, tool in document.tools.items():
         if isinstance(tool.reader, ToolReader):
             path = f"tools.{name}.reader"
-            yield from _reader(document, tool, tool.reader, path)
+            yield from _examine_reader(document, tool, tool.reader, path)
 
 
-def _reader(
+def _examine_reader(
     document: Document, tool: ToolDefinition, reader: ToolReader, path: str
 ) -> Iterator[Problem]:
     target = document.tools.get(reader.tool)
     if target is None:
-        yield f"{path}.tool", unknown_tool(reader.tool, document)
+        yield f"{path}.tool", describe_unknown_tool(reader.tool, document)
         return
-    for wrong in _unfit(target):
+    for wrong in _list_unfit_reasons(target):
         yield f"{path}.tool", f"{target.name} cannot be a reader: {wrong}"
-    yield from reversals.arguments(tool, target, reader, path)
+    yield from reversals.list_argument_problems(tool, target, reader, path)
     for name, (kind, _) in reader.sources.items():
         if kind == "result":
             yield f"{path}.args.{name}", "a reader runs before any result: write $args"
-    yield from _taken(tool, reader, path)
+    yield from _list_take_problems(tool, reader, path)
 
 
-def _unfit(target: ToolDefinition) -> Iterator[str]:
+def _list_unfit_reasons(target: ToolDefinition) -> Iterator[str]:
     tiers = {target.base, *(one.base for one in target.classes or [])}
     if tiers != {Tier.AUTO}:
         yield "its tier is not auto"
@@ -54,12 +54,14 @@ def _unfit(target: ToolDefinition) -> Iterator[str]:
         yield "write execution_class: keyed, for it is asked again and again"
 
 
-def _taken(tool: ToolDefinition, reader: ToolReader, path: str) -> Iterator[Problem]:
+def _list_take_problems(
+    tool: ToolDefinition, reader: ToolReader, path: str
+) -> Iterator[Problem]:
     declared = [*tool.keys, *tool.facts, *tool.preconditions]
     for name, source in reader.take.items():
-        where, match = f"{path}.take.{name}", SOURCE.fullmatch(source)
+        where, match = f"{path}.take.{name}", SOURCE_PATTERN.fullmatch(source)
         if name not in declared:
-            hint = suggest(name, declared)
+            hint = suggest_name(name, declared)
             yield where, f"{name} is no key, fact or precondition of this tool{hint}"
         if match is None or match[1] != "result":
             yield where, "write $result.name, a member of what the tool answers"

@@ -8,7 +8,7 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..conditions import Condition, compile_condition
-from .names import Line, Name
+from .names import Name, ShortText
 
 # People do not read more facts than this at the top of a page.
 MOST_FACTS = 6
@@ -27,7 +27,7 @@ class Conflict(BaseModel):
     model_config = _STRICT
 
     id: Name  # its name in stored data
-    text: Line = Field(min_length=1)  # the text of the chip
+    text: ShortText = Field(min_length=1)  # the text of the chip
     when: str  # a condition as in a rule
 
     @cached_property
@@ -53,4 +53,4 @@ class Review(BaseModel):
     # columns in the tables of a batch
     columns: list[Name] = Field(default=[], max_length=MOST_FACTS)
     # a field of the tool's result -> the heading of its column in a batch
-    result: dict[str, Line] = Field(default={}, max_length=MOST_FACTS)
+    result: dict[str, ShortText] = Field(default={}, max_length=MOST_FACTS)

@@ -46,19 +46,19 @@ class Segment(NamedTuple):
 Piece = str | Chip | Segment
 
 
-def read(pattern: str, optional: Collection[str] = ()) -> tuple[Piece, ...]:
+def parse_sentence(pattern: str, optional: Collection[str] = ()) -> tuple[Piece, ...]:
     """Parse a sentence. `optional` are the arguments that `{...}` can stand for."""
     pieces: list[Piece] = []
     at = 0
     for match in _SEGMENT.finditer(pattern):
-        pieces += _flat(pattern[at : match.start()], own_words=True)
-        pieces.append(Segment(tuple(_flat(match[1], own_words=False))))
+        pieces += _split_chips(pattern[at : match.start()], own_words=True)
+        pieces.append(Segment(tuple(_split_chips(match[1], own_words=False))))
         at = match.end()
-    pieces += _flat(pattern[at:], own_words=True)
-    return tuple(_with_rest(pieces, optional))
+    pieces += _split_chips(pattern[at:], own_words=True)
+    return tuple(_expand_rest(pieces, optional))
 
 
-def chips(pieces: Collection[Piece]) -> Iterator[Chip]:
+def list_chips(pieces: Collection[Piece]) -> Iterator[Chip]:
     """Every chip of the sentence, in order."""
     for piece in pieces:
         if isinstance(piece, Segment):
@@ -67,13 +67,13 @@ def chips(pieces: Collection[Piece]) -> Iterator[Chip]:
             yield piece
 
 
-def problem(pattern: str) -> str:
+def describe_problem(pattern: str) -> str:
     """The error in the braces and brackets of a sentence; empty when there is none."""
     left = _CHIP.sub("", pattern)
     if "{" in left or "}" in left:
         return "a brace is open; write {argument}"
     waits = False
-    for piece in read(pattern, (REST,)):
+    for piece in parse_sentence(pattern, (REST,)):
         if isinstance(piece, str):
             waits = bool(_WAITS.search(piece))
         elif isinstance(piece, Chip) and piece.own_words and waits:
@@ -86,7 +86,7 @@ def problem(pattern: str) -> str:
     return ""
 
 
-def _flat(text: str, *, own_words: bool) -> Iterator[str | Chip]:
+def _split_chips(text: str, *, own_words: bool) -> Iterator[str | Chip]:
     for index, piece in enumerate(_CHIP.split(text)):
         if index % 2:
             optional = piece.endswith("?") or piece == REST
@@ -95,8 +95,8 @@ def _flat(text: str, *, own_words: bool) -> Iterator[str | Chip]:
             yield piece
 
 
-def _with_rest(pieces: list[Piece], optional: Collection[str]) -> Iterator[Piece]:
-    named = {chip.name for chip in chips(pieces)}
+def _expand_rest(pieces: list[Piece], optional: Collection[str]) -> Iterator[Piece]:
+    named = {chip.name for chip in list_chips(pieces)}
     rest = [name for name in optional if name not in named]
     for piece in pieces:
         if isinstance(piece, Chip) and piece.name == REST:

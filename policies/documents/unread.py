@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .definitions import ToolDefinition
-from .wording import suggest
+from .wording import suggest_name
 
 Problem = tuple[str, str]
 
@@ -34,27 +34,27 @@ _VALUES = {
 KEYWORDS = _SCHEMA | _SCHEMAS_BY_NAME | _LISTS | _VALUES
 
 
-def in_schema(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def list_schema_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """Problems of a tool's schema: keywords that JSON Schema does not define, and
     properties that are required but not declared, so that every call would be
     refused."""
-    yield from _schema(tool.arguments, f"{path}.schema")
+    yield from _walk_schema(tool.arguments, f"{path}.schema")
 
 
-def _schema(schema: Any, path: str) -> Iterator[Problem]:
+def _walk_schema(schema: Any, path: str) -> Iterator[Problem]:
     if not isinstance(schema, Mapping):
         return
     for word, inner in schema.items():
         where = f"{path}.{word}"
         if word not in KEYWORDS and not word.startswith("x-"):
-            hint = suggest(word, KEYWORDS) or "; remove it, or begin it with x-"
+            hint = suggest_name(word, KEYWORDS) or "; remove it, or begin it with x-"
             yield where, f"{word} is no word of JSON Schema{hint}"
-        for name, part in _below(word, inner):
-            yield from _schema(part, f"{where}.{name}".rstrip("."))
-    yield from _required(schema, path)
+        for name, part in _list_subschemas(word, inner):
+            yield from _walk_schema(part, f"{where}.{name}".rstrip("."))
+    yield from _list_required_problems(schema, path)
 
 
-def _below(word: str, inner: Any) -> Iterator[tuple[str, Any]]:
+def _list_subschemas(word: str, inner: Any) -> Iterator[tuple[str, Any]]:
     """The schemas under a keyword, each with its name there."""
     if word in _SCHEMA:
         yield "", inner
@@ -64,29 +64,29 @@ def _below(word: str, inner: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(number), part) for number, part in enumerate(inner))
 
 
-def _required(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
+def _list_required_problems(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
     declared, required = schema.get("properties"), schema.get("required")
     is_open = schema.get("additionalProperties", False) is not False
     if not isinstance(declared, Mapping) or not isinstance(required, list) or is_open:
         return
     for name in required:
         if name not in declared and "patternProperties" not in schema:
-            hint = suggest(name, declared)
+            hint = suggest_name(name, declared)
             yield f"{path}.required", f"{name} is not among the properties{hint}"
 
 
-def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def list_setting_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """Settings of a tool that have no effect in combination with its other settings."""
-    yield from _of_money(tool, path)
+    yield from _list_money_problems(tool, path)
     for field in ("balances", "counts"):
         for one in getattr(tool, field):
             if one.fact not in tool.facts:
-                hint = suggest(one.fact, tool.facts) or "; add it there"
+                hint = suggest_name(one.fact, tool.facts) or "; add it there"
                 said = f"{one.fact} is not among the tool's facts{hint}"
                 yield f"{path}.{field}", said
 
 
-def _of_money(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+def _list_money_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """Settings that only a tool with money, or only the view `money`, uses."""
     batch = tool.batchable
     if batch and not tool.moves_money and (batch.per_item or batch.total):

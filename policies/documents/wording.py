@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from .document import Document
-from .names import LETTERS
+from .names import PATTERN_HELP
 
 _QUOTED = re.compile(r"'([^']*)'")
 _SHAPES = {
@@ -31,18 +31,18 @@ _SHAPES = {
 }
 
 
-def rephrase(error: Mapping[str, Any]) -> str:
+def rephrase_error(error: Mapping[str, Any]) -> str:
     """The message for one of pydantic's errors, without pydantic's internals."""
     kind, context = str(error["type"]), error.get("ctx") or {}
     if kind in _SHAPES:
         return _SHAPES[kind]
-    if kind in _SAID:
-        return _SAID[kind](error, context)
+    if kind in _DESCRIBERS:
+        return _DESCRIBERS[kind](error, context)
     message = str(error["msg"]).removeprefix("Value error, ")
     return message.replace("Input should be", "this should be")
 
 
-def suggest(name: object, known: Iterable[object], *, most: int = 12) -> str:
+def suggest_name(name: object, known: Iterable[object], *, most: int = 12) -> str:
     """A hint for an unknown name: the closest known one, or all of them if there are at
     most `most`; empty if there is neither.
 
@@ -53,69 +53,69 @@ def suggest(name: object, known: Iterable[object], *, most: int = 12) -> str:
         return f"; did you mean {close[0]}?"
     if not names or len(names) > most:
         return ""
-    return f"; write {_either(names)}"
+    return f"; write {_join_choices(names)}"
 
 
-def unknown_tool(name: str, document: Document) -> str:
+def describe_unknown_tool(name: str, document: Document) -> str:
     """The message for the name of a tool that the document does not have."""
-    return f"{name} is not a tool of this policy{suggest(name, document.tools)}"
+    return f"{name} is not a tool of this policy{suggest_name(name, document.tools)}"
 
 
-def _either(names: list[str]) -> str:
+def _join_choices(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 
 
-def _unknown(error: Mapping[str, Any], _: Mapping[str, Any]) -> str:
-    hint = suggest(error["loc"][-1], _field_names()) if error["loc"] else ""
+def _describe_unknown_key(error: Mapping[str, Any], _: Mapping[str, Any]) -> str:
+    hint = suggest_name(error["loc"][-1], _list_field_names()) if error["loc"] else ""
     return f"nothing reads this key{hint if 'mean' in hint else '; remove it'}"
 
 
-def _choice(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+def _describe_choice(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     said = str(context.get("expected") or context.get("expected_tags") or "")
-    return f"write {_either(_QUOTED.findall(said)) or said}"
+    return f"write {_join_choices(_QUOTED.findall(said)) or said}"
 
 
-def _kind_missing(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+def _describe_missing_kind(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     return "say which kind it is: this key is missing"
 
 
-def _pattern(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+def _describe_pattern(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     pattern = str(context.get("pattern"))
-    return LETTERS.get(pattern) or f"this does not match {pattern}"
+    return PATTERN_HELP.get(pattern) or f"this does not match {pattern}"
 
 
-def _length(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+def _describe_length(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     if "max_length" in context:
         return f"this is too long: at most {context['max_length']}"
     return f"this is too short: at least {context['min_length']}"
 
 
-_SAID: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
-    "extra_forbidden": _unknown,
-    "enum": _choice,
-    "literal_error": _choice,
-    "union_tag_invalid": _choice,
-    "union_tag_not_found": _kind_missing,
-    "string_pattern_mismatch": _pattern,
-    "string_too_long": _length,
-    "string_too_short": _length,
-    "too_long": _length,
-    "too_short": _length,
+_DESCRIBERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
+    "extra_forbidden": _describe_unknown_key,
+    "enum": _describe_choice,
+    "literal_error": _describe_choice,
+    "union_tag_invalid": _describe_choice,
+    "union_tag_not_found": _describe_missing_kind,
+    "string_pattern_mismatch": _describe_pattern,
+    "string_too_long": _describe_length,
+    "string_too_short": _describe_length,
+    "too_long": _describe_length,
+    "too_short": _describe_length,
 }
 
 
-def _field_names() -> set[str]:
+def _list_field_names() -> set[str]:
     """Every key of any part of a document."""
-    return set(_fields(Document, set()))
+    return set(_walk_fields(Document, set()))
 
 
-def _fields(model: Any, seen: set[Any]) -> Iterator[str]:
+def _walk_fields(model: Any, seen: set[Any]) -> Iterator[str]:
     if isinstance(model, type) and issubclass(model, BaseModel):
         if model in seen:
             return
         seen.add(model)
         for name, field in model.model_fields.items():
             yield field.alias or name
-            yield from _fields(field.annotation, seen)
+            yield from _walk_fields(field.annotation, seen)
     for inner in get_args(model):
-        yield from _fields(inner, seen)
+        yield from _walk_fields(inner, seen)

@@ -13,7 +13,7 @@ from policies import active, money, people
 from policies.models import Person, Queue
 
 
-def person(username: str) -> Person:
+def load_person(username: str) -> Person:
     """The person with this user name. Raises CommandError when there is none."""
     found = Person.objects.filter(username=username).first()
     if found is None:
@@ -21,7 +21,7 @@ def person(username: str) -> Person:
     return found
 
 
-def queue(name: str) -> Queue:
+def load_queue(name: str) -> Queue:
     """The queue with this name. Raises CommandError when there is none."""
     found = Queue.objects.filter(name=name).first()
     if found is None:
@@ -29,7 +29,7 @@ def queue(name: str) -> Queue:
     return found
 
 
-def describe(error: FieldError) -> str:
+def describe_field_error(error: FieldError) -> str:
     """One line of text, such as `line 34: tools.pay.presenter: moeny is not a view; did
     you mean money?`"""
     line = f"line {error['line']}: " if "line" in error else ""
@@ -37,19 +37,19 @@ def describe(error: FieldError) -> str:
     return f"{line}{path}{error['message']}"
 
 
-def queues(names: Sequence[str], *, every: bool) -> list[Queue]:
+def load_queues_by_name(names: Sequence[str], *, every: bool) -> list[Queue]:
     """The queues with these names, or `every` queue of the active policy. Raises
     CommandError."""
     if not every:
-        return [queue(name) for name in names]
-    policy = active.active_or_none()
+        return [load_queue(name) for name in names]
+    policy = active.find_active_policy()
     if policy is None:
         raise CommandError("No policy is active, so there are no queues.")
-    named = active.compiled(policy).queues
+    named = active.load_document(policy).queues
     return list(Queue.objects.filter(name__in=named).order_by("name"))
 
 
-def ceiling(given: list[str] | None) -> money.Money | None:
+def parse_ceiling(given: list[str] | None) -> money.Money | None:
     """The money of an option with two values, amount and currency; None where it is not
     given. Raises CommandError."""
     if not given:
@@ -60,20 +60,20 @@ def ceiling(given: list[str] | None) -> money.Money | None:
         raise CommandError(f"--ceiling: {error}") from None
 
 
-def actor(username: str | None) -> Actor:
+def load_actor(username: str | None) -> Actor:
     """The administrator who acts, for the log. Without a user name it is the system:
     the first administrator has to be added before there is one. Raises CommandError."""
     if not username:
         return Actor("system", "command")
-    by = person(username)
+    by = load_person(username)
     try:
         people.check_administrator(by)
     except DomainError as error:
-        raise refusal(error) from None
-    return people.actor_of(by)
+        raise to_command_error(error) from None
+    return people.build_actor(by)
 
 
-def refusal(error: DomainError) -> CommandError:
+def to_command_error(error: DomainError) -> CommandError:
     """The error as a CommandError, with a line for each field that is wrong."""
-    wrong = [f"  {describe(entry)}" for entry in error.errors]
+    wrong = [f"  {describe_field_error(entry)}" for entry in error.errors]
     return CommandError("\n".join([error.detail, *wrong]))

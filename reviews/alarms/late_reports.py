@@ -12,8 +12,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 from journal import log
 from policies.choices import ExecutionClass
 from reviews.choices import (
-    BY_LOOK_UP,
-    BY_PERSON,
+    SETTLED_BY_LOOK_UP,
+    SETTLED_BY_PERSON,
     AlarmKind,
     ExecutionStatus,
     GrantStatus,
@@ -21,9 +21,9 @@ from reviews.choices import (
 from reviews.grants import approved_tool
 from reviews.models import Alarm, Execution, LateReport
 
-from .standing import about, same_effect
+from .standing import is_same_effect, raise_execution_alarm
 
-MOST_KEPT = 50  # late reports of one execution; more would tell nothing new
+MAX_KEPT_REPORTS = 50  # late reports of one execution; more would tell nothing new
 # An alarm of one of these kinds already covers a late report of the same execution.
 ABOUT_REPORTS = (
     AlarmKind.LATE_REPORT,
@@ -31,10 +31,10 @@ ABOUT_REPORTS = (
     AlarmKind.WITHOUT_GRANT,
     AlarmKind.OTHER_BYTES,
 )
-_SAME = ("fence", "status", "action_hash", "result_digest", "code")
+_IDENTITY_FIELDS = ("fence", "status", "action_hash", "result_digest", "code")
 
 
-def keep(
+def record_report(
     execution: Execution,
     *,
     said: Mapping[str, Any],
@@ -58,34 +58,38 @@ def keep(
         at=now,
         **said,
     )
-    if not counted and (_repeats(execution, report) or _is_kept(execution, report)):
+    if not counted and (
+        _matches_record(execution, report) or _is_already_kept(execution, report)
+    ):
         return None
     report.save()
-    _note(execution, report, actor)
-    kind = AlarmKind.LATE_REPORT if counted else _kind(execution, report)
+    _log_late_report(execution, report, actor)
+    kind = AlarmKind.LATE_REPORT if counted else _choose_alarm_kind(execution, report)
     if kind is not None:
-        about(execution, kind, now, **_facts(execution, report))
+        raise_execution_alarm(
+            execution, kind, now, **_build_alarm_data(execution, report)
+        )
     return report
 
 
-def repeats(execution: Execution, said: Mapping[str, Any]) -> bool:
+def is_repeat(execution: Execution, said: Mapping[str, Any]) -> bool:
     """Whether a report with these columns only repeats what is recorded under its
     fence. Caller holds the execution's lock."""
-    return _repeats(execution, LateReport(execution=execution, **said))
+    return _matches_record(execution, LateReport(execution=execution, **said))
 
 
-def said_done(execution: Execution) -> QuerySet[LateReport]:
+def select_done_reports(execution: Execution) -> QuerySet[LateReport]:
     """Reports of success that came too late to count."""
     return execution.late_reports.filter(status="succeeded", counted=False)
 
 
-def says_it_happened(execution: Execution) -> bool:
+def has_unanswered_report(execution: Execution) -> bool:
     """Whether a late report says that it happened, and no person has closed its alarm
     since. A caller that acts on the answer holds the execution's lock."""
-    return unanswered().filter(execution=execution).exists()
+    return select_unanswered_reports().filter(execution=execution).exists()
 
 
-def unanswered() -> QuerySet[LateReport]:
+def select_unanswered_reports() -> QuerySet[LateReport]:
     """Late reports of success, of all executions, whose alarm no person has closed
     since."""
     closed = Alarm.objects.filter(
@@ -97,42 +101,42 @@ def unanswered() -> QuerySet[LateReport]:
     return LateReport.objects.filter(~Exists(closed), status="succeeded", counted=False)
 
 
-def _repeats(execution: Execution, report: LateReport) -> bool:
+def _matches_record(execution: Execution, report: LateReport) -> bool:
     """Whether the holder of the last attempt only repeats its report. An outcome that a
     person or a look-up recorded is not its report."""
-    recorded = execution.code not in {BY_PERSON, BY_LOOK_UP}
+    recorded = execution.code not in {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
     return (
         recorded
         and report.fence == execution.fence
         and report.status == execution.status
         and report.action_hash == execution.grant.action_hash
-        and (report.status != "succeeded" or _same_result(execution, report))
+        and (report.status != "succeeded" or _has_same_result(execution, report))
     )
 
 
-def _same_result(execution: Execution, report: LateReport) -> bool:
+def _has_same_result(execution: Execution, report: LateReport) -> bool:
     return report.result_digest == execution.result_digest
 
 
-def _is_kept(execution: Execution, report: LateReport) -> bool:
-    same = {name: getattr(report, name) for name in _SAME}
+def _is_already_kept(execution: Execution, report: LateReport) -> bool:
+    same = {name: getattr(report, name) for name in _IDENTITY_FIELDS}
     kept = execution.late_reports
-    return kept.filter(**same).exists() or kept.count() >= MOST_KEPT
+    return kept.filter(**same).exists() or kept.count() >= MAX_KEPT_REPORTS
 
 
-def _kind(execution: Execution, report: LateReport) -> AlarmKind | None:
+def _choose_alarm_kind(execution: Execution, report: LateReport) -> AlarmKind | None:
     """The most serious alarm kind that the report causes; None when it is harmless."""
     if report.action_hash != execution.grant.action_hash:
         return AlarmKind.OTHER_BYTES
-    if report.status != "failed" and not _held(execution, report.fence):
+    if report.status != "failed" and not _may_have_begun(execution, report.fence):
         return AlarmKind.WITHOUT_GRANT
-    if _is_second(execution, report):
+    if _is_second_success(execution, report):
         return AlarmKind.TWICE
     harmless = report.actor_kind == "system" and _is_harmless(execution, report)
     return None if harmless else AlarmKind.LATE_REPORT
 
 
-def _held(execution: Execution, fence: int) -> bool:
+def _may_have_begun(execution: Execution, fence: int) -> bool:
     """Whether an attempt with this fence was ever allowed to begin."""
     refused = execution.status == ExecutionStatus.REFUSED and fence == execution.fence
     return (
@@ -142,18 +146,18 @@ def _held(execution: Execution, fence: int) -> bool:
     )
 
 
-def _is_second(execution: Execution, report: LateReport) -> bool:
+def _is_second_success(execution: Execution, report: LateReport) -> bool:
     """Whether it reports a second effect beside the success of another attempt. A
     success that a look-up or a person recorded is not an effect of its own."""
     by_attempt = not execution.looked_up and execution.code not in {
-        BY_PERSON,
-        BY_LOOK_UP,
+        SETTLED_BY_PERSON,
+        SETTLED_BY_LOOK_UP,
     }
     return (
         report.status == "succeeded"
         and execution.status == ExecutionStatus.SUCCEEDED
         and by_attempt
-        and not same_effect(execution, report)
+        and not is_same_effect(execution, report)
     )
 
 
@@ -164,11 +168,13 @@ def _is_harmless(execution: Execution, report: LateReport) -> bool:
         return execution.status != ExecutionStatus.UNKNOWN
     looks = {ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED}
     if execution.status in looks:
-        return approved_tool.class_of(execution) is not ExecutionClass.OPAQUE
+        return (
+            approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
+        )
     return execution.status == ExecutionStatus.SUCCEEDED
 
 
-def _facts(execution: Execution, report: LateReport) -> dict[str, Any]:
+def _build_alarm_data(execution: Execution, report: LateReport) -> dict[str, Any]:
     found: dict[str, Any] = {
         "reported": report.status,
         "recorded": execution.status,
@@ -182,7 +188,9 @@ def _facts(execution: Execution, report: LateReport) -> dict[str, Any]:
     return found
 
 
-def _note(execution: Execution, report: LateReport, actor: log.Actor) -> None:
+def _log_late_report(
+    execution: Execution, report: LateReport, actor: log.Actor
+) -> None:
     proposal = execution.grant.proposal
     log.append(
         "execution.reported_late",

@@ -15,7 +15,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Concat
 
 from journal import canonical, clock, log
-from journal.errors import Conflict, NotYours, Unwritten
+from journal.errors import Conflict, NotPermitted, TextMissing
 from policies.choices import ExecutionClass
 from policies.models import Person
 from reviews import locks, permissions, transitions
@@ -35,35 +35,35 @@ CHUNK = 100  # alarms that one sweep raises or closes
 def check_may_answer(person: Person, alarm: Alarm) -> None:
     """Check that this person is a supervisor of the alarm's queue, or any supervisor
     for an alarm without a queue. Raises NotYours."""
-    permissions.check(person, Permission.ANSWER_ALARMS)
+    permissions.check_permission(person, Permission.ANSWER_ALARMS)
     if alarm.queue_id and alarm.queue_id not in permissions.queues_of(person):
-        raise NotYours("You are not admitted to this queue. Nothing was recorded.")
+        raise NotPermitted("You are not admitted to this queue. Nothing was recorded.")
 
 
 @transaction.atomic(durable=True)
-def acknowledge(*, alarm_id: int, person: Person) -> Alarm:
+def acknowledge_alarm(*, alarm_id: int, person: Person) -> Alarm:
     """Acknowledge an open alarm: this person looks into it. Raises NotFound, NotYours,
     Conflict. Locks: the alarm."""
-    alarm = locks.alarm(alarm_id)
+    alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
     if alarm.status != AlarmStatus.OPEN:
         raise Conflict("Somebody was at it before you. Nothing was changed.")
     now = clock.now()
     changes = {"acknowledged_by": person, "acknowledged_at": now}
-    _apply(alarm, "acknowledge", person, now, changes)
+    _apply_transition(alarm, "acknowledge", person, now, changes)
     return alarm
 
 
 @transaction.atomic(durable=True)
-def close(*, alarm_id: int, person: Person, note: str) -> Alarm:
+def close_alarm(*, alarm_id: int, person: Person, note: str) -> Alarm:
     """Close an alarm with a note on what it was and what was done about it.
 
     Raises NotFound, NotYours, Unwritten without a note, Conflict. Locks: the alarm.
     """
-    alarm = locks.alarm(alarm_id)
+    alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
     if not note.strip():
-        raise Unwritten(errors=[{"path": "note", "message": "say what you found"}])
+        raise TextMissing(errors=[{"path": "note", "message": "say what you found"}])
     if alarm.status == AlarmStatus.CLOSED:
         raise Conflict("This alarm was closed before you. Your note was not recorded.")
     now = clock.now()
@@ -73,11 +73,13 @@ def close(*, alarm_id: int, person: Person, note: str) -> Alarm:
         "closed_how": ClosedHow.PERSON,
         "note": note.strip(),
     }
-    _apply(alarm, "close", person, now, changes, private={"note": note.strip()})
+    _apply_transition(
+        alarm, "close", person, now, changes, private={"note": note.strip()}
+    )
     return alarm
 
 
-def _apply(
+def _apply_transition(
     alarm: Alarm,
     event: str,
     person: Person,
@@ -96,17 +98,17 @@ def _apply(
     )
 
 
-WATCH = log.Actor("system", "watch")
+WATCH_ACTOR = log.Actor("system", "watch")
 
 
-def raise_(
+def raise_alarm(
     kind: AlarmKind,
     *,
     subject: str,
     proposal: Proposal | None,
     data: Mapping[str, Any],
     now: datetime,
-    actor: log.Actor = WATCH,
+    actor: log.Actor = WATCH_ACTOR,
     of_queue: bool = True,
 ) -> Alarm:
     """Raise an alarm, which notifies people once: if the same alarm is still open, this
@@ -116,23 +118,23 @@ def raise_(
     supervisors. `data` holds facts and codes, never a person's or an agent's words.
     Caller holds a transaction, and takes no other lock after this.
     """
-    standing = locks.standing_alarm(kind, subject)
+    standing = locks.lock_standing_alarm(kind, subject)
     if standing is not None:
-        return _again(standing, now, actor)
+        return _repeat_alarm(standing, now, actor)
     alarm = Alarm(
         kind=kind,
         subject=subject,
         proposal=proposal,
-        queue_id=_queue_of(proposal) if of_queue else None,
+        queue_id=_find_queue(proposal) if of_queue else None,
         data=dict(data),
         opened_at=now,
         last_seen_at=now,
     )
-    said = _said(alarm) | {"facts": dict(data)}
+    said = _build_log_data(alarm) | {"facts": dict(data)}
     return transitions.alarm.create(alarm, "raise", actor=actor, now=now, data=said)
 
 
-def _again(alarm: Alarm, now: datetime, actor: log.Actor) -> Alarm:
+def _repeat_alarm(alarm: Alarm, now: datetime, actor: log.Actor) -> Alarm:
     Alarm.objects.filter(pk=alarm.pk).update(times=F("times") + 1, last_seen_at=now)
     alarm.times, alarm.last_seen_at = alarm.times + 1, now
     log.append(
@@ -140,16 +142,16 @@ def _again(alarm: Alarm, now: datetime, actor: log.Actor) -> Alarm:
         actor=actor,
         at=now,
         **transitions.alarm.context(alarm),
-        data=_said(alarm) | {"times": alarm.times},
+        data=_build_log_data(alarm) | {"times": alarm.times},
     )
     return alarm
 
 
-def _said(alarm: Alarm) -> dict[str, Any]:
+def _build_log_data(alarm: Alarm) -> dict[str, Any]:
     return {"code": str(alarm.kind), "subject": alarm.subject}
 
 
-def _queue_of(proposal: Proposal | None) -> int | None:
+def _find_queue(proposal: Proposal | None) -> int | None:
     """The queue of the proposal's request, or else of its tool."""
     if proposal is None:
         return None
@@ -159,25 +161,27 @@ def _queue_of(proposal: Proposal | None) -> int | None:
     return tool.queue_id if tool else queue
 
 
-def close_itself(kind: AlarmKind, *, subject: str, now: datetime, code: str) -> bool:
+def close_resolved_alarm(
+    kind: AlarmKind, *, subject: str, now: datetime, code: str
+) -> bool:
     """Close an open alarm whose problem is gone; `code` says why. Returns whether there
     was one. Caller holds a transaction, and takes no other lock after this."""
-    alarm = locks.standing_alarm(kind, subject)
+    alarm = locks.lock_standing_alarm(kind, subject)
     if alarm is None:
         return False
     transitions.alarm.apply(
         alarm,
         "close",
-        actor=WATCH,
+        actor=WATCH_ACTOR,
         now=now,
         changes={"closed_at": now, "closed_how": ClosedHow.ITSELF},
-        data=_said(alarm) | {"because": code},
+        data=_build_log_data(alarm) | {"because": code},
     )
     return True
 
 
 # Refusals that somebody caused on purpose: no alarm is needed.
-DELIBERATE = frozenset(
+DELIBERATE_CODES = frozenset(
     {
         "stopped",
         "taken_back",
@@ -188,10 +192,12 @@ DELIBERATE = frozenset(
 )
 
 
-def about(execution: Execution, kind: AlarmKind, now: datetime, **facts: Any) -> None:
+def raise_execution_alarm(
+    execution: Execution, kind: AlarmKind, now: datetime, **facts: Any
+) -> None:
     """Raise an alarm about an execution. Caller holds a transaction, and takes no other
     lock after this."""
-    raise_(
+    raise_alarm(
         kind,
         subject=execution.pk,
         proposal=execution.grant.proposal,
@@ -200,15 +206,15 @@ def about(execution: Execution, kind: AlarmKind, now: datetime, **facts: Any) ->
     )
 
 
-def refused(execution: Execution, *, code: str, now: datetime) -> None:
+def raise_for_refusal(execution: Execution, *, code: str, now: datetime) -> None:
     """Raise the alarms that a refused execution causes: an approved or announced effect
     did not run. Caller holds the execution's lock, and takes no other after this."""
     if code == "bytes_changed":
-        about(execution, AlarmKind.OTHER_BYTES, now, stage="stored")
+        raise_execution_alarm(execution, AlarmKind.OTHER_BYTES, now, stage="stored")
     if code == "votes_missing":
-        about(execution, AlarmKind.WITHOUT_VOTES, now, stage="effect")
-    if code not in DELIBERATE and was_promised(execution):
-        about(execution, AlarmKind.NEVER_EXECUTED, now, code=code)
+        raise_execution_alarm(execution, AlarmKind.WITHOUT_VOTES, now, stage="effect")
+    if code not in DELIBERATE_CODES and was_promised(execution):
+        raise_execution_alarm(execution, AlarmKind.NEVER_EXECUTED, now, code=code)
 
 
 def was_promised(execution: Execution) -> bool:
@@ -219,51 +225,55 @@ def was_promised(execution: Execution) -> bool:
     return asked.filter(status=RequestStatus.AUTHORIZED).exists()
 
 
-def succeeded(execution: Execution, now: datetime) -> None:
+def raise_for_success(execution: Execution, now: datetime) -> None:
     """Raise an alarm if a successful effect ran without a spent grant, with other
     bytes, or beside a second success. Queries the database only after a lost attempt or
     a closed window. Caller holds the execution's lock."""
     grant = execution.grant
     if grant.status != GrantStatus.SPENT:
-        about(execution, AlarmKind.WITHOUT_GRANT, now, grant=grant.status)
+        raise_execution_alarm(
+            execution, AlarmKind.WITHOUT_GRANT, now, grant=grant.status
+        )
     if canonical.digest(bytes(grant.revision.canonical)) != grant.action_hash:
-        about(execution, AlarmKind.OTHER_BYTES, now, stage="recorded")
-    for report in _rivals(execution):
-        about(execution, AlarmKind.TWICE, now, fence=report.fence)
+        raise_execution_alarm(execution, AlarmKind.OTHER_BYTES, now, stage="recorded")
+    for report in _list_rival_reports(execution):
+        raise_execution_alarm(execution, AlarmKind.TWICE, now, fence=report.fence)
     if grant.expires_at <= now:
-        close_itself(
+        close_resolved_alarm(
             AlarmKind.NEVER_EXECUTED, subject=execution.pk, now=now, code="executed"
         )
 
 
-def _rivals(execution: Execution) -> Iterator[LateReport]:
+def _list_rival_reports(execution: Execution) -> Iterator[LateReport]:
     """Successes that other attempts reported and that are not this same effect."""
     if execution.fence < 2 or execution.looked_up:
         return
     rivals = execution.late_reports.filter(status="succeeded", counted=False)
     for report in rivals.exclude(fence=execution.fence):
-        if not same_effect(execution, report):
+        if not is_same_effect(execution, report):
             yield report
 
 
-def same_effect(execution: Execution, report: LateReport) -> bool:
+def is_same_effect(execution: Execution, report: LateReport) -> bool:
     """Whether both describe one effect: a keyed provider gave the same answer twice."""
     tool = execution.grant.revision.known_tool
     keyed = tool.execution_class == ExecutionClass.KEYED
     return keyed and report.result_digest == execution.result_digest
 
 
-def counted(execution: Execution, effects: int | None, now: datetime) -> None:
+def raise_for_repeated_effect(
+    execution: Execution, effects: int | None, now: datetime
+) -> None:
     """Raise an alarm if the service counts more than one effect under our reference;
     `effects` is None when it does not count. Caller holds the execution's lock."""
     if effects is not None and effects > 1:
-        about(execution, AlarmKind.TWICE, now, count=effects)
+        raise_execution_alarm(execution, AlarmKind.TWICE, now, count=effects)
 
 
-def without_votes(request: ApprovalRequest, now: datetime) -> None:
+def raise_for_missing_votes(request: ApprovalRequest, now: datetime) -> None:
     """Raise an alarm about a request whose recall window is over and whose votes are
     missing. Caller holds the request's lock, and takes no other after this."""
-    raise_(
+    raise_alarm(
         AlarmKind.WITHOUT_VOTES,
         subject=f"{request.pk} v{request.version}",
         proposal=request.proposal,
@@ -272,7 +282,7 @@ def without_votes(request: ApprovalRequest, now: datetime) -> None:
     )
 
 
-def unsaid_without_votes(
+def exclude_alarmed_requests(
     requests: QuerySet[ApprovalRequest],
 ) -> QuerySet[ApprovalRequest]:
     """Exclude the requests whose current version already has an alarm about missing
@@ -288,12 +298,12 @@ BROKER = "broker"
 
 
 @transaction.atomic(durable=True)
-def dropped(*, count: int) -> Alarm | None:
+def raise_for_dropped_messages(*, count: int) -> Alarm | None:
     """Raise an alarm that workers dropped `count` more unreadable broker messages, or
     add them to the open one; None when `count` is 0."""
     if count < 1:
         return None
-    alarm = raise_(
+    alarm = raise_alarm(
         AlarmKind.UNREADABLE,
         subject=BROKER,
         proposal=None,

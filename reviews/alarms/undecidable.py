@@ -13,27 +13,29 @@ from reviews.governance import voters
 from reviews.models import Alarm
 from reviews.models.alarms import STANDING
 
-from .standing import CHUNK, close_itself, raise_
+from .standing import CHUNK, close_resolved_alarm, raise_alarm
 
 KIND = AlarmKind.UNDECIDABLE
 
 
-def watch() -> int:
+def sweep_undecidable() -> int:
     """Raise an alarm for each request that nobody can decide, and close the alarms of
     requests that are decidable again or settled. Returns how many changed. Concurrent
     runs are safe."""
-    vain = {pk: number for pk, number, _ in voters.waiting_in_vain()}
+    vain = {pk: number for pk, number, _ in voters.list_undecidable_requests()}
     alarms = Alarm.objects.filter(kind=KIND)
     standing = set(alarms.filter(STANDING).values_list("subject", flat=True))
     changed = 0
-    for request_id in sorted(vain.keys() - standing - _dealt_with(vain))[:CHUNK]:
-        changed += find_undecidable(request_id=request_id)
+    for request_id in sorted(vain.keys() - standing - _list_closed_by_person(vain))[
+        :CHUNK
+    ]:
+        changed += raise_undecidable(request_id=request_id)
     for request_id in sorted(standing - vain.keys())[:CHUNK]:
-        changed += end_undecidable(request_id=request_id)
+        changed += close_undecidable(request_id=request_id)
     return changed
 
 
-def _dealt_with(vain: dict[str, int]) -> set[str]:
+def _list_closed_by_person(vain: dict[str, int]) -> set[str]:
     """The requests whose alarm about exactly this version a person closed."""
     closed = Alarm.objects.filter(
         kind=KIND, subject__in=vain, closed_how=ClosedHow.PERSON
@@ -43,16 +45,16 @@ def _dealt_with(vain: dict[str, int]) -> set[str]:
 
 
 @transaction.atomic(durable=True)
-def find_undecidable(*, request_id: str) -> bool:
+def raise_undecidable(*, request_id: str) -> bool:
     """Raise the alarm for one request, unless people can decide it by now. Returns
     whether it was raised. Raises NotFound. Locks: the request, the alarm."""
-    request = locks.approval_request(request_id)
-    found = next(voters.waiting_in_vain(request.pk), None)
+    request = locks.lock_request(request_id)
+    found = next(voters.list_undecidable_requests(request.pk), None)
     if found is None:
         return False
     _, number, lacking = found
-    people = voters.of_queue(request.queue_id)
-    raise_(
+    people = voters.list_voters(request.queue_id)
+    raise_alarm(
         KIND,
         subject=request.pk,
         proposal=request.proposal,
@@ -65,12 +67,12 @@ def find_undecidable(*, request_id: str) -> bool:
 
 
 @transaction.atomic(durable=True)
-def end_undecidable(*, request_id: str) -> bool:
+def close_undecidable(*, request_id: str) -> bool:
     """Close the alarm of one request, unless people still cannot decide it. Returns
     whether it was closed. Raises NotFound. Locks: the request, the alarm."""
-    request = locks.approval_request(request_id)
-    if next(voters.waiting_in_vain(request.pk), None) is not None:
+    request = locks.lock_request(request_id)
+    if next(voters.list_undecidable_requests(request.pk), None) is not None:
         return False
-    return close_itself(
+    return close_resolved_alarm(
         KIND, subject=request.pk, now=clock.now(), code=str(request.status)
     )

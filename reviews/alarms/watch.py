@@ -32,16 +32,16 @@ from reviews.models.alarms import STANDING
 
 from . import undecidable
 from .late_reports import ABOUT_REPORTS
-from .standing import CHUNK, DELIBERATE, close_itself
-from .standing import about as standing_about
+from .standing import CHUNK, DELIBERATE_CODES, close_resolved_alarm
+from .standing import raise_execution_alarm as standing_about
 
 HORIZON = timedelta(hours=24)
 # After its window, a queued execution has this long to be refused before an alarm.
 GRACE = timedelta(minutes=1)
-Search = Callable[[datetime], QuerySet[Execution]]
+AlarmSearch = Callable[[datetime], QuerySet[Execution]]
 
 
-class _Hash(Func):
+class _StoredHash(Func):
     """The action hash of the stored bytes, computed by the database."""
 
     template = "('sha256:' || encode(sha256(%(expressions)s), 'hex'))"
@@ -55,18 +55,18 @@ class _LacksVotes(Func):
     output_field = BooleanField()
 
 
-def refused(now: datetime) -> QuerySet[Execution]:
+def select_refused(now: datetime) -> QuerySet[Execution]:
     """Executions that were approved or announced, and refused before they ran."""
     found = Execution.objects.filter(
         status=ExecutionStatus.REFUSED, finished_at__gt=now - HORIZON
-    ).exclude(code__in=DELIBERATE)
-    return _promised(_new(found, AlarmKind.NEVER_EXECUTED))
+    ).exclude(code__in=DELIBERATE_CODES)
+    return _filter_promised(_exclude_alarmed(found, AlarmKind.NEVER_EXECUTED))
 
 
-def stuck(now: datetime) -> QuerySet[Execution]:
+def select_stuck(now: datetime) -> QuerySet[Execution]:
     """Executions that were approved or announced, and are still queued after their
     window. Those that came back with a backup may have run, so they are left out."""
-    until = restore_epochs.inherited_until()
+    until = restore_epochs.find_backup_cutoff()
     own = Q() if until is None else Q(proposal__created_at__gte=until)
     found = Execution.objects.filter(
         own,
@@ -74,10 +74,10 @@ def stuck(now: datetime) -> QuerySet[Execution]:
         due_at__lt=now - GRACE,
         grant__expires_at__lt=now - GRACE,
     )
-    return _promised(_new(found, AlarmKind.NEVER_EXECUTED))
+    return _filter_promised(_exclude_alarmed(found, AlarmKind.NEVER_EXECUTED))
 
 
-def ungranted(now: datetime) -> QuerySet[Execution]:
+def select_ungranted(now: datetime) -> QuerySet[Execution]:
     """Executions that began although their grant was never spent."""
     found = Execution.objects.filter(
         ~Q(grant__status=GrantStatus.SPENT),
@@ -89,28 +89,29 @@ def ungranted(now: datetime) -> QuerySet[Execution]:
             ExecutionStatus.UNKNOWN,
         ],
     )
-    return _new(found, AlarmKind.WITHOUT_GRANT)
+    return _exclude_alarmed(found, AlarmKind.WITHOUT_GRANT)
 
 
-def altered(status: ExecutionStatus) -> Search:
+def build_altered_search(status: ExecutionStatus) -> AlarmSearch:
     """Build the search for unfinished executions whose stored bytes differ from those
     that were granted or logged."""
 
     def search(now: datetime) -> QuerySet[Execution]:
         found = Execution.objects.annotate(
-            stored=_Hash("grant__revision__canonical"), logged=log_hashes.first_named()
+            stored=_StoredHash("grant__revision__canonical"),
+            logged=log_hashes.select_logged_hash(),
         ).filter(
             ~Q(stored=F("grant__action_hash"))
             | ~Q(grant__action_hash=F("grant__revision__action_hash"))
             | ~Q(logged=F("grant__action_hash")),
             status=status,
         )
-        return _new(found, AlarmKind.OTHER_BYTES)
+        return _exclude_alarmed(found, AlarmKind.OTHER_BYTES)
 
     return search
 
 
-def unvoted(status: ExecutionStatus) -> Search:
+def build_unvoted_search(status: ExecutionStatus) -> AlarmSearch:
     """Build the search for unfinished executions whose request lacks its votes."""
 
     def search(now: datetime) -> QuerySet[Execution]:
@@ -126,12 +127,12 @@ def unvoted(status: ExecutionStatus) -> Search:
             status=status,
             proposal__request__isnull=False,
         )
-        return _new(found, AlarmKind.WITHOUT_VOTES)
+        return _exclude_alarmed(found, AlarmKind.WITHOUT_VOTES)
 
     return search
 
 
-def denied(now: datetime) -> QuerySet[Execution]:
+def select_denied(now: datetime) -> QuerySet[Execution]:
     """Executions that a late report calls done although they are recorded as failed,
     refused or unknown, and whose report no alarm covers."""
     dealt = Q(closed_at__isnull=True) | Q(closed_at__gte=OuterRef("at"))
@@ -151,7 +152,7 @@ def denied(now: datetime) -> QuerySet[Execution]:
     ).order_by()
 
 
-def after_all(now: datetime) -> QuerySet[Alarm]:
+def select_disproved_alarms(now: datetime) -> QuerySet[Alarm]:
     """Open alarms that say an effect never ran, although it has run by now."""
     ran = Execution.objects.filter(
         pk=OuterRef("subject"), status=ExecutionStatus.SUCCEEDED
@@ -159,27 +160,29 @@ def after_all(now: datetime) -> QuerySet[Alarm]:
     return Alarm.objects.filter(STANDING, Exists(ran), kind=AlarmKind.NEVER_EXECUTED)
 
 
-SEARCHES: tuple[tuple[AlarmKind, str, Search], ...] = (
-    (AlarmKind.NEVER_EXECUTED, "refused", refused),
-    (AlarmKind.NEVER_EXECUTED, "stuck", stuck),
-    (AlarmKind.WITHOUT_GRANT, "ungranted", ungranted),
-    (AlarmKind.OTHER_BYTES, "queued", altered(ExecutionStatus.QUEUED)),
-    (AlarmKind.OTHER_BYTES, "claimed", altered(ExecutionStatus.CLAIMED)),
-    (AlarmKind.OTHER_BYTES, "unknown", altered(ExecutionStatus.UNKNOWN)),
-    (AlarmKind.WITHOUT_VOTES, "queued", unvoted(ExecutionStatus.QUEUED)),
-    (AlarmKind.WITHOUT_VOTES, "claimed", unvoted(ExecutionStatus.CLAIMED)),
-    (AlarmKind.WITHOUT_VOTES, "unknown", unvoted(ExecutionStatus.UNKNOWN)),
-    (AlarmKind.LATE_REPORT, "denied", denied),
+SEARCHES: tuple[tuple[AlarmKind, str, AlarmSearch], ...] = (
+    (AlarmKind.NEVER_EXECUTED, "refused", select_refused),
+    (AlarmKind.NEVER_EXECUTED, "stuck", select_stuck),
+    (AlarmKind.WITHOUT_GRANT, "ungranted", select_ungranted),
+    (AlarmKind.OTHER_BYTES, "queued", build_altered_search(ExecutionStatus.QUEUED)),
+    (AlarmKind.OTHER_BYTES, "claimed", build_altered_search(ExecutionStatus.CLAIMED)),
+    (AlarmKind.OTHER_BYTES, "unknown", build_altered_search(ExecutionStatus.UNKNOWN)),
+    (AlarmKind.WITHOUT_VOTES, "queued", build_unvoted_search(ExecutionStatus.QUEUED)),
+    (AlarmKind.WITHOUT_VOTES, "claimed", build_unvoted_search(ExecutionStatus.CLAIMED)),
+    (AlarmKind.WITHOUT_VOTES, "unknown", build_unvoted_search(ExecutionStatus.UNKNOWN)),
+    (AlarmKind.LATE_REPORT, "denied", select_denied),
 )
 
 
-def _new(rows: QuerySet[Execution], *kinds: AlarmKind) -> QuerySet[Execution]:
+def _exclude_alarmed(
+    rows: QuerySet[Execution], *kinds: AlarmKind
+) -> QuerySet[Execution]:
     """Exclude executions that ever had an alarm of these kinds: it was dealt with."""
     said = Alarm.objects.filter(subject=OuterRef("pk"), kind__in=kinds)
     return rows.filter(~Exists(said)).order_by()
 
 
-def _promised(rows: QuerySet[Execution]) -> QuerySet[Execution]:
+def _filter_promised(rows: QuerySet[Execution]) -> QuerySet[Execution]:
     # A subquery gives one value a row; an EXISTS under an OR would scan all requests.
     asked = ApprovalRequest.objects.filter(proposal=OuterRef("proposal"))
     rows = rows.annotate(asked_status=Subquery(asked.values("status")[:1]))
@@ -188,23 +191,29 @@ def _promised(rows: QuerySet[Execution]) -> QuerySet[Execution]:
     )
 
 
-def watch() -> int:
+def sweep_alarms() -> int:
     """Raise the alarms that the searches find, and close those that no longer hold.
     Returns how many changed. Concurrent runs are safe."""
     now, changed = clock.now(), 0
     for kind, name, search in SEARCHES:
         for execution_id in search(now).values_list("pk", flat=True)[:CHUNK]:
-            changed += find(kind=kind, name=name, search=search, pk=execution_id)
-    for subject in after_all(now).values_list("subject", flat=True)[:CHUNK]:
-        changed += ran_after_all(execution_id=subject)
-    return changed + undecidable.watch()
+            changed += raise_found_alarm(
+                kind=kind, name=name, search=search, pk=execution_id
+            )
+    for subject in select_disproved_alarms(now).values_list("subject", flat=True)[
+        :CHUNK
+    ]:
+        changed += close_disproved_alarm(execution_id=subject)
+    return changed + undecidable.sweep_undecidable()
 
 
 @transaction.atomic(durable=True)
-def find(*, kind: AlarmKind, name: str, search: Search, pk: str) -> bool:
+def raise_found_alarm(
+    *, kind: AlarmKind, name: str, search: AlarmSearch, pk: str
+) -> bool:
     """Raise one alarm, unless the search no longer finds the execution. Returns whether
     it was raised. Raises NotFound. Locks: the grant, the execution, the alarm."""
-    execution = locks.execution(pk)
+    execution = locks.lock_execution(pk)
     now = clock.now()
     if not search(now).filter(pk=pk).exists():
         return False
@@ -214,13 +223,13 @@ def find(*, kind: AlarmKind, name: str, search: Search, pk: str) -> bool:
 
 
 @transaction.atomic(durable=True)
-def ran_after_all(*, execution_id: str) -> bool:
+def close_disproved_alarm(*, execution_id: str) -> bool:
     """Close the alarm that one effect never ran, if it has run. Returns whether it was
     closed. Raises NotFound. Locks: the grant, the execution, the alarm."""
-    locks.execution(execution_id)
+    locks.lock_execution(execution_id)
     now = clock.now()
-    if not after_all(now).filter(subject=execution_id).exists():
+    if not select_disproved_alarms(now).filter(subject=execution_id).exists():
         return False
-    return close_itself(
+    return close_resolved_alarm(
         AlarmKind.NEVER_EXECUTED, subject=execution_id, now=now, code="executed"
     )

@@ -13,17 +13,17 @@ from journal import clock
 from policies import money
 from policies.models import Person
 from reviews.batches import decide, similarity
-from reviews.batches.decide import SaidOfMany
-from reviews.batches.membership import Member
+from reviews.batches.decide import BatchSubmission
+from reviews.batches.membership import BatchMember
 from reviews.choices import Verdict
 from reviews.desk.batches import lists, load, table
-from reviews.desk.batches.load import Loaded
+from reviews.desk.batches.load import LoadedBatch
 from reviews.desk.components import cursors
 
 from . import parameters, requests
-from .people import PersonAuth, person_of
+from .people import PersonAuth, read_caller
 
-MOST = 50
+MAX_ITEMS = 50
 
 RequestId = Annotated[str, Field(max_length=40)]
 
@@ -35,9 +35,9 @@ class DecideBatchIn(Schema):
     model_config = ConfigDict(extra="forbid")
 
     digest: Annotated[str, Field(max_length=80)]
-    items: Annotated[list[RequestId], Field(min_length=1, max_length=MOST)]
+    items: Annotated[list[RequestId], Field(min_length=1, max_length=MAX_ITEMS)]
     # Members that were seen and left out. A member in neither list joined later.
-    left_out: list[RequestId] = Field(default_factory=list, max_length=MOST)
+    left_out: list[RequestId] = Field(default_factory=list, max_length=MAX_ITEMS)
     verdict: Literal["approve", "reject", "escalate"]
     reason_code: Annotated[str, Field(max_length=16)] = ""
     reason: Annotated[str, Field(max_length=4096)] = ""
@@ -99,7 +99,7 @@ class BatchesOut(Schema):
 
 PAGE = 50
 router = Router(auth=PersonAuth(), tags=["people"])
-router.add_decorator(parameters.only_known, mode="operation")
+router.add_decorator(parameters.reject_unknown_parameters, mode="operation")
 
 
 @router.get("/batches", response=BatchesOut)
@@ -110,10 +110,12 @@ def list_batches(
 ) -> HttpResponse:
     """List the batches that wait in this person's queues, in the order in which they
     formed, then those decided within a week, newest first."""
-    lines, more = lists.after(
-        person_of(request), cursors.read(cursor), size=limit, now=clock.now()
+    lines, more = lists.list_batches_after(
+        read_caller(request), cursors.parse_cursor(cursor), size=limit, now=clock.now()
     )
-    return JsonResponse({"items": [_line(line) for line in lines], "next_cursor": more})
+    return JsonResponse(
+        {"items": [_build_line(line) for line in lines], "next_cursor": more}
+    )
 
 
 @router.get("/batches/{batch_id}", response=BatchDetailOut)
@@ -124,8 +126,8 @@ def get_batch(
 ) -> HttpResponse:
     """Return one batch with its members in order, and the digest of those that
     `leave_out` does not name."""
-    loaded = _load(person_of(request), batch_id)
-    return JsonResponse(_describe(loaded, frozenset(leave_out)))
+    loaded = _load_batch(read_caller(request), batch_id)
+    return JsonResponse(_build_detail(loaded, frozenset(leave_out)))
 
 
 @router.post("/batches/{batch_id}/decide", response=BatchDetailOut)
@@ -133,10 +135,10 @@ def decide_batch(
     request: HttpRequest, batch_id: str, body: DecideBatchIn
 ) -> HttpResponse:
     """Record one verdict on every item of the list, or on none."""
-    person = person_of(request)
-    _load(person, batch_id)
-    decide.decide(
-        SaidOfMany(
+    person = read_caller(request)
+    _load_batch(person, batch_id)
+    decide.decide_batch(
+        BatchSubmission(
             batch_id=batch_id,
             person=person,
             verdict=Verdict(body.verdict),
@@ -148,14 +150,14 @@ def decide_batch(
             stop_at_failure=body.stop_at_failure,
         )
     )
-    return JsonResponse(_describe(_load(person, batch_id), frozenset()))
+    return JsonResponse(_build_detail(_load_batch(person, batch_id), frozenset()))
 
 
-def _load(person: Person, batch_id: str) -> Loaded:
-    return load.load(person, batch_id, clock.now())
+def _load_batch(person: Person, batch_id: str) -> LoadedBatch:
+    return load.load_batch(person, batch_id, clock.now())
 
 
-def _line(line: lists.Listed) -> dict[str, Any]:
+def _build_line(line: lists.BatchListItem) -> dict[str, Any]:
     return {
         "id": line.id,
         "tool": line.tool,
@@ -166,11 +168,13 @@ def _line(line: lists.Listed) -> dict[str, Any]:
     }
 
 
-def _describe(loaded: Loaded, left_out: frozenset[str]) -> dict[str, Any]:
+def _build_detail(loaded: LoadedBatch, left_out: frozenset[str]) -> dict[str, Any]:
     batch = loaded.batch
     chosen = [member for member in loaded.members if member.id not in left_out]
-    total = similarity.total_of(member.version for member in chosen)
-    digest = batch.digest or similarity.digest(member.entry for member in chosen)
+    total = similarity.compute_total(member.version for member in chosen)
+    digest = batch.digest or similarity.compute_list_digest(
+        member.entry for member in chosen
+    )
     return {
         "id": batch.pk,
         "status": batch.status,
@@ -188,17 +192,17 @@ def _describe(loaded: Loaded, left_out: frozenset[str]) -> dict[str, Any]:
         "halted": batch.halted_at is not None,
         "can_decide": not loaded.why_not,
         "why_not": loaded.why_not,
-        "items": [_member(loaded, member) for member in loaded.members],
+        "items": [_build_member(loaded, member) for member in loaded.members],
     }
 
 
-def _member(loaded: Loaded, member: Member) -> dict[str, Any]:
-    amount = table.amount_of(member)
+def _build_member(loaded: LoadedBatch, member: BatchMember) -> dict[str, Any]:
+    amount = table.find_amount(member)
     execution = loaded.executions.get(member.request.proposal_id)
     return {
         "entry": member.entry,
         "position": member.item.position,
-        "args": requests.hidden(member.version.revision),
+        "args": requests.hide_sensitive(member.version.revision),
         "amount": money.format_amount(amount) if amount else None,
         "status": member.request.status,
         "expires_at": member.request.expires_at.isoformat(),

@@ -9,14 +9,14 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from journal.errors import Invalid, at
+from journal.errors import InvalidInput, build_field_error
 
 BODY = "body"  # argument name of the JSON body in every endpoint
 
-Call = Callable[..., HttpResponse]
+Endpoint = Callable[..., HttpResponse]
 
 
-def only_known(call: Call) -> Call:
+def reject_unknown_parameters(call: Endpoint) -> Endpoint:
     """Wrap an endpoint so that it raises Invalid for an unknown query parameter."""
 
     @wraps(call)
@@ -27,7 +27,9 @@ def only_known(call: Call) -> Call:
         if unknown:
             takes = f"allowed are {', '.join(known)}" if known else "it takes none"
             message = f"not a query parameter of this call; {takes}"
-            raise Invalid(errors=[at(name[:64], message) for name in unknown[:20]])
+            raise InvalidInput(
+                errors=[build_field_error(name[:64], message) for name in unknown[:20]]
+            )
         return call(request, **values)
 
     return checked

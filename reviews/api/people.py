@@ -15,12 +15,12 @@ from pydantic import ConfigDict, Field, StrictInt
 from structlog.contextvars import bind_contextvars
 
 from journal import clock
-from journal.errors import BadKey, NotAPerson, NotFound
+from journal.errors import InvalidAgentKey, NotAPerson, NotFound
 from policies.models import Person
-from reviews.choices import OFFERED, RequestStatus, Verdict
+from reviews.choices import OFFERED_REASONS, RequestStatus, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions import submission
-from reviews.decisions.submission import Proof, Said
+from reviews.decisions.submission import StepUpProof, VerdictSubmission
 from reviews.desk.components import cursors, visibility
 from reviews.governance import readings
 from reviews.models import ApprovalRequest
@@ -33,7 +33,7 @@ from .schemas import RequestDetailOut, RequestPage
 PAGE = 100
 AGENT_MARK = "hp_"
 REASONS = "; ".join(
-    f"{verdict.value}: {', '.join(codes)}" for verdict, codes in OFFERED.items()
+    f"{verdict.value}: {', '.join(codes)}" for verdict, codes in OFFERED_REASONS.items()
 )
 REASON_CODE = (
     f"Why, as the agent receives it; another is 422 `reason`. {REASONS}. `other` needs"
@@ -56,15 +56,15 @@ class PersonAuth(AuthBase):
         if not kind:
             return self._of_session(request)
         if kind.lower() != "bearer":
-            raise BadKey
+            raise InvalidAgentKey
         if text.startswith(AGENT_MARK):
             raise NotAPerson
         request.by_token = True  # type: ignore[attr-defined]
-        return self._known(tokens.authenticate(text))
+        return self._known(tokens.authenticate_token(text))
 
     def _of_session(self, request: HttpRequest) -> Person:
         if not request.user.is_authenticated or check_csrf(request):
-            raise BadKey("Sign in first, or send a personal token.")
+            raise InvalidAgentKey("Sign in first, or send a personal token.")
         return self._known(request.user)
 
     def _known(self, person: Person) -> Person:
@@ -73,7 +73,7 @@ class PersonAuth(AuthBase):
 
 
 router = Router(auth=PersonAuth(), tags=["people"])
-router.add_decorator(parameters.only_known, mode="operation")
+router.add_decorator(parameters.reject_unknown_parameters, mode="operation")
 
 
 class DecideIn(Schema):
@@ -92,7 +92,7 @@ class DecideIn(Schema):
     password: Annotated[str, Field(max_length=1024)] = ""
 
 
-def person_of(request: HttpRequest) -> Person:
+def read_caller(request: HttpRequest) -> Person:
     """The calling person, as authenticated by `PersonAuth`."""
     person: Person = request.auth  # type: ignore[attr-defined]
     return person
@@ -108,18 +108,18 @@ def list_requests(
     cursor: str = "",
 ) -> HttpResponse:
     """List the requests that this person may see, the nearest deadline first."""
-    person = person_of(request)
-    rows = visibility.requests(person).filter(status=status)
+    person = read_caller(request)
+    rows = visibility.select_visible_requests(person).filter(status=status)
     if agent:
         rows = rows.filter(proposal__agent=agent)
     if tool:
         rows = rows.filter(proposal__tool_name=tool)
-    found = list(queries.after(rows, cursors.read(cursor))[: limit + 1])
-    asked = queries.of(person, found[:limit])
+    found = list(queries.select_after(rows, cursors.parse_cursor(cursor))[: limit + 1])
+    asked = queries.load_for_person(person, found[:limit])
     return JsonResponse(
         {
-            "items": [queries.line(one) for one in asked],
-            "next_cursor": cursors.after(found, limit, "expires_at"),
+            "items": [queries.build_line(one) for one in asked],
+            "next_cursor": cursors.build_next_cursor(found, limit, "expires_at"),
         }
     )
 
@@ -127,15 +127,15 @@ def list_requests(
 @router.get("/requests/{request_id}", response=RequestDetailOut)
 def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
     """Return one request, or 404 when this person may not see it."""
-    return _described(person_of(request), request_id)
+    return _build_response(read_caller(request), request_id)
 
 
 @router.post("/requests/{request_id}/decide", response=RequestDetailOut)
 def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpResponse:
     """Record a verdict on one request."""
-    person = person_of(request)
-    asked = _visible(person, request_id)
-    said = Said(
+    person = read_caller(request)
+    asked = _load_visible_request(person, request_id)
+    said = VerdictSubmission(
         request_id=request_id,
         person=person,
         verdict=Verdict(body.verdict),
@@ -143,35 +143,43 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
         action_hash=body.action_hash,
         reason_code=body.reason_code,
         reason=body.reason,
-        args=_edited(asked, body.args),
-        reading=_shown(asked, body.reading),
+        args=_restore_arguments(asked, body.args),
+        reading=_find_reading_number(asked, body.reading),
     )
-    decisions.decide(replace(said, step_up=_step_up(request, said, body.password)))
-    return _described(person, request_id)
+    decisions.decide_request(
+        replace(said, step_up=_prove_step_up(request, said, body.password))
+    )
+    return _build_response(person, request_id)
 
 
-def _edited(
+def _restore_arguments(
     asked: ApprovalRequest, args: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    return None if args is None else queries.restored(asked.sealed.revision, args)
+    return (
+        None if args is None else queries.restore_sensitive(asked.sealed.revision, args)
+    )
 
 
-def _shown(asked: ApprovalRequest, reading: str) -> int | None:
+def _find_reading_number(asked: ApprovalRequest, reading: str) -> int | None:
     """The number of the reading that the caller names; None when it names none."""
     if not reading:
         return None
-    return readings.number(asked.sealed.revision, reading)
+    return readings.find_reading_number(asked.sealed.revision, reading)
 
 
-def _step_up(request: HttpRequest, said: Said, password: str) -> Proof | None:
+def _prove_step_up(
+    request: HttpRequest, said: VerdictSubmission, password: str
+) -> StepUpProof | None:
     if getattr(request, "by_token", False):
         return None  # a token never suffices, even with a password
-    return submission.prove(request, said.person, password, said.bound, clock.now())
+    return submission.prove_identity(
+        request, said.person, password, said.bound, clock.now()
+    )
 
 
-def _visible(person: Person, request_id: str) -> ApprovalRequest:
+def _load_visible_request(person: Person, request_id: str) -> ApprovalRequest:
     row = (
-        visibility.requests(person)
+        visibility.select_visible_requests(person)
         .select_related("proposal", "queue")
         .filter(pk=request_id)
         .first()
@@ -181,6 +189,8 @@ def _visible(person: Person, request_id: str) -> ApprovalRequest:
     return row
 
 
-def _described(person: Person, request_id: str) -> HttpResponse:
-    (asked,) = queries.of(person, [_visible(person, request_id)])
-    return JsonResponse(queries.in_full(person, asked))
+def _build_response(person: Person, request_id: str) -> HttpResponse:
+    (asked,) = queries.load_for_person(
+        person, [_load_visible_request(person, request_id)]
+    )
+    return JsonResponse(queries.build_detail(person, asked))

@@ -22,7 +22,7 @@ from reviews import permissions
 from reviews.batches import membership
 from reviews.choices import RequestStatus, Verdict
 from reviews.desk.components import choice, page_evidence
-from reviews.desk.components.cursors import Place
+from reviews.desk.components.cursors import CursorPosition
 from reviews.desk.components.regions import Regions
 from reviews.effects import describe
 from reviews.governance import readings as state_readings
@@ -45,7 +45,7 @@ from .schemas import (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestForPerson:
     """One request in its current version, and which verdicts this person may give."""
 
     request: ApprovalRequest
@@ -77,11 +77,11 @@ class Asked:
     @property
     def reading(self) -> str:
         """The digest of the state that a verdict would be based on."""
-        return state_readings.digest_of(self.newest, self.revision)
+        return state_readings.compute_effective_digest(self.newest, self.revision)
 
 
-def after(
-    rows: QuerySet[ApprovalRequest], place: Place | None
+def select_after(
+    rows: QuerySet[ApprovalRequest], place: CursorPosition | None
 ) -> QuerySet[ApprovalRequest]:
     """Select the requests after a place, the nearest deadline first, with the related
     rows that `load_for_person` needs."""
@@ -92,67 +92,82 @@ def after(
     return found.filter(Q(expires_at__gt=place.at) | same)
 
 
-def of(person: Person, requests: Collection[ApprovalRequest]) -> list[Asked]:
+def load_for_person(
+    person: Person, requests: Collection[ApprovalRequest]
+) -> list[RequestForPerson]:
     """Load these requests for one person, in the given order: eight queries for any
     number of them, and two for each of their queues. Caller loaded their proposals and
     queues."""
     ids = [request.pk for request in requests]
-    versions = membership.sealed(requests)
-    readings = state_readings.newest_of(one.revision for one in versions.values())
-    counted, known = voters.counted(ids), permissions.known(person, ids)
-    deciders = functools.cache(voters.of_queue)
+    versions = membership.load_sealed_versions(requests)
+    readings = state_readings.list_newest_by_revision(
+        one.revision for one in versions.values()
+    )
+    counted, known = (
+        voters.list_counted_votes(ids),
+        permissions.load_decider_facts(person, ids),
+    )
+    deciders = functools.cache(voters.list_voters)
     found = []
     for request in requests:
         version, votes = versions[request.pk], counted[request.pk]
-        why_not = permissions.can_decide(person, request, version, known)
+        why_not = permissions.describe_why_cannot_decide(
+            person, request, version, known
+        )
         verdicts: list[Verdict] = []
         if not why_not and request.status == RequestStatus.PENDING:
             people = deciders(request.queue_id)
-            chosen = choice.choice(person, request, version, votes, people)
+            chosen = choice.build_verdict_choice(
+                person, request, version, votes, people
+            )
             why_not, verdicts = chosen.why_not_approve, chosen.verdicts
         newest = readings.get(version.revision_id)
         given = [step for step, _ in votes]
-        found.append(Asked(request, version, given, why_not, verdicts, newest))
+        found.append(
+            RequestForPerson(request, version, given, why_not, verdicts, newest)
+        )
     return found
 
 
-Change = Callable[[Any, Any], Any]
+LeafChange = Callable[[Any, Any], Any]
 
 
-def hidden(revision: Revision) -> dict[str, Any]:
+def hide_sensitive(revision: Revision) -> dict[str, Any]:
     """The arguments with a chip in place of every sensitive value."""
-    conceal = _conceal(revision)
-    return _walked(revision, revision.args, lambda value, _: conceal(value))
+    conceal = _build_concealer(revision)
+    return _replace_sensitive(revision, revision.args, lambda value, _: conceal(value))
 
 
-def restored(revision: Revision, args: Mapping[str, Any]) -> dict[str, Any]:
+def restore_sensitive(revision: Revision, args: Mapping[str, Any]) -> dict[str, Any]:
     """Edited arguments with every unchanged chip replaced by the value behind it."""
-    conceal = _conceal(revision)
-    return _walked(
+    conceal = _build_concealer(revision)
+    return _replace_sensitive(
         revision, args, lambda value, was: was if value == conceal(was) else value
     )
 
 
-def _conceal(revision: Revision) -> Callable[[Any], str]:
-    conceal = describe.concealer(revision)
+def _build_concealer(revision: Revision) -> Callable[[Any], str]:
+    conceal = describe.build_concealer(revision)
     return lambda value: str(conceal(json.dumps(value, ensure_ascii=False)))
 
 
-def _walked(
-    revision: Revision, args: Mapping[str, Any], change: Change
+def _replace_sensitive(
+    revision: Revision, args: Mapping[str, Any], change: LeafChange
 ) -> dict[str, Any]:
     tool = revision.tool
-    names = tools.definition(tool).sensitive if tool else []
-    found: dict[str, Any] = _changed(args, revision.args, "", names, change)
+    names = tools.load_definition(tool).sensitive if tool else []
+    found: dict[str, Any] = _replace_value(args, revision.args, "", names, change)
     return found
 
 
-def _changed(value: Any, was: Any, path: str, names: list[str], change: Change) -> Any:
+def _replace_value(
+    value: Any, was: Any, path: str, names: list[str], change: LeafChange
+) -> Any:
     """Apply `change` to each sensitive leaf, with the value that was there before."""
     if isinstance(value, Mapping):
         before = was if isinstance(was, Mapping) else {}
         return {
-            key: _changed(
+            key: _replace_value(
                 item, before.get(key), f"{path}.{key}".strip("."), names, change
             )
             for key, item in value.items()
@@ -161,25 +176,32 @@ def _changed(value: Any, was: Any, path: str, names: list[str], change: Change) 
         rows = was if isinstance(was, list) else []
         padded = [*rows, *[None] * len(value)]
         pairs = zip(value, padded, strict=False)
-        return [_changed(item, old, path, names, change) for item, old in pairs]
+        return [_replace_value(item, old, path, names, change) for item, old in pairs]
     sensitive = any(path == name or path.startswith(f"{name}.") for name in names)
     return change(value, was) if sensitive else value
 
 
-LISTS: tuple[str, ...] = ("tags", "size", "diff", "views", "other", "uninspectable")
+LIST_FIELDS: tuple[str, ...] = (
+    "tags",
+    "size",
+    "diff",
+    "views",
+    "other",
+    "uninspectable",
+)
 
 
-def line(asked: Asked) -> dict[str, Any]:
+def build_line(asked: RequestForPerson) -> dict[str, Any]:
     """Build a request as an item of a list."""
     row, version = asked.request, asked.version
-    brief = describe.brief_of(version.revision)
+    brief = describe.load_brief(version.revision)
     return {
         "id": row.pk,
         "proposal": row.proposal_id,
         "agent": row.proposal.agent,
         "thread": row.proposal.thread,
         "tool": row.proposal.tool_name,
-        "title": describe.names(brief.effect),
+        "title": describe.format_sentence(brief.effect),
         "flags": brief.flags,
         "status": row.status,
         "version": row.version,
@@ -195,7 +217,7 @@ def line(asked: Asked) -> dict[str, Any]:
         "requires_reason": version.requires_reason,
         "step_up": version.step_up,
         "reading": asked.reading,
-        "args": hidden(version.revision),
+        "args": hide_sensitive(version.revision),
         "rules": version.rules,
         "can_decide": asked.can_decide,
         "why_not": asked.why_not,
@@ -203,43 +225,45 @@ def line(asked: Asked) -> dict[str, Any]:
     }
 
 
-def in_full(person: Person, asked: Asked) -> dict[str, Any]:
+def build_detail(person: Person, asked: RequestForPerson) -> dict[str, Any]:
     """Build a request with everything that the page shows of its version."""
     number = asked.version.number
-    older = page_evidence.version(asked.request.pk, number - 1) if number > 1 else None
+    older = (
+        page_evidence.find_version(asked.request.pk, number - 1) if number > 1 else None
+    )
     regions = Regions(person, asked.version, reading=asked.newest, since=older)
     return {
-        **line(asked),
-        **_shown(regions),
-        "reversal": _one(ReversalOut, regions.reversal),
+        **build_line(asked),
+        **_build_presentation(regions),
+        "reversal": _dump_one(ReversalOut, regions.reversal),
         "rationale": regions.rationale,
         "claims": [{"heading": head, "text": text} for head, text in regions.claims],
         "said_at": regions.said_at.isoformat(),
         "written_for": regions.written_for,
-        "evidence": _all(EvidenceOut, regions.evidence),
-        "since": _since(regions),
+        "evidence": _dump_all(EvidenceOut, regions.evidence),
+        "since": _build_since(regions),
         "policy": regions.policy,
     }
 
 
-def _shown(regions: Regions) -> dict[str, Any]:
+def _build_presentation(regions: Regions) -> dict[str, Any]:
     shown = regions.shown
     if shown is None:  # a tool that nobody registered
-        lists: dict[str, Any] = {name: [] for name in LISTS}
-        return {**lists, "before": _before(regions, None), "dry_run": None}
+        lists: dict[str, Any] = {name: [] for name in LIST_FIELDS}
+        return {**lists, "before": _build_before(regions, None), "dry_run": None}
     return {
-        "tags": _all(TagOut, shown.tags),
-        "size": _all(FigureOut, shown.size),
-        "before": _before(regions, shown),
-        "diff": _all(ChangeOut, shown.changes),
-        "views": _all(ViewOut, shown.views),
-        "other": _all(RowOut, shown.other),
-        "uninspectable": _all(UninspectableOut, shown.uninspectable),
-        "dry_run": _one(DryRunOut, shown.dry_run) if shown.dry_run else None,
+        "tags": _dump_all(TagOut, shown.tags),
+        "size": _dump_all(FigureOut, shown.size),
+        "before": _build_before(regions, shown),
+        "diff": _dump_all(ChangeOut, shown.changes),
+        "views": _dump_all(ViewOut, shown.views),
+        "other": _dump_all(RowOut, shown.other),
+        "uninspectable": _dump_all(UninspectableOut, shown.uninspectable),
+        "dry_run": _dump_one(DryRunOut, shown.dry_run) if shown.dry_run else None,
     }
 
 
-def _before(regions: Regions, shown: Presentation | None) -> dict[str, Any]:
+def _build_before(regions: Regions, shown: Presentation | None) -> dict[str, Any]:
     known = shown is not None and shown.before_known
     reading = regions.reading if known else {}
     return {
@@ -247,29 +271,29 @@ def _before(regions: Regions, shown: Presentation | None) -> dict[str, Any]:
         "problem": "" if known else regions.no_before,
         "source": str(reading.get("source") or ""),
         "at": str(reading.get("at") or ""),
-        "top": _all(RowOut, shown.top if shown else ()),
-        "unchanged": _all(RowOut, shown.unchanged if shown else ()),
-        "now": _all(RowOut, shown.now if shown else ()),
+        "top": _dump_all(RowOut, shown.top if shown else ()),
+        "unchanged": _dump_all(RowOut, shown.unchanged if shown else ()),
+        "now": _dump_all(RowOut, shown.now if shown else ()),
     }
 
 
-def _since(regions: Regions) -> dict[str, Any] | None:
+def _build_since(regions: Regions) -> dict[str, Any] | None:
     found = regions.since
     if found is None:
         return None
     return {
         "version": found.number,
         "cause": regions.sealed.cause,
-        "diff": _all(MovedOut, found.rows),
+        "diff": _dump_all(MovedOut, found.rows),
         "words": found.words,
     }
 
 
-def _all(schema: type[Schema], values: Iterable[Any]) -> list[dict[str, Any]]:
-    return [_one(schema, value) for value in values]
+def _dump_all(schema: type[Schema], values: Iterable[Any]) -> list[dict[str, Any]]:
+    return [_dump_one(schema, value) for value in values]
 
 
-def _one(schema: type[Schema], value: Any) -> dict[str, Any]:
+def _dump_one(schema: type[Schema], value: Any) -> dict[str, Any]:
     """Only those fields of a value that the schema names."""
     said: dict[str, Any] = schema.from_orm(value).model_dump(mode="json")
     return said

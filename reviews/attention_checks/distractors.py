@@ -19,14 +19,22 @@ from itertools import chain, pairwise
 from typing import TypeVar
 
 from policies.schemas import Schema
-from reviews.presenters.arguments import listed, worded
-from reviews.presenters.shapes import Cell, Change, Part, Presentation, Row, Text, Value
-from reviews.presenters.views import Group
+from reviews.presenters.arguments import build_enum_words, list_enum_values
+from reviews.presenters.shapes import (
+    Cell,
+    FieldChange,
+    Presentation,
+    SentencePart,
+    TextPart,
+    ValuePart,
+    ValueRow,
+)
+from reviews.presenters.views import GroupView
 
 Item = TypeVar("Item")
 
 
-class Dice:
+class SeededRandom:
     """Pseudo-random numbers that follow from a seed."""
 
     def __init__(self, seed: bytes) -> None:
@@ -51,7 +59,7 @@ class Dice:
 _FIGURE = re.compile(r"([+-]?\d{1,20}(?:\.\d{1,20})?)((?: [a-z]{3})?)")
 _DIGIT = re.compile(r"\d")
 _LAST_WORD = re.compile(r"[A-Za-z]+(?=\W*$)")
-_JOINED = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
+_SNAKE_CASE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
 _DOTTED = re.compile(r"[\w-]+(\.[\w-]+)+")
 # Families of words that can replace each other.
 _FAMILIES = (
@@ -71,15 +79,15 @@ _FAMILIES = (
 PROGRAMS = ("rm", "cp", "mv", "git", "npm", "curl", "tar", "python3", "psql", "rsync")
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same_answer(one: str, other: str) -> bool:
     """Whether a reader may take two texts for the same answer.
 
     Examples: `5.0` and `5.00`, `Open` and `open`, one moment in two time zones.
     """
-    return _meaning(one) == _meaning(other)
+    return _normalise_answer(one) == _normalise_answer(other)
 
 
-def _meaning(text: str) -> object:
+def _normalise_answer(text: str) -> object:
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     figure = _FIGURE.fullmatch(plain.replace(",", ""))
     if figure is not None:
@@ -91,10 +99,10 @@ def _meaning(text: str) -> object:
     return plain if moment.tzinfo is None else moment
 
 
-def near_misses(text: str) -> Iterator[str]:
+def build_near_misses(text: str) -> Iterator[str]:
     """Yield similar texts of the same kind as wrong answers; some may repeat."""
-    yield from _relatives(text)
-    yield from _other_digits(text)
+    yield from _replace_last_word(text)
+    yield from _change_digits(text)
     if "@" in text:
         yield text.replace("@", "@mail.", 1)
         yield text.replace("@", ".office@", 1)
@@ -106,11 +114,11 @@ def near_misses(text: str) -> Iterator[str]:
         first, _, rest = text.partition(".")
         yield f"{first}-old.{rest}"
         yield f"{first}-test.{rest}"
-    elif _JOINED.fullmatch(text):
-        yield from _reworded(text)
+    elif _SNAKE_CASE.fullmatch(text):
+        yield from _reword_name(text)
 
 
-def _reworded(text: str) -> Iterator[str]:
+def _reword_name(text: str) -> Iterator[str]:
     """Variants of a snake-case name.
 
     `not_received` gives what it denies; another name gives its negation and, if it is
@@ -127,13 +135,13 @@ def _reworded(text: str) -> Iterator[str]:
         yield tail
 
 
-def counts(number: int) -> tuple[str, ...]:
+def build_wrong_counts(number: int) -> tuple[str, ...]:
     """Build other numbers that somebody who did not count would say."""
     near = {number + 1, number + 2, number + 4, max(number - 1, 0)} - {number}
     return tuple(str(one) for one in sorted(near))
 
 
-def _relatives(text: str) -> Iterator[str]:
+def _replace_last_word(text: str) -> Iterator[str]:
     found = _LAST_WORD.search(text)
     if found is None:
         return
@@ -144,33 +152,33 @@ def _relatives(text: str) -> Iterator[str]:
             yield text[: found.start()] + like + text[found.end() :]
 
 
-def _other_digits(text: str) -> Iterator[str]:
+def _change_digits(text: str) -> Iterator[str]:
     """Variants with two digits swapped, or with one digit raised."""
     places = [match.start() for match in _DIGIT.finditer(text)]
     for first, second in pairwise(places):
         if text[first] != text[second] and (text[second] != "0" or first != places[0]):
-            yield _with(text, {first: text[second], second: text[first]})
+            yield _replace_characters(text, {first: text[second], second: text[first]})
             break
     for place in (*places[:1], *places[-1:]):
         digit = (int(text[place]) + 1) % 10 or 1
-        yield _with(text, {place: str(digit)})
+        yield _replace_characters(text, {place: str(digit)})
 
 
-def _with(text: str, changed: dict[int, str]) -> str:
+def _replace_characters(text: str, changed: dict[int, str]) -> str:
     return "".join(changed.get(index, letter) for index, letter in enumerate(text))
 
 
 CHANGES, IF_WRONG = "What changes", "If it goes wrong"
-LONGEST = 60
+LONGEST_ANSWER = 60
 _ASKED_KINDS = {"text", "number", "yes or no"}
 _STEP = re.compile(r"\[(\d+)\]")
 
-Wordings = tuple[tuple[Part, ...], ...]
-Named = Row | Change
+Wordings = tuple[tuple[SentencePart, ...], ...]
+RowOrChange = ValueRow | FieldChange
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class QuestionDraft:
     """What could be asked about one fact of the page.
 
     `may_be_absent` says that the question stays fair if the right answer is not
@@ -185,101 +193,105 @@ class Draft:
     may_be_absent: bool = False
 
 
-def of_rows(
-    rows: Sequence[Row],
+def build_row_drafts(
+    rows: Sequence[ValueRow],
     kind: str,
     place: Callable[[int], str],
     schema: Schema,
     page: Presentation,
-) -> Iterator[Draft]:
+) -> Iterator[QuestionDraft]:
     """Draft questions about the values in some rows.
 
     The order of several values in a list is not asked about: nobody reads for that.
     """
     for number, row in enumerate(rows, 1):
-        if not can_be_asked(row.cell):
+        if not can_ask_about(row.cell):
             continue
-        name = name_of(row)
+        name = format_row_name(row)
         beside = [
             other.cell
             for other in rows
-            if name_of(other) != name and other.cell.kind == row.cell.kind
+            if format_row_name(other) != name and other.cell.kind == row.cell.kind
         ]
-        known = [one for one in beside if can_be_asked(one)]
-        true = texts_under(name, page)
-        wrong = others(row.cell.text, known, choices(schema, row.path), true)
+        known = [one for one in beside if can_ask_about(one)]
+        true = list_values_under(name, page)
+        wrong = build_wrong_answers(
+            row.cell.text, known, list_schema_choices(schema, row.path), true
+        )
         single = len(true) == 1
-        wordings = _of_value(name) if single else _of_list(name)
-        yield Draft(
+        wordings = _build_value_wordings(name) if single else _build_list_wordings(name)
+        yield QuestionDraft(
             f"{kind}:{number}", wordings, row.cell.text, wrong, place(number), single
         )
 
 
-def choices(schema: Schema, path: str) -> list[str]:
+def list_schema_choices(schema: Schema, path: str) -> list[str]:
     """List the values that the schema allows at a path, as the page writes them."""
-    said = worded(schema, path)
-    return [said.get(one, one) for one in listed(schema, path)]
+    said = build_enum_words(schema, path)
+    return [said.get(one, one) for one in list_enum_values(schema, path)]
 
 
-def name_of(row: Named) -> str:
+def format_row_name(row: RowOrChange) -> str:
     """The label of a row, without its number in a list."""
     places = " ".join(str(int(n) + 1) for n in _STEP.findall(row.path))
     return row.label.removesuffix(f" {places}") if places else row.label
 
 
-def field_of(path: str) -> str:
+def parse_field_name(path: str) -> str:
     """The field that contains a path: of an entry its list, else the path itself."""
     return path.partition("[")[0]
 
 
-def texts_under(name: str, page: Presentation) -> list[str]:
+def list_values_under(name: str, page: Presentation) -> list[str]:
     """List every value that the page shows under a name, anywhere on the page.
 
     Each of them could be called right. A change counts with its new value.
     """
-    groups = [view.rows for view in page.views if isinstance(view, Group)]
+    groups = [view.rows for view in page.views if isinstance(view, GroupView)]
     rows = [*page.other, *page.unchanged, *page.now, *chain.from_iterable(groups)]
-    found: list[tuple[Named, Cell | None]] = [(row, row.cell) for row in rows]
+    found: list[tuple[RowOrChange, Cell | None]] = [(row, row.cell) for row in rows]
     found += [(change, change.after) for change in page.changes]
     return [
         cell.text
         for row, cell in found
-        if cell is not None and is_same(name_of(row), name)
+        if cell is not None and is_same_answer(format_row_name(row), name)
     ]
 
 
-def _of_value(name: str) -> Wordings:
+def _build_value_wordings(name: str) -> Wordings:
     return (
-        about("In this request, what is the value of ", name, "?"),
-        about("Which value does this request give for ", name, "?"),
+        build_label_wording("In this request, what is the value of ", name, "?"),
+        build_label_wording("Which value does this request give for ", name, "?"),
     )
 
 
-def _of_list(name: str) -> Wordings:
+def _build_list_wordings(name: str) -> Wordings:
     return (
-        about("Which of these does this request give under ", name, "?"),
-        about("Under ", name, ", which of these does this request list?"),
+        build_label_wording("Which of these does this request give under ", name, "?"),
+        build_label_wording("Under ", name, ", which of these does this request list?"),
     )
 
 
-def about(before: str, label: str, after: str) -> tuple[Part, ...]:
+def build_label_wording(
+    before: str, label: str, after: str
+) -> tuple[SentencePart, ...]:
     """Build one wording, with a label of the page in it."""
-    return (Text(before), Value(label), Text(after))
+    return (TextPart(before), ValuePart(label), TextPart(after))
 
 
-def ours(*wordings: str) -> Wordings:
+def build_own_wordings(*wordings: str) -> Wordings:
     """Build wordings from Holdpoint's own words alone."""
-    return tuple((Text(one),) for one in wordings)
+    return tuple((TextPart(one),) for one in wordings)
 
 
-def can_be_asked(cell: Cell | None) -> bool:
+def can_ask_about(cell: Cell | None) -> bool:
     """Whether a value is short and plain; a concealed or empty one tells nothing."""
     if cell is None or cell.long or not cell.text.strip():
         return False
-    return cell.kind in _ASKED_KINDS and len(cell.text) <= LONGEST
+    return cell.kind in _ASKED_KINDS and len(cell.text) <= LONGEST_ANSWER
 
 
-def others(
+def build_wrong_answers(
     right: str,
     known: Sequence[Cell | None],
     could_be: Sequence[str] = (),
@@ -293,19 +305,23 @@ def others(
     """
     if right in {"yes", "no"}:
         return ()  # two answers are no question
-    rivals = without(could_be, [right, *true])
+    rivals = exclude_same_answers(could_be, [right, *true])
     if len(rivals) > 1:
         return rivals
     found = [cell.text for cell in known if cell is not None]
-    return without([*found, *near_misses(right)], [right, *true])
+    return exclude_same_answers([*found, *build_near_misses(right)], [right, *true])
 
 
-def without(candidates: Iterable[str], true: Sequence[str]) -> tuple[str, ...]:
+def exclude_same_answers(
+    candidates: Iterable[str], true: Sequence[str]
+) -> tuple[str, ...]:
     """Keep the candidates that are short enough to offer and mean the same as no text
     in `true`, each once."""
     kept: list[str] = []
     for text in candidates:
         known = [*true, *kept]
-        if len(text) <= LONGEST and not any(is_same(text, one) for one in known):
+        if len(text) <= LONGEST_ANSWER and not any(
+            is_same_answer(text, one) for one in known
+        ):
             kept.append(text)
     return tuple(kept)

@@ -18,15 +18,15 @@ from django.db import transaction
 
 from journal import clock, failpoints, log, restore_epochs
 from journal.errors import (
+    AlreadyDecided,
     BatchChanged,
-    Decided,
     DomainError,
     FieldError,
-    Invalid,
+    InvalidInput,
     NotFound,
-    Policy,
+    PolicyViolation,
     VerifierRefused,
-    at,
+    build_field_error,
 )
 from policies import tools
 from policies.models import Person
@@ -34,19 +34,19 @@ from reviews import locks, transitions
 from reviews.choices import BatchStatus, Verdict
 from reviews.decisions import checks, verdicts
 from reviews.decisions import preflight as alone
-from reviews.decisions.preflight import Outside
-from reviews.decisions.submission import Said, Sight
-from reviews.decisions.votes import Vote
+from reviews.decisions.preflight import Preflight
+from reviews.decisions.submission import RenderedPage, VerdictSubmission
+from reviews.decisions.votes import StepVote
 from reviews.governance import readings
 from reviews.models import Batch, BatchItem
 from reviews.stops import incidents
 
 from . import membership, records, similarity
-from .membership import Member
+from .membership import BatchMember
 
 
 @dataclass(frozen=True, slots=True)
-class SaidOfMany:
+class BatchSubmission:
     """One verdict on an exact ordered list. `left_out` names the members that the
     person saw and left out: a member in neither list joined after the page was made.
     """
@@ -63,7 +63,7 @@ class SaidOfMany:
     # `BatchMember.mark` of each item as the page showed it; tells which items changed.
     marks: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    seen: Sight | None = None
+    seen: RenderedPage | None = None
     took_ms: int | None = None  # from the page to the commit; None without a page
     flags: tuple[str, ...] = ()
     by: str = "api"  # or "page"
@@ -75,10 +75,12 @@ class SaidOfMany:
         return log.Actor("person", self.person.public_id)
 
 
-def said_of(said: SaidOfMany, member: Member) -> Said:
+def build_member_submission(
+    said: BatchSubmission, member: BatchMember
+) -> VerdictSubmission:
     """The verdict on one item in its current state. The batch digest proves that the
     person saw this state."""
-    return Said(
+    return VerdictSubmission(
         request_id=member.id,
         person=said.person,
         verdict=said.verdict,
@@ -94,67 +96,73 @@ def said_of(said: SaidOfMany, member: Member) -> Said:
             "view": said.seen.digest if said.seen else "",
         },
         took_ms=said.took_ms,
-        reading=member.reading.pk if member.reading else readings.OWN,
+        reading=member.reading.pk if member.reading else readings.OWN_READING,
     )
 
 
 @contextmanager
-def naming(member: Member) -> Iterator[None]:
+def name_failing_member(member: BatchMember) -> Iterator[None]:
     """Add the item to the `errors` of any DomainError raised in the block."""
     try:
         yield
     except DomainError as error:
-        error.errors.append(at(member.id, error.detail))
+        error.errors.append(build_field_error(member.id, error.detail))
         raise
 
 
-MOST = 50  # items of one decision
+MAX_ITEMS = 50  # items of one decision
 
 
-def check(said: SaidOfMany, members: Sequence[Member]) -> None:
+def check_list_unchanged(said: BatchSubmission, members: Sequence[BatchMember]) -> None:
     """Check that the list is the one the person saw: the same items, in the same order,
     each unchanged. Raises BatchChanged, Invalid."""
-    if not said.items or len(said.items) > MOST:
-        raise Invalid(f"Choose 1 to {MOST} items. Nothing was recorded.")
-    changes = _changes(said.items, members, said.marks, left_out=said.left_out)
+    if not said.items or len(said.items) > MAX_ITEMS:
+        raise InvalidInput(f"Choose 1 to {MAX_ITEMS} items. Nothing was recorded.")
+    changes = _collect_changes(said.items, members, said.marks, left_out=said.left_out)
     staying = {member.id: member for member in members if not member.gone}
     ordered = [pk for pk in staying if pk in set(said.items)]
     if not changes and ordered != list(said.items):
-        raise Invalid("Name each item once, in the order of the batch.")
-    now = similarity.digest(staying[pk].entry for pk in ordered)
+        raise InvalidInput("Name each item once, in the order of the batch.")
+    now = similarity.compute_list_digest(staying[pk].entry for pk in ordered)
     if changes or now != said.digest:
-        raise BatchChanged(_changed_said(len(changes), len(said.items)), errors=changes)
+        raise BatchChanged(
+            _describe_changed_list(len(changes), len(said.items)), errors=changes
+        )
 
 
-def since(marks: Mapping[str, str], members: Sequence[Member]) -> list[FieldError]:
+def list_changes_since(
+    marks: Mapping[str, str], members: Sequence[BatchMember]
+) -> list[FieldError]:
     """List what changed in the rows of a page, ticked or not. `marks` holds each row's
     `BatchMember.mark` when the page was made."""
-    return _changes(list(marks), members, marks)
+    return _collect_changes(list(marks), members, marks)
 
 
-def _changes(
+def _collect_changes(
     items: Sequence[str],
-    members: Sequence[Member],
+    members: Sequence[BatchMember],
     marks: Mapping[str, str],
     left_out: Sequence[str] = (),
 ) -> list[FieldError]:
     known, seen = {member.id for member in members}, set(items)
     found = [
-        at(pk, "It is no longer in this batch.") for pk in items if pk not in known
+        build_field_error(pk, "It is no longer in this batch.")
+        for pk in items
+        if pk not in known
     ]
     for member in members:
         if member.id in seen:
-            why = member.gone or _moved(member, marks.get(member.id))
+            why = member.gone or _describe_member_change(member, marks.get(member.id))
         elif member.gone or member.id in left_out:
             continue
         else:
             why = "It joined after this page was made."
         if why:
-            found.append(at(member.id, why))
+            found.append(build_field_error(member.id, why))
     return found
 
 
-def _moved(member: Member, mark: str | None) -> str:
+def _describe_member_change(member: BatchMember, mark: str | None) -> str:
     if mark is None or mark == member.mark:
         return ""
     if member.changed:
@@ -162,7 +170,7 @@ def _moved(member: Member, mark: str | None) -> str:
     return "The record changed after this page was made."
 
 
-def _changed_said(changed: int, of: int) -> str:
+def _describe_changed_list(changed: int, of: int) -> str:
     if not changed:
         return (
             "This batch is not as it was when you opened it. None of its items was"
@@ -174,26 +182,26 @@ def _changed_said(changed: int, of: int) -> str:
     )
 
 
-def check_total(batch: Batch, chosen: Sequence[Member]) -> None:
+def check_batch_total(batch: Batch, chosen: Sequence[BatchMember]) -> None:
     """Check that the items together stay within the tool's limit for one batch. Raises
     Policy."""
-    definition = tools.definition(batch.tool)
-    total = similarity.total_of(member.version for member in chosen)
-    if not similarity.too_much(total, definition):
+    definition = tools.load_definition(batch.tool)
+    total = similarity.compute_total(member.version for member in chosen)
+    if not similarity.is_above_batch_limit(total, definition):
         return
     most = definition.batchable.total if definition.batchable else None
     limit = f"{most.amount} {most.currency}" if most else "the ceiling"
-    raise Policy(
+    raise PolicyViolation(
         f"Together this is above {limit}, the most for one batch. None was decided."
         " Leave some out.",
-        errors=[at("items", f"at most {limit} in one batch")],
+        errors=[build_field_error("items", f"at most {limit} in one batch")],
     )
 
 
-Outsides = Mapping[str, Outside]
+Preflights = Mapping[str, Preflight]
 
 
-def look(said: SaidOfMany) -> Outsides:
+def run_preflights(said: BatchSubmission) -> Preflights:
     """Call the verifiers of every named item, before any lock is taken.
 
     Returns the results by request id; empty unless this approves a batch of a tool with
@@ -201,23 +209,25 @@ def look(said: SaidOfMany) -> Outsides:
     `preflight.run_preflight` raises.
     """
     if said.verdict not in verdicts.VERDICTS:
-        raise Invalid(
+        raise InvalidInput(
             "A batch is approved, rejected or escalated. Nothing was recorded."
         )
     batch = Batch.objects.select_related("tool").filter(pk=said.batch_id).first()
     if batch is None:
         raise NotFound
-    asks = said.verdict is Verdict.APPROVE and tools.definition(batch.tool).verifiers
+    asks = (
+        said.verdict is Verdict.APPROVE and tools.load_definition(batch.tool).verifiers
+    )
     if not asks:
         return {}
-    members = membership.load(batch, now=clock.now())
+    members = membership.load_members(batch, now=clock.now())
     named = [one for one in members if one.id in said.items and not one.gone]
-    return {one.id: _asked(said, one) for one in named}
+    return {one.id: _run_member_preflight(said, one) for one in named}
 
 
-def _asked(said: SaidOfMany, member: Member) -> Outside:
-    with naming(member):
-        found = alone.look(said_of(said, member))
+def _run_member_preflight(said: BatchSubmission, member: BatchMember) -> Preflight:
+    with name_failing_member(member):
+        found = alone.run_preflight(build_member_submission(said, member))
         if found.raised:
             raise VerifierRefused(
                 "A verifier asks for more authority for one of these, so none was"
@@ -226,10 +236,12 @@ def _asked(said: SaidOfMany, member: Member) -> Outside:
     return found
 
 
-KNOWN = re.compile(r"r-[a-z0-9]{1,38}")  # the only paths that a log record may contain
+REQUEST_ID = re.compile(
+    r"r-[a-z0-9]{1,38}"
+)  # the only paths that a log record may contain
 
 
-def decide(said: SaidOfMany) -> Batch:
+def decide_batch(said: BatchSubmission) -> Batch:
     """Record one verdict on every item of the list, or on none.
 
     Raises BatchChanged with what changed, Decided, NotFound, Invalid, Policy above the
@@ -238,67 +250,76 @@ def decide(said: SaidOfMany) -> Batch:
     Locks: the batch, then its requests by id.
     """
     try:
-        return _record(said, look(said))
+        return _record_verdict(said, run_preflights(said))
     except DomainError as error:
-        _log_refused(said, error)
+        _log_refusal(said, error)
         raise
 
 
 @transaction.atomic(durable=True)
-def _record(said: SaidOfMany, asked: Outsides) -> Batch:
-    restore_epochs.check()
-    batch = locks.batch(said.batch_id)
+def _record_verdict(said: BatchSubmission, asked: Preflights) -> Batch:
+    restore_epochs.check_not_restored()
+    batch = locks.lock_batch(said.batch_id)
     if batch.status not in (BatchStatus.FORMING, BatchStatus.OPEN):
-        raise _over(batch)
+        raise _build_closed_error(batch)
     inside = batch.items.filter(left_at__isnull=True)
-    requests = locks.approval_requests(inside.values_list("request", flat=True))
+    requests = locks.lock_requests(inside.values_list("request", flat=True))
     now = clock.now()
     for request in requests.values():
-        incidents.catch_up(request, now)
-    members = membership.load(batch, now=now, requests=requests)
-    check(said, members)
+        incidents.catch_up_deadline(request, now)
+    members = membership.load_members(batch, now=now, requests=requests)
+    check_list_unchanged(said, members)
     # Reload the person: their role may have been revoked during the wait for the lock.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     chosen = [member for member in members if member.id in set(said.items)]
-    check_total(batch, chosen)
-    found = _examined(said, chosen, asked, now)
+    check_batch_total(batch, chosen)
+    found = _build_votes(said, chosen, asked, now)
     if said.objection is not None:
         raise said.objection  # rolls back everything above
-    _close(batch, said, members, now)
+    _close_batch(batch, said, members, now)
     verdicts.VERDICTS[said.verdict](found)
     failpoints.point("batch_uncommitted", batch.pk)
     return batch
 
 
-def _over(batch: Batch) -> DomainError:
+def _build_closed_error(batch: Batch) -> DomainError:
     if batch.status == BatchStatus.DECIDED:
-        return Decided("This batch has been decided. Your decision was not recorded.")
+        return AlreadyDecided(
+            "This batch has been decided. Your decision was not recorded."
+        )
     return BatchChanged(
         "This batch was dissolved: too few of its items are left. None was decided."
         " Decide them alone."
     )
 
 
-def _examined(
-    said: SaidOfMany, chosen: Sequence[Member], asked: Outsides, now: datetime
-) -> list[Vote]:
+def _build_votes(
+    said: BatchSubmission,
+    chosen: Sequence[BatchMember],
+    asked: Preflights,
+    now: datetime,
+) -> list[StepVote]:
     """Check each item as a single decision on it would be checked, and find the step
     that an approval fills. The facts for all items are loaded once."""
-    each = {member.id: _said_of(said, member) for member in chosen}
+    each = {member.id: _build_full_submission(said, member) for member in chosen}
     requests = {member.id: member.request for member in chosen}
-    known = checks.look(list(each.values()), requests)
+    known = checks.load_decision_facts(list(each.values()), requests)
     votes = []
     for member in chosen:
-        one, outside = each[member.id], asked.get(member.id, Outside())
-        with naming(member):
-            case = checks.examine(one, member.request, outside, known, now=now)
-            votes.append(checks.vote(case))
+        one, outside = each[member.id], asked.get(member.id, Preflight())
+        with name_failing_member(member):
+            case = checks.build_decision_context(
+                one, member.request, outside, known, now=now
+            )
+            votes.append(checks.build_vote(case))
     return votes
 
 
-def _said_of(said: SaidOfMany, member: Member) -> Said:
+def _build_full_submission(
+    said: BatchSubmission, member: BatchMember
+) -> VerdictSubmission:
     return replace(
-        said_of(said, member),
+        build_member_submission(said, member),
         flags=said.flags,
         check=said.samples.get(member.id, {}),
         # The person read one page for all items; its copy is kept with the first.
@@ -306,8 +327,8 @@ def _said_of(said: SaidOfMany, member: Member) -> Said:
     )
 
 
-def _close(
-    batch: Batch, said: SaidOfMany, members: Sequence[Member], now: datetime
+def _close_batch(
+    batch: Batch, said: BatchSubmission, members: Sequence[BatchMember], now: datetime
 ) -> None:
     """Mark the batch as decided; members not in the list return to the queue."""
     leaving = [member for member in members if member.id not in set(said.items)]
@@ -338,13 +359,13 @@ def _close(
 
 
 @transaction.atomic(durable=True)
-def _log_refused(said: SaidOfMany, error: DomainError) -> None:
+def _log_refusal(said: BatchSubmission, error: DomainError) -> None:
     """Log a refused verdict in a transaction of its own [I8, I30]."""
     batch = Batch.objects.filter(pk=said.batch_id).first()
     if batch is None:
         return
     paths = [one["path"] for one in error.errors]
-    records.note(
+    records.log_batch_event(
         batch,
         "batch.refused",
         said.actor,
@@ -352,7 +373,7 @@ def _log_refused(said: SaidOfMany, error: DomainError) -> None:
         {
             "code": error.code,
             "seen": said.digest[:80],
-            "requests": [pk for pk in paths if KNOWN.fullmatch(pk)],
+            "requests": [pk for pk in paths if REQUEST_ID.fullmatch(pk)],
         },
         verdict=said.verdict,
     )

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from journal import clock, outbox
-from journal.errors import Conflict, NotFound, Running
+from journal.errors import AlreadyRunning, Conflict, NotFound
 from policies.models import Person
 from reviews import locks, permissions
 from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus
@@ -26,9 +26,9 @@ def run_rest(*, batch_id: str, person: Person) -> None:
 
     Raises NotFound, NotYours, and Conflict when the batch is not halted.
     """
-    batch = _decided(batch_id, person)
-    _lift(batch, person, clock.now())
-    first = _queued(batch).first()
+    batch = _load_decided_batch(batch_id, person)
+    _resume_batch(batch, person, clock.now())
+    first = _select_queued(batch).first()
     if first is not None:
         outbox.publish("execution.queued", subject=first.pk)
 
@@ -41,71 +41,80 @@ def retry_failed(*, batch_id: str, person: Person) -> int:
     Raises NotFound, NotYours, GrantExpired, Conflict when nothing has failed.
     Locks: the executions by id.
     """
-    batch = _decided(batch_id, person)
+    batch = _load_decided_batch(batch_id, person)
     failed = batch.executions.filter(status=ExecutionStatus.FAILED)
     rows = [
-        locks.execution(pk) for pk in failed.order_by("pk").values_list("pk", flat=True)
+        locks.lock_execution(pk)
+        for pk in failed.order_by("pk").values_list("pk", flat=True)
     ]
     now = clock.now()
     again = [row for row in rows if row.status == ExecutionStatus.FAILED]
     if not again:
         raise Conflict("Nothing of it has failed. Nothing was changed.")
-    settle.queue_again(again, person, now)
+    settle.requeue_failed(again, person, now)
     if batch.halted_at is not None:
-        _lift(batch, person, now)
+        _resume_batch(batch, person, now)
     return len(again)
 
 
-def _decided(batch_id: str, person: Person) -> Batch:
+def _load_decided_batch(batch_id: str, person: Person) -> Batch:
     """Raises NotFound, NotYours, Conflict."""
     batch = Batch.objects.filter(pk=batch_id).first()
     if batch is None:
         raise NotFound
-    permissions.admitted_role(person, batch.queue_id)
+    permissions.check_admitted_to_queue(person, batch.queue_id)
     if batch.status != BatchStatus.DECIDED:
         raise Conflict("This batch has not been decided. Nothing was changed.")
     return batch
 
 
-def _lift(batch: Batch, person: Person, now: datetime) -> None:
+def _resume_batch(batch: Batch, person: Person, now: datetime) -> None:
     halted = Batch.objects.filter(pk=batch.pk, halted_at__isnull=False)
     if halted.update(halted_at=None) != 1:
         raise Conflict("Nothing of it waits behind a failure. Nothing was changed.")
-    records.note(batch, "batch.resumed", records.actor_of(person), now, {})
+    records.log_batch_event(
+        batch, "batch.resumed", records.build_person_actor(person), now, {}
+    )
 
 
-def _queued(batch: Batch) -> Any:
+def _select_queued(batch: Batch) -> Any:
     rows = Execution.objects.filter(batch=batch, status=ExecutionStatus.QUEUED)
     return rows.order_by("batch_position")
 
 
 @transaction.atomic(durable=True)
-def recall_all(*, batch_id: str, person: Person) -> int:
+def recall_batch(*, batch_id: str, person: Person) -> int:
     """Recall every approval of a batch whose recall window is still open. Returns how
     many.
 
     Raises NotFound, NotYours, Running when no window is open any more.
     Locks: the batch, then its requests by id.
     """
-    batch = locks.batch(batch_id)
-    permissions.admitted_role(person, batch.queue_id)
+    batch = locks.lock_batch(batch_id)
+    permissions.check_admitted_to_queue(person, batch.queue_id)
     items = batch.items.filter(left_at__isnull=True)
-    requests = locks.approval_requests(items.values_list("request", flat=True))
+    requests = locks.lock_requests(items.values_list("request", flat=True))
     now = clock.now()
-    held = [request for request in requests.values() if _recallable(request, now)]
+    held = [request for request in requests.values() if _is_recallable(request, now)]
     if batch.status != BatchStatus.DECIDED or not held:
-        raise Running("Nothing of it can be recalled any more. Nothing was stopped.")
+        raise AlreadyRunning(
+            "Nothing of it can be recalled any more. Nothing was stopped."
+        )
     for request in held:
-        recall.take_back(request, person, now)
+        recall.apply_recall(request, person, now)
     ids = [request.pk for request in held]
     items.filter(request__in=ids).update(left_at=now)
-    records.note(
-        batch, "batch.recalled", records.actor_of(person), now, {"requests": ids}
+    records.log_batch_event(
+        batch,
+        "batch.recalled",
+        records.build_person_actor(person),
+        now,
+        {"requests": ids},
     )
     return len(held)
 
 
-def _recallable(request: ApprovalRequest, now: datetime) -> bool:
+def _is_recallable(request: ApprovalRequest, now: datetime) -> bool:
     until = request.recall_until
     held = request.status == RequestStatus.RECALLABLE
     return held and until is not None and until > now

@@ -22,13 +22,13 @@ from reviews.models import ApprovalRequest, Batch, BatchItem, RequestVersion
 from . import membership, similarity
 
 # How long a batch takes members, counted from the first member's version.
-WINDOW = timedelta(minutes=10)
-LEAST = 2  # members; with fewer, each request is decided alone
+JOIN_WINDOW = timedelta(minutes=10)
+MIN_MEMBERS = 2  # members; with fewer, each request is decided alone
 CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Loose:
+class UnbatchedRequest:
     """An open request that is in no batch, with the batch keys that fit it."""
 
     version: RequestVersion
@@ -42,7 +42,9 @@ class Loose:
         return self.version.request_id
 
 
-def loose_among(among: QuerySet[ApprovalRequest], now: datetime) -> Iterator[Loose]:
+def list_unbatched(
+    among: QuerySet[ApprovalRequest], now: datetime
+) -> Iterator[UnbatchedRequest]:
     """Open requests in no batch, the oldest first. A request that a person left out of
     a batch is to be decided alone, so it is not returned."""
     own = BatchItem.objects.filter(request=OuterRef("pk"))
@@ -60,29 +62,33 @@ def loose_among(among: QuerySet[ApprovalRequest], now: datetime) -> Iterator[Loo
         .order_by("-opened_at", "-pk")[:CHUNK]
     )
     requests = list(reversed(rows))
-    versions = membership.sealed(requests)
+    versions = membership.load_sealed_versions(requests)
     for request in requests:
         version = versions[request.pk]
-        definition = tools.definition(version.revision.known_tool)
-        if similarity.fits(version, definition):
-            yield _as_loose(version, definition)
+        definition = tools.load_definition(version.revision.known_tool)
+        if similarity.may_be_batched(version, definition):
+            yield _to_unbatched(version, definition)
 
 
-def _as_loose(version: RequestVersion, definition: ToolDefinition) -> Loose:
+def _to_unbatched(
+    version: RequestVersion, definition: ToolDefinition
+) -> UnbatchedRequest:
     proposal = version.request.proposal
     agent, group = proposal.agent, proposal.group
-    return Loose(
+    return UnbatchedRequest(
         version,
         definition,
-        similarity.key(version, definition, agent=agent),
+        similarity.compute_batch_key(version, definition, agent=agent),
         group,
-        similarity.key(version, definition, agent=agent, group=group) if group else "",
+        similarity.compute_batch_key(version, definition, agent=agent, group=group)
+        if group
+        else "",
     )
 
 
-def sorted_out(
-    loose: Sequence[Loose], now: datetime
-) -> Iterator[tuple[str, str, list[Loose]]]:
+def group_unbatched(
+    loose: Sequence[UnbatchedRequest], now: datetime
+) -> Iterator[tuple[str, str, list[UnbatchedRequest]]]:
     """Yield (key, group, requests) for each batch to form or extend: first each group
     that an agent declared, then recent requests without a group.
 
@@ -92,41 +98,43 @@ def sorted_out(
     forming = set(
         Batch.objects.filter(status=BatchStatus.FORMING).values_list("key", flat=True)
     )
-    for key, members in _by(loose, lambda one: one.group_key).items():
-        if key and (len(members) >= LEAST or key in forming):
+    for key, members in _group_by_key(loose, lambda one: one.group_key).items():
+        if key and (len(members) >= MIN_MEMBERS or key in forming):
             yield key, members[0].group, members
     recent = [
-        one for one in loose if not one.group and one.version.created_at > now - WINDOW
+        one
+        for one in loose
+        if not one.group and one.version.created_at > now - JOIN_WINDOW
     ]
-    for key, members in _by(recent, lambda one: one.key).items():
-        if len(members) >= LEAST or key in forming:
+    for key, members in _group_by_key(recent, lambda one: one.key).items():
+        if len(members) >= MIN_MEMBERS or key in forming:
             yield key, "", members
 
 
-def _by(
-    loose: Iterable[Loose], key_of: Callable[[Loose], str]
-) -> Mapping[str, list[Loose]]:
-    found: dict[str, list[Loose]] = {}
+def _group_by_key(
+    loose: Iterable[UnbatchedRequest], key_of: Callable[[UnbatchedRequest], str]
+) -> Mapping[str, list[UnbatchedRequest]]:
+    found: dict[str, list[UnbatchedRequest]] = {}
     for one in loose:
         found.setdefault(key_of(one), []).append(one)
     return found
 
 
-FORMER = log.Actor("system", "batches")
+FORMATION_ACTOR = log.Actor("system", "batches")
 
 
-def note(batch: Batch, kind: str, requests: list[str], now: datetime) -> None:
+def log_formation(batch: Batch, kind: str, requests: list[str], now: datetime) -> None:
     """Log that requests joined or left a batch; `kind` is the record's kind."""
     log.append(
         kind,
-        actor=FORMER,
+        actor=FORMATION_ACTOR,
         at=now,
         agent=batch.agent,
         data={"batch": batch.pk, "requests": requests},
     )
 
 
-def form_around(request_id: str) -> list[str]:
+def form_batch_around(request_id: str) -> list[str]:
     """Batch a new request with similar ones. Returns the ids of changed batches."""
     asked = ApprovalRequest.objects.select_related("proposal").filter(pk=request_id)
     for request in asked:
@@ -135,64 +143,70 @@ def form_around(request_id: str) -> list[str]:
             proposal__agent=request.proposal.agent,
             proposal__tool_name=request.proposal.tool_name,
         )
-        return _form(like)
+        return _form_batches(like)
     return []
 
 
-def form_all() -> list[str]:
+def form_missed_batches() -> list[str]:
     """Batch every open request that `form_batch_around` missed, for instance because
     its nudge was lost. Returns the ids of the batches changed."""
-    policy = active.active_or_none()
+    policy = active.find_active_policy()
     if policy is None:
         return []
-    found = active.compiled(policy).tools
+    found = active.load_document(policy).tools
     names = [name for name, tool in found.items() if tool.batchable]
-    return _form(ApprovalRequest.objects.filter(proposal__tool_name__in=names))
+    return _form_batches(ApprovalRequest.objects.filter(proposal__tool_name__in=names))
 
 
-def _form(among: QuerySet[ApprovalRequest]) -> list[str]:
+def _form_batches(among: QuerySet[ApprovalRequest]) -> list[str]:
     now = clock.now()
-    loose = list(loose_among(among, now))
+    loose = list(list_unbatched(among, now))
     touched = []
-    for key, group, members in sorted_out(loose, now):
+    for key, group, members in group_unbatched(loose, now):
         try:
-            touched += _gather(key=key, group=group, members=members)
+            touched += _join_or_create(key=key, group=group, members=members)
         except IntegrityError:
             continue  # another process just formed it; the next sweep tries again
     return touched
 
 
 @transaction.atomic(durable=True)
-def _gather(*, key: str, group: str, members: Sequence[Loose]) -> list[str]:
+def _join_or_create(
+    *, key: str, group: str, members: Sequence[UnbatchedRequest]
+) -> list[str]:
     """Add the requests to the batch that is forming under this key, or create one."""
-    batch = locks.batch_forming(key)
+    batch = locks.lock_forming_batch(key)
     now = clock.now()
-    inside = membership.load(batch, now=now) if batch else []
-    fitting = _fitting([m.version for m in inside if not m.gone], members)
-    if batch is None and len(fitting) < LEAST:
+    inside = membership.load_members(batch, now=now) if batch else []
+    fitting = _filter_fitting([m.version for m in inside if not m.gone], members)
+    if batch is None and len(fitting) < MIN_MEMBERS:
         return []
     if batch is None:
-        batch = _create(key, group, fitting, now)
+        batch = _create_batch(key, group, fitting, now)
     if fitting:
-        _join(batch, fitting, now)
+        _add_members(batch, fitting, now)
     return [batch.pk]
 
 
-def _fitting(inside: Sequence[RequestVersion], members: Sequence[Loose]) -> list[Loose]:
+def _filter_fitting(
+    inside: Sequence[RequestVersion], members: Sequence[UnbatchedRequest]
+) -> list[UnbatchedRequest]:
     """As many requests as the tool's batch limits allow, the oldest first."""
     versions, taken = list(inside), []
     for one in members:
         batch = one.definition.batchable
-        total = similarity.total_of([*versions, one.version])
+        total = similarity.compute_total([*versions, one.version])
         if batch is None or len(versions) >= batch.items:
             break
-        if not similarity.too_much(total, one.definition):
+        if not similarity.is_above_batch_limit(total, one.definition):
             versions.append(one.version)
             taken.append(one)
     return taken
 
 
-def _create(key: str, group: str, members: Sequence[Loose], now: datetime) -> Batch:
+def _create_batch(
+    key: str, group: str, members: Sequence[UnbatchedRequest], now: datetime
+) -> Batch:
     first = members[0].version
     since = now if group else min(one.version.created_at for one in members)
     batch = Batch(
@@ -202,73 +216,82 @@ def _create(key: str, group: str, members: Sequence[Loose], now: datetime) -> Ba
         agent=first.request.proposal.agent,
         group=group,
         formed_at=now,
-        closes_at=since + WINDOW,
+        closes_at=since + JOIN_WINDOW,
     )
     return transitions.batch.create(
-        batch, "form", actor=FORMER, now=now, data={"batch": batch.pk}
+        batch, "form", actor=FORMATION_ACTOR, now=now, data={"batch": batch.pk}
     )
 
 
-def _join(batch: Batch, members: Sequence[Loose], now: datetime) -> None:
+def _add_members(
+    batch: Batch, members: Sequence[UnbatchedRequest], now: datetime
+) -> None:
     last = batch.items.aggregate(last=Max("position"))["last"] or 0
     BatchItem.objects.bulk_create(
         BatchItem(batch=batch, request_id=one.id, position=place, joined_at=now)
         for place, one in enumerate(members, last + 1)
     )
-    note(batch, "batch.joined", [one.id for one in members], now)
+    log_formation(batch, "batch.joined", [one.id for one in members], now)
     # Announce a request that open pages of this batch already show, so they reload.
     shown = batch.items.filter(left_at__isnull=True).order_by("position")
     notify.announce(*shown.values_list("request", flat=True)[:1])
 
 
-TAKING = (BatchStatus.FORMING, BatchStatus.OPEN)
+UNDECIDED = (BatchStatus.FORMING, BatchStatus.OPEN)
 
 
-def tidy_all() -> int:
+def tidy_open_batches() -> int:
     """Tidy every batch that is not decided yet, and release recalled requests from
     decided batches. Returns how many undecided batches changed."""
-    waiting = Batch.objects.filter(status__in=TAKING).values_list("pk", flat=True)
-    free_recalled()
-    return sum(tidy(batch_id=pk) for pk in waiting)
+    waiting = Batch.objects.filter(status__in=UNDECIDED).values_list("pk", flat=True)
+    release_recalled_items()
+    return sum(tidy_batch(batch_id=pk) for pk in waiting)
 
 
 @transaction.atomic(durable=True)
-def tidy(*, batch_id: str) -> bool:
+def tidy_batch(*, batch_id: str) -> bool:
     """Remove members that can no longer be decided; then close a full batch or dissolve
     one that is too small. Returns whether anything changed. Raises NotFound."""
-    batch = locks.batch(batch_id)
-    if batch.status not in TAKING:
+    batch = locks.lock_batch(batch_id)
+    if batch.status not in UNDECIDED:
         return False
     now = clock.now()
-    members = membership.load(batch, now=now)
+    members = membership.load_members(batch, now=now)
     gone = [member for member in members if member.gone]
     staying = len(members) - len(gone)
-    leaving = members if staying < LEAST else gone
+    leaving = members if staying < MIN_MEMBERS else gone
     if leaving:
         rows = BatchItem.objects.filter(pk__in=[one.item.pk for one in leaving])
         rows.update(left_at=now)
-        note(batch, "batch.left", [one.id for one in leaving], now)
-    return _settle(batch, staying, now) or bool(leaving)
+        log_formation(batch, "batch.left", [one.id for one in leaving], now)
+    return _close_or_dissolve(batch, staying, now) or bool(leaving)
 
 
-def _settle(batch: Batch, staying: int, now: datetime) -> bool:
+def _close_or_dissolve(batch: Batch, staying: int, now: datetime) -> bool:
     data = {"batch": batch.pk}
-    if staying < LEAST:
+    if staying < MIN_MEMBERS:
         changes = {"settled_at": now}
         transitions.batch.apply(
-            batch, "dissolve", actor=FORMER, now=now, changes=changes, data=data
+            batch,
+            "dissolve",
+            actor=FORMATION_ACTOR,
+            now=now,
+            changes=changes,
+            data=data,
         )
         return True
-    most = tools.definition(batch.tool).batchable
+    most = tools.load_definition(batch.tool).batchable
     full = most is None or staying >= most.items
     if batch.status == BatchStatus.FORMING and (full or batch.closes_at <= now):
-        transitions.batch.apply(batch, "close", actor=FORMER, now=now, data=data)
+        transitions.batch.apply(
+            batch, "close", actor=FORMATION_ACTOR, now=now, data=data
+        )
         return True
     return False
 
 
 @transaction.atomic(durable=True)
-def free_recalled() -> None:
+def release_recalled_items() -> None:
     """Release requests whose approval in a decided batch was recalled: they are open
     again and may join another batch."""
     recalled = BatchItem.objects.filter(
@@ -283,4 +306,6 @@ def free_recalled() -> None:
     for items in by_batch.values():
         rows = BatchItem.objects.filter(pk__in=[item.pk for item in items])
         rows.update(left_at=now)
-        note(items[0].batch, "batch.left", [item.request_id for item in items], now)
+        log_formation(
+            items[0].batch, "batch.left", [item.request_id for item in items], now
+        )

@@ -29,8 +29,8 @@ from reviews.models import (
 from . import similarity
 
 # Documents that all members share; loading them per member would be the main cost.
-LARGE = ("policy__document", "revision__tool__definition")
-GONE = {
+SHARED_DOCUMENTS = ("policy__document", "revision__tool__definition")
+DEPARTURES = {
     RequestStatus.RECALLABLE: "Approved alone.",
     RequestStatus.AUTHORIZED: "Approved alone.",
     RequestStatus.REJECTED: "Rejected alone.",
@@ -41,7 +41,7 @@ GONE = {
 
 
 @dataclass(slots=True)
-class Member:
+class BatchMember:
     """One request of a batch, with everything that a decision on it needs."""
 
     item: BatchItem
@@ -56,7 +56,7 @@ class Member:
 
     @property
     def definition(self) -> ToolDefinition:
-        return tools.definition(self.version.revision.known_tool)
+        return tools.load_definition(self.version.revision.known_tool)
 
     @property
     def changed(self) -> bool:
@@ -71,21 +71,23 @@ class Member:
             "version": self.version.number,
             "action_hash": self.version.revision.action_hash,
             "seal": self.version.seal,
-            "reading": state_readings.digest_of(self.reading, self.version.revision),
+            "reading": state_readings.compute_effective_digest(
+                self.reading, self.version.revision
+            ),
         }
 
     @property
     def mark(self) -> str:
         """Eight hex digits of the entry's digest: tells whether a page is outdated."""
-        return similarity.digest([self.entry]).removeprefix("sha256:")[:8]
+        return similarity.compute_list_digest([self.entry]).removeprefix("sha256:")[:8]
 
 
-def load(
+def load_members(
     batch: Batch,
     *,
     now: datetime,
     requests: Mapping[str, ApprovalRequest] | None = None,
-) -> list[Member]:
+) -> list[BatchMember]:
     """Load all members whose row has not left, in order, in three queries. Where `gone`
     is not empty, the request is no longer a member although its row is still there.
     `requests` are rows that the caller has already locked, by id."""
@@ -96,39 +98,45 @@ def load(
     for item in rows:
         if requests is not None:
             item.request = requests[item.request_id]
-    return _members(batch, rows, now)
+    return _build_members(batch, rows, now)
 
 
-def decided(batch: Batch, *, now: datetime) -> list[Member]:
+def load_decided_members(batch: Batch, *, now: datetime) -> list[BatchMember]:
     """Load all members that the decision on a batch covered, including those recalled
     since, in three queries."""
     recalled = Q(left_at__gt=F("batch__settled_at"))
     items = batch.items.filter(Q(left_at__isnull=True) | recalled)
     rows = items.select_related("request__proposal", "request__queue")
-    return _members(batch, list(rows.order_by("position")), now)
+    return _build_members(batch, list(rows.order_by("position")), now)
 
 
-def _members(batch: Batch, items: list[BatchItem], now: datetime) -> list[Member]:
-    versions = sealed(item.request for item in items)
-    readings = state_readings.newest_of(one.revision for one in versions.values())
+def _build_members(
+    batch: Batch, items: list[BatchItem], now: datetime
+) -> list[BatchMember]:
+    versions = load_sealed_versions(item.request for item in items)
+    readings = state_readings.list_newest_by_revision(
+        one.revision for one in versions.values()
+    )
     found = []
     for item in items:
         version = versions[item.request_id]
         reading = readings.get(version.revision_id)
-        member = Member(item, item.request, version, reading)
-        member.gone = _why_gone(member, batch, now)
+        member = BatchMember(item, item.request, version, reading)
+        member.gone = _describe_departure(member, batch, now)
         found.append(member)
     return found
 
 
-def sealed(requests: Iterable[ApprovalRequest]) -> dict[str, RequestVersion]:
+def load_sealed_versions(
+    requests: Iterable[ApprovalRequest],
+) -> dict[str, RequestVersion]:
     """Load the current version of each request, by request id, in one query. Also sets
     it as the request's `sealed`."""
     by_id = {request.pk: request for request in requests}
     rows = (
         RequestVersion.objects.filter(request__in=by_id, number=F("request__version"))
         .select_related("revision__tool", "policy")
-        .defer(*LARGE)
+        .defer(*SHARED_DOCUMENTS)
     )
     for row in rows:
         row.request = by_id[row.request_id]
@@ -137,16 +145,18 @@ def sealed(requests: Iterable[ApprovalRequest]) -> dict[str, RequestVersion]:
     return {row.request_id: row for row in rows}
 
 
-def _why_gone(member: Member, batch: Batch, now: datetime) -> str:
+def _describe_departure(member: BatchMember, batch: Batch, now: datetime) -> str:
     request, version = member.request, member.version
     if request.status != RequestStatus.PENDING:
-        return GONE[RequestStatus(request.status)]
+        return DEPARTURES[RequestStatus(request.status)]
     if request.expires_at <= now:
-        return GONE[RequestStatus.EXPIRED]
-    if similarity.speaks(version):
+        return DEPARTURES[RequestStatus.EXPIRED]
+    if similarity.addresses_reviewer(version):
         return "Its words address the reviewer, so it is decided alone."
-    if not similarity.fits(version, member.definition):
+    if not similarity.may_be_batched(version, member.definition):
         return "It needs more authority now, so it is decided alone."
     agent = request.proposal.agent
-    found = similarity.key(version, member.definition, agent=agent, group=batch.group)
+    found = similarity.compute_batch_key(
+        version, member.definition, agent=agent, group=batch.group
+    )
     return "" if found == batch.key else "Replaced, and no longer like the others."

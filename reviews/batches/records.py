@@ -11,11 +11,11 @@ from policies.models import Person
 from reviews.models import Batch
 
 
-def actor_of(person: Person) -> log.Actor:
+def build_person_actor(person: Person) -> log.Actor:
     return log.Actor("person", person.public_id)
 
 
-def note(
+def log_batch_event(
     batch: Batch,
     kind: str,
     actor: log.Actor,

@@ -17,7 +17,7 @@ from reviews.models import RequestVersion
 from reviews.presenters import addressed
 
 
-def fits(version: RequestVersion, definition: ToolDefinition) -> bool:
+def may_be_batched(version: RequestVersion, definition: ToolDefinition) -> bool:
     """Whether this request may be part of a batch: one approval is enough, and the
     effect can be reversed."""
     back = definition.reversal
@@ -32,12 +32,12 @@ def fits(version: RequestVersion, definition: ToolDefinition) -> bool:
         and sum(step["required"] for step in version.steps) == 1
         and not version.carried
         and not version.escalated_by
-        and _within(version, definition)
-        and not speaks(version)
+        and _is_within_item_limit(version, definition)
+        and not addresses_reviewer(version)
     )
 
 
-def speaks(version: RequestVersion) -> bool:
+def addresses_reviewer(version: RequestVersion) -> bool:
     """Whether the agent's words or the evidence address the reviewer, for instance to
     urge an approval. Nobody reads them in a batch, so the request is decided alone."""
     revision = version.revision
@@ -45,10 +45,10 @@ def speaks(version: RequestVersion) -> bool:
     for other in revision.alternatives:
         texts += [str(other.get("action", "")), str(other.get("why_not", ""))]
     texts += [str(item.get("text", "")) for item in revision.evidence]
-    return any(map(addressed.speaks, texts))
+    return any(map(addressed.is_addressed_to_reviewer, texts))
 
 
-def _within(version: RequestVersion, definition: ToolDefinition) -> bool:
+def _is_within_item_limit(version: RequestVersion, definition: ToolDefinition) -> bool:
     """A tool that moves money needs a limit per item, in the request's currency."""
     revision, batch = version.revision, definition.batchable
     if not definition.moves_money:
@@ -59,7 +59,7 @@ def _within(version: RequestVersion, definition: ToolDefinition) -> bool:
     return revision.currency == most.currency and revision.amount_minor <= most.minor
 
 
-def total_of(versions: Iterable[RequestVersion]) -> Money | None:
+def compute_total(versions: Iterable[RequestVersion]) -> Money | None:
     """Sum the amounts of a batch, in its one currency; None where no money moves."""
     amounts = [
         Money(version.revision.amount_minor, version.revision.currency)
@@ -71,7 +71,7 @@ def total_of(versions: Iterable[RequestVersion]) -> Money | None:
     return Money(sum(amount.minor for amount in amounts), amounts[0].currency)
 
 
-def too_much(total: Money | None, definition: ToolDefinition) -> bool:
+def is_above_batch_limit(total: Money | None, definition: ToolDefinition) -> bool:
     """Whether a sum is above the tool's limit for one batch."""
     batch = definition.batchable
     if total is None or batch is None or batch.total is None:
@@ -80,7 +80,7 @@ def too_much(total: Money | None, definition: ToolDefinition) -> bool:
     return total.currency != most.currency or total.minor > most.minor
 
 
-def key(
+def compute_batch_key(
     version: RequestVersion,
     definition: ToolDefinition,
     *,
@@ -105,19 +105,19 @@ def key(
         "recall": version.recall_seconds,
         "agent": [agent, revision.agent_version],
         "group": group,
-        "shape": _shape(args),
+        "shape": _compute_shape(args),
         "args": {name: args[name] for name in args if name not in varying},
         "currency": revision.currency,
     }
     return canonical.digest(canonical.encode(common))
 
 
-def _shape(value: Any) -> Any:
+def _compute_shape(value: Any) -> Any:
     """Member names and types without the values; a list by the types it contains."""
     if isinstance(value, Mapping):
-        return {name: _shape(inner) for name, inner in value.items()}
+        return {name: _compute_shape(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        inside = {canonical.encode(_shape(inner)).decode() for inner in value}
+        inside = {canonical.encode(_compute_shape(inner)).decode() for inner in value}
         return ["list", *sorted(inside)]
     return "number" if _is_number(value) else type(value).__name__
 
@@ -126,7 +126,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def digest(entries: Iterable[Mapping[str, Any]]) -> str:
+def compute_list_digest(entries: Iterable[Mapping[str, Any]]) -> str:
     """Batch digest: SHA-256 over the RFC 8785 bytes of the ordered list of entries. It
     changes when an entry is added, removed, changed or moved."""
     return canonical.digest(canonical.encode(list(entries)))

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import F
 
-from journal.errors import Reauth
+from journal.errors import ReauthenticationRequired
 from policies.choices import Role
 from reviews import quorum
 from reviews.models import (
@@ -20,14 +20,14 @@ from reviews.models import (
     StateReading,
 )
 
-from .submission import Said
+from .submission import VerdictSubmission
 
 
 @dataclass(slots=True)
-class Case:
+class DecisionContext:
     """Everything that one decision needs, read after the request's lock."""
 
-    said: Said
+    said: VerdictSubmission
     request: ApprovalRequest
     version: RequestVersion
     role: Role
@@ -37,7 +37,7 @@ class Case:
     filled: Sequence[int] = ()  # the step index of each vote that already counts
 
 
-def filled(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
+def load_filled_steps(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
     """Load the step index of each counting vote on the current versions, by request id,
     in one query."""
     found: dict[str, list[int]] = {request.pk: [] for request in requests}
@@ -50,7 +50,7 @@ def filled(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
     return found
 
 
-def people_of_complete_steps(
+def list_complete_step_people(
     request: ApprovalRequest, version: RequestVersion, given: Sequence[int]
 ) -> list[str]:
     """Public ids of the people who filled the complete steps: their votes carry over to
@@ -69,7 +69,7 @@ def people_of_complete_steps(
     ]
 
 
-def check_step_up(said: Said, now: datetime) -> None:
+def check_step_up(said: VerdictSubmission, now: datetime) -> None:
     """Check that the person just confirmed exactly this verdict with a usable password
     [I16].
 
@@ -77,6 +77,8 @@ def check_step_up(said: Said, now: datetime) -> None:
     """
     proof = said.step_up
     if proof is None or not proof.holds(said.bound, now):  # guard: step-up-bound
-        raise Reauth
+        raise ReauthenticationRequired
     if not said.person.has_usable_password():
-        raise Reauth("You have no password to confirm it with. Nothing was decided.")
+        raise ReauthenticationRequired(
+            "You have no password to confirm it with. Nothing was decided."
+        )

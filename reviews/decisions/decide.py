@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from journal import clock, failpoints, log, restore_epochs
-from journal.errors import CheckMissed, DomainError
+from journal.errors import AttentionCheckFailed, DomainError
 from policies.models import Person
 from reviews import locks, transitions
 from reviews.choices import Verdict
@@ -17,13 +17,13 @@ from reviews.models import ApprovalRequest
 from reviews.stops import incidents
 
 from . import checks, preflight, verdicts
-from .modify import modify
-from .preflight import Outside
-from .submission import Said
-from .votes import Vote
+from .modify import modify_request
+from .preflight import Preflight
+from .submission import VerdictSubmission
+from .votes import StepVote
 
 
-def decide(said: Said) -> ApprovalRequest:
+def decide_request(said: VerdictSubmission) -> ApprovalRequest:
     """Record one verdict and apply its consequences.
 
     Raises the people's codes of api.md: NotYours, Stale, Decided, Expired, Withdrawn,
@@ -33,28 +33,28 @@ def decide(said: Said) -> ApprovalRequest:
     transaction.
     """
     try:
-        return _record(said, preflight.look(said))
+        return _record_verdict(said, preflight.run_preflight(said))
     except DomainError as error:
-        _log_refused(said, error)
+        _log_refusal(said, error)
         raise
 
 
 @transaction.atomic(durable=True)
-def _record(said: Said, found: Outside) -> ApprovalRequest:
-    restore_epochs.check()
-    request = locks.approval_request(said.request_id)
+def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
+    restore_epochs.check_not_restored()
+    request = locks.lock_request(said.request_id)
     # Reload the person: their role may have been revoked during the wait for the lock.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
-    known = checks.look([said], {request.pk: request})
+    known = checks.load_decision_facts([said], {request.pk: request})
     now = clock.now()
-    incidents.catch_up(request, now)
-    case = checks.examine(said, request, found, known, now=now)
+    incidents.catch_up_deadline(request, now)
+    case = checks.build_decision_context(said, request, found, known, now=now)
     if said.verdict is Verdict.MODIFY:
-        modify(case, found.reading, least=found.least)
+        modify_request(case, found.reading, least=found.least)
     elif found.raised:
-        verdicts.escalate([Vote(case)], cause="verifier")
+        verdicts.escalate_requests([StepVote(case)], cause="verifier")
     else:
-        verdicts.VERDICTS[said.verdict]([checks.vote(case)])
+        verdicts.VERDICTS[said.verdict]([checks.build_vote(case)])
     if said.objection is not None:
         raise said.objection  # rolls back everything above
     failpoints.point("decided_uncommitted", request.pk)
@@ -62,7 +62,7 @@ def _record(said: Said, found: Outside) -> ApprovalRequest:
 
 
 @transaction.atomic(durable=True)
-def _log_refused(said: Said, error: DomainError) -> None:
+def _log_refusal(said: VerdictSubmission, error: DomainError) -> None:
     """Log a refused verdict in a transaction of its own [I8, I30]."""
     request = (
         ApprovalRequest.objects.select_related("proposal")
@@ -76,13 +76,19 @@ def _log_refused(said: Said, error: DomainError) -> None:
         actor=said.actor,
         at=clock.now(),
         verdict=said.verdict,
-        data={"code": error.code, "seen": said.action_hash[:80], **_asked(said, error)},
+        data={
+            "code": error.code,
+            "seen": said.action_hash[:80],
+            **_collect_missed_check(said, error),
+        },
         **transitions.request.context(request),
     )
 
 
-def _asked(said: Said, error: DomainError) -> dict[str, Any]:
+def _collect_missed_check(
+    said: VerdictSubmission, error: DomainError
+) -> dict[str, Any]:
     """Which attention check was answered wrong, with the chosen answers as indexes."""
-    if error.code != CheckMissed.code:
+    if error.code != AttentionCheckFailed.code:
         return {}
     return {"check": said.check["question"], "answers": said.check["answers"]}

@@ -16,20 +16,20 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from journal import clock, log
-from journal.errors import NotFound, Unwritten
+from journal.errors import NotFound, TextMissing
 from policies import tools
 from policies.models import Person
 from reviews import permissions, transitions
-from reviews.choices import REASONS, NoteKind, Verdict
+from reviews.choices import REASON_LABELS, NoteKind, Verdict
 from reviews.models import ApprovalRequest, Draft, Note
 
-KEPT = timedelta(hours=24)
+DRAFT_LIFETIME = timedelta(hours=24)
 TEXT_LENGTH = 2000
 EDITS_LENGTH = 64 * 1024  # the limit on one proposal's arguments
-FIELD = "arg."
+ARGUMENT_PREFIX = "arg."
 
 
-def save(
+def save_draft(
     *,
     person: Person,
     request_id: str,
@@ -44,16 +44,16 @@ def save(
     `edits` are form fields as typed. Fields that the tool marks sensitive are left out,
     and so are all edits when they are too long.
     """
-    edits = _storable(request_id, edits or {})
+    edits = _filter_storable_edits(request_id, edits or {})
     if not (reason.strip() or reason_code or edits):
-        discard(person=person, request_id=request_id)
+        discard_draft(person=person, request_id=request_id)
         return
     draft = Draft(
         person=person,
         request_id=request_id,
         version=version,
         verdict=verdict if verdict in set(Verdict) else "",
-        reason_code=reason_code if reason_code in REASONS else "",
+        reason_code=reason_code if reason_code in REASON_LABELS else "",
         reason=reason[:TEXT_LENGTH],
         edits=edits,
         saved_at=clock.now(),
@@ -73,10 +73,10 @@ def save(
     )
 
 
-def _storable(request_id: str, edits: Mapping[str, str]) -> dict[str, str]:
+def _filter_storable_edits(request_id: str, edits: Mapping[str, str]) -> dict[str, str]:
     if not edits:
         return {}
-    hidden = _hidden_fields(request_id)
+    hidden = _list_hidden_fields(request_id)
     kept = {
         name: text
         for name, text in edits.items()
@@ -86,40 +86,40 @@ def _storable(request_id: str, edits: Mapping[str, str]) -> dict[str, str]:
     return kept if size <= EDITS_LENGTH else {}
 
 
-def _hidden_fields(request_id: str) -> list[str]:
+def _list_hidden_fields(request_id: str) -> list[str]:
     request = ApprovalRequest.objects.filter(pk=request_id).first()
     if request is None or request.sealed.revision.tool is None:
         return []
-    definition = tools.definition(request.sealed.revision.tool)
-    return [FIELD + name for name in definition.sensitive]
+    definition = tools.load_definition(request.sealed.revision.tool)
+    return [ARGUMENT_PREFIX + name for name in definition.sensitive]
 
 
-def of(person: Person, request: ApprovalRequest) -> Draft | None:
+def find_draft(person: Person, request: ApprovalRequest) -> Draft | None:
     """This person's draft on the request from the last day; None without one."""
     return Draft.objects.filter(
-        person=person, request=request, saved_at__gt=clock.now() - KEPT
+        person=person, request=request, saved_at__gt=clock.now() - DRAFT_LIFETIME
     ).first()
 
 
-def exists(*, person: Person, request_id: str) -> bool:
+def has_draft(*, person: Person, request_id: str) -> bool:
     """Whether this person has a draft on the request from the last day."""
-    kept = Draft.objects.filter(saved_at__gt=clock.now() - KEPT)
+    kept = Draft.objects.filter(saved_at__gt=clock.now() - DRAFT_LIFETIME)
     return kept.filter(person=person, request=request_id).exists()
 
 
-def discard(*, person: Person, request_id: str) -> None:
+def discard_draft(*, person: Person, request_id: str) -> None:
     """Delete this person's draft on the request, after it was sent or discarded."""
     Draft.objects.filter(person=person, request=request_id).delete()
 
 
-def drop_old() -> int:
+def delete_old_drafts() -> int:
     """Delete drafts that are older than a day. Returns how many."""
-    old = Draft.objects.filter(saved_at__lte=clock.now() - KEPT)
+    old = Draft.objects.filter(saved_at__lte=clock.now() - DRAFT_LIFETIME)
     return old.delete()[0]
 
 
 @transaction.atomic(durable=True)
-def add(
+def add_note(
     *, request_id: str, person: Person, text: str, kind: NoteKind = NoteKind.NOTE
 ) -> Note:
     """Add a note to a request in any state.
@@ -132,13 +132,13 @@ def add(
     )
     if request is None:
         raise NotFound
-    permissions.admitted_role(person, request.queue_id)
+    permissions.check_admitted_to_queue(person, request.queue_id)
     if not text.strip():
-        raise Unwritten
-    return write(request, person, kind, text, now=clock.now())
+        raise TextMissing
+    return create_note(request, person, kind, text, now=clock.now())
 
 
-def write(
+def create_note(
     request: ApprovalRequest,
     person: Person,
     kind: NoteKind,

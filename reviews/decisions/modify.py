@@ -15,34 +15,47 @@ from typing import NamedTuple
 from django.db import transaction
 
 from journal import clock
-from journal.errors import Invalid, InvalidArgs, NotFound, Policy, Stale
+from journal.errors import (
+    InvalidArgs,
+    InvalidInput,
+    NotFound,
+    PolicyViolation,
+    StaleVersion,
+)
 from policies import tools
 from policies.choices import Risk, Tier
 from reviews import permissions, quorum
 from reviews.governance import readings
-from reviews.governance.ruling import Action, Ruling, blocked_edit, govern
+from reviews.governance.ruling import (
+    ProposedAction,
+    Ruling,
+    build_policy_refusal,
+    govern,
+)
 from reviews.models import ApprovalRequest, Revision
 from reviews.quorum import StepData
 from reviews.requests import versions
 from reviews.requests.revisions import Narrative, replace_revision
 from reviews.tool_services import readers
-from reviews.tool_services.readers import Reading
+from reviews.tool_services.readers import ToolReading
 
-from .case import Case, check_step_up
-from .submission import Said
-from .tally import tally
-from .votes import Vote, note, write
+from .case import DecisionContext, check_step_up
+from .submission import VerdictSubmission
+from .tally import tally_votes
+from .votes import StepVote, log_decision_event, record_votes
 
 
-class Weighed(NamedTuple):
+class EditAssessment(NamedTuple):
     """An edited action and the policy's ruling on it."""
 
-    action: Action
+    action: ProposedAction
     ruling: Ruling
     exceeds: bool  # more than the editor may decide, so others are asked
 
 
-def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> None:
+def modify_request(
+    case: DecisionContext, reading: ToolReading | None, *, least: Tier = Tier.AUTO
+) -> None:
     """Replace the revision by the edited one, as a step. If the edit needs more
     authority than was asked or than the editor may give, the new version is open for
     others; otherwise it also records the editor's approval.
@@ -52,13 +65,13 @@ def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> N
     """
     said, request = case.said, case.request
     before = case.version.revision
-    action, ruling, exceeds = weigh(case, reading)
+    action, ruling, exceeds = assess_edit(case, reading)
     shown = Tier(request.tier)
-    rises = versions.asked_tier(ruling.evaluation, least).rank > shown.rank
+    rises = versions.compute_asked_tier(ruling.evaluation, least).rank > shown.rank
     upward = rises or exceeds
     if upward:
-        write([Vote(case)])
-    narrative = _narrative_of(before)
+        record_votes([StepVote(case)])
+    narrative = _copy_narrative(before)
     replace_revision(
         request,
         action,
@@ -71,57 +84,61 @@ def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> N
     )
     case.version, case.filled = request.sealed, ()  # the edit voids all earlier votes
     if not upward:
-        _count_editor(case)
-    _log_edit(case, before, shown)
+        _record_editor_vote(case)
+    _log_lowered_tier(case, before, shown)
 
 
-def weigh(case: Case, reading: Reading | None, *, firmly: bool = True) -> Weighed:
+def assess_edit(
+    case: DecisionContext, reading: ToolReading | None, *, firmly: bool = True
+) -> EditAssessment:
     """Assess the edited action by the policy, without writing anything.
 
     Raises Policy when the policy blocks it, or when it would lower the required
     authority and this person could not have given all of it; Invalid when nothing
     changed. `firmly` as in `govern`.
     """
-    action = _edited(case, case.version.revision, reading)
+    action = _build_edited_action(case, case.version.revision, reading)
     ruling = govern(action, now=case.now, firmly=firmly)
     if ruling.tier is Tier.BLOCK:  # guard: edit-blocked
-        raise blocked_edit(ruling)
-    _check_may_lower(case, ruling)
-    return Weighed(action, ruling, _exceeds(case, ruling))
+        raise build_policy_refusal(ruling)
+    _check_may_lower_tier(case, ruling)
+    return EditAssessment(action, ruling, _exceeds_editor(case, ruling))
 
 
-def _exceeds(case: Case, ruling: Ruling) -> bool:
+def _exceeds_editor(case: DecisionContext, ruling: Ruling) -> bool:
     """Whether the editor may not decide the edited action: its amount is above their
     ceiling, or its queue is not theirs."""
     money, person = ruling.money, case.said.person
     # guard: edit-ceiling
-    if money and permissions.above_ceiling(person, money.minor, money.currency):
+    if money and permissions.is_above_ceiling(person, money.minor, money.currency):
         return True
-    return versions.queue_of(ruling).pk not in permissions.queues_of(person)
+    return versions.load_queue(ruling).pk not in permissions.queues_of(person)
 
 
-def _check_may_lower(case: Case, ruling: Ruling) -> None:
+def _check_may_lower_tier(case: DecisionContext, ruling: Ruling) -> None:
     """Only a person who could fill every step may lower the required authority by an
     edit: a reviewer's edit cannot undo a colleague's escalation. Raises Policy."""
     asked = case.version.steps
-    if all(quorum.fills(case.role, step["role"]) for step in asked):
+    if all(quorum.can_fill_step(case.role, step["role"]) for step in asked):
         return
-    asks = versions.steps_of(ruling.evaluation)
-    tier = versions.asked_tier(ruling.evaluation)
+    asks = versions.build_steps(ruling.evaluation)
+    tier = versions.compute_asked_tier(ruling.evaluation)
     lower = tier.rank < Tier(case.request.tier).rank
-    if lower or quorum.weaker(asks, than=asked):  # guard: edit-lowers
+    if lower or quorum.is_weaker(asks, than=asked):  # guard: edit-lowers
         message = "this would need fewer people than were asked: a supervisor must"
-        raise Policy(errors=[{"path": "args", "message": message}])
+        raise PolicyViolation(errors=[{"path": "args", "message": message}])
 
 
-def _edited(case: Case, before: Revision, reading: Reading | None) -> Action:
+def _build_edited_action(
+    case: DecisionContext, before: Revision, reading: ToolReading | None
+) -> ProposedAction:
     if case.said.args is None or dict(case.said.args) == before.args:
-        raise Invalid(
+        raise InvalidInput(
             "Nothing changed: use Approve.",
             errors=[{"path": "args", "message": "at least one change"}],
         )
     proposal = case.request.proposal
-    return Action(
+    return ProposedAction(
         proposal=proposal.pk,
         tool=proposal.tool_name,
         args=case.said.args,
@@ -136,7 +153,7 @@ def _edited(case: Case, before: Revision, reading: Reading | None) -> Action:
     )
 
 
-def _narrative_of(revision: Revision) -> Narrative:
+def _copy_narrative(revision: Revision) -> Narrative:
     return Narrative(
         rationale=revision.rationale,
         expected_outcome=revision.expected_outcome,
@@ -146,24 +163,26 @@ def _narrative_of(revision: Revision) -> Narrative:
     )
 
 
-def _count_editor(case: Case) -> None:
+def _record_editor_vote(case: DecisionContext) -> None:
     """Record the editor's vote on the new version, if their role fills a step."""
     if case.version.step_up:
         check_step_up(case.said, case.now)  # the edit may be what requires the step-up
-    step = quorum.place(case.version.steps, [], case.role)
-    vote = Vote(case, step)
-    write([vote])
-    tally([vote])
+    step = quorum.find_step_to_fill(case.version.steps, [], case.role)
+    vote = StepVote(case, step)
+    record_votes([vote])
+    tally_votes([vote])
 
 
-def _log_edit(case: Case, before: Revision, shown: Tier) -> None:
+def _log_lowered_tier(case: DecisionContext, before: Revision, shown: Tier) -> None:
     tier = Tier(case.request.tier)
     if tier.rank < shown.rank:
-        note(case, "decision.tier_lowered", data={"from": shown, "to": tier})
+        log_decision_event(
+            case, "decision.tier_lowered", data={"from": shown, "to": tier}
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class EditRequirements:
     """The authority that the edit would need, beside what is required now."""
 
     tier: Tier
@@ -172,7 +191,7 @@ class Preview:
     risk_now: Risk
     steps: Sequence[StepData]
     rules: Sequence[str]  # texts of the rules that apply only to the edit
-    reading: Reading
+    reading: ToolReading
     exceeds: bool  # more than the editor may decide, so others are asked
     verifiers: int  # number of verifiers that committing the edit would call
 
@@ -188,7 +207,7 @@ class Preview:
         return alone and not self.rises and not self.exceeds
 
 
-def preview(said: Said) -> Preview:
+def preview_edit(said: VerdictSubmission) -> EditRequirements:
     """Preview an edit for the person who types it.
 
     Raises what committing the edit would raise, except for verifiers, reasons and
@@ -203,30 +222,32 @@ def preview(said: Said) -> Preview:
     if request is None:
         raise NotFound
     if (said.version, said.action_hash) != (request.version, request.action_hash):
-        raise Stale(current_version=request.version)
+        raise StaleVersion(current_version=request.version)
     revision = request.sealed.revision
     permissions.check_can_decide(said.person, request, request.sealed)
-    if problems := tools.validate(revision.known_tool, said.args):
+    if problems := tools.list_argument_errors(revision.known_tool, said.args):
         raise InvalidArgs("Some fields are not right yet.", errors=problems)
-    definition = tools.definition(revision.known_tool)
-    asker = readings.asker_of(request.proposal)
-    reading = readers.read(definition, said.args or {}, asker=asker)
-    return _weigh(said, request, reading)
+    definition = tools.load_definition(revision.known_tool)
+    asker = readings.build_asker(request.proposal)
+    reading = readers.read_state(definition, said.args or {}, asker=asker)
+    return _build_preview(said, request, reading)
 
 
 @transaction.atomic(durable=True)
-def _weigh(said: Said, request: ApprovalRequest, reading: Reading) -> Preview:
+def _build_preview(
+    said: VerdictSubmission, request: ApprovalRequest, reading: ToolReading
+) -> EditRequirements:
     version = request.sealed
     role = permissions.check_can_decide(said.person, request, version)
-    case = Case(said, request, version, role, clock.now())
-    _, ruling, exceeds = weigh(case, reading, firmly=False)
+    case = DecisionContext(said, request, version, role, clock.now())
+    _, ruling, exceeds = assess_edit(case, reading, firmly=False)
     found, held = ruling.evaluation, {rule["id"] for rule in version.rules}
-    return Preview(
-        tier=versions.asked_tier(found),
+    return EditRequirements(
+        tier=versions.compute_asked_tier(found),
         tier_now=Tier(request.tier),
         risk=found.risk,
         risk_now=Risk(request.risk),
-        steps=versions.steps_of(found),
+        steps=versions.build_steps(found),
         rules=[rule.text for rule in found.rules if rule.id not in held],
         reading=reading,
         exceeds=exceeds,

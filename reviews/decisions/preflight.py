@@ -15,23 +15,23 @@ from reviews.choices import RequestStatus, Verdict
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, RequestVersion
 from reviews.tool_services import readers, verifiers
-from reviews.tool_services.readers import Reading
+from reviews.tool_services.readers import ToolReading
 
-from .submission import Said
+from .submission import VerdictSubmission
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class Preflight:
     """The results of the calls before the transaction: a reading and the verifiers'."""
 
     # Whether the request was open in exactly this version; if not, nothing was called.
     current: bool = True
-    reading: Reading | None = None
+    reading: ToolReading | None = None
     least: Tier = Tier.AUTO  # the tier that a verifier demands
     raised: bool = False  # whether that is more than this version asks for
 
 
-def look(said: Said) -> Outside:
+def run_preflight(said: VerdictSubmission) -> Preflight:
     """Read the state for edited arguments and call the verifiers, before any lock.
 
     Nothing is called for a person who may not decide this, or for arguments that break
@@ -47,34 +47,36 @@ def look(said: Said) -> Outside:
     if request is None:
         raise NotFound
     if not said.commits:
-        return Outside()
+        return Preflight()
     if request.status != RequestStatus.PENDING or said.is_stale(request):
-        return Outside(current=False)
+        return Preflight(current=False)
     version = request.sealed
     revision = version.revision
-    definition = tools.definition(revision.known_tool)
-    asked = verifiers.registered(definition, request.queue.name)
+    definition = tools.load_definition(revision.known_tool)
+    asked = verifiers.list_verifiers(definition, request.queue.name)
     if said.verdict is not Verdict.MODIFY and not asked:
-        return Outside()
+        return Preflight()
     permissions.check_can_decide(said.person, request, version)
     args: Mapping[str, Any] = revision.args
     reading = None
     if said.verdict is Verdict.MODIFY and said.args is not None:
         args = said.args
-        if problems := tools.validate(revision.known_tool, args):
+        if problems := tools.list_argument_errors(revision.known_tool, args):
             raise InvalidArgs(errors=problems)
-        asker = readings.asker_of(request.proposal)
-        reading = readers.read(definition, args, asker=asker)
-    found = verifiers.verify(asked, _sealed(said, version, args), stage="decision")
-    if isinstance(found, verifiers.Refusal):
+        asker = readings.build_asker(request.proposal)
+        reading = readers.read_state(definition, args, asker=asker)
+    found = verifiers.run_verifiers(
+        asked, _build_verifier_input(said, version, args), stage="decision"
+    )
+    if isinstance(found, verifiers.VerifierRefusal):
         raise VerifierRefused(found.detail, verifier=found.code)
     least = found.tier if found else Tier.AUTO
     raised = least.rank > Tier(version.tier).rank
-    return Outside(reading=reading, least=least, raised=raised)
+    return Preflight(reading=reading, least=least, raised=raised)
 
 
-def _sealed(
-    said: Said, version: RequestVersion, args: Mapping[str, Any]
+def _build_verifier_input(
+    said: VerdictSubmission, version: RequestVersion, args: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The input of a verifier: facts about the request, never the agent's words."""
     return {

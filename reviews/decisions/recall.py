@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from journal import clock, failpoints, log
-from journal.clock import time_of_day
-from journal.errors import Decided, DomainError, NotYours, Running
+from journal.clock import format_time
+from journal.errors import AlreadyDecided, AlreadyRunning, DomainError, NotPermitted
 from policies.choices import Role
 from policies.models import Person
 from reviews import locks, permissions, transitions
@@ -21,30 +21,30 @@ from reviews.stops import incidents
 
 
 @transaction.atomic(durable=True)
-def recall(*, request_id: str, person: Person) -> ApprovalRequest:
+def recall_approval(*, request_id: str, person: Person) -> ApprovalRequest:
     """Recall an approval while its window is open. The request is open again, and the
     person who recalled it holds it if they may decide it.
 
     Raises NotFound, NotYours, Running (the window is over), Decided. Locks: request.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     now = clock.now()
-    take_back(request, person, now)
-    if not permissions.can_decide(person, request, request.sealed):
-        take.hold(request, person, now)
+    apply_recall(request, person, now)
+    if not permissions.describe_why_cannot_decide(person, request, request.sealed):
+        take.assign_hold(request, person, now)
     failpoints.point("recall_uncommitted", request.pk)
     return request
 
 
-def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
+def apply_recall(request: ApprovalRequest, person: Person, now: datetime) -> None:
     """Recall an approval, as a step. Caller holds the request's lock."""
-    incidents.catch_up(request, now, always=True)
+    incidents.catch_up_deadline(request, now, always=True)
     version = request.sealed
     _check_may_recall(person, request, version)
     if request.status != RequestStatus.RECALLABLE:
-        raise _too_late(request)
+        raise _build_too_late_error(request)
     if not _is_recallable(request, now):  # guard: recall-window
-        raise Running
+        raise AlreadyRunning
     transitions.request.apply(
         request,
         "recall",
@@ -53,13 +53,13 @@ def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
         changes={
             "version": request.version + 1,
             "recall_until": None,
-            "expires_at": _time_to_answer(request, now),
+            "expires_at": _compute_recalled_deadline(request, now),
         },
     )
-    versions.seal(
+    versions.seal_version(
         request,
         version.revision,
-        versions.evaluation_of(version.revision),
+        versions.parse_evaluation(version.revision),
         cause="recalled",
         now=now,
         steps=version.steps,
@@ -75,11 +75,13 @@ def _is_recallable(request: ApprovalRequest, now: datetime) -> bool:
     return in_time or bool(approvers.without_votes([request]))
 
 
-def _too_late(request: ApprovalRequest) -> DomainError:
+def _build_too_late_error(request: ApprovalRequest) -> DomainError:
     if request.status != RequestStatus.AUTHORIZED:
-        return Decided("This is no approval that waits to run. Nothing was recalled.")
-    return Running(
-        f"It was let run at {time_of_day(request.settled_at)}, so it can no longer be "
+        return AlreadyDecided(
+            "This is no approval that waits to run. Nothing was recalled."
+        )
+    return AlreadyRunning(
+        f"It was let run at {format_time(request.settled_at)}, so it can no longer be "
         "recalled. You can stop the run or propose a reversal."
     )
 
@@ -88,16 +90,16 @@ def _check_may_recall(
     person: Person, request: ApprovalRequest, version: RequestVersion
 ) -> None:
     """The people who approved it and supervisors of its queue may recall it."""
-    role = permissions.admitted_role(person, request.queue_id)
+    role = permissions.check_admitted_to_queue(person, request.queue_id)
     voted = Decision.objects.filter(
         request=request, version=version.number, reviewer=person, counts=True
     ).exists()
     if not voted and role is not Role.SUPERVISOR:
-        raise NotYours("Only who approved this, or a supervisor, may recall it.")
+        raise NotPermitted("Only who approved this, or a supervisor, may recall it.")
 
 
-def _time_to_answer(request: ApprovalRequest, now: datetime) -> datetime:
+def _compute_recalled_deadline(request: ApprovalRequest, now: datetime) -> datetime:
     """A recalled request is open for at least another minute, up to its latest
     deadline."""
-    least = incidents.running_from(request, now) + timedelta(seconds=60)
+    least = incidents.compute_clock_start(request, now) + timedelta(seconds=60)
     return min(max(request.expires_at, least), request.expires_at_most)

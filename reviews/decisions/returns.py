@@ -9,7 +9,15 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from journal import clock, log, notify
-from journal.errors import Conflict, Decided, Expired, Invalid, NotYours, Reason, at
+from journal.errors import (
+    AlreadyDecided,
+    Conflict,
+    InvalidInput,
+    NotPermitted,
+    ReasonMissing,
+    RequestExpired,
+    build_field_error,
+)
 from policies.choices import Role
 from policies.evaluation import Evaluation
 from policies.models import Person
@@ -36,20 +44,20 @@ def return_with_guidance(
     Conflict when nobody escalated it or only the supervisor's answer is missing.
     Locks: the request, its hold.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     now = clock.now()
     version = request.sealed
     _check_waiting(request, now)
     _check_supervises(person, request)
-    rows.check(locks.lease(request.pk), person, now)
-    if not versions.is_handed_up(request):
+    rows.check_hold(locks.lock_hold(request.pk), person, now)
+    if not versions.is_escalated(request):
         raise Conflict("Nobody escalated this, so there is nothing to give back.")
     if not guidance.strip():
-        raise Reason("Write what they should look at. Nothing was returned.")
-    evaluation = versions.evaluation_of(version.revision)
-    given = case.filled([request])[request.pk]
-    steps = _steps_again(version, given, evaluation)
-    complete = case.people_of_complete_steps(request, version, given)
+        raise ReasonMissing("Write what they should look at. Nothing was returned.")
+    evaluation = versions.parse_evaluation(version.revision)
+    given = case.load_filled_steps([request])[request.pk]
+    steps = _compute_remaining_steps(version, given, evaluation)
+    complete = case.list_complete_step_people(request, version, given)
     carried = [*version.carried, *complete]
     actor = log.Actor("person", person.public_id)
     transitions.request.apply(
@@ -59,15 +67,15 @@ def return_with_guidance(
         now=now,
         changes={
             "version": request.version + 1,
-            "tier": versions.asked_tier(evaluation),
-            "expires_at": _topped_up(request, evaluation, now),
+            "tier": versions.compute_asked_tier(evaluation),
+            "expires_at": _compute_extended_deadline(request, evaluation, now),
             "reminded_at": None,
         },
-        guard=tally.unchanged(request),
+        guard=tally.build_unchanged_guard(request),
         steps=steps,
         data={"cause": "returned"},
     )
-    versions.seal(
+    versions.seal_version(
         request,
         version.revision,
         evaluation,
@@ -76,41 +84,49 @@ def return_with_guidance(
         steps=steps,
         carried=carried,
     )
-    drafts.write(request, person, NoteKind.GUIDANCE, guidance, now=now)
-    rows.let_go(request, person, now)
+    drafts.create_note(request, person, NoteKind.GUIDANCE, guidance, now=now)
+    rows.free_hold_of_person(request, person, now)
     return request
 
 
 def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
-    incidents.catch_up(request, now, always=True)
+    incidents.catch_up_deadline(request, now, always=True)
     if request.status != RequestStatus.PENDING:
-        raise Decided("There is nothing to decide here any more. Nothing was changed.")
+        raise AlreadyDecided(
+            "There is nothing to decide here any more. Nothing was changed."
+        )
     if request.expires_at <= now:
-        raise Expired(
-            f"This has expired. Nothing was changed. {uncertain.said_of(request)}"
+        raise RequestExpired(
+            "This has expired. Nothing was changed. "
+            f"{uncertain.describe_effect(request)}"
         )
 
 
 def _check_supervises(person: Person, request: ApprovalRequest) -> None:
-    if permissions.admitted_role(person, request.queue_id) is not Role.SUPERVISOR:
-        raise NotYours("Only a supervisor of this queue may do that.")
+    if (
+        permissions.check_admitted_to_queue(person, request.queue_id)
+        is not Role.SUPERVISOR
+    ):
+        raise NotPermitted("Only a supervisor of this queue may do that.")
     if request.proposal.bars(person.public_id):
-        raise NotYours(f"{permissions.CONCERNED}do that.")
+        raise NotPermitted(f"{permissions.CONCERNED_PREFIX}do that.")
 
 
-def _steps_again(
+def _compute_remaining_steps(
     version: RequestVersion, given: Sequence[int], evaluation: Evaluation
 ) -> list[StepData]:
     """The policy's steps that are not complete; steps that the escalation added are
     dropped. Raises Conflict when none is left."""
-    open_steps = quorum.unfinished(version.steps, given)
-    steps = _both(versions.steps_of(evaluation), open_steps)
+    open_steps = quorum.list_unfinished_steps(version.steps, given)
+    steps = _intersect_steps(versions.build_steps(evaluation), open_steps)
     if not steps:
         raise Conflict("All that the policy asks for is there. Only you are missing.")
     return steps
 
 
-def _both(policys: Sequence[StepData], still: Sequence[StepData]) -> list[StepData]:
+def _intersect_steps(
+    policys: Sequence[StepData], still: Sequence[StepData]
+) -> list[StepData]:
     """The steps in both sequences, with multiplicity, in the policy's order."""
     left = list(still)
     found = []
@@ -121,28 +137,32 @@ def _both(policys: Sequence[StepData], still: Sequence[StepData]) -> list[StepDa
     return found
 
 
-def _topped_up(
+def _compute_extended_deadline(
     request: ApprovalRequest, evaluation: Evaluation, now: datetime
 ) -> datetime:
     """The rule's time from now on, never earlier than before, never past the latest."""
-    again = incidents.running_from(request, now) + timedelta(seconds=evaluation.timeout)
+    again = incidents.compute_clock_start(request, now) + timedelta(
+        seconds=evaluation.timeout
+    )
     return min(max(request.expires_at, again), request.expires_at_most)
 
 
 @transaction.atomic(durable=True)
-def assign(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
+def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
     """Assign a request to one person who may decide it; others may still decide it too.
 
     Raises NotFound, NotYours, Decided, Expired, Invalid if that person may not decide
     it. Locks: the request.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     now = clock.now()
     _check_waiting(request, now)
     _check_supervises(person, request)
-    if permissions.can_decide(to, request, request.sealed):
-        raise Invalid(
-            errors=[at("to", "they cannot decide this; choose somebody else")]
+    if permissions.describe_why_cannot_decide(to, request, request.sealed):
+        raise InvalidInput(
+            errors=[
+                build_field_error("to", "they cannot decide this; choose somebody else")
+            ]
         )
     transitions.request.apply(
         request,
@@ -150,20 +170,20 @@ def assign(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
         actor=log.Actor("person", person.public_id),
         now=now,
         changes={"assignee": to},
-        guard=tally.unchanged(request),
+        guard=tally.build_unchanged_guard(request),
         data={"to": to.public_id},
     )
     return request
 
 
 @transaction.atomic(durable=True)
-def show_view(*, request_id: str, person: Person) -> None:
+def record_view_shown(*, request_id: str, person: Person) -> None:
     """Log that a supervisor looked at the opinion of the person who escalated: it may
     influence the supervisor's own decision.
 
     Raises NotFound, NotYours.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     _check_supervises(person, request)
     log.append(
         "request.view_shown",
@@ -174,22 +194,24 @@ def show_view(*, request_id: str, person: Person) -> None:
 
 
 @transaction.atomic(durable=True)
-def arbitrate(*, request_id: str, person: Person, text: str) -> Note:
+def record_arbitration(*, request_id: str, person: Person, text: str) -> Note:
     """Close a disagreement with a note on what it taught. It reopens nothing: the
     rejection remains.
 
     Raises NotFound, NotYours, Reason for an empty text, Conflict when nobody disagreed
     or it was closed before. Locks: the request.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     _check_supervises(person, request)
     if not is_split(request):
         raise Conflict("Nobody disagreed on this. Nothing was recorded.")
     if Note.objects.filter(request=request, kind=NoteKind.ARBITRATION).exists():
         raise Conflict("This was closed before. Nothing was recorded.")
     if not text.strip():
-        raise Reason("Write what this taught. Nothing was recorded.")
-    note = drafts.write(request, person, NoteKind.ARBITRATION, text, now=clock.now())
+        raise ReasonMissing("Write what this taught. Nothing was recorded.")
+    note = drafts.create_note(
+        request, person, NoteKind.ARBITRATION, text, now=clock.now()
+    )
     notify.announce(request.proposal_id)
     return note
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from journal import clock, log, outbox
-from journal.errors import Decided
+from journal.errors import AlreadyDecided
 from reviews import locks, quorum, transitions
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.grants import grants
@@ -19,9 +19,9 @@ from reviews.stops import incidents, scope
 
 from . import case
 
-STOP = log.Actor("system", "stop")
-CODE = "approval_revoked"
-DETAIL = "An approval of it was revoked before it ran."
+STOP_ACTOR = log.Actor("system", "stop")
+REVOKED_CODE = "approval_revoked"
+REVOKED_DETAIL = "An approval of it was revoked before it ran."
 
 
 @transaction.atomic(durable=True)
@@ -32,50 +32,56 @@ def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
     Raises Decided when no vote of theirs is left to revoke, or Conflict when the
     execution was just claimed. Locks: the request, the grant, the execution.
     """
-    request = locks.request_of(proposal_id)
+    request = locks.lock_request_of_proposal(proposal_id)
     now = clock.now()
-    if request is None or not scope.counts(request, reviewer):
-        raise Decided("Nothing of theirs counts here.")
+    if request is None or not scope.has_counted_approval(request, reviewer):
+        raise AlreadyDecided("Nothing of theirs counts here.")
     if request.status in OPEN:
-        _ask_again(request, reviewer, now)
+        _reopen_without_vote(request, reviewer, now)
         return
-    if not grants.revoke(
-        request.proposal, actor=STOP, now=now, code=CODE, detail=DETAIL
+    if not grants.revoke_queued(
+        request.proposal,
+        actor=STOP_ACTOR,
+        now=now,
+        code=REVOKED_CODE,
+        detail=REVOKED_DETAIL,
     ):
-        raise Decided("There is nothing left to take back.")
+        raise AlreadyDecided("There is nothing left to take back.")
     refused = Execution.objects.filter(
-        proposal=proposal_id, status=ExecutionStatus.REFUSED, code=CODE
+        proposal=proposal_id, status=ExecutionStatus.REFUSED, code=REVOKED_CODE
     )
     for execution in refused:
         outbox.publish("execution.revoked", subject=execution.pk)
 
 
-def _ask_again(request: ApprovalRequest, reviewer: str, now: datetime) -> None:
+def _reopen_without_vote(
+    request: ApprovalRequest, reviewer: str, now: datetime
+) -> None:
     """Seal a new version that asks for all that is missing without this vote."""
-    incidents.catch_up(request, now, always=True)
+    incidents.catch_up_deadline(request, now, always=True)
     version = request.sealed
-    evaluation = versions.evaluation_of(version.revision)
-    given = _given_by_others(version, reviewer)
-    others = case.people_of_complete_steps(request, version, given)
+    evaluation = versions.parse_evaluation(version.revision)
+    given = _list_steps_of_others(version, reviewer)
+    others = case.list_complete_step_people(request, version, given)
     carried = [*version.carried, *others]
-    steps = quorum.unfinished(version.steps, given)
+    steps = quorum.list_unfinished_steps(version.steps, given)
     if reviewer in version.carried:
-        steps = [*steps, _seat(request, reviewer)]
+        steps = [*steps, _find_vacated_step(request, reviewer)]
     transitions.request.apply(
         request,
         "revoke",
-        actor=STOP,
+        actor=STOP_ACTOR,
         now=now,
         changes={
             "version": request.version + 1,
             "recall_until": None,
-            "expires_at": _time_for_others(request, evaluation.timeout, now),
+            "expires_at": _compute_extended_deadline(request, evaluation.timeout, now),
             "reminded_at": None,
         },
         steps=steps,
-        data={"code": CODE},
+        data={"code": REVOKED_CODE},
     )
-    versions.seal(
+    versions.seal_version(
         request,
         version.revision,
         evaluation,
@@ -87,14 +93,14 @@ def _ask_again(request: ApprovalRequest, reviewer: str, now: datetime) -> None:
     )
 
 
-def _given_by_others(version: RequestVersion, reviewer: str) -> list[int]:
+def _list_steps_of_others(version: RequestVersion, reviewer: str) -> list[int]:
     votes = Decision.objects.filter(
         request=version.request_id, version=version.number, counts=True
     ).exclude(reviewer__public_id=reviewer)
     return [step for step in votes.values_list("step", flat=True) if step is not None]
 
 
-def _seat(request: ApprovalRequest, reviewer: str) -> StepData:
+def _find_vacated_step(request: ApprovalRequest, reviewer: str) -> StepData:
     """The step that the reviewer filled in an earlier version, and that is now open
     again. Raises LookupError if they never voted."""
     vote = (
@@ -111,7 +117,9 @@ def _seat(request: ApprovalRequest, reviewer: str) -> StepData:
     return {"role": filled.steps[vote["step"]]["role"], "required": 1}
 
 
-def _time_for_others(request: ApprovalRequest, timeout: int, now: datetime) -> datetime:
+def _compute_extended_deadline(
+    request: ApprovalRequest, timeout: int, now: datetime
+) -> datetime:
     """The rule's time from now on, never earlier than before, never past the latest."""
-    again = incidents.running_from(request, now) + timedelta(seconds=timeout)
+    again = incidents.compute_clock_start(request, now) + timedelta(seconds=timeout)
     return min(max(request.expires_at, again), request.expires_at_most)

@@ -25,16 +25,16 @@ from django.core import signing
 from django.http import HttpRequest
 
 from journal import log
-from journal.errors import DigestMissing, DomainError, Reauth
+from journal.errors import DigestMissing, DomainError, ReauthenticationRequired
 from policies.models import Person
 from reviews.choices import Verdict
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
-SALT = "reviews.seen"
+PAGE_SALT = "reviews.seen"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PageToken:
     """The signed token of a page: it says what the page showed, and when.
 
     `since` is the version that the person had read before this one, or 0. `warned`
@@ -54,13 +54,13 @@ class Seen:
     def token(self) -> str:
         """The signed text for a hidden field; bound to person, version and content."""
         plain = {**asdict(self), "rendered_at": self.rendered_at.isoformat()}
-        return signing.dumps(plain, salt=SALT)
+        return signing.dumps(plain, salt=PAGE_SALT)
 
-    def warning(self, of: str) -> Seen:
+    def warning(self, of: str) -> PageToken:
         """The same token with one more warning marked as seen."""
         return replace(self, warned=tuple(dict.fromkeys([*self.warned, of])))
 
-    def read_since(self, before: Seen) -> Seen:
+    def read_since(self, before: PageToken) -> PageToken:
         """Take over time and warnings from the previous page, if its regions are
         byte-identical and it was for the same person and request."""
         if before.digest != self.digest or not before.is_for(self.person, self.request):
@@ -77,7 +77,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class RenderedPage:
     """One page as it was rendered: its regions and the data they were made from."""
 
     parts: tuple[str, ...]  # HTML of R1 to R3, R4, R5 and R6, in page order
@@ -90,35 +90,35 @@ class Sight:
 
     @property
     def digest(self) -> str:
-        return digest(self.html)
+        return compute_page_digest(self.html)
 
 
-def read(token: str) -> Seen:
+def parse_page_token(token: str) -> PageToken:
     """Parse and verify a page's token. Raises DigestMissing for an empty token and for
     one that we did not sign."""
     try:
-        plain = signing.loads(token, salt=SALT)
+        plain = signing.loads(token, salt=PAGE_SALT)
         at = datetime.fromisoformat(plain.pop("rendered_at"))
         warned = tuple(plain.pop("warned"))
-        return Seen(rendered_at=at, warned=warned, **plain)
+        return PageToken(rendered_at=at, warned=warned, **plain)
     except (signing.BadSignature, TypeError, KeyError, ValueError):
         raise DigestMissing from None
 
 
-def read_or_none(token: str) -> Seen | None:
+def find_page_token(token: str) -> PageToken | None:
     """Parse and verify a page's token; None where `parse_page_token` raises."""
     try:
-        return read(token)
+        return parse_page_token(token)
     except DigestMissing:
         return None
 
 
-def digest(html: str) -> str:
+def compute_page_digest(html: str) -> str:
     """The view digest: SHA-256 over exactly the bytes of the regions."""
     return f"sha256:{hashlib.sha256(html.encode()).hexdigest()}"
 
 
-def snapshot(decision: Decision, sight: Sight) -> Snapshot:
+def build_snapshot(decision: Decision, sight: RenderedPage) -> Snapshot:
     """Build the row that stores the page; the caller saves it with the decision."""
     return Snapshot(
         decision=decision,
@@ -129,7 +129,7 @@ def snapshot(decision: Decision, sight: Sight) -> Snapshot:
     )
 
 
-def shown(snapshot: Snapshot) -> str:
+def decompress_snapshot(snapshot: Snapshot) -> str:
     """The HTML of a stored page. Raises ValueError when its bytes are damaged."""
     try:
         return zlib.decompress(bytes(snapshot.html)).decode()
@@ -137,7 +137,7 @@ def shown(snapshot: Snapshot) -> str:
         raise ValueError("the stored page is damaged") from error
 
 
-def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
+def compute_files_digest(files: Iterable[tuple[str, bytes]]) -> str:
     """One SHA-256 digest over the names and contents of files, in the given order."""
     total = hashlib.sha256()
     for name, content in files:
@@ -146,12 +146,12 @@ def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
     return f"sha256:{total.hexdigest()}"
 
 
-GOOD_FOR = timedelta(minutes=5)
-_KEY = "step_up"
+PROOF_LIFETIME = timedelta(minutes=5)
+_SESSION_KEY = "step_up"
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ProofScope:
     """The one verdict that a step-up proof is for."""
 
     person: str
@@ -167,21 +167,21 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class StepUpProof:
     """Proof of identity for one verdict: the method, the time and the scope."""
 
     method: str
     at: datetime
     bound: str  # a `ProofScope.digest`
 
-    def holds(self, bound: Bound, now: datetime) -> bool:
+    def holds(self, bound: ProofScope, now: datetime) -> bool:
         """Whether the proof is valid for this scope now. A future time is invalid."""
-        return self.bound == bound.digest and self.at <= now <= self.at + GOOD_FOR
+        return self.bound == bound.digest and self.at <= now <= self.at + PROOF_LIFETIME
 
 
-def prove(
-    http: HttpRequest, person: Person, password: str, bound: Bound, now: datetime
-) -> Proof | None:
+def prove_identity(
+    http: HttpRequest, person: Person, password: str, bound: ProofScope, now: datetime
+) -> StepUpProof | None:
     """Check the password and return a proof; None for an empty one, which is no try.
 
     Wrong passwords count towards the login lockout. Raises Reauth for a wrong password,
@@ -191,21 +191,25 @@ def prove(
         return None
     found = authenticate(http, username=person.get_username(), password=password)
     if found is None or found.pk != person.pk:
-        raise Reauth("That password is not right. Nothing has been decided yet.")
-    return Proof("password", now, bound.digest)
+        raise ReauthenticationRequired(
+            "That password is not right. Nothing has been decided yet."
+        )
+    return StepUpProof("password", now, bound.digest)
 
 
-def keep(session: SessionBase, proof: Proof) -> None:
+def store_proof(session: SessionBase, proof: StepUpProof) -> None:
     """Keep the proof in the session until its decision is made. It replaces the one
     before."""
-    session[_KEY] = {**asdict(proof), "at": proof.at.isoformat()}
+    session[_SESSION_KEY] = {**asdict(proof), "at": proof.at.isoformat()}
 
 
-def kept(session: SessionBase, bound: Bound, now: datetime) -> Proof | None:
+def find_stored_proof(
+    session: SessionBase, bound: ProofScope, now: datetime
+) -> StepUpProof | None:
     """The stored proof, if it is for exactly this scope and still valid; else None."""
     try:
-        plain = session[_KEY]
-        proof = Proof(
+        plain = session[_SESSION_KEY]
+        proof = StepUpProof(
             plain["method"], datetime.fromisoformat(plain["at"]), plain["bound"]
         )
     except (KeyError, TypeError, ValueError):
@@ -213,13 +217,13 @@ def kept(session: SessionBase, bound: Bound, now: datetime) -> Proof | None:
     return proof if proof.holds(bound, now) else None
 
 
-def forget(session: SessionBase) -> None:
+def discard_proof(session: SessionBase) -> None:
     """Remove the stored proof, after the one decision that it was good for."""
-    session.pop(_KEY, None)
+    session.pop(_SESSION_KEY, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class VerdictSubmission:
     """A person's verdict, with the version and bytes that it is about."""
 
     request_id: str
@@ -230,9 +234,9 @@ class Said:
     reason_code: str = ""
     reason: str = ""
     args: Mapping[str, Any] | None = None
-    step_up: Proof | None = None
+    step_up: StepUpProof | None = None
     # The page on which it was given; None for a verdict through the API.
-    seen: Sight | None = None
+    seen: RenderedPage | None = None
     flags: tuple[str, ...] = ()
     took_ms: int | None = None  # from the page to the commit
     check: Mapping[str, Any] = field(default_factory=dict)  # question and answers
@@ -256,9 +260,9 @@ class Said:
         return self.verdict in {Verdict.APPROVE, Verdict.MODIFY}
 
     @property
-    def bound(self) -> Bound:
+    def bound(self) -> ProofScope:
         """The scope that a step-up proof of this verdict must have."""
-        return Bound(
+        return ProofScope(
             self.person.public_id,
             self.request_id,
             self.version,

@@ -15,31 +15,35 @@ from reviews.choices import RequestStatus
 from reviews.grants import grants
 from reviews.models import ApprovalRequest
 
-from .case import Case
-from .votes import Vote
+from .case import DecisionContext
+from .votes import StepVote
 
 
-def tally(votes: Sequence[Vote]) -> None:
+def tally_votes(votes: Sequence[StepVote]) -> None:
     """Authorize each request whose steps are all complete, or start its recall window;
     hide the others from their voters. Caller recorded the votes."""
     done = []
     for case, place in votes:
         given = case.filled if place is None else [*case.filled, place]
-        if quorum.complete(case.version.steps, given):
+        if quorum.is_complete(case.version.steps, given):
             done.append(case)
         else:
-            close_to_voter(case)
+            hide_from_voter(case)
     for seconds in sorted({case.version.recall_seconds for case in done}):
-        _answer([one for one in done if one.version.recall_seconds == seconds])
+        _authorize_or_hold(
+            [one for one in done if one.version.recall_seconds == seconds]
+        )
 
 
-def _answer(cases: Sequence[Case]) -> None:
+def _authorize_or_hold(cases: Sequence[DecisionContext]) -> None:
     """Authorize the requests at once, or start their recall window. All of them have
     the same window."""
     first, rows = cases[0], [case.request for case in cases]
     seconds, actor, now = first.version.recall_seconds, first.said.actor, first.now
     if seconds == 0:
-        authorize(rows, actor=actor, now=now, guard=unchanged(*rows))
+        authorize_requests(
+            rows, actor=actor, now=now, guard=build_unchanged_guard(*rows)
+        )
         return
     until = now + timedelta(seconds=seconds)
     transitions.request.apply_many(
@@ -48,11 +52,11 @@ def _answer(cases: Sequence[Case]) -> None:
         actor=actor,
         now=now,
         changes={"recall_until": until},
-        guard=unchanged(*rows),
+        guard=build_unchanged_guard(*rows),
     )
 
 
-def close_to_voter(case: Case) -> None:
+def hide_from_voter(case: DecisionContext) -> None:
     """Remove a request that is still open from the lists of the person who voted."""
     request, voter = case.request, case.said.person.public_id
     if voter not in request.closed_to:
@@ -61,7 +65,7 @@ def close_to_voter(case: Case) -> None:
         found.update(closed_to=request.closed_to)
 
 
-def unchanged(*requests: ApprovalRequest) -> Q:
+def build_unchanged_guard(*requests: ApprovalRequest) -> Q:
     """Condition for a decision's guarded update: the rows still have the version and
     bytes that were read, and pending ones are in time by the database's clock. A
     recallable request has no deadline."""
@@ -73,7 +77,7 @@ def unchanged(*requests: ApprovalRequest) -> Q:
     return Q(*as_read, _connector=Q.OR) & (in_time | ~Q(status=RequestStatus.PENDING))
 
 
-def authorize(
+def authorize_requests(
     requests: Sequence[ApprovalRequest],
     *,
     actor: log.Actor,
@@ -89,12 +93,12 @@ def authorize(
         now=now,
         changes={"settled_at": now, "recall_until": None},
         guard=guard,
-        each=_policy,
+        each=_build_policy_field,
     )
-    grants.issue_many(requests, actor=actor, now=now)
+    grants.issue_request_grants(requests, actor=actor, now=now)
     for request in requests:
         failpoints.point("grant_uncommitted", request.pk)
 
 
-def _policy(request: ApprovalRequest) -> dict[str, Any]:
+def _build_policy_field(request: ApprovalRequest) -> dict[str, Any]:
     return {"policy": request.sealed.revision.policy_number}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from journal.errors import Policy, at
+from journal.errors import PolicyViolation, build_field_error
 from policies.choices import Tier
 from reviews import transitions
 from reviews.choices import Verdict
@@ -17,23 +17,25 @@ from reviews.grants import uncertain
 from reviews.requests import versions
 from reviews.stops import stops
 
-from .case import Case, people_of_complete_steps
-from .tally import tally, unchanged
-from .votes import Vote, write
+from .case import DecisionContext, list_complete_step_people
+from .tally import build_unchanged_guard, tally_votes
+from .votes import StepVote, record_votes
 
-INSTEAD = "approve, modify or reject it, or have another person admitted to its queue"
+ESCALATION_ALTERNATIVES = (
+    "approve, modify or reject it, or have another person admitted to its queue"
+)
 
 
-def approve(votes: Sequence[Vote]) -> None:
+def approve_requests(votes: Sequence[StepVote]) -> None:
     """Record the approvals; authorize each request whose steps are now complete."""
-    write(votes)
-    tally(votes)
+    record_votes(votes)
+    tally_votes(votes)
 
 
-def reject(votes: Sequence[Vote]) -> None:
+def reject_requests(votes: Sequence[StepVote]) -> None:
     """Reject the requests and release their amounts from the sums. One rejection is
     enough. Where the submission says so, also pause the run."""
-    write(votes)
+    record_votes(votes)
     first, rows = votes[0].case, [case.request for case, _ in votes]
     transitions.request.apply_many(
         rows,
@@ -41,16 +43,16 @@ def reject(votes: Sequence[Vote]) -> None:
         actor=first.said.actor,
         now=first.now,
         changes={"settled_at": first.now, "recall_until": None},
-        guard=unchanged(*rows),
+        guard=build_unchanged_guard(*rows),
         verdict=Verdict.REJECT,
     )
-    uncertain.release([request.proposal_id for request in rows])
+    uncertain.release_sums([request.proposal_id for request in rows])
     for case, _ in votes:
         if case.said.pause:
             _pause_run(case)
 
 
-def _pause_run(case: Case) -> None:
+def _pause_run(case: DecisionContext) -> None:
     said, proposal = case.said, case.request.proposal
     stops.pause_run(
         agent=proposal.agent,
@@ -62,7 +64,7 @@ def _pause_run(case: Case) -> None:
     )
 
 
-def escalate(votes: Sequence[Vote], cause: str = "escalated") -> None:
+def escalate_requests(votes: Sequence[StepVote], cause: str = "escalated") -> None:
     """Escalate the requests: each asks for one more supervisor.
 
     `cause` is `escalated` for the voter's own verdict, or `verifier` when a verifier
@@ -71,22 +73,22 @@ def escalate(votes: Sequence[Vote], cause: str = "escalated") -> None:
     a request that nobody can decide.
     """
     if cause == "escalated":
-        _check_left(votes)
-    write(votes)
+        _check_enough_people(votes)
+    record_votes(votes)
     for case, _ in votes:
-        _hand_up(case, cause)
+        _add_supervisor_step(case, cause)
 
 
-def _check_left(votes: Sequence[Vote]) -> None:
+def _check_enough_people(votes: Sequence[StepVote]) -> None:
     """Check that enough people can decide each request after it is escalated. Raises
     Policy."""
-    counted = voters.counted([case.request.pk for case, _ in votes])
+    counted = voters.list_counted_votes([case.request.pk for case, _ in votes])
     queues = {case.request.queue_id for case, _ in votes}
-    people = {queue: voters.of_queue(queue) for queue in queues}
+    people = {queue: voters.list_voters(queue) for queue in queues}
     for case, _ in votes:
         request, version = case.request, case.version
-        lacking = voters.lacking_when_asked(
-            versions.escalated_steps(version, case.filled),
+        lacking = voters.find_shortage_without(
+            versions.build_escalated_steps(version, case.filled),
             people[request.queue_id],
             request,
             version,
@@ -94,22 +96,27 @@ def _check_left(votes: Sequence[Vote]) -> None:
             without=case.said.person.public_id,
         )
         if lacking:  # guard: escalated-in-vain
-            raise Policy(
+            raise PolicyViolation(
                 "Too few people could decide this then. Nothing was recorded.",
-                errors=[at("verdict", f"{lacking} could decide it then; {INSTEAD}")],
+                errors=[
+                    build_field_error(
+                        "verdict",
+                        f"{lacking} could decide it then; {ESCALATION_ALTERNATIVES}",
+                    )
+                ],
             )
 
 
-def _hand_up(case: Case, cause: str) -> None:
+def _add_supervisor_step(case: DecisionContext, cause: str) -> None:
     """Seal a new version with one more supervisor's step and a later deadline. Complete
     steps are dropped; the people who filled them are carried over."""
     request, version = case.request, case.version
-    steps = versions.escalated_steps(version, case.filled)
+    steps = versions.build_escalated_steps(version, case.filled)
     carried = [
         *version.carried,
-        *people_of_complete_steps(request, version, case.filled),
+        *list_complete_step_people(request, version, case.filled),
     ]
-    evaluation = versions.evaluation_of(version.revision)
+    evaluation = versions.parse_evaluation(version.revision)
     transitions.request.apply(
         request,
         "escalate",
@@ -118,9 +125,11 @@ def _hand_up(case: Case, cause: str) -> None:
         changes={
             "version": request.version + 1,
             "tier": Tier.ESCALATE,
-            "expires_at": versions.escalated_until(request, evaluation.timeout),
+            "expires_at": versions.compute_escalated_deadline(
+                request, evaluation.timeout
+            ),
         },
-        guard=unchanged(request),
+        guard=build_unchanged_guard(request),
         steps=steps,
         verdict=case.said.verdict,
         data={"cause": cause},
@@ -128,7 +137,7 @@ def _hand_up(case: Case, cause: str) -> None:
     escalated_by = list(version.escalated_by)
     if cause == "escalated":
         escalated_by.append(case.said.person.public_id)
-    versions.seal(
+    versions.seal_version(
         request,
         version.revision,
         evaluation,
@@ -141,7 +150,7 @@ def _hand_up(case: Case, cause: str) -> None:
 
 
 VERDICTS = {
-    Verdict.APPROVE: approve,
-    Verdict.REJECT: reject,
-    Verdict.ESCALATE: escalate,
+    Verdict.APPROVE: approve_requests,
+    Verdict.REJECT: reject_requests,
+    Verdict.ESCALATE: escalate_requests,
 }

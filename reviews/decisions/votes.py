@@ -12,40 +12,40 @@ from reviews.holds import rows as leases
 from reviews.models import Decision, Snapshot
 
 from . import submission
-from .case import Case
+from .case import DecisionContext
 
 BATCH, LEASE_BROKEN = "batch", "lease_broken"
 
 
-class Vote(NamedTuple):
+class StepVote(NamedTuple):
     """A decision context, and the index of the step that the verdict fills, or None."""
 
-    case: Case
+    case: DecisionContext
     place: int | None = None
 
 
-def write(votes: Sequence[Vote]) -> None:
+def record_votes(votes: Sequence[StepVote]) -> None:
     """Record the decisions with their page evidence and log records, and end the holds,
     in a few statements for all. The log holds a person's words only as an HMAC."""
-    rows = Decision.objects.bulk_create(_row(*vote) for vote in votes)
+    rows = Decision.objects.bulk_create(_build_decision(*vote) for vote in votes)
     pages = [vote.case.said.seen for vote in votes]
     Snapshot.objects.bulk_create(
-        submission.snapshot(row, page)
+        submission.build_snapshot(row, page)
         for row, page in zip(rows, pages, strict=True)
         if page is not None
     )
-    log.append_many(_recorded(*vote) for vote in votes)
-    leases.settle((case.lease, case.request) for case, _ in votes)
+    log.append_many(_build_log_entry(*vote) for vote in votes)
+    leases.clear_decided_holds((case.lease, case.request) for case, _ in votes)
 
 
-def _held(case: Case) -> dict[str, str]:
+def _build_lease_field(case: DecisionContext) -> dict[str, str]:
     """The token of the hold under which it was decided, for the message to a person
     whose own hold had lapsed."""
     mine = case.lease is not None and case.lease.holder_id == case.said.person.pk
     return {"lease": case.lease.token} if case.lease is not None and mine else {}
 
 
-def _row(case: Case, place: int | None) -> Decision:
+def _build_decision(case: DecisionContext, place: int | None) -> Decision:
     said, request = case.said, case.request
     return Decision(
         request=request,
@@ -62,26 +62,26 @@ def _row(case: Case, place: int | None) -> Decision:
             "queue": request.queue.name,
             "step_up": said.step_up.method if said.step_up else "",
             "by": said.by,
-            **_held(case),
+            **_build_lease_field(case),
             **said.batch,
         },
         reading=case.reading,
-        flags=flags_of(case),
+        flags=collect_flags(case),
         took_ms=said.took_ms,
         check_asked=dict(said.check),
         at=case.now,
     )
 
 
-def _recorded(case: Case, place: int | None) -> log.Entry:
+def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
     said = case.said
     more: dict[str, Any] = {}
     if said.batch:
         more["batch"] = said.batch["batch"]
     if said.view:
         more["view"] = said.view
-    if flags_of(case):
-        more["flags"] = flags_of(case)
+    if collect_flags(case):
+        more["flags"] = collect_flags(case)
     return log.Entry(
         "decision.recorded",
         actor=case.said.actor,
@@ -98,16 +98,16 @@ def _recorded(case: Case, place: int | None) -> log.Entry:
     )
 
 
-def flags_of(case: Case) -> list[str]:
+def collect_flags(case: DecisionContext) -> list[str]:
     """Flags of the decision, for lists, filters and metrics."""
     said = case.said
-    broken = leases.was_broken(case.lease, said.person)
+    broken = leases.overrides_broken_hold(case.lease, said.person)
     ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
     return [*(flag for flag, holds in ours if holds), *said.flags]
 
 
-def note(
-    case: Case,
+def log_decision_event(
+    case: DecisionContext,
     kind: str,
     *,
     data: Mapping[str, Any],

@@ -10,19 +10,19 @@ from django.db.models import QuerySet
 
 from policies.models import Person, Queue
 from reviews.choices import (
-    EVERY_QUEUE,
-    REASONS,
-    STOP_REASONS,
+    EVERY_QUEUE_VALUE,
+    REASON_LABELS,
+    STOP_REASON_LABELS,
     Scope,
     StopMode,
     StopReason,
     Verdict,
 )
-from reviews.decisions.drafts import FIELD
+from reviews.decisions.drafts import ARGUMENT_PREFIX
 from reviews.people import tokens
 
 NOTE_LENGTH = 2000
-ALL_AGENTS = "all agents"  # typed to confirm a stop of every agent
+ALL_AGENTS_PHRASE = "all agents"  # typed to confirm a stop of every agent
 
 
 class ArmForm(forms.Form):
@@ -37,7 +37,7 @@ class DecisionForm(forms.Form):
     verdict = forms.ChoiceField(choices=[(v.value, v.value) for v in Verdict])
     version = forms.IntegerField(min_value=1)
     action_hash = forms.RegexField(r"^sha256:[0-9a-f]{64}$", max_length=80)
-    reason_code = forms.ChoiceField(choices=list(REASONS.items()), required=False)
+    reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
     reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
     leaning = forms.ChoiceField(
         choices=[("approve", ""), ("reject", "")], required=False
@@ -73,7 +73,9 @@ class StopForm(forms.Form):
         choices=[(m.value, m.value) for m in StopMode],
         error_messages={"required": "Choose how."},
     )
-    reason_code = forms.ChoiceField(choices=list(STOP_REASONS.items()), required=False)
+    reason_code = forms.ChoiceField(
+        choices=list(STOP_REASON_LABELS.items()), required=False
+    )
     reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
     sure = forms.CharField(max_length=40, required=False)
 
@@ -89,14 +91,18 @@ class StopForm(forms.Form):
         if not text and code in {"", StopReason.OTHER}:
             self.add_error("reason", "Say why. The log keeps it.")
         everything = said.get("target", ("", ""))[0] is Scope.EVERYTHING
-        if everything and said.get("sure", "").casefold() != ALL_AGENTS:
-            self.add_error("sure", f"Type {ALL_AGENTS}: this stops every one of them.")
+        if everything and said.get("sure", "").casefold() != ALL_AGENTS_PHRASE:
+            self.add_error(
+                "sure", f"Type {ALL_AGENTS_PHRASE}: this stops every one of them."
+            )
 
     @property
     def said(self) -> str:
         """The reason as people read it: the preset's words, then the text."""
         code, text = self.cleaned_data["reason_code"], self.cleaned_data["reason"]
-        preset = "" if code in {"", StopReason.OTHER} else f"{STOP_REASONS[code]}."
+        preset = (
+            "" if code in {"", StopReason.OTHER} else f"{STOP_REASON_LABELS[code]}."
+        )
         return f"{preset} {text}".strip()
 
 
@@ -133,7 +139,7 @@ class IncidentForm(forms.Form):
     def clean_queue(self) -> Queue | None:
         """The queue; None for every queue."""
         said: str = self.cleaned_data["queue"]
-        if said == EVERY_QUEUE:
+        if said == EVERY_QUEUE_VALUE:
             return None
         found = Queue.objects.filter(pk=said).first() if said.isdecimal() else None
         if found is None:
@@ -157,7 +163,7 @@ class DraftForm(forms.Form):
     verdict = forms.ChoiceField(
         choices=[(v.value, v.value) for v in Verdict], required=False
     )
-    reason_code = forms.ChoiceField(choices=list(REASONS.items()), required=False)
+    reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
     reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
 
     @property
@@ -166,7 +172,9 @@ class DraftForm(forms.Form):
         modify."""
         if self.data.get("verdict") != Verdict.MODIFY:
             return {}
-        return {n: str(v) for n, v in self.data.items() if n.startswith(FIELD)}
+        return {
+            n: str(v) for n, v in self.data.items() if n.startswith(ARGUMENT_PREFIX)
+        }
 
 
 class NoteForm(forms.Form):
@@ -248,7 +256,7 @@ class ArbitrationForm(forms.Form):
     )
 
 
-class ViewForm(forms.Form):
+class SavedViewForm(forms.Form):
     """The name of a saved view."""
 
     name = forms.CharField(

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from reviews.choices import Verdict
 from reviews.quorum import StepData
 
-DEEPEST = 6
-GIVEN = {
+MAX_DEPTH = 6
+GIVEN_VERDICTS = {
     Verdict.APPROVE: "Approved",
     Verdict.REJECT: "Rejected",
     Verdict.MODIFY: "Modified",
@@ -23,29 +23,29 @@ GIVEN = {
 """What a verdict is called once it is given."""
 
 
-class Part(NamedTuple):
+class WordingPart(NamedTuple):
     """A piece of a sentence; a value is set bold."""
 
     text: str
     value: bool = False
 
 
-def sentence(pattern: str, **values: str) -> tuple[Part, ...]:
+def build_wording(pattern: str, **values: str) -> tuple[WordingPart, ...]:
     """Build parts from a pattern; empty values are left out.
 
     `build_wording("{who} approved", who="Rita")` gives a value and a text.
     """
-    parts: list[Part] = []
+    parts: list[WordingPart] = []
     rest = pattern
     while "{" in rest:
         before, _, after = rest.partition("{")
         name, _, rest = after.partition("}")
-        parts += [Part(before), Part(values.get(name, ""), True)]
-    parts.append(Part(rest))
+        parts += [WordingPart(before), WordingPart(values.get(name, ""), True)]
+    parts.append(WordingPart(rest))
     return tuple(part for part in parts if part.text)
 
 
-def people(count: int, word: str = "person") -> str:
+def format_people(count: int, word: str = "person") -> str:
     """Format a number of people: `1 person`, `3 people`, `2 supervisors`."""
     if count == 1:
         return f"1 {word}"
@@ -53,7 +53,7 @@ def people(count: int, word: str = "person") -> str:
     return f"{count} {many or word + 's'}"
 
 
-def asked_of(steps: Iterable[StepData]) -> str:
+def format_required_people(steps: Iterable[StepData]) -> str:
     """Format whom the steps ask for: `1 reviewer and 2 supervisors`.
 
     Each role appears once, however many steps ask for it.
@@ -61,10 +61,10 @@ def asked_of(steps: Iterable[StepData]) -> str:
     counted: Counter[str] = Counter()
     for step in steps:
         counted[step["role"]] += step["required"]
-    return " and ".join(people(count, role) for role, count in counted.items())
+    return " and ".join(format_people(count, role) for role, count in counted.items())
 
 
-def listed(names: Sequence[str], *, most: int) -> str:
+def format_names(names: Sequence[str], *, most: int) -> str:
     """Format names: `Rita, Tom and Sue`; beyond `most` only how many more there are."""
     shown = list(names[:most])
     if len(names) > most:
@@ -72,7 +72,7 @@ def listed(names: Sequence[str], *, most: int) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
 
 
-def span(value: timedelta | None) -> str:
+def format_duration(value: timedelta | None) -> str:
     """Format a duration in its largest useful unit: `11 min`; empty for None."""
     if value is None:
         return ""
@@ -86,20 +86,20 @@ def span(value: timedelta | None) -> str:
     return f"{seconds // 86400} days"
 
 
-def lines_of(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+def flatten_value(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     """Flatten structured data into rows of path and value, never JSON."""
     depth = path.count(".") + path.count(" ")
-    if isinstance(value, dict) and value and depth < DEEPEST:
+    if isinstance(value, dict) and value and depth < MAX_DEPTH:
         for key, inner in value.items():
-            yield from lines_of(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list) and value and depth < DEEPEST:
+            yield from flatten_value(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list) and value and depth < MAX_DEPTH:
         for number, inner in enumerate(value, 1):
-            yield from lines_of(inner, f"{path} {number}".strip())
+            yield from flatten_value(inner, f"{path} {number}".strip())
     else:
-        yield path or "value", scalar(value)
+        yield path or "value", format_scalar(value)
 
 
-def scalar(value: object) -> str:
+def format_scalar(value: object) -> str:
     """Format one value in words."""
     if value is None or value in ("", {}, []):
         return "nothing"
@@ -108,7 +108,7 @@ def scalar(value: object) -> str:
     return str(value)
 
 
-def short_hash(value: str) -> str:
+def format_short_hash(value: str) -> str:
     """Format the first eight digits of a digest in two groups, to compare by eye."""
     digits = value.removeprefix("sha256:")[:8]
     return f"{digits[:4]}-{digits[4:]}" if len(digits) == 8 else digits

@@ -13,37 +13,37 @@ from django.db.models.functions import Cast, Coalesce
 from journal.models import LogRecord
 
 # Each revision has exactly one record of these kinds, from the change that made it.
-MADE_BY = ("proposal.submitted", "request.revised", "request.modified")
+REVISION_RECORDS = ("proposal.submitted", "request.revised", "request.modified")
 
 
-class _Leaf(Func):
+class _LeafMember(Func):
     """SQL expression: one member of a record's leaf, as text."""
 
     template = "(convert_from(%(expressions)s, 'UTF8')::json ->> '%(member)s')"
     output_field = TextField()
 
 
-def names(proposal: str, revision: int, action_hash: str) -> bool:
+def has_logged_hash(proposal: str, revision: int, action_hash: str) -> bool:
     """Whether the log records this hash, and no other, for the revision. One query."""
-    found = LogRecord.objects.filter(proposal=proposal, kind__in=MADE_BY)
+    found = LogRecord.objects.filter(proposal=proposal, kind__in=REVISION_RECORDS)
     said = found.annotate(
-        number=_Leaf("leaf", member="revision"),
-        hash=_Leaf("leaf", member="action_hash"),
+        number=_LeafMember("leaf", member="revision"),
+        hash=_LeafMember("leaf", member="action_hash"),
     ).filter(number=str(revision))
     return set(said.values_list("hash", flat=True)) == {action_hash}
 
 
-def first_named() -> Coalesce:
+def select_logged_hash() -> Coalesce:
     """Expression for a queryset of executions: the first hash the log recorded for the
     execution's revision, or "".
 
     A value per row, because the plan of an EXISTS under an OR would read the whole log.
     """
     said = LogRecord.objects.filter(
-        proposal=OuterRef("proposal"), kind__in=MADE_BY
+        proposal=OuterRef("proposal"), kind__in=REVISION_RECORDS
     ).annotate(
-        number=_Leaf("leaf", member="revision"),
-        hash=_Leaf("leaf", member="action_hash"),
+        number=_LeafMember("leaf", member="revision"),
+        hash=_LeafMember("leaf", member="action_hash"),
     )
     said = said.filter(number=Cast(OuterRef("grant__revision__number"), TextField()))
     first = Subquery(said.order_by("id").values("hash")[:1])

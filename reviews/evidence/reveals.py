@@ -16,21 +16,21 @@ from datetime import datetime
 from django.db import transaction
 
 from journal import clock, log
-from journal.errors import NotFound, Reason
+from journal.errors import NotFound, ReasonMissing
 from policies import tools
 from policies.models import Person
 from reviews import permissions, transitions
 from reviews.choices import RevealReason
 from reviews.models import ApprovalRequest, Execution, RequestVersion, Sighting
 from reviews.permissions import Permission
-from reviews.presenters.arguments import Leaf, cell, leaves
-from reviews.presenters.arguments import label as arguments_label
+from reviews.presenters.arguments import Leaf, build_cell, collect_leaves
+from reviews.presenters.arguments import format_label as arguments_label
 
 _STEP = re.compile(r"\[[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
+class HiddenArgument:
     """A sensitive argument, which the page shows as a chip."""
 
     name: str  # as the tool declares it
@@ -38,47 +38,47 @@ class Hidden:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class RevealedValue:
     """One revealed leaf. Its text is untrusted."""
 
     label: str
     text: str
 
 
-def hidden(version: RequestVersion) -> list[Hidden]:
+def list_hidden_arguments(version: RequestVersion) -> list[HiddenArgument]:
     """The sensitive arguments present in this version, labelled as in the schema."""
     tool = version.revision.tool
     if tool is None:
         return []
-    definition = tools.definition(tool)
+    definition = tools.load_definition(tool)
     return [
-        Hidden(name, arguments_label(name, definition.labels))
+        HiddenArgument(name, arguments_label(name, definition.labels))
         for name in definition.sensitive
-        if _under(version, name)
+        if _list_leaves(version, name)
     ]
 
 
 @transaction.atomic(durable=True)
-def reveal(
+def reveal_argument(
     *, request_id: str, person: Person, name: str, reason_code: str, reason: str
-) -> list[Value]:
+) -> list[RevealedValue]:
     """Return the values under one sensitive argument. The log record is committed
     before they are returned.
 
     *Raises* NotYours, Reason for a missing or unknown reason, and NotFound for an
     argument that is not sensitive.
     """
-    permissions.check(person, Permission.REVEAL)
+    permissions.check_permission(person, Permission.REVEAL)
     if reason_code not in set(RevealReason):
-        raise Reason("Choose why you need to see it. Nothing was revealed.")
+        raise ReasonMissing("Choose why you need to see it. Nothing was revealed.")
     if reason_code == RevealReason.OTHER and not reason.strip():
-        raise Reason("Say why you need to see it. Nothing was revealed.")
+        raise ReasonMissing("Say why you need to see it. Nothing was revealed.")
     request = ApprovalRequest.objects.select_related("proposal").get(pk=request_id)
     version = request.sealed
-    definition = tools.definition(version.revision.known_tool)
+    definition = tools.load_definition(version.revision.known_tool)
     if name not in definition.sensitive:
         raise NotFound
-    found = _under(version, name)
+    found = _list_leaves(version, name)
     log.append(
         "value.revealed",
         actor=log.Actor("person", person.public_id),
@@ -88,22 +88,27 @@ def reveal(
         **transitions.request.context(request),
     )
     return [
-        Value(arguments_label(leaf.path, definition.labels), cell(leaf.value).text)
+        RevealedValue(
+            arguments_label(leaf.path, definition.labels), build_cell(leaf.value).text
+        )
         for leaf in found
     ]
 
 
-def _under(version: RequestVersion, name: str) -> list[Leaf]:
+def _list_leaves(version: RequestVersion, name: str) -> list[Leaf]:
     """The leaves of one argument, at any list index."""
-    plain = ((leaf, _STEP.sub("", leaf.path)) for leaf in leaves(version.revision.args))
+    plain = (
+        (leaf, _STEP.sub("", leaf.path))
+        for leaf in collect_leaves(version.revision.args)
+    )
     return [leaf for leaf, path in plain if f"{path}.".startswith(f"{name}.")]
 
 
-MOST = 200  # executions in one call
+MAX_SIGHTINGS = 200  # executions in one call
 
 
 @transaction.atomic(durable=True)
-def see(
+def record_sightings(
     *, person: Person, executions: Collection[Execution], near_miss: bool = False
 ) -> int:
     """Mark up to `MAX_SIGHTINGS` announced effects as seen or as a near miss; return
@@ -114,7 +119,9 @@ def see(
     now = clock.now()
     found = Sighting.objects.filter(person=person, execution__in=executions)
     before = dict(found.values_list("execution_id", "near_miss"))
-    new = [x for x in executions if before.get(x.pk) in _LESS[near_miss]][:MOST]
+    new = [x for x in executions if before.get(x.pk) in _REPLACED_MARKS[near_miss]][
+        :MAX_SIGHTINGS
+    ]
     Sighting.objects.bulk_create(
         [
             Sighting(person=person, execution=x, near_miss=near_miss, at=now)
@@ -124,15 +131,18 @@ def see(
         unique_fields=["person", "execution"],
         update_fields=["near_miss"],
     )
-    log.append_many(_entry(person, x, near_miss, now) for x in new)
+    log.append_many(_build_log_entry(person, x, near_miss, now) for x in new)
     return len(new)
 
 
 # The marks that each answer replaces: None is no mark yet. A near miss is final.
-_LESS: dict[bool, tuple[bool | None, ...]] = {False: (None,), True: (None, False)}
+_REPLACED_MARKS: dict[bool, tuple[bool | None, ...]] = {
+    False: (None,),
+    True: (None, False),
+}
 
 
-def _entry(
+def _build_log_entry(
     person: Person, execution: Execution, near_miss: bool, now: datetime
 ) -> log.Entry:
     proposal = execution.proposal

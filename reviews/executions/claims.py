@@ -23,28 +23,28 @@ from reviews import locks, transitions
 from reviews.alarms import late_reports
 from reviews.choices import ExecutionStatus, GrantStatus
 from reviews.grants import approved_tool, sequence, tokens, uncertain
-from reviews.grants.uncertain import Doubt
+from reviews.grants.uncertain import UncertainOutcome
 from reviews.models import Execution
 from reviews.tool_services.executors import Call
 
 from . import finish, rechecks
 
 
-def earlier_doubt(execution: Execution) -> Doubt | None:
+def find_may_have_run_reason(execution: Execution) -> UncertainOutcome | None:
     """Why the effect may have happened already, in cases that neither a look-up by its
     key nor the provider's memory of that key can detect; None otherwise. Caller holds
     the execution's lock."""
-    late = execution.attempts > 0 and _is_blind(execution)
-    if late and late_reports.says_it_happened(execution):  # guard: late-report
+    late = execution.attempts > 0 and _cannot_be_confirmed(execution)
+    if late and late_reports.has_unanswered_report(execution):  # guard: late-report
         return uncertain.REPORTED
-    return _inherited(execution)
+    return _find_restore_reason(execution)
 
 
-def _inherited(execution: Execution) -> Doubt | None:
-    opaque = approved_tool.class_of(execution) is ExecutionClass.OPAQUE
+def _find_restore_reason(execution: Execution) -> UncertainOutcome | None:
+    opaque = approved_tool.load_execution_class(execution) is ExecutionClass.OPAQUE
     if not opaque and execution.grant.revision.number == 1:
         return None  # the service knows its only key, so no epoch query is needed
-    found = uncertain.of_restore(execution)
+    found = uncertain.find_uncertain_outcome(execution)
     return found if opaque or found is uncertain.OTHER_VERSION else None
 
 
@@ -55,32 +55,32 @@ def is_untouched(execution: Execution) -> bool:
     whatever was recorded later. If its service can be asked, it is asked before the
     effect is repeated, and so is everything that came back with a restore.
     """
-    doubted = execution.unknown_at is not None or _is_said_done(execution)
-    can_look = approved_tool.can_be_asked(execution)
+    doubted = execution.unknown_at is not None or _is_reported_done(execution)
+    can_look = approved_tool.has_look_up(execution)
     # guard: unknown-once
-    return not (doubted and can_look) and not uncertain.is_inherited(execution)
+    return not (doubted and can_look) and not uncertain.predates_restore(execution)
 
 
-def _is_said_done(execution: Execution) -> bool:
+def _is_reported_done(execution: Execution) -> bool:
     if execution.attempts <= 1:
         return False
-    return late_reports.said_done(execution).exists()
+    return late_reports.select_done_reports(execution).exists()
 
 
-def _is_blind(execution: Execution) -> bool:
+def _cannot_be_confirmed(execution: Execution) -> bool:
     """Whether the service cannot be asked and the provider does not know our key."""
-    keyed = approved_tool.class_of(execution) is ExecutionClass.KEYED
-    return not keyed and not approved_tool.can_be_asked(execution)
+    keyed = approved_tool.load_execution_class(execution) is ExecutionClass.KEYED
+    return not keyed and not approved_tool.has_look_up(execution)
 
 
-def remember(execution: Execution, key: str) -> None:
+def record_redeem_key(execution: Execution, key: str) -> None:
     """Record which redeem call made the claim that was just written. Caller holds the
     execution's lock."""
     made = Execution.objects.filter(pk=execution.pk, fence=execution.fence)
-    made.update(redeem_digest=_digest(execution, key))
+    made.update(redeem_digest=_compute_redeem_digest(execution, key))
 
 
-def made_claim(execution: Execution, key: str, now: datetime) -> bool:
+def is_claim_of_key(execution: Execution, key: str, now: datetime) -> bool:
     """Whether a call with this key made the current claim, whose lease has not lapsed.
     False for an empty key."""
     if not key or execution.status != ExecutionStatus.CLAIMED:
@@ -88,10 +88,12 @@ def made_claim(execution: Execution, key: str, now: datetime) -> bool:
     if execution.lease_until is None or execution.lease_until <= now:
         return False
     # guard: redeem-key
-    return hmac.compare_digest(execution.redeem_digest, _digest(execution, key))
+    return hmac.compare_digest(
+        execution.redeem_digest, _compute_redeem_digest(execution, key)
+    )
 
 
-def _digest(execution: Execution, key: str) -> str:
+def _compute_redeem_digest(execution: Execution, key: str) -> str:
     """Digest of the key for one claim. It covers the fence, because a process of the
     previous release makes a new claim without clearing this column."""
     agent = execution.grant.proposal.agent
@@ -99,7 +101,7 @@ def _digest(execution: Execution, key: str) -> str:
     return canonical.digest(canonical.encode(said))
 
 
-EXECUTOR = finish.EXECUTOR
+EXECUTOR_ACTOR = finish.EXECUTOR_ACTOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +122,14 @@ class Claim:
     def call(self) -> Call:
         grant = self.execution.grant
         return replace(
-            inquiry(self.execution),
+            build_look_up_call(self.execution),
             fence=self.fence,
             preconditions=grant.revision.preconditions,
-            grant=tokens.mint(grant, fence=self.fence),
+            grant=tokens.build_token(grant, fence=self.fence),
         )
 
 
-def inquiry(execution: Execution) -> Call:
+def build_look_up_call(execution: Execution) -> Call:
     """Build the call for a look-up: our reference, without a grant to act on."""
     revision = execution.grant.revision
     tool = revision.known_tool
@@ -143,13 +145,13 @@ def inquiry(execution: Execution) -> Call:
     )
 
 
-def quiet_from(execution: Execution) -> datetime:
+def compute_quiet_time(execution: Execution) -> datetime:
     """When nothing of the last attempt can still be under way: its lease is over."""
-    return (execution.claimed_at or execution.queued_at) + _lease_span()
+    return (execution.claimed_at or execution.queued_at) + _compute_lease_duration()
 
 
 @transaction.atomic(durable=True)
-def take(
+def claim_execution(
     *, execution_id: str, actor: log.Actor, redeeming: bool = False, key: str = ""
 ) -> Claim | None:
     """Claim an execution: grant LIVE -> SPENT the first time, fence + 1, a new lease.
@@ -162,106 +164,115 @@ def take(
     Raises NotFound, and Restored while a restored database has not been checked.
     Locks: the grant, the execution.
     """
-    restore_epochs.check()
-    execution = locks.execution(execution_id)
+    restore_epochs.check_not_restored()
+    execution = locks.lock_execution(execution_id)
     now = clock.now()
-    if redeeming and made_claim(execution, key, now):
-        return _again(execution)
-    claim = _take(execution, actor, now, ours=redeeming == execution.by_agent)
+    if redeeming and is_claim_of_key(execution, key, now):
+        return _replay_claim(execution)
+    claim = _claim_by_status(
+        execution, actor, now, ours=redeeming == execution.by_agent
+    )
     if claim is not None and key:
-        remember(execution, key)
+        record_redeem_key(execution, key)
     return claim
 
 
-def _again(execution: Execution) -> Claim:
-    definition = approved_tool.definition_of(execution)
+def _replay_claim(execution: Execution) -> Claim:
+    definition = approved_tool.load_tool_definition(execution)
     return Claim(execution, definition, execution.fence, untouched=False, replayed=True)
 
 
-def _take(
+def _claim_by_status(
     execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
 ) -> Claim | None:
     if execution.status == ExecutionStatus.QUEUED:
-        return _take_queued(execution, actor, now, ours=ours)
+        return _claim_queued(execution, actor, now, ours=ours)
     if execution.status == ExecutionStatus.CLAIMED:
-        return _take_lapsed(execution, actor, now, ours=ours)
+        return _claim_lapsed(execution, actor, now, ours=ours)
     return None
 
 
-def _take_queued(
+def _claim_queued(
     execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
 ) -> Claim | None:
     if execution.grant.expires_at <= now:  # guard: claim-window
-        finish.close_window(execution, now)
+        finish.refuse_after_window(execution, now)
         return None
     # guard: claim-ours
     if execution.due_at > now or not ours or sequence.must_wait(execution):
         return None
-    no = rechecks.switches(execution)
+    no = rechecks.find_stop_refusal(execution)
     if no is not None:  # guard: claim-switches
         if not no.later:
-            finish.refuse(execution, no, now)
+            finish.refuse_execution(execution, no, now)
         return None
-    doubt = earlier_doubt(execution)
+    doubt = find_may_have_run_reason(execution)
     if doubt is not None:
-        uncertain.lose(execution, doubt, now)
+        uncertain.mark_unattempted_unknown(execution, doubt, now)
         return None
     if execution.grant.status == GrantStatus.LIVE:
         transitions.grant.apply(execution.grant, "spend", actor=actor, now=now)
-    return _lease(execution, "claim", actor, now)
+    return _start_lease(execution, "claim", actor, now)
 
 
-def _take_lapsed(
+def _claim_lapsed(
     execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
 ) -> Claim | None:
     # guard: held-lease
     if execution.lease_until is None or execution.lease_until > now:
         return None
-    why = over(execution, now)
+    why = find_end_code(execution, now)
     # guard: opaque-once
-    if not why and approved_tool.class_of(execution) is not ExecutionClass.OPAQUE:
-        held = not ours or _held_back(execution)
-        return None if held else _lease(execution, "reclaim", actor, now)
-    if not _may_look(execution):
-        finish.lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
+    if (
+        not why
+        and approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
+    ):
+        held = not ours or _is_held_back(execution)
+        return None if held else _start_lease(execution, "reclaim", actor, now)
+    if not _may_look_up(execution):
+        finish.mark_unknown(
+            execution, "lease_lapsed", "Nobody knows whether it ran.", now
+        )
     elif not (ours and execution.by_agent):  # a redeeming agent makes no look-up
-        return replace(_lease(execution, "reclaim", actor, now), over=why)
+        return replace(_start_lease(execution, "reclaim", actor, now), over=why)
     return None
 
 
-def over(execution: Execution, now: datetime) -> str:
+def find_end_code(execution: Execution, now: datetime) -> str:
     """Why no new attempt may begin, as a code; "" while one may."""
     if execution.grant.expires_at <= now:
         return "window_closed"
-    most = approved_tool.definition_of(execution).retry.attempts
+    most = approved_tool.load_tool_definition(execution).retry.attempts
     return "tried_out" if execution.attempts >= most else ""
 
 
-def _may_look(execution: Execution) -> bool:
+def _may_look_up(execution: Execution) -> bool:
     """Whether the service can be asked what became of it. The number of attempts is
     bounded, in case every worker that asks crashes."""
-    definition = approved_tool.definition_of(execution)
+    definition = approved_tool.load_tool_definition(execution)
     most = 2 * definition.retry.attempts
     return definition.look_up is not None and execution.attempts < most
 
 
-def _held_back(execution: Execution) -> bool:
+def _is_held_back(execution: Execution) -> bool:
     """Whether a stop or pause keeps a lapsed execution from being claimed again. After
     a stop, or where the service can be asked, a worker may still claim it: the
     re-checks then prevent the effect."""
-    no = rechecks.switches(execution)
+    no = rechecks.find_stop_refusal(execution)
     if no is None:
         return False
-    looked_up = approved_tool.can_be_asked(execution)
+    looked_up = approved_tool.has_look_up(execution)
     return execution.by_agent or (no.later and not looked_up)
 
 
-def _lease_span() -> timedelta:
+def _compute_lease_duration() -> timedelta:
     return timedelta(seconds=settings.HOLDPOINT.lease_seconds)
 
 
-def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) -> Claim:
-    until = now + _lease_span()
+def _start_lease(
+    execution: Execution, event: str, actor: log.Actor, now: datetime
+) -> Claim:
+    until = now + _compute_lease_duration()
     transitions.execution.apply(
         execution,
         event,
@@ -285,7 +296,7 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
     failpoints.point("claim_uncommitted", execution.pk)
     return Claim(
         execution,
-        approved_tool.definition_of(execution),
+        approved_tool.load_tool_definition(execution),
         execution.fence,
         untouched=event == "claim" and is_untouched(execution),
     )

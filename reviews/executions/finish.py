@@ -14,14 +14,14 @@ from reviews.choices import ExecutionStatus, GrantStatus
 from reviews.grants import uncertain
 from reviews.models import Execution
 
-from .rechecks import No
+from .rechecks import Refusal
 
-EXECUTOR = uncertain.EXECUTOR
+EXECUTOR_ACTOR = uncertain.EXECUTOR_ACTOR
 # From an unknown outcome to the first look-up: by then the attempt itself is over.
 FIRST_LOOK_UP = timedelta(seconds=30)
 
 
-def finish(
+def finish_execution(
     execution: Execution,
     event: str,
     actor: log.Actor,
@@ -41,41 +41,43 @@ def finish(
     )
 
 
-def lose(
+def mark_unknown(
     execution: Execution,
     code: str,
     detail: str,
     now: datetime,
-    actor: log.Actor = EXECUTOR,
+    actor: log.Actor = EXECUTOR_ACTOR,
 ) -> None:
     """Mark a claimed execution as UNKNOWN and schedule its first look-up."""
-    why = uncertain.Doubt(code, detail, actor)
-    uncertain.forget(execution, why, now, ask_at=now + FIRST_LOOK_UP)
+    why = uncertain.UncertainOutcome(code, detail, actor)
+    uncertain.mark_claimed_unknown(execution, why, now, ask_at=now + FIRST_LOOK_UP)
 
 
-def refuse(execution: Execution, no: No, now: datetime) -> None:
+def refuse_execution(execution: Execution, no: Refusal, now: datetime) -> None:
     """Mark the execution as REFUSED, end its grant and release its sums. A queued
     execution that came back with a backup may have run, so it becomes UNKNOWN."""
     queued = execution.status == ExecutionStatus.QUEUED
-    doubt = uncertain.of_restore(execution) if queued else None
+    doubt = uncertain.find_uncertain_outcome(execution) if queued else None
     if doubt is not None:
-        uncertain.lose(execution, doubt, now)
+        uncertain.mark_unattempted_unknown(execution, doubt, now)
         return
     if execution.grant.status == GrantStatus.LIVE:
         event = "expire" if no.code == "window_closed" else "revoke"
-        transitions.grant.apply(execution.grant, event, actor=EXECUTOR, now=now)
-    finish(
+        transitions.grant.apply(execution.grant, event, actor=EXECUTOR_ACTOR, now=now)
+    finish_execution(
         execution,
         "refuse",
-        EXECUTOR,
+        EXECUTOR_ACTOR,
         now,
         {"code": no.code, "detail": no.detail},
         code=no.code,
     )
-    facts.release(execution.proposal_id)
-    standing.refused(execution, code=no.code, now=now)
+    facts.release_observations(execution.proposal_id)
+    standing.raise_for_refusal(execution, code=no.code, now=now)
 
 
-def close_window(execution: Execution, now: datetime) -> None:
+def refuse_after_window(execution: Execution, now: datetime) -> None:
     """Refuse an execution that is still queued when its execution window ends."""
-    refuse(execution, No("window_closed", "The execution window is over."), now)
+    refuse_execution(
+        execution, Refusal("window_closed", "The execution window is over."), now
+    )

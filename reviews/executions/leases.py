@@ -17,29 +17,29 @@ from reviews.models import Execution
 from .claims import Claim
 
 
-def note_outside() -> None:
+def record_outside_database() -> None:
     """Record outside the database that a claim was made, before its effect, so that an
     older backup is recognised after a restore (proof.md T25).
 
     Raises Restored, or OSError when the note cannot be written. Call it outside a
     transaction; inside the transaction of a test, which never commits, it does nothing.
     """
-    transaction.on_commit(restore_epochs.advance)
+    transaction.on_commit(restore_epochs.advance_mark)
 
 
-def check_held(claim: Claim) -> None:
+def check_lease_holds(claim: Claim) -> None:
     """Mark the attempt as begun. Raises StaleFence when the lease may end during the
     effect: a delayed holder must not begin what a successor may already perform."""
-    _begin(claim, timedelta(seconds=settings.HOLDPOINT.http_timeout))
+    _mark_begun(claim, timedelta(seconds=settings.HOLDPOINT.http_timeout))
 
 
-def hand_out(claim: Claim) -> None:
+def mark_handed_out(claim: Claim) -> None:
     """Mark the claim as begun, right before it is returned to the agent. Raises
     StaleFence when its lease has lapsed, or a concurrent call released the claim."""
-    _begin(claim, timedelta())
+    _mark_begun(claim, timedelta())
 
 
-def _begin(claim: Claim, enough: timedelta) -> None:
+def _mark_begun(claim: Claim, enough: timedelta) -> None:
     held = Execution.objects.filter(
         pk=claim.execution.pk,
         status=ExecutionStatus.CLAIMED,
@@ -51,10 +51,10 @@ def _begin(claim: Claim, enough: timedelta) -> None:
         raise StaleFence
 
 
-def fenced(execution_id: str, fence: int) -> Execution:
+def load_fenced_execution(execution_id: str, fence: int) -> Execution:
     """Load the claimed execution, locked. Raises NotFound, and StaleFence when another
     holder took it over."""
-    execution = locks.execution(execution_id)
+    execution = locks.lock_execution(execution_id)
     # guard: fence
     if execution.status != ExecutionStatus.CLAIMED or execution.fence != fence:
         raise StaleFence

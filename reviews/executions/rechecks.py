@@ -19,7 +19,7 @@ from policies.models import PolicyVersion, Tool
 from reviews.choices import GrantStatus, RequestStatus, StopMode
 from reviews.evidence import log_hashes
 from reviews.governance import readings
-from reviews.governance.ruling import lacking, reevaluate
+from reviews.governance.ruling import is_reading_incomplete, reevaluate_revision
 from reviews.grants import approvers
 from reviews.models import (
     ApprovalRequest,
@@ -31,11 +31,11 @@ from reviews.models import (
 )
 from reviews.stops import stops
 from reviews.tool_services import readers, verifiers
-from reviews.tool_services.readers import Reading
+from reviews.tool_services.readers import ToolReading
 
 
 @dataclass(frozen=True, slots=True)
-class No:
+class Refusal:
     """Why an execution must not run now. `later`: the reason is temporary, so it is
     tried again; `free`: this does not count as an attempt."""
 
@@ -45,169 +45,195 @@ class No:
     free: bool = False
 
 
-OTHER_BYTES = No("bytes_changed", "The stored action is not the one that was granted.")
+OTHER_BYTES = Refusal(
+    "bytes_changed", "The stored action is not the one that was granted."
+)
 OTHER_RECORD = replace(
     OTHER_BYTES, detail="The audit log records another action than the stored one."
 )
-STOPPED = No("stopped", "This was stopped before it ran.")
-STOPPED_SINCE = No(
+STOPPED = Refusal("stopped", "This was stopped before it ran.")
+STOPPED_SINCE = Refusal(
     "taken_back", "It was stopped after it was granted: it is asked anew."
 )
-APPROVER_GONE = No("approver_revoked", "An approver no longer has the authority.")
-WITHOUT_VOTES = No("votes_missing", "The votes that its approval needs are not there.")
-TIGHTENED = No("policy_tightened", "The policy now asks for more authority.")
+APPROVER_GONE = Refusal("approver_revoked", "An approver no longer has the authority.")
+WITHOUT_VOTES = Refusal(
+    "votes_missing", "The votes that its approval needs are not there."
+)
+TIGHTENED = Refusal("policy_tightened", "The policy now asks for more authority.")
 
 
-def check(execution: Execution, definition: ToolDefinition) -> No | None:
+def find_refusal(execution: Execution, definition: ToolDefinition) -> Refusal | None:
     """The first reason not to perform this execution now, or None; cheapest check
     first. Readers and verifiers may take seconds, so call `find_final_refusal` as well,
     right before the effect."""
-    policy = active.active_or_none()
-    request = _request_of(execution)
+    policy = active.find_active_policy()
+    request = _find_request(execution)
     return (
-        switches(execution)
-        or _bytes(execution)
-        or _tool(execution, policy)
-        or _authority(execution, request, policy)
-        or _world(execution, request, definition)
-        or _verifiers(execution, request, definition)
+        find_stop_refusal(execution)
+        or _find_bytes_refusal(execution)
+        or _find_tool_change(execution, policy)
+        or _find_policy_refusal(execution, request, policy)
+        or _find_state_refusal(execution, request, definition)
+        or _find_verifier_refusal(execution, request, definition)
     )
 
 
-def at_last(execution: Execution) -> No | None:
+def find_final_refusal(execution: Execution) -> Refusal | None:
     """Repeat the checks whose answer may have changed during the others, which take
     seconds: the execution window, the approvers, and last the stops and pauses."""
     # guard: last-approvers
     # guard: last-window
-    return _window(execution) or _approvers(execution) or switches(execution)
+    return (
+        _find_window_refusal(execution)
+        or _find_approver_refusal(execution)
+        or find_stop_refusal(execution)
+    )
 
 
-def _approvers(execution: Execution) -> No | None:
-    request = _request_of(execution)
-    if (no := _voted(execution, request)) or request is None:
+def _find_approver_refusal(execution: Execution) -> Refusal | None:
+    request = _find_request(execution)
+    if (no := _find_vote_refusal(execution, request)) or request is None:
         return no
-    votes = approvers.votes(request)
-    held = approvers.still_hold(votes, request, execution.grant.revision)
+    votes = approvers.list_votes(request)
+    held = approvers.are_approvers_valid(votes, request, execution.grant.revision)
     return None if held else APPROVER_GONE
 
 
-def switches(execution: Execution) -> No | None:
+def find_stop_refusal(execution: Execution) -> Refusal | None:
     """A stop or pause of the thread, agent, tool or everything since the grant was
     issued [I24]; None without one."""
     proposal, granted_at = execution.grant.proposal, execution.grant.issued_at
     action = (proposal.agent, proposal.thread, proposal.tool_name)
-    mode = stops.over(action, granted_at)
+    mode = stops.find_blocking_mode(action, granted_at)
     if mode is StopMode.STOPPED:
-        return STOPPED if stops.in_force(*action) is StopMode.STOPPED else STOPPED_SINCE
+        return (
+            STOPPED
+            if stops.find_stop_mode(*action) is StopMode.STOPPED
+            else STOPPED_SINCE
+        )
     if mode is StopMode.PAUSED:
-        return No("paused", "This is paused.", later=True, free=True)
+        return Refusal("paused", "This is paused.", later=True, free=True)
     return None
 
 
-def stopped(execution: Execution) -> No | None:
+def find_lasting_stop_refusal(execution: Execution) -> Refusal | None:
     """A stop since the grant was issued; None for a pause, which is temporary."""
-    no = switches(execution)
+    no = find_stop_refusal(execution)
     return no if no is not None and not no.later else None
 
 
-def tool(execution: Execution) -> No | None:
+def find_tool_refusal(execution: Execution) -> Refusal | None:
     """Why the current tool no longer fits: it is gone, takes other arguments or acts
     elsewhere. None while it fits."""
-    return _tool(execution, active.active_or_none())
+    return _find_tool_change(execution, active.find_active_policy())
 
 
-def _bytes(execution: Execution) -> No | None:
+def _find_bytes_refusal(execution: Execution) -> Refusal | None:
     grant = execution.grant
     stored = canonical.digest(bytes(grant.revision.canonical))
     # guard: stored-bytes
     if not stored == grant.revision.action_hash == grant.action_hash:
         return OTHER_BYTES
     proposal, number = grant.proposal_id, grant.revision.number
-    if not log_hashes.names(proposal, number, stored):  # guard: logged-bytes
+    if not log_hashes.has_logged_hash(proposal, number, stored):  # guard: logged-bytes
         return OTHER_RECORD
     return None
 
 
-def _tool(execution: Execution, policy: PolicyVersion | None) -> No | None:
+def _find_tool_change(
+    execution: Execution, policy: PolicyVersion | None
+) -> Refusal | None:
     """A new tool version may describe the tool better. Its arguments, executor and
     destination must stay as decided: an effect elsewhere is another effect."""
     revision = execution.grant.revision
     proposed = revision.known_tool
-    current = tools.current(proposed.name, policy)
+    current = tools.find_current_tool(proposed.name, policy)
     if current is None:
-        return No("tool_changed", "The tool is no longer registered.")
-    if tools.validate(proposed, revision.args) or tools.validate(
-        current, revision.args
-    ):
-        return No("tool_changed", "The arguments no longer fit the tool.")
-    if _place(current) != _place(proposed):  # guard: elsewhere
-        return No("tool_changed", "The tool now acts elsewhere.")
+        return Refusal("tool_changed", "The tool is no longer registered.")
+    if tools.list_argument_errors(
+        proposed, revision.args
+    ) or tools.list_argument_errors(current, revision.args):
+        return Refusal("tool_changed", "The arguments no longer fit the tool.")
+    if _collect_destination(current) != _collect_destination(
+        proposed
+    ):  # guard: elsewhere
+        return Refusal("tool_changed", "The tool now acts elsewhere.")
     return None
 
 
-def _place(tool: Tool) -> tuple[object, str]:
-    definition = tools.definition(tool)
+def _collect_destination(tool: Tool) -> tuple[object, str]:
+    definition = tools.load_definition(tool)
     return definition.executor, definition.destination
 
 
-def _authority(
+def _find_policy_refusal(
     execution: Execution,
     request: ApprovalRequest | None,
     policy: PolicyVersion | None,
-) -> No | None:
+) -> Refusal | None:
     """The authority that the current policy requires, on the facts known when it was
     proposed, was given by people who may still give it, on these bytes [I11, I18]."""
     revision = execution.grant.revision
-    reading = _reread(revision, policy)
-    asked = reevaluate(revision, policy, now=clock.now(), reading=reading)
-    return _enough(execution, request, asked)
+    reading = _reread_state(revision, policy)
+    asked = reevaluate_revision(revision, policy, now=clock.now(), reading=reading)
+    return _find_shortfall(execution, request, asked)
 
 
-def _reread(revision: Revision, policy: PolicyVersion | None) -> Reading | None:
+def _reread_state(
+    revision: Revision, policy: PolicyVersion | None
+) -> ToolReading | None:
     """Read the state again by the tool's current definition, where the policy in force
     needs facts that the stored reading lacks; None where it does not."""
-    if policy is None or not lacking(revision, policy):
+    if policy is None or not is_reading_incomplete(revision, policy):
         return None
-    current = tools.current(revision.known_tool.name, policy)
+    current = tools.find_current_tool(revision.known_tool.name, policy)
     if current is None:
         return None
-    asker = readings.asker_of(revision.proposal)
-    definition = tools.definition(current)
-    return readers.read(definition, revision.args, asker=asker, rehearse=False)
+    asker = readings.build_asker(revision.proposal)
+    definition = tools.load_definition(current)
+    return readers.read_state(definition, revision.args, asker=asker, rehearse=False)
 
 
-def authority(execution: Execution, asked: Evaluation) -> No | None:
+def find_authority_refusal(execution: Execution, asked: Evaluation) -> Refusal | None:
     """Why the given authority is less than `asked`; None when it is enough."""
-    return _enough(execution, _request_of(execution), asked)
+    return _find_shortfall(execution, _find_request(execution), asked)
 
 
-def _enough(
+def _find_shortfall(
     execution: Execution, request: ApprovalRequest | None, asked: Evaluation
-) -> No | None:
+) -> Refusal | None:
     revision = execution.grant.revision
     # guard: tightened-tier
-    if asked.tier.rank > _decided_tier(execution, request).rank:
-        return tightened(revision, asked)
-    votes = approvers.votes(request) if request is not None else []
+    if asked.tier.rank > _compute_decided_tier(execution, request).rank:
+        return build_tightened_refusal(revision, asked)
+    votes = approvers.list_votes(request) if request is not None else []
     # guard: votes-bytes
     if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
         return OTHER_BYTES
-    if (no := _voted(execution, request)) or request is None:
+    if (no := _find_vote_refusal(execution, request)) or request is None:
         return no
-    if not approvers.still_hold(votes, request, revision):
+    if not approvers.are_approvers_valid(votes, request, revision):
         return APPROVER_GONE
-    if _asks(asked) == _asks(Evaluation.from_json(revision.evaluation)):
+    if _collect_requirements(asked) == _collect_requirements(
+        Evaluation.from_json(revision.evaluation)
+    ):
         return None
     # guard: tightened-votes
-    return None if approvers.enough(votes, asked) else tightened(revision, asked)
+    return (
+        None
+        if approvers.has_enough_votes(votes, asked)
+        else build_tightened_refusal(revision, asked)
+    )
 
 
-def tightened(revision: Revision, asked: Evaluation) -> No:
+def build_tightened_refusal(revision: Revision, asked: Evaluation) -> Refusal:
     """Build the refusal of an approval that is no longer enough, with the cause."""
-    return replace(TIGHTENED, detail=f"{TIGHTENED.detail} {cause_of(revision, asked)}")
+    return replace(
+        TIGHTENED, detail=f"{TIGHTENED.detail} {describe_tightening(revision, asked)}"
+    )
 
 
-def cause_of(revision: Revision, asked: Evaluation) -> str:
+def describe_tightening(revision: Revision, asked: Evaluation) -> str:
     """Describe what requires more authority now than when this was proposed: new rules,
     else other people, else another queue, else a step-up."""
     was = Evaluation.from_json(revision.evaluation)
@@ -216,8 +242,11 @@ def cause_of(revision: Revision, asked: Evaluation) -> str:
         rule for rule in asked.rules if (rule.id, rule.text, rule.effect) not in known
     ]
     said = [f"{rule.id} ({rule.effect}): {rule.text}" for rule in new]
-    if not said and _people(asked) != _people(was):
-        said = [f"It asks for {_people(asked)}; this was for {_people(was)}."]
+    if not said and _describe_people(asked) != _describe_people(was):
+        said = [
+            f"It asks for {_describe_people(asked)}; "
+            f"this was for {_describe_people(was)}."
+        ]
     if not said and asked.queue != was.queue:
         said = [f"It asks in the queue {asked.queue}; this was asked in {was.queue}."]
     if not said and asked.step_up:
@@ -225,12 +254,14 @@ def cause_of(revision: Revision, asked: Evaluation) -> str:
     return " ".join(said) or "The people who approved are too few or of other roles."
 
 
-def _people(evaluation: Evaluation) -> str:
+def _describe_people(evaluation: Evaluation) -> str:
     found = [f"{step.required} {step.role}" for step in evaluation.steps]
     return " and ".join(found) or "nobody"
 
 
-def _voted(execution: Execution, request: ApprovalRequest | None) -> No | None:
+def _find_vote_refusal(
+    execution: Execution, request: ApprovalRequest | None
+) -> Refusal | None:
     """Count the votes again from their rows, because a status alone proves nothing
     [I18]. An action that the policy alone allows has no request and needs no votes."""
     if request is None:
@@ -243,23 +274,25 @@ def _voted(execution: Execution, request: ApprovalRequest | None) -> No | None:
     return None
 
 
-def _asks(evaluation: Evaluation) -> tuple[object, ...]:
+def _collect_requirements(evaluation: Evaluation) -> tuple[object, ...]:
     """The people, the queue and the step-up that an evaluation requires."""
     return evaluation.steps, evaluation.queue, evaluation.step_up
 
 
-def _request_of(execution: Execution) -> ApprovalRequest | None:
+def _find_request(execution: Execution) -> ApprovalRequest | None:
     """The request behind an execution; None when the policy alone allowed it."""
     rows = ApprovalRequest.objects.select_related("queue")
     return rows.filter(proposal=execution.proposal_id).first()
 
 
-def _decided_tier(execution: Execution, request: ApprovalRequest | None) -> Tier:
+def _compute_decided_tier(
+    execution: Execution, request: ApprovalRequest | None
+) -> Tier:
     """The tier of authority that was given."""
     return Tier(request.tier if request else execution.grant.revision.tier)
 
 
-def _window(execution: Execution) -> No | None:
+def _find_window_refusal(execution: Execution) -> Refusal | None:
     """The execution window is still open by the database's clock, which moved on while
     readers and verifiers were asked."""
     grant = Grant.objects.filter(
@@ -269,32 +302,32 @@ def _window(execution: Execution) -> No | None:
     )
     if grant.exists():
         return None
-    return No("window_closed", "The execution window is over.")
+    return Refusal("window_closed", "The execution window is over.")
 
 
-def _world(
+def _find_state_refusal(
     execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
-) -> No | None:
+) -> Refusal | None:
     """The business state still meets the preconditions that the last approver was
     shown. The new reading is stored."""
     revision = execution.grant.revision
-    shown = readings.said(_seen(request), revision)
+    shown = readings.load_shown_reading(_find_shown_reading(request), revision)
     expected = {**shown.get("preconditions", {}), **revision.preconditions}
     if definition.reader is None or not expected:
         return None
-    asker = readings.asker_of(revision.proposal)
-    fresh = readers.read(definition, revision.args, asker=asker, rehearse=False)
-    readings.keep(revision, fresh, cause=readings.CLAIMED)
+    asker = readings.build_asker(revision.proposal)
+    fresh = readers.read_state(definition, revision.args, asker=asker, rehearse=False)
+    readings.create_reading(revision, fresh, cause=readings.CLAIMED)
     if fresh.problem:
-        return No(
+        return Refusal(
             "unread", f"The current state could not be read: {fresh.problem}", True
         )
-    if _holds(expected, fresh.preconditions):  # guard: record-changed
+    if _has_expected_values(expected, fresh.preconditions):  # guard: record-changed
         return None
-    return No("precondition", "The record changed after it was shown.")
+    return Refusal("precondition", "The record changed after it was shown.")
 
 
-def _seen(request: ApprovalRequest | None) -> StateReading | None:
+def _find_shown_reading(request: ApprovalRequest | None) -> StateReading | None:
     """The reading that the last approver was shown; None for the revision's own."""
     if request is None:
         return None
@@ -307,16 +340,19 @@ def _seen(request: ApprovalRequest | None) -> StateReading | None:
     return last.reading if last else None
 
 
-def _holds(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
+def _has_expected_values(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
     return all(fresh.get(name) == value for name, value in expected.items())
 
 
-def _verifiers(
+def _find_verifier_refusal(
     execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
-) -> No | None:
-    revision, given = execution.grant.revision, _decided_tier(execution, request)
+) -> Refusal | None:
+    revision, given = (
+        execution.grant.revision,
+        _compute_decided_tier(execution, request),
+    )
     queue = request.queue.name if request else revision.evaluation["queue"]
-    asked = verifiers.registered(definition, queue)
+    asked = verifiers.list_verifiers(definition, queue)
     if not asked:
         return None
     sealed = {
@@ -326,9 +362,9 @@ def _verifiers(
         "action_hash": revision.action_hash,
         "tier": given,
     }
-    found = verifiers.verify(asked, sealed, stage="effect")
-    if isinstance(found, verifiers.Refusal):
-        return No("verifier", found.detail)
+    found = verifiers.run_verifiers(asked, sealed, stage="effect")
+    if isinstance(found, verifiers.VerifierRefusal):
+        return Refusal("verifier", found.detail)
     if found is None or found.tier.rank <= given.rank:
         return None
-    return No("verifier", "A verifier asks for more authority.")
+    return Refusal("verifier", "A verifier asks for more authority.")

@@ -26,24 +26,26 @@ from policies.documents import ToolDefinition
 from policies.models import Person
 from reviews import locks, permissions, transitions
 from reviews.alarms import standing
-from reviews.choices import BY_LOOK_UP, AlarmKind, ExecutionStatus
+from reviews.choices import SETTLED_BY_LOOK_UP, AlarmKind, ExecutionStatus
 from reviews.grants import approved_tool, uncertain
 from reviews.models import Execution, LookUp
-from reviews.models.executions import BLIND
+from reviews.models.executions import NO_LOOK_UP
 from reviews.tool_services import executors
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 
 from . import claims, finish, record
 
 RECONCILER = log.Actor("system", "reconciler")
-FOR = timedelta(hours=24)  # after this, a look-up happens only when a person asks
-WIDEST = timedelta(hours=1)
+LOOK_UP_PERIOD = timedelta(
+    hours=24
+)  # after this, a look-up happens only when a person asks
+MAX_LOOK_UP_WAIT = timedelta(hours=1)
 CHUNK = 50
 NOT_FOUND = executors.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class PlannedLookUp:
     """One look-up to be made, with its number among those of the execution."""
 
     execution: Execution
@@ -51,7 +53,7 @@ class Inquiry:
     number: int
 
 
-def due() -> list[str]:
+def list_due_look_ups() -> list[str]:
     """Ids of up to 50 executions whose look-up is due, longest waiting first, including
     those that the previous release left without a time."""
     planned = Q(ask_at__lte=clock.ClockTimestamp()) | Q(unknown_at__isnull=True)
@@ -59,38 +61,42 @@ def due() -> list[str]:
     return list(found.order_by("ask_at").values_list("pk", flat=True)[:CHUNK])
 
 
-def look_up(execution_id: str) -> Execution | None:
+def look_up_if_due(execution_id: str) -> Execution | None:
     """Make one look-up, if it is due, and record the answer; None when none is due.
     Raises NotFound."""
-    inquiry = plan(execution_id=execution_id)
-    return _ask(inquiry, RECONCILER) if inquiry else None
+    inquiry = plan_look_up(execution_id=execution_id)
+    return _perform_look_up(inquiry, RECONCILER) if inquiry else None
 
 
-def look_up_now(execution_id: str, person: Person) -> Execution:
+def look_up_for_person(execution_id: str, person: Person) -> Execution:
     """Make one look-up now for a person. Raises NotFound, NotYours, Conflict."""
-    inquiry = plan(execution_id=execution_id, person=person)
+    inquiry = plan_look_up(execution_id=execution_id, person=person)
     if inquiry is None:
         raise Conflict("Its outcome is known by now. Nobody was asked.")
-    return _ask(inquiry, log.Actor("person", person.public_id))
+    return _perform_look_up(inquiry, log.Actor("person", person.public_id))
 
 
-def _ask(inquiry: Inquiry, actor: log.Actor) -> Execution:
+def _perform_look_up(inquiry: PlannedLookUp, actor: log.Actor) -> Execution:
     """Call the service. Runs outside any transaction."""
-    found = executors.look_up(inquiry.definition, claims.inquiry(inquiry.execution))
-    return keep(inquiry=inquiry, found=found, actor=actor)
+    found = executors.look_up_effect(
+        inquiry.definition, claims.build_look_up_call(inquiry.execution)
+    )
+    return record_look_up(inquiry=inquiry, found=found, actor=actor)
 
 
 @transaction.atomic(durable=True)
-def plan(*, execution_id: str, person: Person | None = None) -> Inquiry | None:
+def plan_look_up(
+    *, execution_id: str, person: Person | None = None
+) -> PlannedLookUp | None:
     """Count the look-up and schedule the next one, before the service is called, so
     that a call that crashes the worker counts too. None when there is nothing to ask.
 
     Raises NotFound, and for a person NotYours or Conflict. Locks: grant, execution.
     """
-    execution = locks.execution(execution_id)
-    definition = approved_tool.definition_of(execution)
+    execution = locks.lock_execution(execution_id)
+    definition = approved_tool.load_tool_definition(execution)
     if person is not None:
-        permissions.check_can_settle(person, execution)
+        permissions.check_can_settle_unknown(person, execution)
         if definition.look_up is None:
             raise Conflict("This tool cannot be looked up. Nobody was asked.")
     if execution.status != ExecutionStatus.UNKNOWN:
@@ -98,29 +104,35 @@ def plan(*, execution_id: str, person: Person | None = None) -> Inquiry | None:
     now = clock.now()
     known = execution.unknown_at is not None
     execution.unknown_at = execution.unknown_at or execution.claimed_at or now
-    if definition.look_up is None or not (person or _is_due(execution, now, known)):
-        _write(execution, ask_at=execution.ask_at)
+    if definition.look_up is None or not (
+        person or _is_look_up_due(execution, now, known)
+    ):
+        _update_execution(execution, ask_at=execution.ask_at)
         return None
-    _write(execution, asked=execution.asked + 1, ask_at=_next(execution, now))
-    return Inquiry(execution, definition, execution.asked)
+    _update_execution(
+        execution,
+        asked=execution.asked + 1,
+        ask_at=_compute_next_look_up(execution, now),
+    )
+    return PlannedLookUp(execution, definition, execution.asked)
 
 
-def _is_due(execution: Execution, now: datetime, known: bool) -> bool:
+def _is_look_up_due(execution: Execution, now: datetime, known: bool) -> bool:
     return not known or (execution.ask_at is not None and execution.ask_at <= now)
 
 
-def _next(execution: Execution, now: datetime) -> datetime | None:
+def _compute_next_look_up(execution: Execution, now: datetime) -> datetime | None:
     """The wait doubles each time, up to the maximum. None when the look-up period is
     over, or when only people can settle the outcome."""
     if execution.code == uncertain.OTHER_VERSION.code:
         return None
     wait = finish.FIRST_LOOK_UP * 2 ** min(execution.asked + 1, 10)
-    later = now + min(wait, WIDEST)
+    later = now + min(wait, MAX_LOOK_UP_WAIT)
     since = execution.unknown_at or now
-    return later if later < since + FOR else None
+    return later if later < since + LOOK_UP_PERIOD else None
 
 
-def _write(execution: Execution, **values: Any) -> None:
+def _update_execution(execution: Execution, **values: Any) -> None:
     values["unknown_at"] = execution.unknown_at
     Execution.objects.filter(pk=execution.pk).update(**values)
     for name, value in values.items():
@@ -128,16 +140,18 @@ def _write(execution: Execution, **values: Any) -> None:
 
 
 @transaction.atomic(durable=True)
-def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
+def record_look_up(
+    *, inquiry: PlannedLookUp, found: EffectOutcome, actor: log.Actor
+) -> Execution:
     """Record what the service said. A clear answer settles the execution, unless a
     person settled it first; if the two contradict, this raises an alarm.
 
     Raises NotFound. Locks: grant, execution, alarm.
     """
-    execution = locks.execution(inquiry.execution.pk)
+    execution = locks.lock_execution(inquiry.execution.pk)
     now = clock.now()
-    found = record.redacted(execution, found)
-    said = _said(found)
+    found = record.redact_outcome(execution, found)
+    said = _classify_answer(found)
     LookUp.objects.create(
         execution=execution,
         number=inquiry.number,
@@ -148,22 +162,26 @@ def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
         code="" if said in {"succeeded", NOT_FOUND} else found.code,
         detail="" if said == NOT_FOUND else found.detail,
     )
-    _note(execution, inquiry, said, actor, now)
+    _log_look_up(execution, inquiry, said, actor, now)
     if execution.status == ExecutionStatus.UNKNOWN:
         if execution.fence == inquiry.execution.fence:  # else another attempt began
-            _settle(execution, found, said, now)
+            _settle_by_answer(execution, found, said, now)
     elif execution.status == ExecutionStatus.FAILED and said == "succeeded":
-        record.keep_found(execution, found, actor, now)
-    standing.counted(execution, found.effects, now)
+        record.record_found_effect(execution, found, actor, now)
+    standing.raise_for_repeated_effect(execution, found.effects, now)
     return execution
 
 
-def _said(found: Outcome) -> str:
+def _classify_answer(found: EffectOutcome) -> str:
     return NOT_FOUND if found.code == NOT_FOUND else found.status
 
 
-def _note(
-    execution: Execution, inquiry: Inquiry, said: str, actor: log.Actor, now: datetime
+def _log_look_up(
+    execution: Execution,
+    inquiry: PlannedLookUp,
+    said: str,
+    actor: log.Actor,
+    now: datetime,
 ) -> None:
     proposal = execution.grant.proposal
     log.append(
@@ -177,25 +195,29 @@ def _note(
     )
 
 
-def _settle(execution: Execution, found: Outcome, said: str, now: datetime) -> None:
+def _settle_by_answer(
+    execution: Execution, found: EffectOutcome, said: str, now: datetime
+) -> None:
     if said == "succeeded":
-        kept = record.kept(execution, found.result or {})
-        _move(execution, "settle_succeeded", now, happened=True, **kept)
-        facts.count_effect(execution.proposal_id, at=now)
+        kept = record.build_result_columns(execution, found.result or {})
+        _apply_settlement(execution, "settle_succeeded", now, happened=True, **kept)
+        facts.mark_effect_ran(execution.proposal_id, at=now)
     elif execution.code == uncertain.OTHER_VERSION.code:
         return  # the look-up was for these bytes, and an earlier version may have run
     elif said == "failed" or (
         # Before the quiet time, the attempt may still be on its way to the service.
-        said == NOT_FOUND and claims.quiet_from(execution) <= now
+        said == NOT_FOUND and claims.compute_quiet_time(execution) <= now
     ):
         detail = found.detail or "The service never saw our reference."
-        _move(execution, "settle_failed", now, happened=False, detail=detail)
+        _apply_settlement(
+            execution, "settle_failed", now, happened=False, detail=detail
+        )
         proposal = execution.grant.proposal
-        facts.deny_effect(proposal.pk)
-        facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
+        facts.mark_effect_denied(proposal.pk)
+        facts.record_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
 
 
-def _move(
+def _apply_settlement(
     execution: Execution, event: str, now: datetime, *, happened: bool, **changes: Any
 ) -> None:
     transitions.execution.apply(
@@ -203,7 +225,12 @@ def _move(
         event,
         actor=RECONCILER,
         now=now,
-        changes={"finished_at": now, "code": BY_LOOK_UP, "ask_at": None, **changes},
+        changes={
+            "finished_at": now,
+            "code": SETTLED_BY_LOOK_UP,
+            "ask_at": None,
+            **changes,
+        },
         data={
             "execution": execution.pk,
             "happened": happened,
@@ -219,7 +246,7 @@ AUDIT_CHUNK = 20
 SETTLED, HORIZON = timedelta(minutes=1), timedelta(hours=24)
 
 
-def due_audits() -> list[str]:
+def list_due_audits() -> list[str]:
     """Ids of executions to audit now. First refused ones, those never audited before
     the rest, so that a silent service delays no first audit; then those that failed
     only by their agent's report."""
@@ -231,11 +258,14 @@ def due_audits() -> list[str]:
         finished_at__lte=now - SETTLED,
     )
     unasked = F("audited_at").asc(nulls_first=True)
-    rows = found.exclude(BLIND).order_by(unasked, "finished_at")
-    return [*rows.values_list("pk", flat=True)[:AUDIT_CHUNK], *_said_to_fail(now)]
+    rows = found.exclude(NO_LOOK_UP).order_by(unasked, "finished_at")
+    return [
+        *rows.values_list("pk", flat=True)[:AUDIT_CHUNK],
+        *_list_reported_failures(now),
+    ]
 
 
-def _said_to_fail(now: datetime) -> list[str]:
+def _list_reported_failures(now: datetime) -> list[str]:
     found = Execution.objects.filter(
         status=ExecutionStatus.FAILED,
         ask_at__lte=now,
@@ -244,37 +274,37 @@ def _said_to_fail(now: datetime) -> list[str]:
     return list(found.order_by("ask_at").values_list("pk", flat=True)[:AUDIT_CHUNK])
 
 
-def look(execution_id: str) -> bool:
+def audit_execution(execution_id: str) -> bool:
     """Audit one execution, if it is due. Returns whether its effect was found. Raises
     NotFound."""
-    execution = begin(execution_id=execution_id)
-    return execution is not None and _audit(execution)
+    execution = plan_audit(execution_id=execution_id)
+    return execution is not None and _perform_audit(execution)
 
 
-def _audit(execution: Execution) -> bool:
+def _perform_audit(execution: Execution) -> bool:
     """Call the service. Runs outside any transaction."""
-    definition = approved_tool.definition_of(execution)
-    found = executors.look_up(definition, claims.inquiry(execution))
+    definition = approved_tool.load_tool_definition(execution)
+    found = executors.look_up_effect(definition, claims.build_look_up_call(execution))
     if found.status == "unknown":
         return False  # a later audit asks again
-    return keep_audit(execution_id=execution.pk, fence=execution.fence, found=found)
+    return record_audit(execution_id=execution.pk, fence=execution.fence, found=found)
 
 
 @transaction.atomic(durable=True)
-def begin(*, execution_id: str) -> Execution | None:
+def plan_audit(*, execution_id: str) -> Execution | None:
     """Schedule the next audit, before the service is called, so that a call that
     crashes the worker counts too. None when the service cannot be asked, or another
     worker just did. Locks: grant, execution. Raises NotFound."""
-    execution, now = locks.execution(execution_id), clock.now()
-    if not _audit_is_due(execution, now):
+    execution, now = locks.lock_execution(execution_id), clock.now()
+    if not _is_audit_due(execution, now):
         return None
-    looked_up = approved_tool.can_be_asked(execution)
-    ask_at = _next_audit(execution, now) if looked_up else None
+    looked_up = approved_tool.has_look_up(execution)
+    ask_at = _compute_next_audit(execution, now) if looked_up else None
     Execution.objects.filter(pk=execution_id).update(audited_at=now, ask_at=ask_at)
     return execution if looked_up else None
 
 
-def _audit_is_due(execution: Execution, now: datetime) -> bool:
+def _is_audit_due(execution: Execution, now: datetime) -> bool:
     asked = execution.ask_at is not None and execution.ask_at <= now
     if execution.status == ExecutionStatus.FAILED:
         return asked
@@ -282,31 +312,33 @@ def _audit_is_due(execution: Execution, now: datetime) -> bool:
     return execution.status == ExecutionStatus.REFUSED and (unasked or asked)
 
 
-def _next_audit(execution: Execution, now: datetime) -> datetime:
+def _compute_next_audit(execution: Execution, now: datetime) -> datetime:
     """The wait equals the time since the execution ended, at least SETTLED."""
     return now + max(SETTLED, now - (execution.finished_at or now))
 
 
 @transaction.atomic(durable=True)
-def keep_audit(*, execution_id: str, fence: int, found: Outcome) -> bool:
+def record_audit(*, execution_id: str, fence: int, found: EffectOutcome) -> bool:
     """Record the answer and end the audit. An effect that was found raises an alarm and
     counts in the sums; one that was not found leaves the sums. Returns whether it was
     found. Locks: grant, execution, alarm. Raises NotFound."""
-    execution = locks.execution(execution_id)
+    execution = locks.lock_execution(execution_id)
     ended = {ExecutionStatus.REFUSED, ExecutionStatus.FAILED}
     if execution.status not in ended or execution.fence != fence:
         return False
     Execution.objects.filter(pk=execution_id).update(ask_at=None)
     if found.status != "succeeded":
-        facts.deny_effect(execution.proposal_id)
+        facts.mark_effect_denied(execution.proposal_id)
         return False
     now = clock.now()
     if execution.status == ExecutionStatus.FAILED:
-        there = record.redacted(execution, found)
-        record.keep_found(execution, there, AUDITOR, now)
+        there = record.redact_outcome(execution, found)
+        record.record_found_effect(execution, there, AUDITOR, now)
     else:
         said = {"recorded": execution.status, "code": execution.code}
-        standing.about(execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **said)
-        record.count_found(execution, found, now)
-    standing.counted(execution, found.effects, now)
+        standing.raise_execution_alarm(
+            execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **said
+        )
+        record.count_found_effect(execution, found, now)
+    standing.raise_for_repeated_effect(execution, found.effects, now)
     return True

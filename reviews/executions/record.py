@@ -23,29 +23,32 @@ from policies import facts, tools
 from policies.choices import ExecutionClass
 from reviews import locks, transitions
 from reviews.alarms import late_reports, standing
-from reviews.choices import BY_LOOK_UP, BY_PERSON, ExecutionStatus
+from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
 from reviews.grants import approved_tool, sequence
 from reviews.models import Execution
 from reviews.redaction import redactor as redacting
 from reviews.redaction.redactor import Redactor
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 
 from . import claims, finish, leases, rechecks
 from .claims import Claim
-from .rechecks import No
+from .rechecks import Refusal
 
 
-def back_off(execution: Execution) -> timedelta:
+def compute_back_off(execution: Execution) -> timedelta:
     """The wait before the next attempt, by the number of attempts so far."""
-    return approved_tool.definition_of(execution).retry.after(execution.attempts)
+    return approved_tool.load_tool_definition(execution).retry.after(execution.attempts)
 
 
-def tries_left(execution: Execution) -> bool:
+def has_tries_left(execution: Execution) -> bool:
     """Whether the tool's retry limit allows another attempt."""
-    return execution.attempts < approved_tool.definition_of(execution).retry.attempts
+    return (
+        execution.attempts
+        < approved_tool.load_tool_definition(execution).retry.attempts
+    )
 
 
-def requeue(
+def requeue_execution(
     execution: Execution,
     code: str,
     detail: str,
@@ -73,7 +76,7 @@ def requeue(
 
 
 @transaction.atomic(durable=True)
-def give_back(*, claim: Claim, no: No) -> None:
+def release_claim(*, claim: Claim, no: Refusal) -> None:
     """Undo the claim of a redeem call that a check refused, before the agent got it.
 
     Without an earlier attempt the execution is refused or queued again. Otherwise its
@@ -82,11 +85,11 @@ def give_back(*, claim: Claim, no: No) -> None:
     Raises StaleFence, also when a repeated call got the claim meanwhile: its agent may
     be performing the effect.
     """
-    execution = leases.fenced(claim.execution.pk, claim.fence)
+    execution = leases.load_fenced_execution(claim.execution.pk, claim.fence)
     if execution.began_at is not None:  # guard: redeem-begun
         raise StaleFence
     if claim.untouched:
-        _refuse(execution, no)
+        _refuse_or_requeue(execution, no)
     elif no.later or no in {rechecks.STOPPED, rechecks.STOPPED_SINCE}:
         Execution.objects.filter(pk=execution.pk, fence=claim.fence).update(
             lease_until=clock.now(), attempts=execution.attempts - 1
@@ -94,66 +97,68 @@ def give_back(*, claim: Claim, no: No) -> None:
 
 
 @transaction.atomic(durable=True)
-def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
+def refuse_claim(*, execution_id: str, fence: int, no: Refusal) -> Execution:
     """Record that a re-check refused the claim, before any attempt had an effect.
 
     Raises NotFound, StaleFence. Locks: the grant, the execution.
     """
-    execution = leases.fenced(execution_id, fence)
-    _refuse(execution, no)
+    execution = leases.load_fenced_execution(execution_id, fence)
+    _refuse_or_requeue(execution, no)
     return execution
 
 
-def _refuse(execution: Execution, no: No) -> None:
+def _refuse_or_requeue(execution: Execution, no: Refusal) -> None:
     now = clock.now()
-    due = now + back_off(execution)
-    again = (execution, no.code, no.detail, due, claims.EXECUTOR, now)
+    due = now + compute_back_off(execution)
+    again = (execution, no.code, no.detail, due, claims.EXECUTOR_ACTOR, now)
     if no.free:
-        requeue(*again, attempts=execution.attempts - 1)
-    elif no.later and tries_left(execution):
-        requeue(*again)
+        requeue_execution(*again, attempts=execution.attempts - 1)
+    elif no.later and has_tries_left(execution):
+        requeue_execution(*again)
     else:
-        finish.refuse(execution, no, now)
+        finish.refuse_execution(execution, no, now)
 
 
-def redacted(execution: Execution, outcome: Outcome) -> Outcome:
+def redact_outcome(execution: Execution, outcome: EffectOutcome) -> EffectOutcome:
     """Redact the outcome's code and detail, which a service or an agent wrote, so that
     they may be stored and logged. A code that Holdpoint reserves becomes `failed`."""
-    redactor = _redactor(execution)
+    redactor = _build_redactor(execution)
     code = redactor.text(outcome.code)[:64]
-    code = "failed" if code in {BY_PERSON, BY_LOOK_UP} else code
+    code = "failed" if code in {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP} else code
     return replace(outcome, code=code, detail=redactor.text(outcome.detail))
 
 
-def _redactor(execution: Execution) -> Redactor:
+def _build_redactor(execution: Execution) -> Redactor:
     proposal, revision = execution.grant.proposal, execution.grant.revision
-    return redacting.of(
+    return redacting.load_redactor(
         proposal.agent,
         proposal.thread,
-        tools.definition(revision.known_tool),
+        tools.load_definition(revision.known_tool),
         revision.args,
         proposal=proposal.pk,
     )
 
 
-def kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
+def build_result_columns(
+    execution: Execution, result: dict[str, Any]
+) -> dict[str, Any]:
     """Build a result's columns: encrypted for the agent, redacted for people, and the
     SHA-256 digest of its canonical bytes."""
     blob = canonical.encode(result)
     return {
-        "result": encryption.seal(
+        "result": encryption.encrypt_value(
             settings.HOLDPOINT.data_key, blob, execution.pk.encode()
         ),
-        "result_shown": _redactor(execution).foreign(result),
+        "result_shown": _build_redactor(execution).foreign(result),
         "result_digest": "sha256:" + hashlib.sha256(blob).hexdigest(),
     }
 
 
-def result_of(execution: Execution) -> dict[str, Any] | None:
+def decrypt_result(execution: Execution) -> dict[str, Any] | None:
     """The whole result, for the agent that asked for the effect; None without one."""
     if execution.result is None:
         return None
-    blob = encryption.open(
+    blob = encryption.decrypt_value(
         settings.HOLDPOINT.data_key, bytes(execution.result), execution.pk.encode()
     )
     try:
@@ -163,31 +168,35 @@ def result_of(execution: Execution) -> dict[str, Any] | None:
     return value
 
 
-HIGHEST = 2**31 - 1  # largest fence that a report's column holds
+MAX_FENCE = 2**31 - 1  # largest fence that a report's column holds
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @transaction.atomic(durable=True)
-def record(
-    *, execution_id: str, fence: int, outcome: Outcome, actor: log.Actor
+def record_outcome(
+    *, execution_id: str, fence: int, outcome: EffectOutcome, actor: log.Actor
 ) -> Execution:
     """Record what became of an attempt, under its fence [I22].
 
     Raises NotFound, StaleFence. Locks: the grant, the execution.
     """
-    execution = leases.fenced(execution_id, fence)
+    execution = leases.load_fenced_execution(execution_id, fence)
     now = clock.now()
-    outcome = redacted(execution, outcome)
+    outcome = redact_outcome(execution, outcome)
     late = actor.kind == "agent" and _is_late(execution, now)
     if outcome.status == "succeeded":
-        _succeed(execution, outcome, actor, now)
+        _record_success(execution, outcome, actor, now)
     elif outcome.status == "failed":
-        _fail(execution, outcome, actor, now)
+        _record_failure(execution, outcome, actor, now)
     else:
-        _doubt(execution, outcome, actor, now)
+        _retry_or_mark_unknown(execution, outcome, actor, now)
     if late:
-        said = _report(execution, fence, execution.grant.action_hash, outcome)
-        late_reports.keep(execution, said=said, actor=actor, now=now, counted=True)
+        said = _build_report_columns(
+            execution, fence, execution.grant.action_hash, outcome
+        )
+        late_reports.record_report(
+            execution, said=said, actor=actor, now=now, counted=True
+        )
     failpoints.point("record_uncommitted", execution_id)
     return execution
 
@@ -198,54 +207,56 @@ def _is_late(execution: Execution, now: datetime) -> bool:
     return lapsed or execution.grant.expires_at <= now
 
 
-def _succeed(
-    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+def _record_success(
+    execution: Execution, outcome: EffectOutcome, actor: log.Actor, now: datetime
 ) -> None:
-    found = kept(execution, outcome.result or {}) | {"looked_up": outcome.looked_up}
+    found = build_result_columns(execution, outcome.result or {}) | {
+        "looked_up": outcome.looked_up
+    }
     digest = found["result_digest"]
-    finish.finish(execution, "succeed", actor, now, found, digest=digest)
-    facts.count_effect(execution.proposal_id, at=now)
-    standing.succeeded(execution, now)
-    standing.counted(execution, outcome.effects, now)
+    finish.finish_execution(execution, "succeed", actor, now, found, digest=digest)
+    facts.mark_effect_ran(execution.proposal_id, at=now)
+    standing.raise_for_success(execution, now)
+    standing.raise_for_repeated_effect(execution, outcome.effects, now)
 
 
-def _fail(
-    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+def _record_failure(
+    execution: Execution, outcome: EffectOutcome, actor: log.Actor, now: datetime
 ) -> None:
     """The attempt had no effect. Queue another one if the outcome allows it and tries
     and time are left; otherwise the execution has failed."""
-    due = now + back_off(execution)
+    due = now + compute_back_off(execution)
     again = (
         (outcome.this_attempt_only or outcome.again)
-        and tries_left(execution)
+        and has_tries_left(execution)
         and due < execution.grant.expires_at
     )
     if again:
-        requeue(execution, outcome.code, outcome.detail, due, actor, now)
+        requeue_execution(execution, outcome.code, outcome.detail, due, actor, now)
         return
     by_agent = actor.kind == "agent"
     why: dict[str, Any] = {"code": outcome.code, "detail": outcome.detail}
-    if by_agent and approved_tool.can_be_asked(execution):
-        why["ask_at"] = claims.quiet_from(execution)
-    finish.finish(execution, "fail", actor, now, why, code=outcome.code)
-    sequence.halt(execution, now)
+    if by_agent and approved_tool.has_look_up(execution):
+        why["ask_at"] = claims.compute_quiet_time(execution)
+    finish.finish_execution(execution, "fail", actor, now, why, code=outcome.code)
+    sequence.halt_batch(execution, now)
     proposal = execution.grant.proposal
     if by_agent:  # else an agent could empty the sums that limit it by its word alone
-        facts.count_effect(proposal.pk, at=now)  # guard: agent-word
+        facts.mark_effect_ran(proposal.pk, at=now)  # guard: agent-word
     else:
-        facts.deny_effect(proposal.pk)
-    facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
+        facts.mark_effect_denied(proposal.pk)
+    facts.record_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
 
 
-def _doubt(
-    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+def _retry_or_mark_unknown(
+    execution: Execution, outcome: EffectOutcome, actor: log.Actor, now: datetime
 ) -> None:
     """It may have happened. For a keyed or queryable tool a worker soon asks its
     service, or repeats the call; otherwise the outcome is UNKNOWN."""
-    due = _asked_again_at(execution, now)
+    due = _compute_next_ask(execution, now)
     again = (
-        approved_tool.class_of(execution) is not ExecutionClass.OPAQUE
-        and tries_left(execution)
+        approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
+        and has_tries_left(execution)
         and due < execution.grant.expires_at
         and not execution.by_agent
     )
@@ -254,68 +265,74 @@ def _doubt(
             lease_until=due, code=outcome.code, detail=outcome.detail
         )
         return
-    finish.lose(execution, outcome.code, outcome.detail, now, actor)
+    finish.mark_unknown(execution, outcome.code, outcome.detail, now, actor)
 
 
-def _asked_again_at(execution: Execution, now: datetime) -> datetime:
+def _compute_next_ask(execution: Execution, now: datetime) -> datetime:
     """When to claim it again. A look-up waits until the lease is over: a service that
     is still working would deny the effect, and then perform it beside the next attempt.
     """
-    due = now + back_off(execution)
-    looked_up = approved_tool.can_be_asked(execution)
+    due = now + compute_back_off(execution)
+    looked_up = approved_tool.has_look_up(execution)
     if execution.began_at is None or execution.lease_until is None or not looked_up:
         return due
     return max(due, execution.lease_until)  # guard: lease-later
 
 
 @transaction.atomic(durable=True)
-def keep_late(
+def record_late_report(
     *,
     execution_id: str,
     fence: int,
     action_hash: str,
-    outcome: Outcome,
+    outcome: EffectOutcome,
     actor: log.Actor,
 ) -> bool:
     """Store a report that came too late to count; it settles nothing. Returns whether
     it only repeats what is recorded. Raises NotFound. Locks: the grant, the execution,
     the alarm."""
-    execution, now = locks.execution(execution_id), clock.now()
-    said = _report(execution, fence, action_hash, redacted(execution, outcome))
-    late_reports.keep(execution, said=said, actor=actor, now=now)
-    count_found(execution, outcome, now)
-    return late_reports.repeats(execution, said)
+    execution, now = locks.lock_execution(execution_id), clock.now()
+    said = _build_report_columns(
+        execution, fence, action_hash, redact_outcome(execution, outcome)
+    )
+    late_reports.record_report(execution, said=said, actor=actor, now=now)
+    count_found_effect(execution, outcome, now)
+    return late_reports.is_repeat(execution, said)
 
 
-def keep_found(
-    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+def record_found_effect(
+    execution: Execution, outcome: EffectOutcome, actor: log.Actor, now: datetime
 ) -> None:
     """Store, as a late report, an effect that a look-up found after it was recorded as
     not having happened. A step: the caller holds the execution's lock; `outcome` is
     already redacted."""
-    said = _report(execution, execution.fence, execution.grant.action_hash, outcome)
-    late_reports.keep(execution, said=said, actor=actor, now=now)
-    count_found(execution, outcome, now)
+    said = _build_report_columns(
+        execution, execution.fence, execution.grant.action_hash, outcome
+    )
+    late_reports.record_report(execution, said=said, actor=actor, now=now)
+    count_found_effect(execution, outcome, now)
 
 
-def count_found(execution: Execution, outcome: Outcome, now: datetime) -> None:
+def count_found_effect(
+    execution: Execution, outcome: EffectOutcome, now: datetime
+) -> None:
     """Count a FAILED or REFUSED execution in the sums again when `outcome` says that it
     succeeded. Caller holds the execution's lock."""
     ended = {ExecutionStatus.FAILED, ExecutionStatus.REFUSED}
     if outcome.status == "succeeded" and execution.status in ended:
         at = execution.grant.revision.created_at
-        facts.restore(execution.proposal_id, at=at, ran_by=now)
-        facts.count_effect(execution.proposal_id, at=now)
+        facts.restore_observations(execution.proposal_id, at=at, ran_by=now)
+        facts.mark_effect_ran(execution.proposal_id, at=now)
 
 
-def _report(
-    execution: Execution, fence: int, action_hash: str, outcome: Outcome
+def _build_report_columns(
+    execution: Execution, fence: int, action_hash: str, outcome: EffectOutcome
 ) -> dict[str, Any]:
     """The columns of a LateReport; `outcome` is already redacted."""
     happened = outcome.status == "succeeded"
-    found = kept(execution, outcome.result or {}) if happened else {}
+    found = build_result_columns(execution, outcome.result or {}) if happened else {}
     return {
-        "fence": min(fence, HIGHEST),
+        "fence": min(fence, MAX_FENCE),
         "status": outcome.status,
         "action_hash": action_hash if _HASH.fullmatch(action_hash) else "",
         "result_shown": found.get("result_shown"),

@@ -14,7 +14,7 @@ from journal.errors import (
     DomainError,
     GrantExpired,
     GrantSpent,
-    Precondition,
+    PreconditionFailed,
     StaleFence,
     ToolChanged,
 )
@@ -22,20 +22,20 @@ from reviews.choices import ExecutionStatus
 from reviews.grants import grants, uncertain
 from reviews.models import Execution
 from reviews.tool_services import executors
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 
 from . import claims, leases, rechecks, record, run
 from .claims import Claim
-from .rechecks import No
+from .rechecks import Refusal
 
 NOT_DUE = "It is not yet to be tried again. Nothing was done. Ask again later."
 TAKEN_BACK = "It was taken back before it ran. Nothing was done."
-UNCLEAR = No(
+LOOK_UP_FAILED = Refusal(
     "look_up_failed", "Its service cannot say what became of it.", later=True, free=True
 )
 
 
-def redeem(*, token: str, agent: str, key: str = "") -> Claim:
+def redeem_grant(*, token: str, agent: str, key: str = "") -> Claim:
     """Redeem a one-use grant, so that the agent performs the effect itself. A repeated
     call with the same `key` gets the same claim while it is valid, if every check of a
     new claim still passes.
@@ -45,56 +45,56 @@ def redeem(*, token: str, agent: str, key: str = "") -> Claim:
     agent may redeem a keyed or queryable tool again, if a look-up does not find the
     effect.
     """
-    grant = grants.find(token, agent=agent)
+    grant = grants.load_grant_by_token(token, agent=agent)
     execution = grant.execution
     if not execution.by_agent:
         raise Conflict("This tool is performed by the gate, not by the agent.")
-    claim = claims.take(
+    claim = claims.claim_execution(
         execution_id=execution.pk,
         actor=log.Actor("agent", agent),
         redeeming=True,
         key=key,
     )
     if claim is None:
-        raise _why_not_redeemed(execution.pk)
+        raise _build_redeem_error(execution.pk)
     failpoints.point("redeem_taken", execution.pk)
-    claim = _looked_up(claim)
+    claim = _look_up_earlier(claim)
     no = (
-        rechecks.check(claim.execution, claim.definition)
-        or run.note_outside()
-        or rechecks.at_last(claim.execution)
+        rechecks.find_refusal(claim.execution, claim.definition)
+        or run.try_record_outside()
+        or rechecks.find_final_refusal(claim.execution)
     )
     if no is not None:
-        _let_go(claim, no)
-        raise _refusal(no)
+        _release_unless_replayed(claim, no)
+        raise _refusal_to_error(no)
     try:
-        leases.hand_out(claim)
+        leases.mark_handed_out(claim)
     except StaleFence:
-        raise _why_not_redeemed(execution.pk) from None
+        raise _build_redeem_error(execution.pk) from None
     failpoints.point("redeemed", execution.pk)
     return claim
 
 
-def _looked_up(claim: Claim) -> Claim:
+def _look_up_earlier(claim: Claim) -> Claim:
     """Ask the service whether the effect happened already, before the agent gets the
     claim. Raises GrantSpent when the execution has ended, Conflict while the service
     cannot say or when the execution is queued for another attempt."""
-    found = None if _is_given_out(claim) else run.ask_first(claim)
-    if found is None or run.may_repeat(claim, found):
+    found = None if _is_given_out(claim) else run.look_up_earlier_attempts(claim)
+    if found is None or run.may_repeat_effect(claim, found):
         return claim
-    if run.denies(claim, found):
+    if run.is_effect_denied(claim, found):
         return replace(claim, untouched=True)
     if found.status == "unknown":
-        _let_go(claim, UNCLEAR)
-        raise Conflict(f"{UNCLEAR.detail} Ask again later.")
+        _release_unless_replayed(claim, LOOK_UP_FAILED)
+        raise Conflict(f"{LOOK_UP_FAILED.detail} Ask again later.")
     with suppress(StaleFence):
-        record.record(
+        record.record_outcome(
             execution_id=claim.execution.pk,
             fence=claim.fence,
             outcome=found,
-            actor=claims.EXECUTOR,
+            actor=claims.EXECUTOR_ACTOR,
         )
-    raise _why_not_redeemed(claim.execution.pk)
+    raise _build_redeem_error(claim.execution.pk)
 
 
 def _is_given_out(claim: Claim) -> bool:
@@ -103,16 +103,16 @@ def _is_given_out(claim: Claim) -> bool:
     return claim.replayed and claim.execution.began_at is not None
 
 
-def _let_go(claim: Claim, no: No) -> None:
+def _release_unless_replayed(claim: Claim, no: Refusal) -> None:
     """Release the claim that this call made, unless a repeated call handed it out
     meanwhile. A repeated call releases nothing: the agent may be performing the effect.
     """
     if not claim.replayed:
         with suppress(StaleFence):
-            record.give_back(claim=claim, no=no)
+            record.release_claim(claim=claim, no=no)
 
 
-def _refusal(no: No) -> DomainError:
+def _refusal_to_error(no: Refusal) -> DomainError:
     if no.code == "stopped":
         return AgentStopped()
     if no.code == "paused":
@@ -121,29 +121,29 @@ def _refusal(no: No) -> DomainError:
         return GrantExpired()
     if no.code == "tool_changed":
         return ToolChanged(no.detail)
-    return Precondition(no.detail or TAKEN_BACK, reason=no.code)
+    return PreconditionFailed(no.detail or TAKEN_BACK, reason=no.code)
 
 
-def _why_not_redeemed(execution_id: str) -> DomainError:
+def _build_redeem_error(execution_id: str) -> DomainError:
     execution = Execution.objects.select_related("grant").get(pk=execution_id)
     if execution.status == ExecutionStatus.REFUSED:
-        return _refusal(No(execution.code, execution.detail))
-    no = rechecks.switches(execution)
-    if execution.status == ExecutionStatus.QUEUED or (no and _lapsed(execution)):
-        return _refusal(no) if no else Conflict(NOT_DUE)
+        return _refusal_to_error(Refusal(execution.code, execution.detail))
+    no = rechecks.find_stop_refusal(execution)
+    if execution.status == ExecutionStatus.QUEUED or (no and _has_lapsed(execution)):
+        return _refusal_to_error(no) if no else Conflict(NOT_DUE)
     return GrantSpent()
 
 
-def _lapsed(execution: Execution) -> bool:
+def _has_lapsed(execution: Execution) -> bool:
     return execution.lease_until is not None and execution.lease_until <= clock.now()
 
 
-def report(
+def report_outcome(
     *,
     execution: Execution,
     fence: int,
     action_hash: str,
-    outcome: Outcome,
+    outcome: EffectOutcome,
     actor: log.Actor,
 ) -> Execution:
     """Record what an agent reports about the effect that it performed.
@@ -155,25 +155,27 @@ def report(
     said: dict[str, Any] = {
         "execution_id": execution.pk,
         "fence": fence,
-        "outcome": _weighed(execution, fence, outcome),
+        "outcome": _adjust_outcome(execution, fence, outcome),
         "actor": actor,
     }
     if execution.grant.action_hash != action_hash:
-        record.keep_late(action_hash=action_hash, **said)
+        record.record_late_report(action_hash=action_hash, **said)
         raise Conflict("This is the outcome of another action. Nothing was recorded.")
     try:
-        return record.record(**said)
+        return record.record_outcome(**said)
     except StaleFence:
-        if record.keep_late(action_hash=action_hash, **said):
+        if record.record_late_report(action_hash=action_hash, **said):
             return execution
         raise
 
 
-def _weighed(execution: Execution, fence: int, outcome: Outcome) -> Outcome:
+def _adjust_outcome(
+    execution: Execution, fence: int, outcome: EffectOutcome
+) -> EffectOutcome:
     """Turn the outcome into an unknown one when it says nothing about earlier attempts
     and there may have been some: the fence is above 1, or a restore lost history."""
     if not outcome.leaves_earlier_open:
         return outcome
-    if fence > 1 or uncertain.is_inherited(execution):
-        return executors.unknown(outcome.code, outcome.detail)
+    if fence > 1 or uncertain.predates_restore(execution):
+        return executors.build_unknown(outcome.code, outcome.detail)
     return outcome

@@ -9,16 +9,27 @@ from datetime import datetime
 from typing import Any
 
 from journal import log
-from journal.errors import Conflict, Invalid, NotFound, Unwritten, at
+from journal.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    TextMissing,
+    build_field_error,
+)
 from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Person, Tool
 from reviews import permissions
 from reviews.alarms import late_reports
-from reviews.choices import REVERSAL, UNGRANTED, ExecutionStatus, StopMode
-from reviews.governance.ruling import Action
+from reviews.choices import (
+    REVERSAL_SOURCE,
+    UNGRANTED_STATUSES,
+    ExecutionStatus,
+    StopMode,
+)
+from reviews.governance.ruling import ProposedAction
 from reviews.models import Execution, Proposal, Reversal
-from reviews.requests.proposals import Origin, submit
+from reviews.requests.proposals import ProposalOrigin, submit_proposal
 from reviews.requests.revisions import Narrative
 from reviews.stops import stops
 
@@ -31,7 +42,7 @@ STOPPED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class ReversalPlan:
     """The call that would be proposed to undo one effect."""
 
     execution: Execution
@@ -40,10 +51,10 @@ class Undoing:
 
     @property
     def definition(self) -> ToolDefinition:
-        return tools.definition(self.tool)
+        return tools.load_definition(self.tool)
 
 
-def of(execution_id: str, person: Person, now: datetime) -> Undoing:
+def plan_reversal(execution_id: str, person: Person, now: datetime) -> ReversalPlan:
     """Plan the reversal of an effect, for a person who may propose it.
 
     Raises NotFound, NotYours; Conflict when the effect did not succeed, is itself a
@@ -54,91 +65,95 @@ def of(execution_id: str, person: Person, now: datetime) -> Undoing:
     execution = rows.filter(pk=execution_id).first()
     if execution is None:
         raise NotFound
-    permissions.admitted_role(person, execution.grant.revision.known_tool.queue_id)
+    permissions.check_admitted_to_queue(
+        person, execution.grant.revision.known_tool.queue_id
+    )
     if execution.status != ExecutionStatus.SUCCEEDED:
         raise Conflict("Only what has happened can be undone. Nothing was proposed.")
-    if execution.proposal.source == REVERSAL:
+    if execution.proposal.source == REVERSAL_SOURCE:
         raise Conflict("This undid something. What it undid is to be proposed anew.")
-    if standing(execution, now) is not None:
+    if find_standing_reversal(execution, now) is not None:
         raise Conflict("It is being undone already. Nothing was proposed.")
-    found = _undoing(execution)
-    stopped = stops.in_force(*_action(execution.proposal, found.tool.name))
+    found = _build_plan(execution)
+    stopped = stops.find_stop_mode(
+        *_build_stop_action(execution.proposal, found.tool.name)
+    )
     if stopped is StopMode.STOPPED:
         raise Conflict(STOPPED)
     return found
 
 
-def _action(original: Proposal, tool: str) -> stops.Action:
+def _build_stop_action(original: Proposal, tool: str) -> stops.StoppableAction:
     """The stop scope of a reversal: the original's agent and run, and the tool that
     undoes the effect."""
     return original.agent, original.thread, tool
 
 
-def _undoing(execution: Execution) -> Undoing:
+def _build_plan(execution: Execution) -> ReversalPlan:
     revision = execution.grant.revision
-    declared = tools.definition(revision.known_tool).compensation
-    tool = tools.current(declared.tool) if declared else None
+    declared = tools.load_definition(revision.known_tool).compensation
+    tool = tools.find_current_tool(declared.tool) if declared else None
     if declared is None or tool is None:
         raise Conflict("Its tool declares nothing that undoes it.")
     sources: Mapping[str, Mapping[str, Any]] = {
         "args": revision.args,
-        "result": record.result_of(execution) or {},
+        "result": record.decrypt_result(execution) or {},
     }
     args = dict(declared.args)
     for name, (kind, path) in declared.sources.items():
-        args[name] = _found(sources[kind], path, f"args.{name}", kind)
-    return Undoing(execution, tool, args)
+        args[name] = _resolve_source(sources[kind], path, f"args.{name}", kind)
+    return ReversalPlan(execution, tool, args)
 
 
-def _found(source: Any, path: str, where: str, kind: str) -> Any:
+def _resolve_source(source: Any, path: str, where: str, kind: str) -> Any:
     for step in path.split("."):
         if not isinstance(source, Mapping) or step not in source:
             said = f"the effect's {kind} has no {path}"
-            raise Invalid(
+            raise InvalidInput(
                 f"This cannot be proposed: {said}. Nothing was proposed.",
-                errors=[at(where, said)],
+                errors=[build_field_error(where, said)],
             )
         source = source[step]
     return source
 
 
-def standing(execution: Execution, now: datetime) -> Reversal | None:
+def find_standing_reversal(execution: Execution, now: datetime) -> Reversal | None:
     """The reversal that undoes this effect or has undone it; None when there is none or
     it came to nothing."""
     rows = execution.reversals.filter(over_at__isnull=True)
     found = rows.select_related("proposal__request").first()
-    return None if found is None or is_dead(found.proposal, now) else found
+    return None if found is None or is_reversal_over(found.proposal, now) else found
 
 
-def is_dead(proposal: Proposal, now: datetime) -> bool:
+def is_reversal_over(proposal: Proposal, now: datetime) -> bool:
     """Whether the reversal had no effect and cannot have one any more. An unknown
     outcome may have happened, a failed execution may be retried within its window, and
     a late report that it happened must be cleared up first."""
     if proposal.blocked_by:
         return True
     request = getattr(proposal, "request", None)
-    if request is not None and request.status in UNGRANTED:
+    if request is not None and request.status in UNGRANTED_STATUSES:
         return True
-    execution = newest(proposal)
+    execution = find_newest_execution(proposal)
     if execution is None:
         return False
     if execution.status == ExecutionStatus.FAILED and execution.grant.expires_at > now:
         return False
     if execution.status not in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED}:
         return False
-    return not late_reports.says_it_happened(execution)
+    return not late_reports.has_unanswered_report(execution)
 
 
-def newest(proposal: Proposal) -> Execution | None:
+def find_newest_execution(proposal: Proposal) -> Execution | None:
     """The newest execution of a proposal; runs no query where `executions` is
     prefetched."""
     found = sorted(proposal.executions.all(), key=lambda one: one.queued_at)
     return found[-1] if found else None
 
 
-def propose(
-    undoing: Undoing,
-    action: Action,
+def propose_reversal(
+    undoing: ReversalPlan,
+    action: ProposedAction,
     *,
     person: Person,
     reason: str,
@@ -152,24 +167,26 @@ def propose(
     Caller holds the thread's lock, and checked under it that no other reversal is open.
     """
     if not reason.strip():
-        raise Unwritten(errors=[at("reason", "say why it is to be undone")])
-    original, actor = undoing.execution.proposal, _actor(person)
-    proposal = submit(
+        raise TextMissing(
+            errors=[build_field_error("reason", "say why it is to be undone")]
+        )
+    original, actor = undoing.execution.proposal, _build_person_actor(person)
+    proposal = submit_proposal(
         action,
         Narrative(rationale=reason),
-        Origin(
+        ProposalOrigin(
             barred=sorted({*original.barred, person.public_id}),
             kept_out=original.kept_out,
             on_behalf_of=original.on_behalf_of,
             parent=original.pk,
-            source=REVERSAL,
+            source=REVERSAL_SOURCE,
             heard=heard,
         ),
         now=now,
         by=actor,
         asks=True,
     )
-    _replace_dead(undoing.execution, now)
+    _end_standing_reversals(undoing.execution, now)
     Reversal.objects.create(
         execution=undoing.execution,
         proposal=proposal,
@@ -177,21 +194,21 @@ def propose(
         at=now,
         over_at=now if proposal.blocked_by else None,
     )
-    _note(undoing.execution, proposal, actor, now)
+    _log_reversal_proposed(undoing.execution, proposal, actor, now)
     return proposal
 
 
-def _actor(person: Person) -> log.Actor:
+def _build_person_actor(person: Person) -> log.Actor:
     return log.Actor("person", person.public_id)
 
 
-def _replace_dead(execution: Execution, now: datetime) -> None:
+def _end_standing_reversals(execution: Execution, now: datetime) -> None:
     Reversal.objects.filter(execution=execution, over_at__isnull=True).update(
         over_at=now
     )
 
 
-def _note(
+def _log_reversal_proposed(
     execution: Execution, proposal: Proposal, actor: log.Actor, now: datetime
 ) -> None:
     """Log it on the original proposal; the new proposal has records of its own."""

@@ -16,25 +16,25 @@ from journal.errors import StaleFence
 from policies.choices import ExecutionClass
 from reviews.grants import approved_tool
 from reviews.tool_services import executors
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 
 from . import claims, leases, rechecks
 from .claims import Claim
-from .rechecks import No
-from .record import keep_late, record, refuse
+from .rechecks import Refusal
+from .record import record_late_report, record_outcome, refuse_claim
 
 
-def ask_first(claim: Claim) -> Outcome | None:
+def look_up_earlier_attempts(claim: Claim) -> EffectOutcome | None:
     """Ask the service what earlier attempts did. None when no earlier attempt can have
     had an effect, or the service cannot be asked. Runs outside a transaction."""
     if claim.untouched or claim.definition.look_up is None:  # guard: look-up-first
         return None
-    found = executors.look_up(claim.definition, claim.call)
+    found = executors.look_up_effect(claim.definition, claim.call)
     failpoints.point("looked_up", claim.execution.pk)
     return found
 
 
-def denies(claim: Claim, found: Outcome) -> bool:
+def is_effect_denied(claim: Claim, found: EffectOutcome) -> bool:
     """Whether the service says that nothing happened, so that the effect may begin.
 
     A reported failure counts only after a person retried the execution: it is then the
@@ -46,17 +46,17 @@ def denies(claim: Claim, found: Outcome) -> bool:
     return found.code == executors.NOT_FOUND or retried  # guard: attempt-open
 
 
-def may_repeat(claim: Claim, found: Outcome) -> bool:
+def may_repeat_effect(claim: Claim, found: EffectOutcome) -> bool:
     """Whether the effect may be requested again although the look-up gave no answer: a
     keyed provider performs the same key once."""
-    keyed = approved_tool.class_of(claim.execution) is ExecutionClass.KEYED
+    keyed = approved_tool.load_execution_class(claim.execution) is ExecutionClass.KEYED
     return keyed and found.status == "unknown" and not claim.over
 
 
 logger = structlog.get_logger(__name__)
 
 
-def run(execution_id: str) -> None:
+def run_execution(execution_id: str) -> None:
     """Claim an execution, perform it and record the outcome.
 
     Any number of concurrent calls is safe: only one gets the claim. If the process
@@ -64,7 +64,9 @@ def run(execution_id: str) -> None:
     Restored.
     """
     failpoints.point("before_claim", execution_id)
-    claim = claims.take(execution_id=execution_id, actor=claims.EXECUTOR)
+    claim = claims.claim_execution(
+        execution_id=execution_id, actor=claims.EXECUTOR_ACTOR
+    )
     if claim is None:
         return
     structlog.contextvars.bind_contextvars(
@@ -72,87 +74,91 @@ def run(execution_id: str) -> None:
     )
     failpoints.point("after_claim", execution_id)
     try:
-        outcome = _attempt(claim)
+        outcome = _attempt_effect(claim)
     except StaleFence:
         logger.warning("stale_fence", execution=execution_id, fence=claim.fence)
         return
     failpoints.point("before_record", execution_id)
     try:
-        _conclude(claim, outcome)
+        _record_conclusion(claim, outcome)
     except StaleFence:
-        _too_late(claim, outcome)
+        _keep_late_outcome(claim, outcome)
         return
     failpoints.point("after_record", execution_id)
 
 
-def _too_late(claim: Claim, outcome: Outcome | No) -> None:
+def _keep_late_outcome(claim: Claim, outcome: EffectOutcome | Refusal) -> None:
     """Another attempt took over while this one was delayed: store its outcome."""
     logger.warning("stale_fence", execution=claim.execution.pk, fence=claim.fence)
-    if isinstance(outcome, Outcome) and not outcome.looked_up:
-        keep_late(
+    if isinstance(outcome, EffectOutcome) and not outcome.looked_up:
+        record_late_report(
             execution_id=claim.execution.pk,
             fence=claim.fence,
             action_hash=claim.execution.grant.action_hash,
             outcome=outcome,
-            actor=claims.EXECUTOR,
+            actor=claims.EXECUTOR_ACTOR,
         )
 
 
-def _attempt(claim: Claim) -> Outcome | No:
+def _attempt_effect(claim: Claim) -> EffectOutcome | Refusal:
     """Look up what earlier attempts did, run the re-checks, perform the effect."""
-    found = ask_first(claim)
+    found = look_up_earlier_attempts(claim)
     if found is not None:
-        denied = denies(claim, found)
-        if not denied and not may_repeat(claim, found):  # guard: found-once
+        denied = is_effect_denied(claim, found)
+        if not denied and not may_repeat_effect(claim, found):  # guard: found-once
             return found
         if claim.over:
-            return No(claim.over, "It never ran, and nothing is begun any more.")
+            return Refusal(claim.over, "It never ran, and nothing is begun any more.")
         claim = replace(claim, untouched=denied)
-    no = rechecks.check(claim.execution, claim.definition)
+    no = rechecks.find_refusal(claim.execution, claim.definition)
     if no is not None and claim.untouched:
         return no
     if no is not None and no.code != "precondition":
-        return Outcome("unknown", code=no.code, detail=no.detail)
+        return EffectOutcome("unknown", code=no.code, detail=no.detail)
     # Our own earlier attempt may have changed the state, so a failed precondition does
     # not stop a repeated attempt: the provider answers a known key from memory.
     failpoints.point("rechecked", claim.execution.pk)
-    return _perform(claim)
+    return _perform_effect(claim)
 
 
-def _perform(claim: Claim) -> Outcome | No:
-    no = note_outside()
-    leases.check_held(claim)
+def _perform_effect(claim: Claim) -> EffectOutcome | Refusal:
+    no = try_record_outside()
+    leases.check_lease_holds(claim)
     # guard: at-last
-    no = no or rechecks.at_last(claim.execution)  # the last check before effect [I24]
+    no = no or rechecks.find_final_refusal(
+        claim.execution
+    )  # the last check before effect [I24]
     if no is not None:
-        doubt = Outcome("unknown", code=no.code, detail=no.detail)
+        doubt = EffectOutcome("unknown", code=no.code, detail=no.detail)
         return no if claim.untouched else doubt
     failpoints.point("before_effect", claim.execution.pk)
-    outcome = executors.perform(claim.definition, claim.call)
+    outcome = executors.perform_effect(claim.definition, claim.call)
     failpoints.point("after_effect", claim.execution.pk)
     if outcome.leaves_earlier_open and not claim.untouched:  # guard: earlier-open
-        return Outcome("unknown", code=outcome.code, detail=outcome.detail)
+        return EffectOutcome("unknown", code=outcome.code, detail=outcome.detail)
     return outcome
 
 
-def note_outside() -> No | None:
+def try_record_outside() -> Refusal | None:
     """Record the claim outside the database. Returns a refusal when that fails: without
     the note, a restore could lose the effect."""
     try:
-        leases.note_outside()
+        leases.record_outside_database()
     except OSError as error:
         logger.error("epoch.not_written", error=str(error))
-        return No("unwritten", "This host cannot write its note of it.", True, True)
+        return Refusal(
+            "unwritten", "This host cannot write its note of it.", True, True
+        )
     return None
 
 
-def _conclude(claim: Claim, outcome: Outcome | No) -> None:
-    if isinstance(outcome, No):
-        refuse(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
+def _record_conclusion(claim: Claim, outcome: EffectOutcome | Refusal) -> None:
+    if isinstance(outcome, Refusal):
+        refuse_claim(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
         return
-    record(
+    record_outcome(
         execution_id=claim.execution.pk,
         fence=claim.fence,
         outcome=outcome,
-        actor=claims.EXECUTOR,
+        actor=claims.EXECUTOR_ACTOR,
     )

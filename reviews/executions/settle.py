@@ -8,22 +8,22 @@ from datetime import datetime
 from django.db import transaction
 
 from journal import clock, failpoints, log
-from journal.errors import Conflict, GrantExpired, Unwritten
+from journal.errors import Conflict, GrantExpired, TextMissing
 from policies import facts
 from policies.models import Person
 from reviews import locks, permissions, transitions
 from reviews.alarms import late_reports
-from reviews.choices import BY_PERSON, ExecutionStatus
+from reviews.choices import SETTLED_BY_PERSON, ExecutionStatus
 from reviews.governance import ruling
 from reviews.grants import approved_tool, sequence
 from reviews.models import Execution
 
 from . import claims, rechecks
 
-HALTED = (
+BATCH_HALTED = (
     "Its batch waits since a failure. Nothing was changed: try again from the batch."
 )
-HAPPENED = (
+REPORTED_AS_DONE = (
     "A late report says that it happened. Nothing was changed. Once you know that it"
     " did not, close its alarm and try again."
 )
@@ -37,11 +37,11 @@ def settle_unknown(
 
     Raises NotFound, NotYours, Unwritten, Conflict. Locks: the grant, the execution.
     """
-    permissions.check(person, permissions.Permission.SETTLE_UNKNOWN)
+    permissions.check_permission(person, permissions.Permission.SETTLE_UNKNOWN)
     if not reason.strip():
-        raise Unwritten(errors=[{"path": "reason", "message": "say how you know"}])
-    execution = locks.execution(execution_id)
-    permissions.check_can_settle(person, execution)
+        raise TextMissing(errors=[{"path": "reason", "message": "say how you know"}])
+    execution = locks.lock_execution(execution_id)
+    permissions.check_can_settle_unknown(person, execution)
     if execution.status != ExecutionStatus.UNKNOWN:
         raise Conflict("Its outcome is known by now. Nothing was recorded.")
     now = clock.now()
@@ -50,20 +50,20 @@ def settle_unknown(
         "settle_succeeded" if happened else "settle_failed",
         actor=log.Actor("person", person.public_id),
         now=now,
-        changes={"finished_at": now, "code": BY_PERSON, "ask_at": None},
+        changes={"finished_at": now, "code": SETTLED_BY_PERSON, "ask_at": None},
         data={"execution": execution.pk, "happened": happened},
         private={"reason": reason},
     )
     if happened:
-        facts.count_effect(execution.proposal_id, at=now)
+        facts.mark_effect_ran(execution.proposal_id, at=now)
     else:
-        facts.deny_effect(execution.proposal_id)
+        facts.mark_effect_denied(execution.proposal_id)
     failpoints.point("settle_uncommitted", execution_id)
     return execution
 
 
 @transaction.atomic(durable=True)
-def retry(*, execution_id: str, person: Person) -> Execution:
+def retry_execution(*, execution_id: str, person: Person) -> Execution:
     """Queue a failed execution again: same grant, bytes and key, inside its window.
 
     Raises NotFound, NotYours, GrantExpired; Conflict when it has not failed, when a
@@ -71,50 +71,56 @@ def retry(*, execution_id: str, person: Person) -> Execution:
     authority, or when its batch is halted: then retry the batch as a whole.
     Locks: the grant, the execution, then the keys of its sums.
     """
-    execution = locks.execution(execution_id)
-    if sequence.is_halted(execution):
-        raise Conflict(HALTED)
-    queue_again([execution], person, clock.now())
+    execution = locks.lock_execution(execution_id)
+    if sequence.is_batch_halted(execution):
+        raise Conflict(BATCH_HALTED)
+    requeue_failed([execution], person, clock.now())
     failpoints.point("retry_uncommitted", execution_id)
     return execution
 
 
-def queue_again(executions: Sequence[Execution], person: Person, now: datetime) -> None:
+def requeue_failed(
+    executions: Sequence[Execution], person: Person, now: datetime
+) -> None:
     """Queue several failed executions again, as a step. Each counts in the sums that
     the next is checked against. Caller holds the executions' locks; this locks their
     sums. Raises NotYours, GrantExpired, Conflict."""
-    ruling.hold_sums([one.grant.revision for one in executions])
+    ruling.lock_sums([one.grant.revision for one in executions])
     for execution in executions:
-        _check(execution, person, now)
-        _queue_again(execution, person, now)
+        _check_may_retry(execution, person, now)
+        _apply_retry(execution, person, now)
 
 
-def _check(execution: Execution, person: Person, now: datetime) -> None:
+def _check_may_retry(execution: Execution, person: Person, now: datetime) -> None:
     revision = execution.grant.revision
-    permissions.admitted_role(person, revision.known_tool.queue_id)
-    if execution.grant.expires_at <= due_again(execution, now):  # guard: retry-window
+    permissions.check_admitted_to_queue(person, revision.known_tool.queue_id)
+    if execution.grant.expires_at <= compute_retry_time(
+        execution, now
+    ):  # guard: retry-window
         raise GrantExpired("The execution window is over. Ask the agent again.")
-    if late_reports.says_it_happened(execution):
-        raise Conflict(HAPPENED)
+    if late_reports.has_unanswered_report(execution):
+        raise Conflict(REPORTED_AS_DONE)
     no = (
-        rechecks.stopped(execution)
-        or rechecks.tool(execution)
-        or rechecks.authority(execution, ruling.recount(revision, now=now))
+        rechecks.find_lasting_stop_refusal(execution)
+        or rechecks.find_tool_refusal(execution)
+        or rechecks.find_authority_refusal(
+            execution, ruling.evaluate_with_current_sums(revision, now=now)
+        )
     )
     if no is not None:
         raise Conflict(f"{no.detail} Nothing was changed. Ask the agent again.")
 
 
-def due_again(execution: Execution, now: datetime) -> datetime:
+def compute_retry_time(execution: Execution, now: datetime) -> datetime:
     """When a retry begins: now. If the outcome was ever unknown and the service can be
     asked, not before the last lease is over: a service that is still working would deny
     the effect."""
-    if not approved_tool.can_be_asked(execution) or execution.unknown_at is None:
+    if not approved_tool.has_look_up(execution) or execution.unknown_at is None:
         return now
-    return max(now, claims.quiet_from(execution))
+    return max(now, claims.compute_quiet_time(execution))
 
 
-def _queue_again(execution: Execution, person: Person, now: datetime) -> None:
+def _apply_retry(execution: Execution, person: Person, now: datetime) -> None:
     transitions.execution.apply(
         execution,
         "retry",
@@ -122,7 +128,7 @@ def _queue_again(execution: Execution, person: Person, now: datetime) -> None:
         now=now,
         changes={
             "finished_at": None,
-            "due_at": due_again(execution, now),
+            "due_at": compute_retry_time(execution, now),
             "retried_at": now,
             "code": "",
             "detail": "",
@@ -130,6 +136,6 @@ def _queue_again(execution: Execution, person: Person, now: datetime) -> None:
         data={"execution": execution.pk},
     )
     grant = execution.grant
-    facts.restore(
+    facts.restore_observations(
         execution.proposal_id, at=grant.revision.created_at, ran_by=grant.expires_at
     )

@@ -11,35 +11,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from journal import canonical, clock
-from journal.clock import time_of_day
-from journal.errors import Precondition
+from journal.clock import format_time
+from journal.errors import PreconditionFailed
 from policies import tools
 from reviews.models import Proposal, Revision, StateReading
 from reviews.tool_services import readers
-from reviews.tool_services.readers import Reading
+from reviews.tool_services.readers import ToolReading
 
 OPENED, CLAIMED = "opened", "claimed"
-OWN = 0  # the number a page uses for the revision's own reading
-NONE_SUCH = -1  # the number of no reading: `check_reading` refuses it
+OWN_READING = 0  # the number a page uses for the revision's own reading
+NO_SUCH_READING = -1  # the number of no reading: `check_reading` refuses it
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class KnownReadings:
     """The newest readings of some revisions, and the readings that pages named."""
 
     newest: Mapping[int, StateReading]  # by revision id
     named: Mapping[int, StateReading]  # by the id of the reading
 
 
-def newest(revision: Revision) -> StateReading | None:
+def find_newest_reading(revision: Revision) -> StateReading | None:
     """The newest reading of a revision; None while the revision's own is current.
 
     A reading is stored only when it differs from the one before.
     """
-    return newest_of([revision]).get(revision.pk)
+    return list_newest_by_revision([revision]).get(revision.pk)
 
 
-def newest_of(revisions: Iterable[Revision]) -> dict[int, StateReading]:
+def list_newest_by_revision(revisions: Iterable[Revision]) -> dict[int, StateReading]:
     """The newest reading of each revision, by revision id, in one query.
 
     Revisions that were never read again are left out.
@@ -51,56 +51,62 @@ def newest_of(revisions: Iterable[Revision]) -> dict[int, StateReading]:
     return {row.revision_id: row for row in found}
 
 
-def readings(pages: Sequence[tuple[Revision, int | None]]) -> Readings:
+def load_readings(pages: Sequence[tuple[Revision, int | None]]) -> KnownReadings:
     """Load what `check_reading` needs for these revisions, in at most two queries.
 
     Each pair is a revision and the number its page named; None means that the page
     showed no reading. No query when no page showed one.
     """
     shown = [(revision, number) for revision, number in pages if number is not None]
-    newest = newest_of(revision for revision, _ in shown) if shown else {}
-    numbers = {number for _, number in shown if number != OWN}
+    newest = list_newest_by_revision(revision for revision, _ in shown) if shown else {}
+    numbers = {number for _, number in shown if number != OWN_READING}
     named = StateReading.objects.in_bulk(numbers) if numbers else {}
-    return Readings(newest, named)
+    return KnownReadings(newest, named)
 
 
-def reread(revision: Revision) -> StateReading | None:
+def reread_state(revision: Revision) -> StateReading | None:
     """Call the tool's reader again and store its answer when the state has changed.
 
     Takes at most two seconds. When the reader fails, the earlier reading stays current.
     Returns the current reading, None for the revision's own. The caller holds no
     transaction.
     """
-    known = newest(revision)
+    known = find_newest_reading(revision)
     if revision.tool is None:
         return known
-    definition = tools.definition(revision.tool)
+    definition = tools.load_definition(revision.tool)
     if definition.reader is None:
         return known
-    fresh = readers.read(definition, revision.args, asker=asker_of(revision.proposal))
-    if fresh.problem or digest(fresh.as_json()) == digest_of(known, revision):
+    fresh = readers.read_state(
+        definition, revision.args, asker=build_asker(revision.proposal)
+    )
+    if fresh.problem or compute_reading_digest(
+        fresh.as_json()
+    ) == compute_effective_digest(known, revision):
         return known
-    return keep(revision, fresh, cause=OPENED)
+    return create_reading(revision, fresh, cause=OPENED)
 
 
-def asker_of(proposal: Proposal) -> readers.Asker:
+def build_asker(proposal: Proposal) -> readers.Asker:
     """The agent and thread in whose name the tool's reader is called again."""
     return readers.Asker(proposal.agent, proposal.thread)
 
 
-def keep(revision: Revision, reading: Reading, *, cause: str) -> StateReading:
+def create_reading(
+    revision: Revision, reading: ToolReading, *, cause: str
+) -> StateReading:
     """Store a reading as a row, which never changes."""
     said = reading.as_json()
     return StateReading.objects.create(
         revision=revision,
         cause=cause,
         reading=said,
-        digest=digest(said),
+        digest=compute_reading_digest(said),
         at=clock.now(),
     )
 
 
-def digest(reading: Mapping[str, Any]) -> str:
+def compute_reading_digest(reading: Mapping[str, Any]) -> str:
     """The digest of a reading's before-state and preconditions, without its origin."""
     said = {
         "before": reading.get("before"),
@@ -109,18 +115,20 @@ def digest(reading: Mapping[str, Any]) -> str:
     return canonical.digest(canonical.encode(said))
 
 
-def digest_of(row: StateReading | None, revision: Revision) -> str:
+def compute_effective_digest(row: StateReading | None, revision: Revision) -> str:
     """The digest of a stored reading, or of the revision's own for None."""
-    return row.digest if row else digest(revision.reading)
+    return row.digest if row else compute_reading_digest(revision.reading)
 
 
-def said(row: StateReading | None, revision: Revision) -> Mapping[str, Any]:
+def load_shown_reading(
+    row: StateReading | None, revision: Revision
+) -> Mapping[str, Any]:
     """The reading that a page shows: the stored one, or the revision's own for None."""
     found: Mapping[str, Any] = row.reading if row else revision.reading
     return found
 
 
-def number(revision: Revision, said: str) -> int:
+def find_reading_number(revision: Revision, said: str) -> int:
     """The number of the newest reading with the digest `said`.
 
     For clients that were given only the digest. NO_SUCH_READING when none has it.
@@ -129,11 +137,15 @@ def number(revision: Revision, said: str) -> int:
     found = same.order_by("-at", "-pk").first()
     if found is not None:
         return found.pk
-    return OWN if digest(revision.reading) == said else NONE_SUCH
+    return (
+        OWN_READING
+        if compute_reading_digest(revision.reading) == said
+        else NO_SUCH_READING
+    )
 
 
-def check(
-    revision: Revision, number: int | None, found: Readings
+def check_reading(
+    revision: Revision, number: int | None, found: KnownReadings
 ) -> StateReading | None:
     """Return the reading that the page showed if the state is still the same.
 
@@ -143,25 +155,32 @@ def check(
     """
     if number is None:
         return None
-    shown, now = _on_page(revision, number, found), found.newest.get(revision.pk)
-    if digest_of(shown, revision) != digest_of(now, revision):
+    shown, now = (
+        _load_page_reading(revision, number, found),
+        found.newest.get(revision.pk),
+    )
+    if compute_effective_digest(shown, revision) != compute_effective_digest(
+        now, revision
+    ):
         at = now.at if now else revision.created_at
-        raise Precondition(
+        raise PreconditionFailed(
             f"The record changed after this page was made, as was found at "
-            f"{time_of_day(at)}. Nothing was sent. Refresh the comparison and decide "
+            f"{format_time(at)}. Nothing was sent. Refresh the comparison and decide "
             "again."
         )
     return shown
 
 
-def _on_page(revision: Revision, number: int, found: Readings) -> StateReading | None:
+def _load_page_reading(
+    revision: Revision, number: int, found: KnownReadings
+) -> StateReading | None:
     """The row that a page's number names; None for the revision's own.
 
     Raises Precondition for a number of another revision.
     """
-    if number == OWN:
+    if number == OWN_READING:
         return None
     row = found.named.get(number)
     if row is None or row.revision_id != revision.pk:
-        raise Precondition
+        raise PreconditionFailed
     return row

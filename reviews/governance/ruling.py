@@ -14,23 +14,23 @@ from itertools import chain
 from typing import Any
 
 from journal import canonical as journal_canonical
-from journal.errors import InvalidArgs, Policy
+from journal.errors import InvalidArgs, PolicyViolation
 from policies import active, conflicts, tools
 from policies import evaluation as policies_evaluation
 from policies import facts as policies_facts
 from policies.choices import Risk, Tier
-from policies.documents import Document, Path, ToolDefinition
+from policies.documents import ArgumentPath, Document, ToolDefinition
 from policies.evaluation import Evaluation
-from policies.facts import Inputs
+from policies.facts import RevisionInputs
 from policies.models import PolicyVersion, Tool
 from policies.money import Money
 from reviews.models import Revision
-from reviews.presenters import present
-from reviews.tool_services.readers import Reading
+from reviews.presenters import present_effect
+from reviews.tool_services.readers import ToolReading
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ProposedAction:
     """One exact action as proposed, with what the tool's reader said about it."""
 
     proposal: str
@@ -39,14 +39,16 @@ class Action:
     agent: str
     thread: str
     preconditions: Mapping[str, Any]
-    reading: Reading | None = None
+    reading: ToolReading | None = None
     uncertain: float = 0.0
     unattended: bool = False
     risk_ceiling: Risk = Risk.CRITICAL
     resembles: bool = False  # the agent names someone similar to a person here
     agent_version: str = ""  # from the registry; not part of the canonical form
 
-    def with_args(self, args: Mapping[str, Any], reading: Reading | None) -> Action:
+    def with_args(
+        self, args: Mapping[str, Any], reading: ToolReading | None
+    ) -> ProposedAction:
         """The same action with other arguments and the reading for them."""
         return replace(self, args=args, reading=reading)
 
@@ -74,7 +76,7 @@ class Ruling:
     policy: PolicyVersion | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     money: Money | None = None
-    inputs: Inputs | None = None
+    inputs: RevisionInputs | None = None
 
     @property
     def tier(self) -> Tier:
@@ -88,41 +90,43 @@ class Ruling:
         return next((r.id for r in self.evaluation.rules if r.blocks), "policy.block")
 
 
-def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
+def govern(action: ProposedAction, *, now: datetime, firmly: bool = True) -> Ruling:
     """Validate the arguments, gather the facts under their locks, evaluate the policy.
 
     The caller holds the thread's or the request's lock; this takes the advisory locks
     of the sums it reads. A preview that decides nothing passes `firmly=False` and takes
     no locks. Raises InvalidArgs with the paths of the wrong arguments.
     """
-    policy = active.active_or_none()
-    tool = tools.current(action.tool, policy) if policy else None
+    policy = active.find_active_policy()
+    tool = tools.find_current_tool(action.tool, policy) if policy else None
     if policy is None or tool is None:
-        return Ruling(_no_tool(policy), policy=policy)
-    definition = tools.definition(tool)
-    if problems := tools.validate(tool, action.args):
+        return Ruling(_build_no_tool_evaluation(policy), policy=policy)
+    definition = tools.load_definition(tool)
+    if problems := tools.list_argument_errors(tool, action.args):
         raise InvalidArgs(errors=problems)
-    document = active.compiled(policy)
-    inputs = _inputs(action, tool)
-    undecoded = _undecoded(definition, action)  # slow, so before the sums are locked
+    document = active.load_document(policy)
+    inputs = _action_to_inputs(action, tool)
+    undecoded = _list_undecoded_arguments(
+        definition, action
+    )  # slow, so before the sums are locked
     if firmly:
-        policies_facts.lock(policies_facts.measures_of(document, inputs))
-    gathered = policies_facts.collect(document, inputs, now=now)
+        policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
+    gathered = policies_facts.collect_facts(document, inputs, now=now)
     gathered["uninspectable"] = undecoded
-    gathered["conflicts"] = conflicts.find(definition, gathered)
+    gathered["conflicts"] = conflicts.list_conflicts(definition, gathered)
     found = policies_evaluation.evaluate(document, definition, gathered)
     return Ruling(
-        _within_ceiling(found, action.risk_ceiling),
+        _apply_risk_ceiling(found, action.risk_ceiling),
         tool=tool,
         definition=definition,
         policy=policy,
         facts=gathered,
-        money=policies_facts.moved(document, definition, inputs),
+        money=policies_facts.compute_moved_money(document, definition, inputs),
         inputs=inputs,
     )
 
 
-def observe(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
+def record_observations(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
     """Count the action in later sums.
 
     `asks` says that people are asked first; otherwise the action runs by the end of
@@ -130,17 +134,17 @@ def observe(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
     """
     if ruling.policy is None or ruling.inputs is None or ruling.definition is None:
         return
-    document = active.compiled(ruling.policy)
+    document = active.load_document(ruling.policy)
     ran_by = None if asks else now + ruling.definition.window
-    policies_facts.observe(document, ruling.inputs, at=now, ran_by=ran_by)
+    policies_facts.record_observations(document, ruling.inputs, at=now, ran_by=ran_by)
 
 
-def reevaluate(
+def reevaluate_revision(
     revision: Revision,
     policy: PolicyVersion | None,
     *,
     now: datetime,
-    reading: Reading | None = None,
+    reading: ToolReading | None = None,
 ) -> Evaluation:
     """Evaluate `policy` with the facts known at proposal time.
 
@@ -149,25 +153,29 @@ def reevaluate(
     renamed. `reading` is a new answer of the tool's reader, needed when
     `is_reading_incomplete` says so.
     """
-    current = tools.current(revision.known_tool.name, policy) if policy else None
+    current = (
+        tools.find_current_tool(revision.known_tool.name, policy) if policy else None
+    )
     if policy is None or current is None:
-        return _no_tool(policy)
-    document, definition = active.compiled(policy), tools.definition(current)
+        return _build_no_tool_evaluation(policy)
+    document, definition = active.load_document(policy), tools.load_definition(current)
     known: Mapping[str, Any] = revision.facts
     if revision.policy is not None and revision.policy.pk != policy.pk and known:
-        known = _rebased(revision, document, current, reading, now)
+        known = _rebase_facts(revision, document, current, reading, now)
     return policies_evaluation.evaluate(document, definition, known)
 
 
-def lacking(revision: Revision, policy: PolicyVersion | None) -> bool:
+def is_reading_incomplete(revision: Revision, policy: PolicyVersion | None) -> bool:
     """Whether `policy` declares keys or facts that were not read at proposal time.
 
     Then the tool's reader has to be called again before `reevaluate_revision`.
     """
-    current = tools.current(revision.known_tool.name, policy) if policy else None
+    current = (
+        tools.find_current_tool(revision.known_tool.name, policy) if policy else None
+    )
     if current is None or not revision.facts:
         return False
-    definition = tools.definition(current)
+    definition = tools.load_definition(current)
     facts = revision.facts
     return definition.reader is not None and (
         bool(set(definition.keys) - set(facts["keys"]))
@@ -175,16 +183,16 @@ def lacking(revision: Revision, policy: PolicyVersion | None) -> bool:
     )
 
 
-def _rebased(
+def _rebase_facts(
     revision: Revision,
     document: Document,
     current: Tool,
-    reading: Reading | None,
+    reading: ToolReading | None,
     now: datetime,
 ) -> dict[str, Any]:
     stored = revision.facts
     known = dict(revision.reading.get("facts") or {})
-    inputs = Inputs(
+    inputs = RevisionInputs(
         tool=current,
         args=revision.args,
         agent=stored["agent"]["name"],
@@ -196,56 +204,61 @@ def _rebased(
         proposal=revision.proposal_id,
     )
     proposed_under = revision.policy
-    return policies_facts.rebase(
+    return policies_facts.rebase_facts(
         document,
         inputs,
         stored,
-        before=active.compiled(proposed_under) if proposed_under else document,
+        before=active.load_document(proposed_under) if proposed_under else document,
         then=revision.created_at,
         now=now,
     )
 
 
-def hold_sums(revisions: Iterable[Revision]) -> None:
+def lock_sums(revisions: Iterable[Revision]) -> None:
     """Lock the sums that these revisions count in until the transaction ends.
 
     One call takes all locks in order, so that two transactions cannot deadlock. The
     caller is in a transaction.
     """
-    policy = active.active_or_none()
+    policy = active.find_active_policy()
     if policy is not None:
-        document = active.compiled(policy)
-        known = [_known(revision, policy) for revision in revisions]
+        document = active.load_document(policy)
+        known = [_revision_to_inputs(revision, policy) for revision in revisions]
         held = [
-            policies_facts.measures_of(document, one)
+            policies_facts.list_measures(document, one)
             for one in known
             if one is not None
         ]
-        policies_facts.lock(chain.from_iterable(held))
+        policies_facts.lock_measures(chain.from_iterable(held))
 
 
-def recount(revision: Revision, *, now: datetime) -> Evaluation:
+def evaluate_with_current_sums(revision: Revision, *, now: datetime) -> Evaluation:
     """Evaluate the active policy with the stored facts and the present sums.
 
     The caller has called `lock_sums` for this revision.
     """
-    policy = active.active_or_none()
-    inputs = _known(revision, policy) if policy is not None else None
+    policy = active.find_active_policy()
+    inputs = _revision_to_inputs(revision, policy) if policy is not None else None
     if policy is None or inputs is None:
-        return _no_tool(policy)
-    document = active.compiled(policy)
-    counted = policies_facts.recount(document, inputs, revision.facts, now=now)
+        return _build_no_tool_evaluation(policy)
+    document = active.load_document(policy)
+    counted = policies_facts.recount_sums(document, inputs, revision.facts, now=now)
     return policies_evaluation.evaluate(
-        document, tools.definition(inputs.tool), counted
+        document, tools.load_definition(inputs.tool), counted
     )
 
 
-def _known(revision: Revision, policy: PolicyVersion) -> Inputs | None:
+def _revision_to_inputs(
+    revision: Revision, policy: PolicyVersion
+) -> RevisionInputs | None:
     """The inputs for a revision's sums under its present tool; None without one."""
-    tool, said = tools.current(revision.known_tool.name, policy), revision.facts
+    tool, said = (
+        tools.find_current_tool(revision.known_tool.name, policy),
+        revision.facts,
+    )
     if tool is None:
         return None
-    return Inputs(
+    return RevisionInputs(
         tool=tool,
         args=revision.args,
         agent=said["agent"]["name"],
@@ -259,32 +272,38 @@ def _known(revision: Revision, policy: PolicyVersion) -> Inputs | None:
     )
 
 
-def _no_tool(policy: PolicyVersion | None) -> Evaluation:
+def _build_no_tool_evaluation(policy: PolicyVersion | None) -> Evaluation:
     if policy is None:
-        return policies_evaluation.blocked("policy.none", "No policy is active.")
-    return policies_evaluation.blocked("tool.unknown", "Nobody registered this tool.")
+        return policies_evaluation.build_blocked_evaluation(
+            "policy.none", "No policy is active."
+        )
+    return policies_evaluation.build_blocked_evaluation(
+        "tool.unknown", "Nobody registered this tool."
+    )
 
 
-def _within_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
+def _apply_risk_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
     if found.risk.rank <= ceiling.rank:
         return found
-    return policies_evaluation.blocked(
+    return policies_evaluation.build_blocked_evaluation(
         "agent.risk_ceiling",
         f"This agent may propose up to {ceiling.value} risk.",
         risk=found.risk,
     )
 
 
-def _undecoded(definition: ToolDefinition, action: Action) -> list[str]:
+def _list_undecoded_arguments(
+    definition: ToolDefinition, action: ProposedAction
+) -> list[str]:
     """The arguments that the tool's presenter cannot show completely (gate.md 5)."""
     before = action.reading.before if action.reading else None
-    shown = present(definition, action.args, before=before)
+    shown = present_effect(definition, action.args, before=before)
     return sorted({one.argument for one in shown.uninspectable})
 
 
-def _inputs(action: Action, tool: Tool) -> Inputs:
+def _action_to_inputs(action: ProposedAction, tool: Tool) -> RevisionInputs:
     reading = action.reading
-    return Inputs(
+    return RevisionInputs(
         tool=tool,
         args=action.args,
         agent=action.agent,
@@ -298,37 +317,39 @@ def _inputs(action: Action, tool: Tool) -> Inputs:
     )
 
 
-_ARGUMENT = re.compile(r"\bargs\.([A-Za-z_]\w*)")
+_ARGUMENT_PATTERN = re.compile(r"\bargs\.([A-Za-z_]\w*)")
 
 
-def blocked_edit(ruling: Ruling) -> Policy:
+def build_policy_refusal(ruling: Ruling) -> PolicyViolation:
     """The error for an edit that the policy forbids: each blocking rule with a path."""
-    return Policy(
+    return PolicyViolation(
         errors=[
-            {"path": _place_of(ruling, rule.id), "message": rule.text}
+            {"path": _find_rule_path(ruling, rule.id), "message": rule.text}
             for rule in ruling.evaluation.rules
             if rule.blocks
         ]
     )
 
 
-def _amount_place(ruling: Ruling) -> str:
+def _find_amount_path(ruling: Ruling) -> str:
     """The path of the amount; `args` when the tool declares none."""
     if ruling.definition is None:
         return "args"
     found = [pair.amount for pair in ruling.definition.money]
     found += [
-        Path(one.path).steps[0].name for one in ruling.definition.amounts if one.path
+        ArgumentPath(one.path).steps[0].name
+        for one in ruling.definition.amounts
+        if one.path
     ]
     return f"args.{found[0]}" if found else "args"
 
 
-def _place_of(ruling: Ruling, rule_id: str) -> str:
+def _find_rule_path(ruling: Ruling, rule_id: str) -> str:
     """The path a rule is about: the first argument its condition names, else the amount
     when the condition uses a sum."""
-    rules = active.compiled(ruling.policy).rules if ruling.policy else []
+    rules = active.load_document(ruling.policy).rules if ruling.policy else []
     condition = next((rule.when for rule in rules if rule.id == rule_id), "")
-    named = _ARGUMENT.search(condition)
+    named = _ARGUMENT_PATTERN.search(condition)
     if named:
         return f"args.{named[1]}"
-    return _amount_place(ruling) if "sum." in condition else "args"
+    return _find_amount_path(ruling) if "sum." in condition else "args"

@@ -16,17 +16,26 @@ from journal.errors import DomainError
 from policies import amounts, evaluation, facts
 from policies.choices import Tier
 from policies.documents import Document, ToolDefinition
-from policies.facts import Inputs
+from policies.facts import RevisionInputs
 from policies.models import Tool
 from policies.money import Money
-from policies.schemas import errors
-from reviews.presenters import present
+from policies.schemas import list_errors
+from reviews.presenters import present_effect
 
-KNOWN = {"tool", "args", "agent", "thread", "uncertain", "unattended", "reading", "at"}
+CALL_FIELDS = {
+    "tool",
+    "args",
+    "agent",
+    "thread",
+    "uncertain",
+    "unattended",
+    "reading",
+    "at",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SimulationResult:
     """The result for one call; `problem` says why there is none."""
 
     line: int
@@ -44,7 +53,7 @@ class Trial:
 
 
 @dataclass(slots=True)
-class Memory:
+class RunningTotals:
     """The sums and counts of the calls so far, by measure and key."""
 
     sums: dict[tuple[str, str, str], int] = field(default_factory=dict)
@@ -52,7 +61,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class MeasureWeight:
     """What one call adds to one measure."""
 
     measure: str
@@ -65,63 +74,67 @@ class Weight:
         return self.measure, self.key, self.amount.currency
 
 
-class Wrong(Exception):
+class InvalidCall(Exception):
     """The line is not a valid call; the message says why."""
 
 
-def run(document: Document, lines: Iterable[str], *, now: datetime) -> Iterator[Trial]:
+def simulate_calls(
+    document: Document, lines: Iterable[str], *, now: datetime
+) -> Iterator[SimulationResult]:
     """Yield one result for each line that is not empty; an invalid line has a problem.
 
     A line is a JSON object with `tool` and `args`, and optionally `agent`, `thread`,
     `uncertain`, `unattended`, `at` (ISO 8601 with a zone), and `reading` with the
     `before`, `keys` and `facts` that the tool's reader would return.
     """
-    memory = Memory()
+    memory = RunningTotals()
     for number, text in enumerate(lines, 1):
         if text.strip():
             try:
-                yield _trial(document, _call(text), number, memory, now)
-            except Wrong as error:
-                yield Trial(number, tool=_tool(text), problem=str(error))
+                yield _simulate_call(document, _parse_call(text), number, memory, now)
+            except InvalidCall as error:
+                yield SimulationResult(
+                    number, tool=_parse_tool_name(text), problem=str(error)
+                )
 
 
-def _call(text: str) -> dict[str, Any]:
+def _parse_call(text: str) -> dict[str, Any]:
     try:
         call = canonical.parse(text.encode())
     except (DomainError, ValueError) as error:
-        raise Wrong("this is not strict JSON") from error
+        raise InvalidCall("this is not strict JSON") from error
     if not isinstance(call, dict) or not isinstance(call.get("args"), dict):
-        raise Wrong('write {"tool": ..., "args": {...}}')
-    if unknown := sorted(set(call) - KNOWN):
-        raise Wrong(f"nothing reads {', '.join(unknown)}")
+        raise InvalidCall('write {"tool": ..., "args": {...}}')
+    if unknown := sorted(set(call) - CALL_FIELDS):
+        raise InvalidCall(f"nothing reads {', '.join(unknown)}")
     reading = call.get("reading", {})
     if not isinstance(reading, dict) or not all(
         isinstance(reading.get(name, {}), dict) for name in ("keys", "facts")
     ):
-        raise Wrong("reading is an object with before, keys and facts")
+        raise InvalidCall("reading is an object with before, keys and facts")
     return call
 
 
-def _tool(text: str) -> str:
+def _parse_tool_name(text: str) -> str:
     try:
         return str(json.loads(text)["tool"])
     except (ValueError, TypeError, KeyError):
         return ""
 
 
-def _trial(
+def _simulate_call(
     document: Document,
     call: Mapping[str, Any],
     number: int,
-    memory: Memory,
+    memory: RunningTotals,
     now: datetime,
-) -> Trial:
+) -> SimulationResult:
     name = str(call.get("tool", ""))
     definition = document.tools.get(name)
     if definition is None:
-        return Trial(number, name, Tier.BLOCK, rules=("tool.unknown",))
-    gathered, own = _checked_facts(document, definition, call, memory, now)
-    shown = present(
+        return SimulationResult(number, name, Tier.BLOCK, rules=("tool.unknown",))
+    gathered, own = _collect_checked_facts(document, definition, call, memory, now)
+    shown = present_effect(
         definition,
         call["args"],
         before=call.get("reading", {}).get("before"),
@@ -130,8 +143,8 @@ def _trial(
     gathered["uninspectable"] = sorted({one.argument for one in shown.uninspectable})
     found = evaluation.evaluate(document, definition, gathered)
     if found.tier is not Tier.BLOCK:
-        _remember(own, memory)
-    return Trial(
+        _add_to_totals(own, memory)
+    return SimulationResult(
         number,
         name,
         found.tier,
@@ -143,35 +156,37 @@ def _trial(
     )
 
 
-def _checked_facts(
+def _collect_checked_facts(
     document: Document,
     definition: ToolDefinition,
     call: Mapping[str, Any],
-    memory: Memory,
+    memory: RunningTotals,
     now: datetime,
-) -> tuple[dict[str, Any], list[Weight]]:
+) -> tuple[dict[str, Any], list[MeasureWeight]]:
     """Raises InvalidCall for arguments that do not fit the tool's schema."""
-    wrong = errors(definition.validator, call["args"])
-    if wrong := wrong or list(amounts.wrong(definition, call["args"])):
-        raise Wrong("; ".join(f"{one['path']}: {one['message']}" for one in wrong))
+    wrong = list_errors(definition.validator, call["args"])
+    if wrong := wrong or list(amounts.list_errors(definition, call["args"])):
+        raise InvalidCall(
+            "; ".join(f"{one['path']}: {one['message']}" for one in wrong)
+        )
     try:
-        return _facts(document, definition, call, memory, now)
+        return _build_facts(document, definition, call, memory, now)
     except (ValueError, TypeError) as error:
-        raise Wrong(str(error)) from error
+        raise InvalidCall(str(error)) from error
 
 
-def _facts(
+def _build_facts(
     document: Document,
     definition: ToolDefinition,
     call: Mapping[str, Any],
-    memory: Memory,
+    memory: RunningTotals,
     now: datetime,
-) -> tuple[dict[str, Any], list[Weight]]:
+) -> tuple[dict[str, Any], list[MeasureWeight]]:
     reading = call.get("reading", {})
     at = datetime.fromisoformat(call["at"]) if "at" in call else now
     if at.tzinfo is None:
         raise ValueError("at has no zone: write 2026-11-24T10:00:00+00:00")
-    inputs = Inputs(
+    inputs = RevisionInputs(
         tool=Tool(name=definition.name),
         args=call["args"],
         agent=str(call.get("agent", "agent")),
@@ -182,17 +197,17 @@ def _facts(
         before=reading.get("facts", {}),
         proposal="",
     )
-    found = facts.plain(document, definition, inputs, now=at)
-    own = list(_weighed(document, definition, found, inputs))
-    return {**found, **_sums(document, own, memory)}, own
+    found = facts.build_plain_facts(document, definition, inputs, now=at)
+    own = list(_list_weights(document, definition, found, inputs))
+    return {**found, **_compute_sums(document, own, memory)}, own
 
 
-def _weighed(
+def _list_weights(
     document: Document,
     definition: ToolDefinition,
     found: Mapping[str, Any],
-    inputs: Inputs,
-) -> Iterator[Weight]:
+    inputs: RevisionInputs,
+) -> Iterator[MeasureWeight]:
     keys = {
         **found["keys"],
         "agent": found["agent"]["name"],
@@ -200,11 +215,15 @@ def _weighed(
     }
     for name, measure in document.measures.items():
         if measure.tool == definition.name and keys.get(measure.key):
-            weight = facts.weight(document, definition, measure, inputs)
-            yield Weight(name, str(keys[measure.key]), bool(measure.amount), weight)
+            weight = facts.compute_weight(document, definition, measure, inputs)
+            yield MeasureWeight(
+                name, str(keys[measure.key]), bool(measure.amount), weight
+            )
 
 
-def _sums(document: Document, own: Iterable[Weight], memory: Memory) -> dict[str, Any]:
+def _compute_sums(
+    document: Document, own: Iterable[MeasureWeight], memory: RunningTotals
+) -> dict[str, Any]:
     counts = {name: 0 for name, measure in document.measures.items() if measure.event}
     sums = {}
     for one in own:
@@ -214,7 +233,7 @@ def _sums(document: Document, own: Iterable[Weight], memory: Memory) -> dict[str
     return {"sum": sums, "count": counts, "other_currencies": {}}
 
 
-def _remember(own: Iterable[Weight], memory: Memory) -> None:
+def _add_to_totals(own: Iterable[MeasureWeight], memory: RunningTotals) -> None:
     for one in own:
         counted = memory.counts.get((one.measure, one.key), 0)
         memory.counts[one.measure, one.key] = counted + 1
@@ -222,7 +241,7 @@ def _remember(own: Iterable[Weight], memory: Memory) -> None:
             memory.sums[one.of] = memory.sums.get(one.of, 0) + one.amount.minor
 
 
-def as_lines(trials: Iterable[Trial]) -> Iterator[str]:
+def format_lines(trials: Iterable[SimulationResult]) -> Iterator[str]:
     """Yield each result as one line of JSON."""
     for trial in trials:
         yield json.dumps(trial.as_json(), ensure_ascii=False)

@@ -17,10 +17,10 @@ from policies.staffing import Shortage, Staff
 from reviews import permissions, quorum
 from reviews.choices import RequestStatus, Scope
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
-from reviews.people.identities import mailbox_of
+from reviews.people.identities import normalise_mailbox
 from reviews.quorum import StepData
 
-Counted = Sequence[tuple[int, str]]  # (step index, voter's public id)
+CountedVotes = Sequence[tuple[int, str]]  # (step index, voter's public id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Voter:
         return self.person.public_id
 
 
-def of_queue(queue_id: int) -> list[Voter]:
+def list_voters(queue_id: int) -> list[Voter]:
     """Everybody who may decide in this queue now, sorted by name; one query."""
     held = Person.groups.through.objects.filter(person_id=OuterRef("pk"))
     decide = [Role.REVIEWER, Role.SUPERVISOR]
@@ -57,13 +57,15 @@ def of_queue(queue_id: int) -> list[Voter]:
         Voter(
             one,
             Role.SUPERVISOR if one.supervises else Role.REVIEWER,
-            mailbox_of(one.email) or one.public_id,
+            normalise_mailbox(one.email) or one.public_id,
         )
         for one in rows.order_by("first_name", "last_name", "username")
     ]
 
 
-def counted(request_ids: Collection[str]) -> dict[str, list[tuple[int, str]]]:
+def list_counted_votes(
+    request_ids: Collection[str],
+) -> dict[str, list[tuple[int, str]]]:
     """The counting votes on the current version of each request, in one query."""
     found: dict[str, list[tuple[int, str]]] = {pk: [] for pk in request_ids}
     votes = Decision.objects.filter(
@@ -76,42 +78,44 @@ def counted(request_ids: Collection[str]) -> dict[str, list[tuple[int, str]]]:
     return found
 
 
-def left_now(
+def list_remaining_voters(
     people: Iterable[Voter],
     request: ApprovalRequest,
     version: RequestVersion,
-    votes: Counted,
+    votes: CountedVotes,
 ) -> list[Voter]:
     """The people whose approval of this version would count."""
     given = [step for step, _ in votes]
-    out = _shut_out(request, version) | {voter for _, voter in votes}
+    out = _collect_excluded_ids(request, version) | {voter for _, voter in votes}
     revision = version.revision
     return [
         one
-        for one in _left(people, out, revision.amount_minor, revision.currency)
-        if quorum.place(version.steps, given, one.role) is not None
+        for one in _list_eligible_voters(
+            people, out, revision.amount_minor, revision.currency
+        )
+        if quorum.find_step_to_fill(version.steps, given, one.role) is not None
     ]
 
 
-def lacking_now(
+def find_shortage(
     people: Iterable[Voter],
     request: ApprovalRequest,
     version: RequestVersion,
-    votes: Counted,
+    votes: CountedVotes,
 ) -> Shortage | None:
     """Which people the open steps of this version lack; None when enough are left."""
-    out = _shut_out(request, version) | {voter for _, voter in votes}
+    out = _collect_excluded_ids(request, version) | {voter for _, voter in votes}
     revision = version.revision
-    could = _left(people, out, revision.amount_minor, revision.currency)
-    return _lacking(version.steps, [step for step, _ in votes], could)
+    could = _list_eligible_voters(people, out, revision.amount_minor, revision.currency)
+    return _compute_shortage(version.steps, [step for step, _ in votes], could)
 
 
-def lacking_when_asked(
+def find_shortage_without(
     steps: Sequence[StepData],
     people: Iterable[Voter],
     request: ApprovalRequest,
     version: RequestVersion,
-    votes: Counted,
+    votes: CountedVotes,
     *,
     without: str,
 ) -> Shortage | None:
@@ -121,13 +125,15 @@ def lacking_when_asked(
     """
     missing = quorum.missing(version.steps, [step for step, _ in votes])
     complete = {voter for step, voter in votes if not missing[step]}
-    out = _shut_out(request, version) | complete | {without}
+    out = _collect_excluded_ids(request, version) | complete | {without}
     revision = version.revision
-    could = _left(people, out, revision.amount_minor, revision.currency)
-    return _lacking(steps, (), could)
+    could = _list_eligible_voters(people, out, revision.amount_minor, revision.currency)
+    return _compute_shortage(steps, (), could)
 
 
-def waiting_in_vain(request_id: str = "") -> Iterator[tuple[str, int, Shortage]]:
+def list_undecidable_requests(
+    request_id: str = "",
+) -> Iterator[tuple[str, int, Shortage]]:
     """Yield each pending request that too few people can decide.
 
     Yields its id, its version and the people it lacks. `request_id` limits the check to
@@ -140,20 +146,22 @@ def waiting_in_vain(request_id: str = "") -> Iterator[tuple[str, int, Shortage]]
     waiting = list(
         rows.order_by("pk").values_list("pk", "version", "queue", "barred", "closed_to")
     )
-    asked = _asked([pk for pk, *_ in waiting])
-    votes = counted([pk for pk, *_ in waiting])
+    asked = _load_asked_steps([pk for pk, *_ in waiting])
+    votes = list_counted_votes([pk for pk, *_ in waiting])
     people: dict[int, list[Voter]] = {}
     for pk, number, queue, barred, closed_to in waiting:
         if queue not in people:
-            people[queue] = of_queue(queue)
+            people[queue] = list_voters(queue)
         steps, amount, currency = asked[pk, number]
-        could = _left(people[queue], {*barred, *closed_to}, amount, currency)
-        lacking = _lacking(steps, [step for step, _ in votes[pk]], could)
+        could = _list_eligible_voters(
+            people[queue], {*barred, *closed_to}, amount, currency
+        )
+        lacking = _compute_shortage(steps, [step for step, _ in votes[pk]], could)
         if lacking:
             yield pk, number, lacking
 
 
-def _asked(
+def _load_asked_steps(
     request_ids: Collection[str],
 ) -> dict[tuple[str, int], tuple[Sequence[StepData], int | None, str]]:
     """The steps, the amount and the currency of each version of these requests."""
@@ -167,13 +175,15 @@ def _asked(
     }
 
 
-def _shut_out(request: ApprovalRequest, version: RequestVersion) -> set[str]:
+def _collect_excluded_ids(
+    request: ApprovalRequest, version: RequestVersion
+) -> set[str]:
     proposal = request.proposal
     barred = {*proposal.barred, *proposal.kept_out}
     return barred | {*version.carried, *version.escalated_by}
 
 
-def _left(
+def _list_eligible_voters(
     people: Iterable[Voter],
     out: Collection[str],
     amount_minor: int | None,
@@ -186,12 +196,12 @@ def _left(
         one.mailbox: one
         for one in known
         if one.mailbox not in gone
-        and not permissions.above_ceiling(one.person, amount_minor, currency)
+        and not permissions.is_above_ceiling(one.person, amount_minor, currency)
     }
     return list(able.values())
 
 
-def _lacking(
+def _compute_shortage(
     steps: Sequence[StepData], given: Iterable[int], people: Iterable[Voter]
 ) -> Shortage | None:
     staff = Staff()

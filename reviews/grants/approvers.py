@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from policies.choices import Role
-from policies.evaluation import Evaluation, Step
+from policies.evaluation import Evaluation, RequiredStep
 from policies.models import Person, Queue
 from reviews import permissions, quorum
 from reviews.choices import Scope, Verdict
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Revision, Stop
-from reviews.people.identities import mailbox_of
+from reviews.people.identities import normalise_mailbox
 from reviews.quorum import StepData
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
+class ApproverVote:
     """An approval that counted.
 
     `place` is the role that its step asks for. `seen` is the approved action hash; ""
@@ -38,10 +38,10 @@ class Vote:
     @property
     def role(self) -> Role | None:
         """The role in which they would vote now; None when they may not decide."""
-        return permissions.deciding_role(self.person)
+        return permissions.find_deciding_role(self.person)
 
 
-def votes(request: ApprovalRequest) -> list[Vote]:
+def list_votes(request: ApprovalRequest) -> list[ApproverVote]:
     """The counting votes on the current version, and those it carries over."""
     versions = {
         version.number: version
@@ -54,20 +54,22 @@ def votes(request: ApprovalRequest) -> list[Vote]:
     carried = versions[request.version].carried
     given = Decision.objects.filter(request=request, counts=True)
     found = {
-        row.reviewer.public_id: _vote(versions, row)
+        row.reviewer.public_id: _build_vote(versions, row)
         for row in given.select_related("reviewer").order_by("version")
         if row.version == request.version or row.reviewer.public_id in carried
     }
     others = set(carried) - set(found)
     rows = Person.objects.filter(public_id__in=others) if others else ()
-    return [*found.values(), *(Vote(person, "", "") for person in rows)]
+    return [*found.values(), *(ApproverVote(person, "", "") for person in rows)]
 
 
-def _vote(versions: Mapping[int, RequestVersion], row: Decision) -> Vote:
+def _build_vote(versions: Mapping[int, RequestVersion], row: Decision) -> ApproverVote:
     steps: Sequence[StepData] = versions[row.version].steps
     seen = row.action_hash if row.verdict == Verdict.APPROVE else ""
     place = steps[row.step or 0]["role"]
-    return Vote(row.reviewer, place, seen, bool(row.authority["step_up"]), row.at)
+    return ApproverVote(
+        row.reviewer, place, seen, bool(row.authority["step_up"]), row.at
+    )
 
 
 def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
@@ -88,11 +90,11 @@ def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
     return {
         pk
         for pk, request in rows.items()
-        if not _is_voted(request, versions[pk], cast[pk])
+        if not _has_all_votes(request, versions[pk], cast[pk])
     }
 
 
-def _is_voted(
+def _has_all_votes(
     request: ApprovalRequest,
     versions: Mapping[int, RequestVersion],
     cast: Sequence[Decision],
@@ -103,26 +105,26 @@ def _is_voted(
         return False
     if version.revision.action_hash != request.action_hash:
         return False
-    yes = [vote for vote in cast if _is_yes(vote, request.action_hash)]
+    yes = [vote for vote in cast if _is_approval(vote, request.action_hash)]
     now = [vote.step for vote in yes if vote.version == request.version]
     before = {vote.reviewer.public_id for vote in yes if vote.version < request.version}
     steps: Sequence[StepData] = version.steps
     return (
         bool(steps or version.carried)
-        and quorum.complete(steps, [step for step in now if step is not None])
+        and quorum.is_complete(steps, [step for step in now if step is not None])
         and before.issuperset(version.carried)
     )
 
 
-def _is_yes(vote: Decision, action_hash: str) -> bool:
+def _is_approval(vote: Decision, action_hash: str) -> bool:
     """Whether a vote is for these bytes: an edit made them, an approval names them."""
     if vote.verdict == Verdict.MODIFY:
         return True
     return vote.verdict == Verdict.APPROVE and vote.action_hash == action_hash
 
 
-def still_hold(
-    given: Iterable[Vote], request: ApprovalRequest, revision: Revision
+def are_approvers_valid(
+    given: Iterable[ApproverVote], request: ApprovalRequest, revision: Revision
 ) -> bool:
     """Whether every approver may still give their vote. Reads only.
 
@@ -130,15 +132,15 @@ def still_hold(
     ceiling above the amount, and not have been stopped since the vote.
     """
     given = list(given)
-    stopped = _stopped(given)
+    stopped = _list_reviewer_stops(given)
     for vote in given:
         person, role = vote.person, vote.role
         valid = (
             role is not None
-            and quorum.fills(role, vote.place or role)
+            and quorum.can_fill_step(role, vote.place or role)
             and request.queue_id in permissions.queues_of(person)
             and not _is_revoked(vote, stopped)
-            and not permissions.above_ceiling(
+            and not permissions.is_above_ceiling(
                 person, revision.amount_minor, revision.currency
             )
         )
@@ -147,12 +149,12 @@ def still_hold(
     return True
 
 
-def _stopped(given: Sequence[Vote]) -> list[Stop]:
+def _list_reviewer_stops(given: Sequence[ApproverVote]) -> list[Stop]:
     theirs = [vote.person.public_id for vote in given]
     return list(Stop.objects.filter(scope=Scope.REVIEWER, key__in=theirs))
 
 
-def _is_revoked(vote: Vote, stopped: Iterable[Stop]) -> bool:
+def _is_revoked(vote: ApproverVote, stopped: Iterable[Stop]) -> bool:
     """Whether a stop on the reviewer is in force or was set after the vote.
 
     A lifted stop still revokes earlier votes: the reviewer has to vote again.
@@ -165,25 +167,27 @@ def _is_revoked(vote: Vote, stopped: Iterable[Stop]) -> bool:
     )
 
 
-def enough(given: Sequence[Vote], asked: Evaluation) -> bool:
+def has_enough_votes(given: Sequence[ApproverVote], asked: Evaluation) -> bool:
     """Whether these votes satisfy what the policy demands now."""
     return (
-        _fill(given, asked.steps)
+        _can_fill_steps(given, asked.steps)
         and (not asked.step_up or all(vote.proved for vote in given))
-        and all(_admitted(vote.person, asked.queue) for vote in given)
+        and all(_is_admitted(vote.person, asked.queue) for vote in given)
     )
 
 
-def _fill(given: Iterable[Vote], steps: Iterable[Step]) -> bool:
+def _can_fill_steps(
+    given: Iterable[ApproverVote], steps: Iterable[RequiredStep]
+) -> bool:
     needed: Counter[Role] = Counter()
     for step in steps:
         needed[step.role] += step.required
-    people = {mailbox_of(v.person.email) or v.person.public_id: v for v in given}
+    people = {normalise_mailbox(v.person.email) or v.person.public_id: v for v in given}
     have = Counter(vote.role for vote in people.values())
     spare = have[Role.SUPERVISOR] - needed[Role.SUPERVISOR]
     return spare >= 0 and spare + have[Role.REVIEWER] >= needed[Role.REVIEWER]
 
 
-def _admitted(person: Person, queue: str) -> bool:
+def _is_admitted(person: Person, queue: str) -> bool:
     queues = Queue.objects.filter(pk__in=permissions.queues_of(person), name=queue)
     return queues.exists()

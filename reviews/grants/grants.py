@@ -17,20 +17,25 @@ from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Revision
 from reviews.models.base import new_grant_id
 
 from . import sequence, uncertain
-from .tokens import find, tag, token, token_hash
+from .tokens import (
+    build_legacy_token,
+    hash_legacy_token,
+    load_grant_by_token,
+    load_token,
+)
 
 __all__ = [
-    "find",
-    "idempotency_key",
-    "issue",
-    "issue_many",
-    "revoke",
-    "token",
-    "token_hash",
+    "compute_idempotency_key",
+    "hash_legacy_token",
+    "issue_grant",
+    "issue_request_grants",
+    "load_grant_by_token",
+    "load_token",
+    "revoke_queued",
 ]
 
 
-def idempotency_key(proposal_id: str, action_hash: str) -> str:
+def compute_idempotency_key(proposal_id: str, action_hash: str) -> str:
     """The idempotency key sent to the tool's service.
 
     It depends on the proposal and the action hash only, so all attempts share it.
@@ -47,10 +52,10 @@ class _Permit(NamedTuple):
 
     @property
     def definition(self) -> ToolDefinition:
-        return tools.definition(self.revision.known_tool)
+        return tools.load_definition(self.revision.known_tool)
 
 
-def issue(
+def issue_grant(
     proposal: Proposal,
     revision: Revision,
     *,
@@ -64,10 +69,10 @@ def issue(
     transaction that creates the proposal.
     """
     permit = _Permit(proposal, revision, announced_in=announced_in)
-    return _issue([permit], actor, now)[0]
+    return _create_grants([permit], actor, now)[0]
 
 
-def issue_many(
+def issue_request_grants(
     requests: Sequence[ApprovalRequest], *, actor: log.Actor, now: datetime
 ) -> list[Execution]:
     """Issue grants for authorised requests, and queue their executions.
@@ -75,10 +80,10 @@ def issue_many(
     The caller is in the transaction that authorises them and holds their locks.
     """
     permits = [_Permit(one.proposal, one.sealed.revision, one) for one in requests]
-    return _issue(permits, actor, now)
+    return _create_grants(permits, actor, now)
 
 
-def _issue(
+def _create_grants(
     permits: Sequence[_Permit], actor: log.Actor, now: datetime
 ) -> list[Execution]:
     by_proposal = {permit.proposal.pk: permit.request for permit in permits}
@@ -87,21 +92,21 @@ def _issue(
         request = by_proposal[row.proposal_id]
         return {"request": request.pk, "version": request.version} if request else {}
 
-    granted = [_grant(permit, now) for permit in permits]
+    granted = [_build_grant(permit, now) for permit in permits]
     transitions.grant.create_many(granted, "issue", actor=actor, now=now, each=asked)
-    queued = _executions(permits, granted, now)
+    queued = _build_execution_rows(permits, granted, now)
     transitions.execution.create_many(queued, "queue", actor=actor, now=now, each=asked)
     return queued
 
 
-def _grant(permit: _Permit, now: datetime) -> Grant:
+def _build_grant(permit: _Permit, now: datetime) -> Grant:
     grant_id = new_grant_id()
     return Grant(
         id=grant_id,
         proposal=permit.proposal,
         revision=permit.revision,
         action_hash=permit.revision.action_hash,
-        token_hash=token_hash(tag(grant_id)),
+        token_hash=hash_legacy_token(build_legacy_token(grant_id)),
         issued_at=now,
         # The execution window covers the first claim and every retry. It does not
         # depend on the time that was left to decide.
@@ -109,19 +114,24 @@ def _grant(permit: _Permit, now: datetime) -> Grant:
     )
 
 
-def _executions(
+def _build_execution_rows(
     permits: Sequence[_Permit], granted: Sequence[Grant], now: datetime
 ) -> list[Execution]:
     batchable = [one.request for one in permits if one.definition.batchable]
-    places = sequence.places_of([one.pk for one in batchable if one is not None])
+    places = sequence.load_batch_places(
+        [one.pk for one in batchable if one is not None]
+    )
     return [
-        _execution(permit, grant, places, now)
+        _build_execution(permit, grant, places, now)
         for permit, grant in zip(permits, granted, strict=True)
     ]
 
 
-def _execution(
-    permit: _Permit, grant: Grant, places: Mapping[str, sequence.Place], now: datetime
+def _build_execution(
+    permit: _Permit,
+    grant: Grant,
+    places: Mapping[str, sequence.BatchPlace],
+    now: datetime,
 ) -> Execution:
     place = places.get(permit.request.pk) if permit.request else None
     return Execution(
@@ -130,14 +140,14 @@ def _execution(
         batch_id=place.batch if place else None,
         batch_position=place.position if place else None,
         by_agent=permit.definition.executor.kind == "agent",
-        idempotency_key=idempotency_key(permit.proposal.pk, grant.action_hash),
+        idempotency_key=compute_idempotency_key(permit.proposal.pk, grant.action_hash),
         announced_in=permit.announced_in,
         due_at=now,
         queued_at=now,
     )
 
 
-def revoke(
+def revoke_queued(
     proposal: Proposal,
     *,
     actor: log.Actor,
@@ -156,15 +166,17 @@ def revoke(
     queued = Execution.objects.filter(proposal=proposal, status=ExecutionStatus.QUEUED)
     rows = list(queued.select_related("proposal", "grant__proposal", "grant__revision"))
     for execution in rows:
-        doubt = uncertain.of_restore(execution)
+        doubt = uncertain.find_uncertain_outcome(execution)
         if doubt is not None:
-            uncertain.lose(execution, doubt, now)
+            uncertain.mark_unattempted_unknown(execution, doubt, now)
         else:
-            _refuse(execution, actor, now, code=code, detail=detail)
+            _refuse_execution(execution, actor, now, code=code, detail=detail)
     return bool(rows)
 
 
-def _refuse(execution: Execution, actor: log.Actor, now: datetime, **why: str) -> None:
+def _refuse_execution(
+    execution: Execution, actor: log.Actor, now: datetime, **why: str
+) -> None:
     if execution.grant.status == GrantStatus.LIVE:
         transitions.grant.apply(execution.grant, "revoke", actor=actor, now=now)
     transitions.execution.apply(
@@ -174,4 +186,4 @@ def _refuse(execution: Execution, actor: log.Actor, now: datetime, **why: str) -
         now=now,
         changes={"finished_at": now, **why},
     )
-    facts.release(execution.proposal_id)
+    facts.release_observations(execution.proposal_id)

@@ -15,17 +15,17 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from reviews.choices import ExecutionStatus
 from reviews.models import Batch, Decision, Execution
 
-UNFINISHED = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
+UNFINISHED_STATUSES = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 
 
-class Place(NamedTuple):
+class BatchPlace(NamedTuple):
     """The batch in which a request was approved, and its position there."""
 
     batch: str
     position: int
 
 
-def places_of(requests: Collection[str]) -> dict[str, Place]:
+def load_batch_places(requests: Collection[str]) -> dict[str, BatchPlace]:
     """The batch places of these requests by request id, read from the votes.
 
     One query. Requests that were decided alone are left out.
@@ -39,15 +39,15 @@ def places_of(requests: Collection[str]) -> dict[str, Place]:
         flags__contains=["batch"],
     )
     found = votes.values_list("request", "authority__batch", "authority__position")
-    return {pk: Place(batch, position) for pk, batch, position in found}
+    return {pk: BatchPlace(batch, position) for pk, batch, position in found}
 
 
-def waiting() -> Q:
+def build_waiting_condition() -> Q:
     """Condition: the batch is halted, or an earlier execution of it is unfinished."""
     ahead = Execution.objects.filter(
         batch=OuterRef("batch"),
         batch_position__lt=OuterRef("batch_position"),
-        status__in=UNFINISHED,
+        status__in=UNFINISHED_STATUSES,
     )
     halted = Q(batch__halted_at__isnull=False)
     return Q(batch__stop_at_failure=True) & (halted | Q(Exists(ahead)))
@@ -60,10 +60,10 @@ def must_wait(execution: Execution) -> bool:
     """
     if execution.batch_id is None:
         return False
-    return Execution.objects.filter(waiting(), pk=execution.pk).exists()
+    return Execution.objects.filter(build_waiting_condition(), pk=execution.pk).exists()
 
 
-def is_halted(execution: Execution) -> bool:
+def is_batch_halted(execution: Execution) -> bool:
     """Whether a failure halted the execution's batch, until a person resumes it."""
     if execution.batch_id is None:
         return False
@@ -71,7 +71,7 @@ def is_halted(execution: Execution) -> bool:
     return batches.filter(halted_at__isnull=False).exists()
 
 
-def halt(execution: Execution, now: datetime) -> None:
+def halt_batch(execution: Execution, now: datetime) -> None:
     """Halt the batch of an execution that failed or whose outcome is unknown.
 
     The caller has written that outcome in the same transaction.
@@ -83,13 +83,13 @@ def halt(execution: Execution, now: datetime) -> None:
     ).update(halted_at=now)
 
 
-def after(execution_id: str) -> list[str]:
+def find_next_executions(execution_id: str) -> list[str]:
     """Ids (at most one) of the next execution in the batch that may start now."""
     mine = Execution.objects.filter(pk=execution_id, batch__stop_at_failure=True)
-    queued = _queued().filter(batch__in=mine.values("batch"))
-    first = queued.exclude(waiting()).order_by("batch_position")
+    queued = _select_queued().filter(batch__in=mine.values("batch"))
+    first = queued.exclude(build_waiting_condition()).order_by("batch_position")
     return list(first.values_list("pk", flat=True)[:1])
 
 
-def _queued() -> QuerySet[Execution]:
+def _select_queued() -> QuerySet[Execution]:
     return Execution.objects.filter(status=ExecutionStatus.QUEUED, by_agent=False)

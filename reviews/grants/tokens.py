@@ -34,19 +34,19 @@ from reviews.models import Grant
 
 ALGORITHM = "EdDSA"
 # Explicit typing (RFC 8725, 3.11): no other kind of token passes as a grant.
-TYPE = "holdpoint-grant+jwt"
+GRANT_TYPE = "holdpoint-grant+jwt"
 # Audience and times are compared with the row in `load_grant_by_token`, not here.
-_SIGNATURE_ALONE: Any = {
+_SIGNATURE_ONLY: Any = {
     f"verify_{name}": False for name in ("aud", "exp", "nbf", "iat", "iss", "sub")
 }
 
 
-class Forged(Exception):
+class ForgedToken(Exception):
     """The text is not a grant token signed by one of our keys."""
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class SigningKey:
     """A key pair. `kid` is the thumbprint of its public key (RFC 7638)."""
 
     kid: str
@@ -55,7 +55,7 @@ class Key:
     jwk: Mapping[str, str]
 
 
-def seeds() -> Iterator[bytes]:
+def list_key_seeds() -> Iterator[bytes]:
     """Yield the 32-byte seed of every key, the signing key first."""
     here = settings.HOLDPOINT
     yield here.grant_key
@@ -63,40 +63,40 @@ def seeds() -> Iterator[bytes]:
     yield from here.grant_keys_retired
 
 
-def sign(claims: Mapping[str, Any]) -> str:
+def sign_claims(claims: Mapping[str, Any]) -> str:
     """Sign claims as a compact JWS. Deterministic for the same key and claims."""
-    key = _key(settings.HOLDPOINT.grant_key)
-    headers = {"kid": key.kid, "typ": TYPE}
+    key = _build_key(settings.HOLDPOINT.grant_key)
+    headers = {"kid": key.kid, "typ": GRANT_TYPE}
     return jwt.encode(dict(claims), key.private, ALGORITHM, headers=headers)
 
 
-def read(token: str) -> dict[str, Any]:
+def verify_token(token: str) -> dict[str, Any]:
     """Verify a token's signature and type, and return its claims.
 
     Times and audience are not checked. Raises ForgedToken.
     """
     try:
         header = jwt.get_unverified_header(token)
-        key = _accepted().get(header.get("kid", ""))
-        if key is None or header.get("typ") != TYPE:
-            raise Forged
-        return jwt.decode(token, key.public, [ALGORITHM], _SIGNATURE_ALONE)
+        key = _list_accepted_keys().get(header.get("kid", ""))
+        if key is None or header.get("typ") != GRANT_TYPE:
+            raise ForgedToken
+        return jwt.decode(token, key.public, [ALGORITHM], _SIGNATURE_ONLY)
     except (jwt.PyJWTError, ValueError) as error:
-        raise Forged from error
+        raise ForgedToken from error
 
 
-def published() -> dict[str, Any]:
+def build_jwk_set() -> dict[str, Any]:
     """The public keys as a JWK set (RFC 7517, RFC 8037)."""
-    return {"keys": [dict(key.jwk) for key in _accepted().values()]}
+    return {"keys": [dict(key.jwk) for key in _list_accepted_keys().values()]}
 
 
-def _accepted() -> dict[str, Key]:
-    found = map(_key, seeds())
+def _list_accepted_keys() -> dict[str, SigningKey]:
+    found = map(_build_key, list_key_seeds())
     return {key.kid: key for key in found}
 
 
 @lru_cache(maxsize=16)
-def _key(seed: bytes) -> Key:
+def _build_key(seed: bytes) -> SigningKey:
     private = Ed25519PrivateKey.from_private_bytes(seed)
     public = private.public_key()
     raw = public.public_bytes(Encoding.Raw, PublicFormat.Raw)
@@ -104,10 +104,10 @@ def _key(seed: bytes) -> Key:
     thumbprint = hashlib.sha256(canonical.encode(jwk)).digest()
     kid = base64url_encode(thumbprint).decode()
     about = {"kid": kid, "use": "sig", "alg": ALGORITHM}
-    return Key(kid, private, public, {**jwk, **about})
+    return SigningKey(kid, private, public, {**jwk, **about})
 
 
-def claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
+def build_claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
     """The claims of a grant's token; `fence` is the claim that gives it out, if any.
 
     Times are whole seconds, rounded down.
@@ -117,7 +117,7 @@ def claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
     issued = int(grant.issued_at.timestamp())
     found = {
         "iss": settings.HOLDPOINT.base_url,
-        "aud": tools.definition(tool).destination,
+        "aud": tools.load_definition(tool).destination,
         "jti": grant.pk,
         "iat": issued,
         "nbf": issued,
@@ -138,35 +138,39 @@ def claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
     return {**found, "fence": fence} if fence else found
 
 
-def mint(grant: Grant, *, fence: int = 0) -> str:
+def build_token(grant: Grant, *, fence: int = 0) -> str:
     """The token of a grant, signed by the present signing key."""
-    return sign(claims(grant, fence=fence))
+    return sign_claims(build_claims(grant, fence=fence))
 
 
-def token(grant_id: str) -> str:
+def load_token(grant_id: str) -> str:
     """The token with which the agent redeems a stored grant. Raises NotFound."""
-    return mint(_load(grant_id))
+    return build_token(_load_grant(grant_id))
 
 
-def find(value: str, *, agent: str) -> Grant:
+def load_grant_by_token(value: str, *, agent: str) -> Grant:
     """The grant that this agent redeems with a token.
 
     Raises NotFound, or GrantExpired when the grant's window was moved after the token
     was built.
     """
-    grant = _signed(value) if value.count(".") == 2 else _tagged(value)
+    grant = (
+        _load_by_signed_token(value)
+        if value.count(".") == 2
+        else _load_by_legacy_token(value)
+    )
     if grant.proposal.agent != agent:
         raise NotFound
     return grant
 
 
-def _signed(value: str) -> Grant:
+def _load_by_signed_token(value: str) -> Grant:
     try:
-        said = read(value)
-    except Forged:
+        said = verify_token(value)
+    except ForgedToken:
         raise NotFound from None
-    grant = _load(said.get("jti"))
-    known = claims(grant)
+    grant = _load_grant(said.get("jti"))
+    known = build_claims(grant)
     differ = {name for name in {*said, *known} if said.get(name) != known.get(name)}
     if differ == {"exp"}:
         raise GrantExpired("Its window was moved. Ask for the proposal's new token.")
@@ -175,7 +179,7 @@ def _signed(value: str) -> Grant:
     return grant
 
 
-def _load(grant_id: Any, **more: str) -> Grant:
+def _load_grant(grant_id: Any, **more: str) -> Grant:
     rows = Grant.objects.select_related("proposal", "revision__tool", "execution")
     grant = rows.filter(pk=grant_id, **more).first()
     if grant is None:
@@ -185,16 +189,16 @@ def _load(grant_id: Any, **more: str) -> Grant:
 
 # The previous release redeems `<grant id>.<MAC>` and finds a grant by the token's hash.
 # During an upgrade both releases run, and each redeems the other's tokens.
-def tag(grant_id: str) -> str:
+def build_legacy_token(grant_id: str) -> str:
     """The grant's token in the format of the previous release."""
     mac = hmac.new(settings.HOLDPOINT.grant_key, grant_id.encode(), hashlib.sha256)
     return f"{grant_id}.{base64.urlsafe_b64encode(mac.digest()).decode().rstrip('=')}"
 
 
-def token_hash(value: str) -> str:
+def hash_legacy_token(value: str) -> str:
     """The hash under which a grant stores its token of the previous release."""
     return "sha256:" + hashlib.sha256(value.encode()).hexdigest()
 
 
-def _tagged(value: str) -> Grant:
-    return _load(value.partition(".")[0], token_hash=token_hash(value))
+def _load_by_legacy_token(value: str) -> Grant:
+    return _load_grant(value.partition(".")[0], token_hash=hash_legacy_token(value))

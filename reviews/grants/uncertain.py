@@ -20,43 +20,45 @@ from reviews.models import ApprovalRequest, Execution, Proposal
 from . import approved_tool, sequence
 
 
-def is_inherited(execution: Execution) -> bool:
+def predates_restore(execution: Execution) -> bool:
     """Whether its proposal is older than the present epoch.
 
     True for every execution while a restore waits for two people to confirm it.
     """
-    return restore_epochs.inherited(execution.proposal.created_at)
+    return restore_epochs.is_from_backup(execution.proposal.created_at)
 
 
-def release(proposals: Sequence[str]) -> None:
+def release_sums(proposals: Sequence[str]) -> None:
     """Remove proposals that ended without approval from the sums.
 
     Proposals older than the present epoch stay in the sums, because they may have been
     approved and run in the lost history. The caller is in a transaction.
     """
-    until = restore_epochs.inherited_until()
+    until = restore_epochs.find_backup_cutoff()
     if until is None:
         return facts.release_many(proposals)
     own = Proposal.objects.filter(pk__in=proposals, created_at__gte=until)
     return facts.release_many(list(own.values_list("pk", flat=True)))
 
 
-def is_answered(execution: Execution) -> bool:
+def was_unknown_since_restore(execution: Execution) -> bool:
     """Whether its outcome became unknown after the present epoch began.
 
     Then its service or people have been asked already what became of it.
     """
     at = execution.unknown_at
-    return at is not None and not restore_epochs.inherited(at)
+    return at is not None and not restore_epochs.is_from_backup(at)
 
 
-def is_revised_since(execution: Execution) -> bool:
+def is_revised_since_restore(execution: Execution) -> bool:
     """Whether its revision was made after the present epoch began.
 
     Then an earlier revision, with another idempotency key, may have run.
     """
     revision = execution.grant.revision
-    return revision.number > 1 and not restore_epochs.inherited(revision.created_at)
+    return revision.number > 1 and not restore_epochs.is_from_backup(
+        revision.created_at
+    )
 
 
 def may_have_run(request: ApprovalRequest) -> bool:
@@ -65,15 +67,15 @@ def may_have_run(request: ApprovalRequest) -> bool:
     True when it was open at a restore: the lost history may hold an approval. Uses the
     restores this process saw last, without a query.
     """
-    return _came_back(request, restore_epochs.known.restores)
+    return _was_open_at_restore(request, restore_epochs.last_status.restores)
 
 
-def may_have_run_by_now(request: ApprovalRequest) -> bool:
+def may_have_run_uncached(request: ApprovalRequest) -> bool:
     """The same with a query, for processes that do not watch for restores."""
-    return _came_back(request, restore_epochs.restores())
+    return _was_open_at_restore(request, restore_epochs.list_restores())
 
 
-def _came_back(
+def _was_open_at_restore(
     request: ApprovalRequest, restores: Iterable[tuple[datetime, datetime | None]]
 ) -> bool:
     if request.status == RequestStatus.AUTHORIZED:
@@ -85,19 +87,19 @@ def _came_back(
     )
 
 
-def said_of(request: ApprovalRequest) -> str:
+def describe_effect(request: ApprovalRequest) -> str:
     """A sentence about the effect of a request that ended without approval."""
     if may_have_run(request):
         return "It may have run before the database was restored."
     return "Nothing was executed."
 
 
-RESTORE = log.Actor("system", "restore")
-EXECUTOR = log.Actor("system", "executor")
+RESTORE_ACTOR = log.Actor("system", "restore")
+EXECUTOR_ACTOR = log.Actor("system", "executor")
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class UncertainOutcome:
     """Why the outcome of an execution is unknown.
 
     `asks` says that the service is asked automatically. Without it no look-up runs by
@@ -110,33 +112,35 @@ class Doubt:
     asks: bool = True
 
 
-RESTORED = Doubt(
-    "restored", "The database was restored: it may have run already.", RESTORE
+RESTORED = UncertainOutcome(
+    "restored", "The database was restored: it may have run already.", RESTORE_ACTOR
 )
-OTHER_VERSION = Doubt(
+OTHER_VERSION = UncertainOutcome(
     "other_version",
     "The database was restored, and this version was made afterwards: an earlier one,"
     " under another key, may have run.",
-    RESTORE,
+    RESTORE_ACTOR,
     asks=False,
 )
-REPORTED = Doubt(
-    "reported_late", "A late report says that it happened already.", EXECUTOR
+REPORTED = UncertainOutcome(
+    "reported_late", "A late report says that it happened already.", EXECUTOR_ACTOR
 )
 
 
-def of_restore(execution: Execution) -> Doubt | None:
+def find_uncertain_outcome(execution: Execution) -> UncertainOutcome | None:
     """Why an execution that predates a restore may have run in the lost history.
 
     None when it does not predate one, or when its outcome became unknown since then.
     """
-    if not is_inherited(execution) or is_answered(execution):
+    if not predates_restore(execution) or was_unknown_since_restore(execution):
         return None
     # guard: revised-since
-    return OTHER_VERSION if is_revised_since(execution) else RESTORED
+    return OTHER_VERSION if is_revised_since_restore(execution) else RESTORED
 
 
-def lose(execution: Execution, why: Doubt, now: datetime) -> None:
+def mark_unattempted_unknown(
+    execution: Execution, why: UncertainOutcome, now: datetime
+) -> None:
     """Mark a QUEUED or CLAIMED execution UNKNOWN without an attempt.
 
     Spends the grant if it is live. The caller holds the execution's lock.
@@ -154,11 +158,11 @@ def lose(execution: Execution, why: Doubt, now: datetime) -> None:
             changes={"fence": execution.fence + 1, "lease_until": now},
             data=said,
         )
-    forget(execution, why, now, ask_at=now if why.asks else None)
+    mark_claimed_unknown(execution, why, now, ask_at=now if why.asks else None)
 
 
-def forget(
-    execution: Execution, why: Doubt, now: datetime, ask_at: datetime | None
+def mark_claimed_unknown(
+    execution: Execution, why: UncertainOutcome, now: datetime, ask_at: datetime | None
 ) -> None:
     """Mark a CLAIMED execution UNKNOWN; halt its batch.
 
@@ -175,9 +179,9 @@ def forget(
             "code": why.code,
             "detail": why.detail,
             "unknown_at": now,
-            "ask_at": ask_at if approved_tool.can_be_asked(execution) else None,
+            "ask_at": ask_at if approved_tool.has_look_up(execution) else None,
         },
         data={"execution": execution.pk, "fence": execution.fence, "code": why.code},
     )
-    facts.count_effect(execution.proposal_id, at=now)  # a late report may correct it
-    sequence.halt(execution, now)
+    facts.mark_effect_ran(execution.proposal_id, at=now)  # a late report may correct it
+    sequence.halt_batch(execution, now)

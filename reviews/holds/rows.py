@@ -14,8 +14,8 @@ from typing import Any
 from django.db import transaction
 
 from journal import clock, log, notify, outbox
-from journal.clock import time_of_day
-from journal.errors import Held, LeaseLapsed
+from journal.clock import format_time
+from journal.errors import HeldByAnother, HoldLapsed
 from policies.models import Person
 from reviews import locks, transitions
 from reviews.choices import LostHow, RequestStatus
@@ -36,7 +36,9 @@ def is_held(lease: Lease, now: datetime) -> bool:
     return lease.holder_id is not None and lease.until is not None and lease.until > now
 
 
-def ended(lease: Lease, by: Person, how: LostHow, now: datetime) -> dict[str, Any]:
+def build_lost_columns(
+    lease: Lease, by: Person, how: LostHow, now: datetime
+) -> dict[str, Any]:
     """The columns that record how another person ended this hold."""
     return {
         "lost_by": lease.holder,
@@ -47,7 +49,7 @@ def ended(lease: Lease, by: Person, how: LostHow, now: datetime) -> dict[str, An
     }
 
 
-def free(
+def free_hold(
     lease: Lease,
     kind: str,
     actor: log.Actor,
@@ -55,12 +57,12 @@ def free(
     data: Mapping[str, Any] | None = None,
 ) -> None:
     """End a hold and log it under `kind`. The caller holds the lock of the lease."""
-    tell(lease.request, kind, actor, now, data)
-    clear([lease])
+    log_hold_event(lease.request, kind, actor, now, data)
+    clear_holds([lease])
     notify.announce(lease.request.proposal_id)
 
 
-def clear(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) -> None:
+def clear_holds(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) -> None:
     """Free these holds, and tell the people who asked to be told.
 
     Nobody is told about a request that is settled. `lost` sets the columns about a lost
@@ -84,7 +86,7 @@ def clear(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) -> Non
     )
 
 
-def tell(
+def log_hold_event(
     request: ApprovalRequest,
     kind: str,
     actor: log.Actor,
@@ -103,7 +105,9 @@ def tell(
     )
 
 
-def check(lease: Lease | None, person: Person, now: datetime, token: str = "") -> None:
+def check_hold(
+    lease: Lease | None, person: Person, now: datetime, token: str = ""
+) -> None:
     """Check that nobody else holds the request.
 
     `token` is the hold token of the page that sent the decision. Raises Held, or
@@ -113,17 +117,17 @@ def check(lease: Lease | None, person: Person, now: datetime, token: str = "") -
     if lease is None or not is_held(lease, now) or lease.holder_id == person.pk:
         return
     if token:
-        raise LeaseLapsed(
+        raise HoldLapsed(
             f"Your hold ended and {lease.holder} took it over at "
-            f"{time_of_day(lease.taken_at)}. Your decision was not recorded."
+            f"{format_time(lease.taken_at)}. Your decision was not recorded."
         )
-    raise Held(
-        f"{lease.holder} is deciding this until {time_of_day(lease.until)}. "
+    raise HeldByAnother(
+        f"{lease.holder} is deciding this until {format_time(lease.until)}. "
         "Your decision was not recorded. Your note is kept."
     )
 
 
-def was_broken(lease: Lease | None, person: Person) -> bool:
+def overrides_broken_hold(lease: Lease | None, person: Person) -> bool:
     """Whether a decision of this person follows a broken hold of somebody else."""
     if lease is None or not lease.broken:
         return False
@@ -135,44 +139,46 @@ CHUNK = 500
 
 
 @transaction.atomic(durable=True)
-def release(*, request_id: str, person: Person, token: str = "") -> bool:
+def release_hold(*, request_id: str, person: Person, token: str = "") -> bool:
     """Give a hold back; False when the person does not hold the request.
 
     With a `token` only the hold with that token is given back, so that a page closed
     late does not end a newer hold of the same person. Locks: the lease.
     """
-    lease = locks.lease(request_id)
+    lease = locks.lock_hold(request_id)
     if lease is None or lease.holder_id != person.pk:
         return False
     if token and token != lease.token:
         return False
     actor = log.Actor("person", person.public_id)
-    free(lease, "lease.released", actor, clock.now())
+    free_hold(lease, "lease.released", actor, clock.now())
     return True
 
 
 @transaction.atomic(durable=True)
-def lapse_chunk() -> int:
+def free_lapsed_holds() -> int:
     """Free up to 500 lapsed holds that somebody waits for; return how many."""
     now = clock.now()
     over = Lease.objects.filter(
         holder__isnull=False, until__lte=now, asked_by__len__gt=0
     )
-    rows = list(locks.leases_due(over.order_by("pk"))[:CHUNK])
+    rows = list(locks.lock_due_holds(over.order_by("pk"))[:CHUNK])
     for lease in rows:
         holder = lease.holder.public_id if lease.holder else ""
-        free(lease, "lease.lapsed", TIMER, now, {"holder": holder})
+        free_hold(lease, "lease.lapsed", TIMER, now, {"holder": holder})
     return len(rows)
 
 
-def let_go(request: ApprovalRequest, person: Person, now: datetime) -> None:
+def free_hold_of_person(
+    request: ApprovalRequest, person: Person, now: datetime
+) -> None:
     """Free the request if this person holds it. The caller holds the request's lock."""
-    lease = locks.lease(request.pk)
+    lease = locks.lock_hold(request.pk)
     if lease is not None and lease.holder_id == person.pk:
-        free(lease, "lease.released", log.Actor("person", person.public_id), now)
+        free_hold(lease, "lease.released", log.Actor("person", person.public_id), now)
 
 
-def settle(held: Iterable[tuple[Lease | None, ApprovalRequest]]) -> None:
+def clear_decided_holds(held: Iterable[tuple[Lease | None, ApprovalRequest]]) -> None:
     """End the holds on requests that were decided.
 
     The decisions are logged, so the end of these holds is not. The caller holds the
@@ -180,12 +186,12 @@ def settle(held: Iterable[tuple[Lease | None, ApprovalRequest]]) -> None:
     """
     over = []
     for lease, request in held:
-        if lease is not None and _says_something(lease):
+        if lease is not None and _has_content(lease):
             lease.request = request
             over.append(lease)
-    clear(over, NOTHING_LOST)
+    clear_holds(over, NOTHING_LOST)
 
 
-def _says_something(lease: Lease) -> bool:
+def _has_content(lease: Lease) -> bool:
     kept = lease.holder_id or lease.asked_by or lease.lost_by_id or lease.broken
     return bool(kept)

@@ -16,14 +16,14 @@ from django.db import transaction
 
 from journal import clock, ids, log, notify, outbox
 from journal.errors import (
+    AlreadyDecided,
     Conflict,
-    Decided,
     DomainError,
-    Expired,
-    Invalid,
-    NotYours,
-    Reason,
-    at,
+    InvalidInput,
+    NotPermitted,
+    ReasonMissing,
+    RequestExpired,
+    build_field_error,
 )
 from policies.choices import Role
 from policies.models import Person
@@ -33,14 +33,22 @@ from reviews.grants import uncertain
 from reviews.models import ApprovalRequest, Lease
 from reviews.stops import incidents
 
-from .rows import NOTHING_LOST, TIMER, clear, ended, free, is_held, tell
+from .rows import (
+    NOTHING_LOST,
+    TIMER,
+    build_lost_columns,
+    clear_holds,
+    free_hold,
+    is_held,
+    log_hold_event,
+)
 
-LEASE = timedelta(minutes=5)
-MAX_LEASES = 3
+HOLD_TIME = timedelta(minutes=5)
+MAX_HOLDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HoldResult:
     """The result of asking for a hold: who holds the request now, and until when."""
 
     holder: Person | None
@@ -50,7 +58,7 @@ class Hold:
 
 
 @transaction.atomic(durable=True)
-def take(*, request_id: str, person: Person, accept: bool = False) -> Hold:
+def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldResult:
     """Take a hold on a request that this person may decide.
 
     Nothing changes while another person holds it, unless `accept` is set and the holder
@@ -59,34 +67,36 @@ def take(*, request_id: str, person: Person, accept: bool = False) -> Hold:
     Raises NotFound, NotYours, Escalated, Decided or Expired. Locks: the request, the
     person's holds (advisory), the lease.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     now = clock.now()
-    check_open(request, now)
+    check_request_open(request, now)
     permissions.check_can_decide(person, request, request.sealed)
-    return hold(request, person, now, accept=accept)
+    return assign_hold(request, person, now, accept=accept)
 
 
-def check_open(request: ApprovalRequest, now: datetime) -> None:
+def check_request_open(request: ApprovalRequest, now: datetime) -> None:
     """Raises Decided or Expired. The caller holds the request's lock."""
-    incidents.catch_up(request, now)
+    incidents.catch_up_deadline(request, now)
     if request.status != RequestStatus.PENDING:
-        raise Decided("There is nothing to decide here any more. Nothing was changed.")
+        raise AlreadyDecided(
+            "There is nothing to decide here any more. Nothing was changed."
+        )
     if request.expires_at <= now:
-        raise Expired(f"This has expired. {uncertain.said_of(request)}")
+        raise RequestExpired(f"This has expired. {uncertain.describe_effect(request)}")
 
 
-def take_first(*, request_ids: Iterable[str], person: Person) -> str:
+def take_first_free(*, request_ids: Iterable[str], person: Person) -> str:
     """Hold the first of these requests that is free; return its id, or ""."""
     for request_id in request_ids:
         try:
-            if take(request_id=request_id, person=person).mine:
+            if take_hold(request_id=request_id, person=person).mine:
                 return request_id
         except DomainError:
             continue  # settled or taken since the list was read
     return ""
 
 
-def renew(*, request_id: str, person: Person) -> Hold | None:
+def renew_hold(*, request_id: str, person: Person) -> HoldResult | None:
     """Renew a hold for five minutes; None when the person no longer has it.
 
     A lapsed hold that nobody else has taken is taken again, with the errors of
@@ -96,36 +106,36 @@ def renew(*, request_id: str, person: Person) -> Hold | None:
         pk=request_id, holder=person, request__status=RequestStatus.PENDING
     )
     now = clock.now()
-    if mine.filter(until__gt=now).update(until=now + LEASE):
-        return Hold(person, mine=True, until=now + LEASE)
+    if mine.filter(until__gt=now).update(until=now + HOLD_TIME):
+        return HoldResult(person, mine=True, until=now + HOLD_TIME)
     if not mine.exists():
         return None
-    return take(request_id=request_id, person=person)
+    return take_hold(request_id=request_id, person=person)
 
 
-def hold(
+def assign_hold(
     request: ApprovalRequest, person: Person, now: datetime, *, accept: bool = False
-) -> Hold:
+) -> HoldResult:
     """Give the hold to a person who may decide the request, unless another has it.
 
     The caller has checked the person and holds the request's lock.
     """
-    locks.leases_of(person.public_id)
-    before = locks.lease(request.pk)
+    locks.lock_holds_of_person(person.public_id)
+    before = locks.lock_hold(request.pk)
     offered = before is not None and accept and before.offered_to_id == person.pk
     others = before is not None and before.holder_id != person.pk
     if before is not None and others and is_held(before, now) and not offered:
-        return Hold(before.holder, until=before.until)
-    _make_room(person, request, now)
-    taken = _write(request, person, before, now)
-    _tell_taken(request, person, before, now)
+        return HoldResult(before.holder, until=before.until)
+    _free_oldest_holds(person, request, now)
+    taken = _write_hold(request, person, before, now)
+    _log_taken(request, person, before, now)
     notify.announce(request.proposal_id)
     return taken
 
 
-def _write(
+def _write_hold(
     request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
-) -> Hold:
+) -> HoldResult:
     goes_on = before is not None and before.holder_id == person.pk
     since = before.taken_at if before is not None and goes_on else now
     asked = before.asked_by if before is not None else []
@@ -134,19 +144,21 @@ def _write(
         holder=person,
         token=ids.new("l"),
         taken_at=since,
-        until=now + LEASE,
+        until=now + HOLD_TIME,
         asked_by=[one for one in asked if one != person.public_id],
-        **_lost(before, person, now),
+        **_compute_kept_loss(before, person, now),
     )
     fields = ["holder", "token", "taken_at", "until", "offered_to", "asked_by"]
     fields += NOTHING_LOST
     Lease.objects.bulk_create(
         [lease], update_conflicts=True, unique_fields=["request"], update_fields=fields
     )
-    return Hold(person, mine=True, until=lease.until, token=lease.token)
+    return HoldResult(person, mine=True, until=lease.until, token=lease.token)
 
 
-def _lost(before: Lease | None, person: Person, now: datetime) -> dict[str, Any]:
+def _compute_kept_loss(
+    before: Lease | None, person: Person, now: datetime
+) -> dict[str, Any]:
     """The columns about a lost hold once this person has taken the request.
 
     A person who holds it again is not told any more that they lost it.
@@ -154,7 +166,7 @@ def _lost(before: Lease | None, person: Person, now: datetime) -> dict[str, Any]
     if before is None:
         return NOTHING_LOST
     if before.holder_id not in {None, person.pk} and is_held(before, now):
-        over = ended(before, person, LostHow.HANDED_OVER, now)
+        over = build_lost_columns(before, person, LostHow.HANDED_OVER, now)
         return {**over, "broken": before.broken}
     if before.lost_by_id == person.pk:
         stays = before.broken and before.lost_how != LostHow.BROKEN
@@ -162,7 +174,7 @@ def _lost(before: Lease | None, person: Person, now: datetime) -> dict[str, Any]
     return {name: getattr(before, name) for name in NOTHING_LOST}
 
 
-def _tell_taken(
+def _log_taken(
     request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
 ) -> None:
     """Log who took the hold from whom; taking one's own again is a renewal."""
@@ -171,22 +183,26 @@ def _tell_taken(
     if former == person:
         return
     if former is None:
-        tell(request, "lease.taken", actor, now)
+        log_hold_event(request, "lease.taken", actor, now)
     elif before is not None and is_held(before, now):
-        tell(request, "lease.handed_over", actor, now, {"from": former.public_id})
+        log_hold_event(
+            request, "lease.handed_over", actor, now, {"from": former.public_id}
+        )
         outbox.publish("request.handed_over", request.pk, person=former.public_id)
     else:
-        tell(request, "lease.lapsed", TIMER, now, {"holder": former.public_id})
-        tell(request, "lease.taken", actor, now)
+        log_hold_event(
+            request, "lease.lapsed", TIMER, now, {"holder": former.public_id}
+        )
+        log_hold_event(request, "lease.taken", actor, now)
 
 
-def _make_room(person: Person, request: ApprovalRequest, now: datetime) -> None:
+def _free_oldest_holds(person: Person, request: ApprovalRequest, now: datetime) -> None:
     others = Lease.objects.filter(
         holder=person, until__gt=now, request__status=RequestStatus.PENDING
     ).exclude(pk=request.pk)
     actor = log.Actor("person", person.public_id)
-    for lease in locks.leases_due(others.order_by("-until"))[MAX_LEASES - 1 :]:
-        free(lease, "lease.released", actor, now, {"cause": "room"})
+    for lease in locks.lock_due_holds(others.order_by("-until"))[MAX_HOLDS - 1 :]:
+        free_hold(lease, "lease.released", actor, now, {"cause": "room"})
 
 
 @transaction.atomic(durable=True)
@@ -197,25 +213,30 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     Reason when none is given, or Conflict when nobody else holds the request. Locks:
     the request, the lease.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     now = clock.now()
-    if permissions.admitted_role(person, request.queue_id) is not Role.SUPERVISOR:
-        raise NotYours("Only a supervisor may break a hold. Nothing was changed.")
+    if (
+        permissions.check_admitted_to_queue(person, request.queue_id)
+        is not Role.SUPERVISOR
+    ):
+        raise NotPermitted("Only a supervisor may break a hold. Nothing was changed.")
     if not reason.strip():
-        raise Reason("Say why. Nothing was changed. The log keeps it.")
-    lease = locks.lease(request_id)
+        raise ReasonMissing("Say why. Nothing was changed. The log keeps it.")
+    lease = locks.lock_hold(request_id)
     if lease is None or not is_held(lease, now) or lease.holder == person:
         raise Conflict("Nobody else holds this any more. Nothing was changed.")
     actor = log.Actor("person", person.public_id)
     holder = lease.holder.public_id if lease.holder else ""
-    tell(request, "lease.broken", actor, now, {"holder": holder}, {"reason": reason})
-    clear([lease], ended(lease, person, LostHow.BROKEN, now))
+    log_hold_event(
+        request, "lease.broken", actor, now, {"holder": holder}, {"reason": reason}
+    )
+    clear_holds([lease], build_lost_columns(lease, person, LostHow.BROKEN, now))
     outbox.publish("request.broken", request.pk, person=holder)
     notify.announce(request.proposal_id)
 
 
 @transaction.atomic(durable=True)
-def hand_over(*, request_id: str, person: Person, to: Person) -> None:
+def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     """Offer a hold to a colleague who may decide the request.
 
     The hold stays with its holder until the colleague takes it. Offering a free request
@@ -223,28 +244,30 @@ def hand_over(*, request_id: str, person: Person, to: Person) -> None:
     Invalid when the colleague may not decide it, or Conflict when another person holds
     it. Locks: as `take_hold`.
     """
-    request = locks.approval_request(request_id)
+    request = locks.lock_request(request_id)
     now = clock.now()
-    check_open(request, now)
+    check_request_open(request, now)
     permissions.check_can_decide(person, request, request.sealed)
-    if to == person or permissions.can_decide(to, request, request.sealed):
-        raise Invalid(errors=[at("to", "they cannot decide this")])
-    if not hold(request, person, now).mine:
+    if to == person or permissions.describe_why_cannot_decide(
+        to, request, request.sealed
+    ):
+        raise InvalidInput(errors=[build_field_error("to", "they cannot decide this")])
+    if not assign_hold(request, person, now).mine:
         raise Conflict("Somebody else holds this now. Nothing was changed.")
     Lease.objects.filter(pk=request.pk).update(offered_to=to)
     actor = log.Actor("person", person.public_id)
-    tell(request, "lease.offered", actor, now, {"to": to.public_id})
+    log_hold_event(request, "lease.offered", actor, now, {"to": to.public_id})
     outbox.publish("request.offered", request.pk, person=to.public_id)
     notify.announce(request.proposal_id)
 
 
 @transaction.atomic(durable=True)
-def ask(*, request_id: str, person: Person) -> bool:
+def record_waiting_person(*, request_id: str, person: Person) -> bool:
     """Record that the person wants to be told when the request is free.
 
     False when it is free already. Locks: the lease.
     """
-    lease = locks.lease(request_id)
+    lease = locks.lock_hold(request_id)
     if lease is None or not is_held(lease, clock.now()):
         return False
     if person.public_id not in lease.asked_by and lease.holder_id != person.pk:

@@ -11,7 +11,7 @@ from django.db.models import Q
 from policies.models import Queue
 from reviews.choices import AlarmKind, AlarmStatus, ClosedHow
 
-from .base import one_of, pairs
+from .base import build_choice_check, build_choices
 from .executions import Execution
 from .proposals import Proposal
 
@@ -21,10 +21,10 @@ STANDING = Q(status__in=["open", "acknowledged"])
 class Alarm(models.Model):
     """Something that contradicts a promise, until somebody has dealt with it."""
 
-    kind = models.CharField(max_length=16, choices=pairs(AlarmKind))
+    kind = models.CharField(max_length=16, choices=build_choices(AlarmKind))
     # An execution's id, or the id of another object that this kind is about.
     subject = models.CharField(max_length=80)
-    status = models.CharField(max_length=12, choices=pairs(AlarmStatus))
+    status = models.CharField(max_length=12, choices=build_choices(AlarmStatus))
     proposal = models.ForeignKey(
         Proposal, null=True, on_delete=models.PROTECT, related_name="alarms"
     )
@@ -44,13 +44,15 @@ class Alarm(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
     )
     closed_at = models.DateTimeField(null=True)
-    closed_how = models.CharField(max_length=8, choices=pairs(ClosedHow), blank=True)
+    closed_how = models.CharField(
+        max_length=8, choices=build_choices(ClosedHow), blank=True
+    )
     note = models.TextField(blank=True)
 
     class Meta:
         constraints: ClassVar = [
-            one_of("alarm_kind", "kind", AlarmKind),
-            one_of("alarm_status", "status", AlarmStatus),
+            build_choice_check("alarm_kind", "kind", AlarmKind),
+            build_choice_check("alarm_status", "status", AlarmStatus),
             models.UniqueConstraint(
                 fields=["kind", "subject"], condition=STANDING, name="alarm_one_open"
             ),

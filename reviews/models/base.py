@@ -38,12 +38,14 @@ def new_repair_id() -> str:
     return ids.new("f")
 
 
-def pairs(enum: type[Any]) -> list[tuple[str, str]]:
+def build_choices(enum: type[Any]) -> list[tuple[str, str]]:
     """The `choices` of a model field, from an enum."""
     return [(item.value, item.value) for item in enum]
 
 
-def one_of(name: str, field: str, enum: type[Any]) -> models.CheckConstraint:
+def build_choice_check(
+    name: str, field: str, enum: type[Any]
+) -> models.CheckConstraint:
     """A database check that a column holds a value of the enum.
 
     It also binds writers that bypass Django.

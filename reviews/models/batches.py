@@ -10,7 +10,7 @@ from django.db.models import Q
 from policies.models import Queue, Tool
 from reviews.choices import BatchStatus
 
-from .base import new_batch_id, one_of, pairs
+from .base import build_choice_check, build_choices, new_batch_id
 from .requests import ApprovalRequest
 
 
@@ -18,7 +18,7 @@ class Batch(models.Model):
     """An ordered list of similar requests. The digest changes with every member."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_batch_id)
-    status = models.CharField(max_length=9, choices=pairs(BatchStatus))
+    status = models.CharField(max_length=9, choices=build_choices(BatchStatus))
     # Digest of what its members share: tool, rules, tier, agent, shape of arguments.
     key = models.CharField(max_length=80)
     tool = models.ForeignKey(Tool, on_delete=models.PROTECT)
@@ -36,7 +36,7 @@ class Batch(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            one_of("batch_status", "status", BatchStatus),
+            build_choice_check("batch_status", "status", BatchStatus),
             models.UniqueConstraint(
                 fields=["key"],
                 condition=Q(status="forming"),

@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from reviews.choices import ExportStatus, LostHow, NoteKind
 
-from .base import new_export_id, one_of, pairs
+from .base import build_choice_check, build_choices, new_export_id
 from .requests import ApprovalRequest
 
 
@@ -59,7 +59,9 @@ class Lease(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
     )
     lost_at = models.DateTimeField(null=True)
-    lost_how = models.CharField(max_length=12, choices=pairs(LostHow), blank=True)
+    lost_how = models.CharField(
+        max_length=12, choices=build_choices(LostHow), blank=True
+    )
     # A hold was broken since the last decision; the next decision is flagged.
     broken = models.BooleanField(default=False)
 
@@ -141,12 +143,12 @@ class Note(models.Model):
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="notes"
     )
-    kind = models.CharField(max_length=16, choices=pairs(NoteKind))
+    kind = models.CharField(max_length=16, choices=build_choices(NoteKind))
     text = models.TextField()
     at = models.DateTimeField()
 
     class Meta:
-        constraints: ClassVar = [one_of("note_kind", "kind", NoteKind)]
+        constraints: ClassVar = [build_choice_check("note_kind", "kind", NoteKind)]
         indexes: ClassVar = [models.Index(fields=["request", "at"], name="note_order")]
 
     def __str__(self) -> str:
@@ -160,7 +162,7 @@ class Export(models.Model):
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="exports"
     )
-    status = models.CharField(max_length=7, choices=pairs(ExportStatus))
+    status = models.CharField(max_length=7, choices=build_choices(ExportStatus))
     format = models.CharField(max_length=8)  # "csv" or "jsonl"
     query = models.CharField(max_length=1000, blank=True)
     # The last record it covers; records written while it runs are left out.
@@ -176,7 +178,7 @@ class Export(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            one_of("export_status", "status", ExportStatus),
+            build_choice_check("export_status", "status", ExportStatus),
             models.CheckConstraint(
                 name="export_finish_paired",
                 condition=Q(status="running", finished_at__isnull=True)

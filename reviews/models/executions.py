@@ -10,7 +10,7 @@ from django.db.models import Q
 from policies.models import Queue
 from reviews.choices import ExecutionStatus, GrantStatus
 
-from .base import new_execution_id, new_grant_id, one_of, pairs
+from .base import build_choice_check, build_choices, new_execution_id, new_grant_id
 from .batches import Batch
 from .proposals import Proposal, Revision
 
@@ -26,13 +26,15 @@ class Grant(models.Model):
         Revision, on_delete=models.PROTECT, related_name="grant"
     )
     action_hash = models.CharField(max_length=80)
-    status = models.CharField(max_length=8, choices=pairs(GrantStatus))
+    status = models.CharField(max_length=8, choices=build_choices(GrantStatus))
     token_hash = models.CharField(max_length=80)
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()  # also the end of the execution window
 
     class Meta:
-        constraints: ClassVar = [one_of("grant_status", "status", GrantStatus)]
+        constraints: ClassVar = [
+            build_choice_check("grant_status", "status", GrantStatus)
+        ]
         indexes: ClassVar = [
             models.Index(
                 fields=["expires_at"], name="grant_live", condition=Q(status="live")
@@ -48,9 +50,9 @@ class Grant(models.Model):
         return self.id
 
 
-_LOOK_UP = "grant__revision__tool__definition__look_up"
+_LOOK_UP_PATH = "grant__revision__tool__definition__look_up"
 # Executions whose tool defines no look-up.
-BLIND = Q(**{_LOOK_UP: None}) | Q(**{f"{_LOOK_UP}__isnull": True})
+NO_LOOK_UP = Q(**{_LOOK_UP_PATH: None}) | Q(**{f"{_LOOK_UP_PATH}__isnull": True})
 
 
 class Execution(models.Model):
@@ -63,7 +65,7 @@ class Execution(models.Model):
     grant = models.OneToOneField(
         Grant, on_delete=models.PROTECT, related_name="execution"
     )
-    status = models.CharField(max_length=9, choices=pairs(ExecutionStatus))
+    status = models.CharField(max_length=9, choices=build_choices(ExecutionStatus))
     # The batch it was decided in and its position there; null when decided alone.
     batch = models.ForeignKey(
         Batch, null=True, on_delete=models.PROTECT, related_name="executions"
@@ -108,7 +110,7 @@ class Execution(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            one_of("execution_status", "status", ExecutionStatus),
+            build_choice_check("execution_status", "status", ExecutionStatus),
             models.CheckConstraint(
                 name="execution_lease_paired",
                 condition=Q(status="claimed", lease_until__isnull=False)

@@ -13,7 +13,7 @@ from policies import active
 from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Tool
 
-from .base import new_proposal_id, one_of, pairs
+from .base import build_choice_check, build_choices, new_proposal_id
 
 
 class Proposal(models.Model):
@@ -93,8 +93,8 @@ class Revision(models.Model):
     reading = models.JSONField(default=dict)
     facts = models.JSONField(default=dict)
     evaluation = models.JSONField(default=dict)
-    tier = models.CharField(max_length=8, choices=pairs(Tier))
-    risk = models.CharField(max_length=8, choices=pairs(Risk))
+    tier = models.CharField(max_length=8, choices=build_choices(Tier))
+    risk = models.CharField(max_length=8, choices=build_choices(Risk))
     amount_minor = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
     # Null only when it was blocked because no policy was active.
@@ -106,8 +106,8 @@ class Revision(models.Model):
             models.UniqueConstraint(
                 fields=["proposal", "number"], name="revision_number"
             ),
-            one_of("revision_tier", "tier", Tier),
-            one_of("revision_risk", "risk", Risk),
+            build_choice_check("revision_tier", "tier", Tier),
+            build_choice_check("revision_risk", "risk", Risk),
         ]
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class Revision(models.Model):
     @property
     def policy_number(self) -> int | None:
         """The number of the policy version that evaluated it, for the log."""
-        return active.number_of(self.policy_id) if self.policy_id else None
+        return active.load_version_number(self.policy_id) if self.policy_id else None
 
     @property
     def known_tool(self) -> Tool:

@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from reviews.choices import RepairStatus, RepairSubject
 
-from .base import new_repair_id, one_of, pairs
+from .base import build_choice_check, build_choices, new_repair_id
 from .executions import Execution
 from .proposals import Proposal
 
@@ -23,8 +23,8 @@ class Repair(models.Model):
     """A change of a stuck row by hand, with the values before and after."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_repair_id)
-    status = models.CharField(max_length=8, choices=pairs(RepairStatus))
-    subject = models.CharField(max_length=10, choices=pairs(RepairSubject))
+    status = models.CharField(max_length=8, choices=build_choices(RepairStatus))
+    subject = models.CharField(max_length=10, choices=build_choices(RepairSubject))
     key = models.CharField(max_length=200)  # an execution's id, "<agent>/<thread>"
     agent = models.CharField(max_length=64)
     thread = models.CharField(max_length=128)
@@ -41,8 +41,8 @@ class Repair(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            one_of("repair_status", "status", RepairStatus),
-            one_of("repair_subject", "subject", RepairSubject),
+            build_choice_check("repair_status", "status", RepairStatus),
+            build_choice_check("repair_subject", "subject", RepairSubject),
             models.UniqueConstraint(
                 fields=["subject", "key"],
                 condition=Q(status="proposed"),

@@ -15,7 +15,7 @@ from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Queue
 from reviews.choices import SETTLED, RequestStatus, Verdict
 
-from .base import new_request_id, one_of, pairs
+from .base import build_choice_check, build_choices, new_request_id
 from .proposals import Proposal, Revision, StateReading
 
 
@@ -26,11 +26,11 @@ class ApprovalRequest(models.Model):
     proposal = models.OneToOneField(
         Proposal, on_delete=models.PROTECT, related_name="request"
     )
-    status = models.CharField(max_length=10, choices=pairs(RequestStatus))
+    status = models.CharField(max_length=10, choices=build_choices(RequestStatus))
     version = models.PositiveIntegerField(default=1)
     action_hash = models.CharField(max_length=80)
-    tier = models.CharField(max_length=8, choices=pairs(Tier))
-    risk = models.CharField(max_length=8, choices=pairs(Risk))
+    tier = models.CharField(max_length=8, choices=build_choices(Tier))
+    risk = models.CharField(max_length=8, choices=build_choices(Risk))
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, db_index=False)
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField()
@@ -65,7 +65,7 @@ class ApprovalRequest(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            one_of("request_status", "status", RequestStatus),
+            build_choice_check("request_status", "status", RequestStatus),
             models.CheckConstraint(
                 name="request_settled_paired",
                 condition=Q(status__in=[s.value for s in SETTLED])
@@ -172,8 +172,8 @@ class RequestVersion(models.Model):
     number = models.PositiveIntegerField()
     revision = models.ForeignKey(Revision, on_delete=models.PROTECT)
     cause = models.CharField(max_length=16)  # opened, revised, modified, escalated, …
-    tier = models.CharField(max_length=8, choices=pairs(Tier))
-    risk = models.CharField(max_length=8, choices=pairs(Risk))
+    tier = models.CharField(max_length=8, choices=build_choices(Tier))
+    risk = models.CharField(max_length=8, choices=build_choices(Risk))
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT)
     steps = models.JSONField()  # [{"role": …, "required": n}], the steps still open
     # People who filled a step of an earlier version: it counts, so no second vote.
@@ -210,7 +210,7 @@ class Decision(models.Model):
     reviewer = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="decisions"
     )
-    verdict = models.CharField(max_length=8, choices=pairs(Verdict))
+    verdict = models.CharField(max_length=8, choices=build_choices(Verdict))
     # Whether it counts towards a step; `step` is the index of that step.
     counts = models.BooleanField(default=False)
     step = models.PositiveSmallIntegerField(null=True)
@@ -237,7 +237,7 @@ class Decision(models.Model):
                 condition=Q(counts=True, step__isnull=False)
                 | Q(counts=False, step__isnull=True),
             ),
-            one_of("decision_verdict", "verdict", Verdict),
+            build_choice_check("decision_verdict", "verdict", Verdict),
         ]
         indexes: ClassVar = [
             models.Index(fields=["reviewer", "-at"], name="decision_by_reviewer"),

@@ -10,15 +10,15 @@ from django.db.models import Q
 from policies.models import Queue
 from reviews.choices import Scope, StopMode
 
-from .base import one_of, pairs
+from .base import build_choice_check, build_choices
 
 
 class Stop(models.Model):
     """A stop or a pause over one scope and key. Lifted rows are kept as history."""
 
-    scope = models.CharField(max_length=10, choices=pairs(Scope))
+    scope = models.CharField(max_length=10, choices=build_choices(Scope))
     key = models.CharField(max_length=200, blank=True)
-    mode = models.CharField(max_length=7, choices=pairs(StopMode))
+    mode = models.CharField(max_length=7, choices=build_choices(StopMode))
     reason = models.TextField(blank=True)
     by = models.CharField(max_length=40)
     at = models.DateTimeField()
@@ -28,8 +28,8 @@ class Stop(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            one_of("stop_scope", "scope", Scope),
-            one_of("stop_mode", "mode", StopMode),
+            build_choice_check("stop_scope", "scope", Scope),
+            build_choice_check("stop_mode", "mode", StopMode),
             models.UniqueConstraint(
                 fields=["scope", "key"],
                 condition=Q(lifted_at__isnull=True),

@@ -18,14 +18,14 @@ from policies.models import Person
 from reviews.alarms import wording
 from reviews.effects import describe
 from reviews.models import Alarm, ApprovalRequest, Execution, Incident, Revision
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 
-PLAIN = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
+PLAIN_VALUE = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
 LEFT_OUT = "[…]"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MailLine:
     """One message about a request, an execution or an alarm."""
 
     what: str
@@ -33,53 +33,60 @@ class Line:
     waits: bool = False  # whether it waits for its reader's decision
 
 
-def to(person: Person, line: Line) -> None:
+def send_mail(person: Person, line: MailLine) -> None:
     """Send a person a mail about one subject."""
-    facts = _facts(line)
+    facts = _build_facts(line)
     tool = facts["tool"]
     if isinstance(line.about, Alarm):
         subject = f"{line.what}: {facts['title']} ({line.about.pk})"
-        _send(person, subject, "mail/alarm.txt", facts)
+        _send_template(person, subject, "mail/alarm.txt", facts)
     elif isinstance(line.about, Execution):
         subject = f"{line.what}: {tool} ({line.about.pk})"
-        _send(person, subject, "mail/execution.txt", facts)
+        _send_template(person, subject, "mail/execution.txt", facts)
     else:
         subject = f"{line.what}: {tool}, {line.about.risk} ({line.about.pk})"
-        _send(person, subject, "mail/request.txt", facts)
+        _send_template(person, subject, "mail/request.txt", facts)
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class MailRemainder:
     """What a mail has no room for: the number of subjects, and how many wait."""
 
     count: int = 0
     waiting: int = 0
 
 
-NO_REST = Rest()
+NO_REMAINDER = MailRemainder()
 
 
-def digest(person: Person, lines: Sequence[Line], rest: Rest = NO_REST) -> None:
+def send_digest_mail(
+    person: Person, lines: Sequence[MailLine], rest: MailRemainder = NO_REMAINDER
+) -> None:
     """Send a person one mail with all `lines`, and the number of the rest."""
     waiting = sum(line.waits for line in lines) + rest.waiting
-    said = [_facts(line) for line in lines]
-    facts = {"lines": said, "more": rest.count, "link": _link("/queue/")}
-    _send(person, _gathered(waiting, len(lines) + rest.count), "mail/digest.txt", facts)
+    said = [_build_facts(line) for line in lines]
+    facts = {"lines": said, "more": rest.count, "link": _build_link("/queue/")}
+    _send_template(
+        person,
+        _format_digest_subject(waiting, len(lines) + rest.count),
+        "mail/digest.txt",
+        facts,
+    )
 
 
-def _gathered(waiting: int, count: int) -> str:
+def _format_digest_subject(waiting: int, count: int) -> str:
     if waiting < count:
         return f"{count} {'message' if count == 1 else 'messages'} for you"
     return f"{count} {'request waits' if count == 1 else 'requests wait'} for you"
 
 
-def test(person: Person) -> None:
+def send_test_mail(person: Person) -> None:
     """Send a mail whose only purpose is to show that mail arrives."""
-    facts = {"link": _link("/me/notifications/")}
-    _send(person, "A test, as you asked", "mail/test.txt", facts)
+    facts = {"link": _build_link("/me/notifications/")}
+    _send_template(person, "A test, as you asked", "mail/test.txt", facts)
 
 
-def incident(incident: str, *, person: str, kind: str) -> None:
+def send_incident_mail(incident: str, *, person: str, kind: str) -> None:
     """Mail one supervisor that an incident froze deadlines, or that they run again.
     `kind` is `declared` when they are frozen."""
     row = Incident.objects.select_related("queue").get(pk=incident)
@@ -87,32 +94,34 @@ def incident(incident: str, *, person: str, kind: str) -> None:
     what = "Deadlines are frozen" if kind == "declared" else "Deadlines run again"
     facts = {"incident": row, "what": what, "where": where, "kind": kind}
     to = Person.objects.get(public_id=person)
-    link = _link("/incidents/")
-    _send(to, f"{what}: {where}", "mail/incident.txt", {**facts, "link": link})
+    link = _build_link("/incidents/")
+    _send_template(to, f"{what}: {where}", "mail/incident.txt", {**facts, "link": link})
 
 
-def _facts(line: Line) -> dict[str, object]:
+def _build_facts(line: MailLine) -> dict[str, object]:
     """The values that a template may print: our own facts and a link."""
     about = line.about
     if isinstance(about, Alarm):
-        return _facts_of(about, line.what)
+        return _build_alarm_facts(about, line.what)
     proposal = about.proposal
     facts: dict[str, object] = {"what": line.what, "tool": proposal.tool_name}
     if isinstance(about, Execution):
         run = f"/threads/{proposal.agent}/{proposal.thread}/"
-        return {**facts, "execution": about, "link": _link(run)}
+        return {**facts, "execution": about, "link": _build_link(run)}
     return {
         **facts,
         "request": about,
         "waits": line.waits,
-        "effect": sentence(describe.effect(_revision(about))),
+        "effect": format_plain_effect(
+            describe.build_effect_sentence(_load_revision(about))
+        ),
         "rules": about.sealed.rules,
-        "link": _link(f"/requests/{about.pk}/"),
+        "link": _build_link(f"/requests/{about.pk}/"),
     }
 
 
-def _facts_of(alarm: Alarm, what: str) -> dict[str, object]:
-    said = wording.of(alarm.kind)
+def _build_alarm_facts(alarm: Alarm, what: str) -> dict[str, object]:
+    said = wording.describe_alarm(alarm.kind)
     return {
         "what": what,
         "tool": alarm.proposal.tool_name if alarm.proposal else "",
@@ -120,33 +129,33 @@ def _facts_of(alarm: Alarm, what: str) -> dict[str, object]:
         "title": said.title,
         "means": said.means,
         "do": said.do,
-        "link": _link(f"/alarms/{alarm.pk}/"),
+        "link": _build_link(f"/alarms/{alarm.pk}/"),
     }
 
 
-def _link(path: str) -> str:
+def _build_link(path: str) -> str:
     return f"{settings.HOLDPOINT.base_url}{path}"
 
 
-def _revision(request: ApprovalRequest) -> Revision:
+def _load_revision(request: ApprovalRequest) -> Revision:
     revision = request.sealed.revision
     revision.proposal = request.proposal
     return revision
 
 
-def sentence(parts: Iterable[Part]) -> str:
+def format_plain_effect(parts: Iterable[SentencePart]) -> str:
     """The effect in our own words. Of the arguments, only numbers and one-word names
     are printed. The rest can be read only on the page: sensitive values, text of an
     agent, and anything that a mail program would turn into a link."""
     return "".join(part.text if _is_plain(part) else LEFT_OUT for part in parts)
 
 
-def _is_plain(part: Part) -> bool:
+def _is_plain(part: SentencePart) -> bool:
     own = not part.value or not getattr(part, "untrusted", True)
-    return own or bool(PLAIN.fullmatch(part.text))
+    return own or bool(PLAIN_VALUE.fullmatch(part.text))
 
 
-def _send(
+def _send_template(
     person: Person, subject: str, template: str, facts: Mapping[str, object]
 ) -> None:
     with timezone.override(UTC):

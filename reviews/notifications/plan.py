@@ -24,21 +24,21 @@ from reviews.models import Alarm, ApprovalRequest, Execution, Notice
 from reviews.people import preferences
 
 from . import delivery, email, schedule
-from .schedule import Due
+from .schedule import SendTime
 
 SUPERVISORS = frozenset({Role.SUPERVISOR})
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NoticePlan:
     """One person's notice, and when it is sent."""
 
     person: Person
-    due: Due
+    due: SendTime
     must: bool
 
 
-def tell(
+def notify_deciders(
     request: ApprovalRequest,
     kind: str,
     *,
@@ -54,47 +54,55 @@ def tell(
     """
     people = [
         person
-        for person in permissions.deciders(request.queue_id, roles=roles)
+        for person in permissions.list_deciders(request.queue_id, roles=roles)
         if not request.proposal.bars(person.public_id)
         and only in {None, person.public_id}
     ]
     about = {"request": request, "version": request.version, "occasion": occasion}
-    return _tell(people, kind, request.risk, about)
+    return _notify_people(people, kind, request.risk, about)
 
 
-def tell_of(execution: Execution, kind: str) -> int:
+def notify_of_execution(execution: Execution, kind: str) -> int:
     """Notify the supervisors concerned about an effect that ran, may have run or no
     longer runs, each by their preferences. Returns how many mails were sent now."""
     risk = execution.grant.revision.risk
-    people = permissions.deciders(delivery.queue_of(execution, kind), roles=SUPERVISORS)
-    return _tell(people, kind, risk, {"execution": execution})
+    people = permissions.list_deciders(
+        delivery.find_concerned_queue(execution, kind), roles=SUPERVISORS
+    )
+    return _notify_people(people, kind, risk, {"execution": execution})
 
 
-def tell_alarm(alarm: Alarm) -> int:
+def notify_of_alarm(alarm: Alarm) -> int:
     """Notify the supervisors of an alarm's queue, each by their preferences and only
     once an alarm. Returns how many mails were sent now. After the alarm is closed,
     nobody new is notified, and earlier notices are dropped."""
     closed = alarm.status == AlarmStatus.CLOSED
     risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
-    people = [] if closed else permissions.deciders(alarm.queue_id, roles=SUPERVISORS)
-    return _tell(people, "alarm", risk, {"alarm": alarm, "occasion": str(alarm.pk)})
+    people = (
+        [] if closed else permissions.list_deciders(alarm.queue_id, roles=SUPERVISORS)
+    )
+    return _notify_people(
+        people, "alarm", risk, {"alarm": alarm, "occasion": str(alarm.pk)}
+    )
 
 
-def tell_incident(incident: str, *, person: str, kind: str) -> None:
+def notify_of_incident(incident: str, *, person: str, kind: str) -> None:
     """Notify one supervisor that deadlines are frozen, or run again. The mail goes at
     once whatever their preferences, because it concerns all open requests."""
-    email.incident(incident, person=person, kind=kind)
+    email.send_incident_mail(incident, person=person, kind=kind)
 
 
-def _tell(
+def _notify_people(
     people: Sequence[Person], kind: str, risk: str, about: Mapping[str, Any]
 ) -> int:
     now = clock.now()
-    plan(about=about, kind=kind, plans=_plans(people, kind, risk, now), now=now)
-    return _each(_due(about, kind, now), {one.pk: one for one in people})
+    plan_notices(
+        about=about, kind=kind, plans=_build_plans(people, kind, risk, now), now=now
+    )
+    return _deliver_each(_select_due(about, kind, now), {one.pk: one for one in people})
 
 
-def _due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]:
+def _select_due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]:
     """Due notices, including those of earlier versions: the process that planned them
     may have died before sending, and no other message leads to them."""
     same = {name: what for name, what in about.items() if name != "version"}
@@ -105,14 +113,14 @@ def _due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]
     return waiting.select_related("person__preferences").order_by("?")
 
 
-def _each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int:
+def _deliver_each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int:
     """Deliver the notices; a failed mail does not keep back the others. `known` people
     have their roles already loaded. Raises the last error."""
     sent, failed = 0, None
     for notice in notices:
         notice.person = known.get(notice.person_id, notice.person)
         try:
-            sent += delivery.deliver(notice)
+            sent += delivery.deliver_notice(notice)
         except SoftTimeLimitExceeded:
             raise  # else the worker is killed at the hard limit
         except Exception as error:  # any error of a mail server
@@ -122,43 +130,45 @@ def _each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int:
     return sent
 
 
-def _plans(people: Sequence[Person], kind: str, risk: str, now: datetime) -> list[Plan]:
+def _build_plans(
+    people: Sequence[Person], kind: str, risk: str, now: datetime
+) -> list[NoticePlan]:
     found = []
     for person in people:
-        must = schedule.must(kind, permissions.deciding_role(person))
-        said = preferences.of(person).notifications
-        due = schedule.due(said, kind, risk, must=must, now=now)
+        must = schedule.is_mandatory(kind, permissions.find_deciding_role(person))
+        said = preferences.load_preferences(person).notifications
+        due = schedule.compute_send_time(said, kind, risk, must=must, now=now)
         if due is not None:
-            found.append(Plan(person, due, must))
-    return _somebody(_in_turn(found, now), now)
+            found.append(NoticePlan(person, due, must))
+    return _wake_if_all_quiet(_delay_full_inboxes(found, now), now)
 
 
-def _in_turn(plans: Sequence[Plan], now: datetime) -> list[Plan]:
+def _delay_full_inboxes(plans: Sequence[NoticePlan], now: datetime) -> list[NoticePlan]:
     """Move a due notice to the next digest for a person who has had their mails of this
     hour; delivery would only postpone it."""
     at_once = [one.person for one in plans if not one.must and one.due.at <= now]
-    full = delivery.full_until(at_once)
+    full = delivery.compute_full_until(at_once)
     return [
-        replace(one, due=Due(full[one.person.pk], digest=True))
+        replace(one, due=SendTime(full[one.person.pk], digest=True))
         if one.person.pk in full
         else one
         for one in plans
     ]
 
 
-def _somebody(plans: list[Plan], now: datetime) -> list[Plan]:
+def _wake_if_all_quiet(plans: list[NoticePlan], now: datetime) -> list[NoticePlan]:
     """If quiet hours would delay the notice for everybody who must get it, send it to
     all of them now."""
     bound = [plan for plan in plans if plan.must]
     if not bound or any(plan.due.at <= now for plan in bound):
         return plans
     others = [plan for plan in plans if not plan.must]
-    return [*others, *(Plan(plan.person, Due(now), True) for plan in bound)]
+    return [*others, *(NoticePlan(plan.person, SendTime(now), True) for plan in bound)]
 
 
 @transaction.atomic(durable=True)
-def plan(
-    *, about: Mapping[str, Any], kind: str, plans: Iterable[Plan], now: datetime
+def plan_notices(
+    *, about: Mapping[str, Any], kind: str, plans: Iterable[NoticePlan], now: datetime
 ) -> None:
     """Create the notices for people who do not have one yet, and publish outbox
     messages for those that are not due. The number of statements does not grow with
@@ -167,21 +177,23 @@ def plan(
     told = set(planned.values_list("person", flat=True))
     new = [one for one in plans if one.person.pk not in told]
     Notice.objects.bulk_create(
-        [_notice(one, about, kind, now) for one in new],
+        [_build_notice(one, about, kind, now) for one in new],
         ignore_conflicts=True,  # another process may plan the same now
     )
     later = [one.person.pk for one in new if one.due.at > now]
     if later:
         mine = planned.filter(person__in=later, due_at__gt=now)
-        delivery.promise(mine.select_related("person"))
+        delivery.enqueue_notices(mine.select_related("person"))
 
 
-def _notice(plan: Plan, about: Mapping[str, Any], kind: str, now: datetime) -> Notice:
+def _build_notice(
+    plan: NoticePlan, about: Mapping[str, Any], kind: str, now: datetime
+) -> Notice:
     when = {"at": now, "due_at": plan.due.at, "digest": plan.due.digest}
     return Notice(person=plan.person, kind=kind, **about, **when)
 
 
 @transaction.atomic(durable=True)
-def ask_test(*, person: Person) -> None:
+def enqueue_test_notice(*, person: Person) -> None:
     """Publish an outbox message that sends this person a test mail."""
     outbox.publish("notice.test", person.public_id)

@@ -104,7 +104,7 @@ class Target:
         return host if self.port == default else f"{host}:{self.port}"
 
 
-def parse(url: str) -> Target:
+def parse_url(url: str) -> Target:
     """Parse an http or https URL. Raises `NotAllowed` for any other text, and for a URL
     with a user name, a fragment, a forbidden port or an invalid host."""
     if not _PLAIN.fullmatch(url):
@@ -120,10 +120,10 @@ def parse(url: str) -> Target:
     _check_port(port)
     path = parts.path or "/"
     query = f"?{parts.query}" if parts.query else ""
-    return Target(parts.scheme, _host(parts), port, path + query)
+    return Target(parts.scheme, _parse_host(parts), port, path + query)
 
 
-def reach(
+def resolve_allowed(
     target: Target, *, networks: Networks, resolve: Resolver, timeout: float
 ) -> list[str]:
     """The addresses to which a connection may be pinned, from one look-up of the name.
@@ -132,37 +132,37 @@ def reach(
     address is either misconfigured or a DNS rebinding attack. `timeout` is in seconds.
     Raises `NotAllowed`, and `NotSent` when the name does not resolve.
     """
-    found = answers(target, resolve=resolve, timeout=timeout)
+    found = resolve_host(target, resolve=resolve, timeout=timeout)
     for answer in found:
-        if not allowed(answer, networks):
+        if not is_allowed(answer, networks):
             raise NotAllowed(f"{target.host} is at {answer}, which is not public")
     return found
 
 
-def answers(target: Target, *, resolve: Resolver, timeout: float) -> list[str]:
+def resolve_host(target: Target, *, resolve: Resolver, timeout: float) -> list[str]:
     """All addresses of a host, without checking them. `timeout` is in seconds. Raises
     `NotSent` when there are none, or not in time."""
-    literal = _literal(target.host)
-    found = [target.host] if literal else _ask(target, resolve, timeout)
+    literal = _parse_literal(target.host)
+    found = [target.host] if literal else _resolve_in_thread(target, resolve, timeout)
     if not found:
         raise NotSent(f"{target.host} has no address")
     return found
 
 
-def allowed(answer: str, networks: Networks) -> bool:
+def is_allowed(answer: str, networks: Networks) -> bool:
     """Whether this address is public or inside one of the networks."""
-    address = _literal(answer)
+    address = _parse_literal(answer)
     if address is None or "%" in answer:  # a zone names a local interface
         return False
-    return _within(address, networks) or _public(address)
+    return _is_within(address, networks) or _is_public(address)
 
 
 def is_literal(host: str) -> bool:
     """Whether this host is an IP address and not a name."""
-    return _literal(host) is not None
+    return _parse_literal(host) is not None
 
 
-def lookup(host: str, port: int) -> list[str]:
+def look_up_host(host: str, port: int) -> list[str]:
     """The addresses of a host from the system's resolver. Raises OSError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
@@ -183,9 +183,9 @@ def _check_port(port: int) -> None:
         raise NotAllowed(f"port {port} is not one of a web service")
 
 
-def _host(parts: SplitResult) -> str:
+def _parse_host(parts: SplitResult) -> str:
     host = (parts.hostname or "").lower()
-    if _literal(host):
+    if _parse_literal(host):
         return host
     last = host.rstrip(".").rpartition(".")[2]
     if len(host) > 253 or not _NAME.fullmatch(host) or _NUMBER.fullmatch(last):
@@ -193,26 +193,26 @@ def _host(parts: SplitResult) -> str:
     return host
 
 
-def _literal(host: str) -> Address | None:
+def _parse_literal(host: str) -> Address | None:
     try:
         return ip_address(host)
     except ValueError:
         return None
 
 
-def _within(address: Address, networks: Networks) -> bool:
+def _is_within(address: Address, networks: Networks) -> bool:
     return any(address in n for n in networks if n.version == address.version)
 
 
-def _public(address: Address) -> bool:
+def _is_public(address: Address) -> bool:
     if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
         # The rest is loopback, link-local, private and multicast space, and every form
         # that carries an IPv4 address: mapped, compatible, NAT64.
         return False
-    return not _within(address, _SPECIAL)
+    return not _is_within(address, _SPECIAL)
 
 
-def _ask(target: Target, resolve: Resolver, timeout: float) -> list[str]:
+def _resolve_in_thread(target: Target, resolve: Resolver, timeout: float) -> list[str]:
     """Resolve in a separate thread, because the C resolver has no timeout."""
     answer: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 

@@ -11,16 +11,16 @@ from django.utils.module_loading import import_string
 from policies import callables
 
 
-class NotListed(ImportError):
+class CallableNotListed(ImportError):
     """The deployment does not list the function's module, so a policy may not call
     it."""
 
 
-def load(path: str) -> Callable[..., Any]:
+def load_function(path: str) -> Callable[..., Any]:
     """Import the function at `path`. Raises `CallableNotListed` before it imports
     anything, `ImportError`, or any exception that importing the module raises."""
     if not callables.is_listed(path):
-        raise NotListed(callables.RULE.format(path))
+        raise CallableNotListed(callables.NOT_LISTED_TEXT.format(path))
     function = import_string(path.replace(":", "."))
     if not callable(function):
         raise ImportError(f"{path} is not a function")

@@ -31,7 +31,7 @@ class Deadline:
         return left
 
 
-class Wire(httpcore.NetworkBackend):
+class PinnedBackend(httpcore.NetworkBackend):
     """A network backend of httpcore that connects to the given addresses and to nothing
     else, whatever host it is asked for.
 
@@ -55,7 +55,7 @@ class Wire(httpcore.NetworkBackend):
         when none does, and TimeoutError."""
         for address in self.addresses:
             try:
-                return _Stream(self, self._connect(address, port))
+                return _DeadlineStream(self, self._connect(address, port))
             except OSError as error:
                 problem = error
         raise NotSent(f"no connection to {host}: {problem}") from problem
@@ -66,11 +66,11 @@ class Wire(httpcore.NetworkBackend):
         return sock
 
 
-class _Stream(httpcore.NetworkStream):
+class _DeadlineStream(httpcore.NetworkStream):
     """A socket whose waits all end at the deadline, so that a service that sends one
     byte at a time cannot block a worker."""
 
-    def __init__(self, wire: Wire, sock: socket.socket) -> None:
+    def __init__(self, wire: PinnedBackend, sock: socket.socket) -> None:
         self.wire = wire
         self.sock = sock
 
@@ -101,7 +101,7 @@ class _Stream(httpcore.NetworkStream):
         except BaseException:
             self.sock.close()
             raise
-        return _Stream(self.wire, secure)
+        return _DeadlineStream(self.wire, secure)
 
     def close(self) -> None:
         self.sock.close()

@@ -18,22 +18,22 @@ from . import addresses
 from .addresses import NotAllowed, Resolver, Target
 
 REDIS_PORT, POSTGRES_PORT = 6379, "5432"
-HERE = ""  # stands for this machine: a port that is bound here, or a Unix socket
+THIS_HOST = ""  # stands for this machine: a port that is bound here, or a Unix socket
 
-Port = tuple[str, int]
+HostPort = tuple[str, int]
 
 
-def check(target: Target, *, networks: addresses.Networks) -> None:
+def check_target(target: Target, *, networks: addresses.Networks) -> None:
     """Check an address as far as possible without resolving its name. Raises
     NotAllowed."""
-    if (target.host.rstrip("."), target.port) in _public_names():
+    if (target.host.rstrip("."), target.port) in _list_public_names():
         raise NotAllowed("this is the gate itself")
     if addresses.is_literal(target.host):
-        if not addresses.allowed(target.host, networks):
+        if not addresses.is_allowed(target.host, networks):
             raise NotAllowed(
                 "this address is not public, and no network of CALLBACK_NETWORKS has it"
             )
-        _check(target, [target.host], {})
+        _check_own_ports(target, [target.host], {})
 
 
 def check_answers(
@@ -47,31 +47,33 @@ def check_answers(
     """
     names = {
         host
-        for host, port in _ports()
-        if port == target.port and host != HERE and not addresses.is_literal(host)
+        for host, port in _list_ports()
+        if port == target.port and host != THIS_HOST and not addresses.is_literal(host)
     }
     known = {
-        name: addresses.answers(
+        name: addresses.resolve_host(
             Target("http", name, target.port, "/"), resolve=resolve, timeout=timeout
         )
         for name in names
     }
-    _check(target, answers, known)
+    _check_own_ports(target, answers, known)
 
 
-def _check(target: Target, answers: Sequence[str], known: dict[str, list[str]]) -> None:
-    for host, port in _ports():
+def _check_own_ports(
+    target: Target, answers: Sequence[str], known: dict[str, list[str]]
+) -> None:
+    for host, port in _list_ports():
         if port != target.port:
             continue
-        at = {_plain(one) for one in known.get(host, [host])} - {HERE}
-        here = host == HERE or any(map(_is_here, at))
-        for answer in map(_plain, answers):
-            if answer not in at and not (here and _is_here(answer)):
+        at = {_normalise_host(one) for one in known.get(host, [host])} - {THIS_HOST}
+        here = host == THIS_HOST or any(map(_is_local_address, at))
+        for answer in map(_normalise_host, answers):
+            if answer not in at and not (here and _is_local_address(answer)):
                 continue
             raise NotAllowed(f"port {port} there is one of the gate's own")
 
 
-def _public_names() -> set[Port]:
+def _list_public_names() -> set[HostPort]:
     """The names and the port at which people reach the gate's pages. Only names are
     compared, because behind a proxy other services may share the address."""
     holdpoint = settings.HOLDPOINT
@@ -81,16 +83,16 @@ def _public_names() -> set[Port]:
     return {(name.lower(), port) for name in names}
 
 
-def _ports() -> Iterator[Port]:
+def _list_ports() -> Iterator[HostPort]:
     holdpoint = settings.HOLDPOINT
-    yield from ((HERE, port) for port in holdpoint.port)
-    yield from _of_database(holdpoint.database_url)
+    yield from ((THIS_HOST, port) for port in holdpoint.port)
+    yield from _list_database_ports(holdpoint.database_url)
     parts = urlsplit(holdpoint.redis_url)
     if parts.scheme != "unix":
-        yield parts.hostname or HERE, parts.port or REDIS_PORT
+        yield parts.hostname or THIS_HOST, parts.port or REDIS_PORT
 
 
-def _of_database(url: str) -> Iterator[Port]:
+def _list_database_ports(url: str) -> Iterator[HostPort]:
     """The hosts and ports in a PostgreSQL URL. It may name several hosts, with one port
     for each or one for all."""
     said = conninfo_to_dict(url)
@@ -100,10 +102,10 @@ def _of_database(url: str) -> Iterator[Port]:
         ports = ports * len(hosts)
     for host, port in zip(hosts, ports, strict=False):
         on_socket = host.startswith(("/", "@"))
-        yield (HERE if on_socket else host.lower()), int(port or POSTGRES_PORT)
+        yield (THIS_HOST if on_socket else host.lower()), int(port or POSTGRES_PORT)
 
 
-def _plain(host: str) -> str:
+def _normalise_host(host: str) -> str:
     """An IP address in its normal form; a name unchanged."""
     try:
         return str(ip_address(host))
@@ -111,7 +113,7 @@ def _plain(host: str) -> str:
         return host
 
 
-def _is_here(address: str) -> bool:
+def _is_local_address(address: str) -> bool:
     """Whether this machine has the address; only its own addresses can be bound."""
     try:
         found = ip_address(address)

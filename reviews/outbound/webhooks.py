@@ -24,21 +24,29 @@ from journal.errors import DomainError
 
 from . import addresses, own_ports
 from .addresses import NotAllowed, NotSent, Resolver, Target
-from .connection import Deadline, Wire
+from .connection import Deadline, PinnedBackend
 
-__all__ = ["Ambiguous", "Heard", "NotAllowed", "NotSent", "Reply", "notify", "post"]
+__all__ = [
+    "NoUsableAnswer",
+    "NotAllowed",
+    "NotSent",
+    "WebhookReceipt",
+    "WebhookReply",
+    "post_signed_json",
+    "send_webhook_event",
+]
 
 # Room for a result of 64 KiB (gate.md 7) inside its envelope.
 REPLY_LIMIT = 68 * 1024
 
 
-class Ambiguous(Exception):
+class NoUsableAnswer(Exception):
     """The request was sent and there is no usable answer, so the receiver may have
     acted on it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WebhookReply:
     """A complete answer. `body` is parsed JSON; None for an empty body."""
 
     status: int
@@ -48,13 +56,13 @@ class Reply:
         """The JSON object of an answer with status 200. Raises `NoUsableAnswer` for any
         other answer."""
         if self.status != HTTPStatus.OK:
-            raise Ambiguous(f"the service answered {self.status}")
+            raise NoUsableAnswer(f"the service answered {self.status}")
         if not isinstance(self.body, dict):
-            raise Ambiguous("the service did not answer with a JSON object")
+            raise NoUsableAnswer("the service did not answer with a JSON object")
         return self.body
 
 
-def post(
+def post_signed_json(
     url: str,
     payload: Mapping[str, Any],
     *,
@@ -62,8 +70,8 @@ def post(
     headers: Mapping[str, str] | None = None,
     message: str = "",
     limit: int = REPLY_LIMIT,
-    resolve: Resolver = addresses.lookup,
-) -> Reply:
+    resolve: Resolver = addresses.look_up_host,
+) -> WebhookReply:
     """Send `payload` to a tool's service and return the answer, whatever its status.
 
     `timeout` is in seconds and covers everything from the name look-up to the last
@@ -73,23 +81,26 @@ def post(
     (house.md).
     """
     deadline = Deadline(timeout)
-    target = addresses.parse(url)
-    body = _encode(payload)
-    pinned = addresses.reach(
+    target = addresses.parse_url(url)
+    body = _encode_payload(payload)
+    pinned = addresses.resolve_allowed(
         target,
         networks=settings.HOLDPOINT.webhook_networks,
         resolve=resolve,
         timeout=timeout,
     )
     ours = [settings.HOLDPOINT.webhook_secret]
-    signed = {**(headers or {}), **signature(body, message or ids.new("m"), ours)}
-    with _told_apart(Wire(pinned, deadline), target) as wire:
-        status, raw = _send(wire, target, signed, body, limit)
-    return Reply(status, _decode(status, raw))
+    signed = {
+        **(headers or {}),
+        **build_signature_headers(body, message or ids.new("m"), ours),
+    }
+    with _classify_failures(PinnedBackend(pinned, deadline), target) as wire:
+        status, raw = _send_request(wire, target, signed, body, limit)
+    return WebhookReply(status, _decode_reply(status, raw))
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class WebhookReceipt:
     """The answer of an agent's endpoint: the HTTP status and the Retry-After header,
     unparsed and cut to 64 characters."""
 
@@ -97,15 +108,15 @@ class Heard:
     retry_after: str
 
 
-def notify(
+def send_webhook_event(
     url: str,
     body: bytes,
     *,
     message: str,
     secrets: Sequence[str],
     timeout: float,
-    resolve: Resolver = addresses.lookup,
-) -> Heard:
+    resolve: Resolver = addresses.look_up_host,
+) -> WebhookReceipt:
     """Send `body`, a webhook event, to an agent's endpoint. Only the status and headers
     of the answer are read, so its body cannot be too long or too slow.
 
@@ -115,30 +126,32 @@ def notify(
     errors. Caller holds no transaction.
     """
     deadline = Deadline(timeout)
-    target, networks = addresses.parse(url), settings.HOLDPOINT.callback_networks
-    own_ports.check(target, networks=networks)
-    pinned = addresses.reach(
+    target, networks = addresses.parse_url(url), settings.HOLDPOINT.callback_networks
+    own_ports.check_target(target, networks=networks)
+    pinned = addresses.resolve_allowed(
         target, networks=networks, resolve=resolve, timeout=timeout
     )
     own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
-    signed = signature(body, message, secrets)
+    signed = build_signature_headers(body, message, secrets)
     with (
-        _told_apart(Wire(pinned, deadline), target) as wire,
-        _stream(wire, target, signed, body) as response,
+        _classify_failures(PinnedBackend(pinned, deadline), target) as wire,
+        _open_stream(wire, target, signed, body) as response,
     ):
         heads = {name.lower(): value for name, value in response.headers}
         later = heads.get(b"retry-after", b"").decode("latin1")
-        return Heard(response.status, later[:64])
+        return WebhookReceipt(response.status, later[:64])
 
 
-def _encode(payload: Mapping[str, Any]) -> bytes:
+def _encode_payload(payload: Mapping[str, Any]) -> bytes:
     try:
         return canonical.encode(dict(payload))
     except ValueError as error:
         raise NotSent(f"the payload is not JSON: {error}") from error
 
 
-def signature(body: bytes, message: str, secrets: Sequence[str]) -> dict[str, str]:
+def build_signature_headers(
+    body: bytes, message: str, secrets: Sequence[str]
+) -> dict[str, str]:
     """The request headers of Standard Webhooks, with the present time and one signature
     for each of `secrets`."""
     now = timezone.now()
@@ -155,7 +168,7 @@ def signature(body: bytes, message: str, secrets: Sequence[str]) -> dict[str, st
 
 
 @contextmanager
-def _told_apart(wire: Wire, target: Target) -> Iterator[Wire]:
+def _classify_failures(wire: PinnedBackend, target: Target) -> Iterator[PinnedBackend]:
     """Turn errors of the connection into `NoUsableAnswer` if any byte of the request
     may have been sent, else into `NotSent`."""
     try:
@@ -163,13 +176,13 @@ def _told_apart(wire: Wire, target: Target) -> Iterator[Wire]:
     except (httpcore.ProtocolError, httpcore.NetworkError, OSError) as error:
         problem = f"{type(error).__name__}: {error}"
         if wire.sent:
-            raise Ambiguous(f"no complete answer ({problem})") from error
+            raise NoUsableAnswer(f"no complete answer ({problem})") from error
         raise NotSent(f"no connection to {target.host} ({problem})") from error
 
 
 @contextmanager
-def _stream(
-    wire: Wire, target: Target, headers: Mapping[str, str], body: bytes
+def _open_stream(
+    wire: PinnedBackend, target: Target, headers: Mapping[str, str], body: bytes
 ) -> Iterator[httpcore.Response]:
     url = httpcore.URL(
         scheme=target.scheme, host=target.host, port=target.port, target=target.path
@@ -182,22 +195,26 @@ def _stream(
         yield response
 
 
-def _send(
-    wire: Wire, target: Target, headers: Mapping[str, str], body: bytes, limit: int
+def _send_request(
+    wire: PinnedBackend,
+    target: Target,
+    headers: Mapping[str, str],
+    body: bytes,
+    limit: int,
 ) -> tuple[int, bytes]:
-    with _stream(wire, target, headers, body) as response:
+    with _open_stream(wire, target, headers, body) as response:
         received = bytearray()
         for chunk in response.iter_stream():
             received += chunk
             if len(received) > limit:
-                raise Ambiguous(f"the answer is longer than {limit} bytes")
+                raise NoUsableAnswer(f"the answer is longer than {limit} bytes")
         return response.status, bytes(received)
 
 
-def _decode(status: int, raw: bytes) -> Any:
+def _decode_reply(status: int, raw: bytes) -> Any:
     if not raw:
         return None
     try:
         return canonical.parse(raw)
     except DomainError as error:
-        raise Ambiguous(f"the answer ({status}) is not strict JSON") from error
+        raise NoUsableAnswer(f"the answer ({status}) is not strict JSON") from error

@@ -28,10 +28,10 @@ from reviews.redaction import normalise
 LEAST_ALIKE, LEAST_MISTYPED = 3, 6
 _PREFIX = re.compile(r"(?:mailto|user|username|person|people|email|mail|acct|uid)[:=]")
 _BRACKETS = re.compile(r"([^<>]*)<([^<>]*)>")
-_BETWEEN = re.compile(r"[,;|/\\&=:<>()\[\]{}\"?!#]+| and ")
+_SEPARATORS = re.compile(r"[,;|/\\&=:<>()\[\]{}\"?!#]+| and ")
 _EDGES = " \"'<>()[]{}@.,;:"
-_LIKE = str.maketrans("01358|!", "olesbll")
-_TOGETHER = (("rn", "m"), ("vv", "w"), ("i", "l"))
+_LOOKALIKE_CHARS = str.maketrans("01358|!", "olesbll")
+_LOOKALIKE_PAIRS = (("rn", "m"), ("vv", "w"), ("i", "l"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,69 +43,80 @@ class Identity:
 
 
 @lru_cache(maxsize=8192)
-def identity_of(
+def build_identity(
     public_id: str, username: str, email: str, first_name: str, last_name: str
 ) -> Identity:
     """The names and shapes of a person, cached."""
-    first, last = _fold(first_name), _fold(last_name)
+    first, last = _fold_lookalikes(first_name), _fold_lookalikes(last_name)
     full = f"{first} {last}".strip()
-    names = {_fold(public_id), *_spelt(username), *_spelt(email), full}
-    local, _, _ = mailbox_of(email).rpartition("@")
+    names = {
+        _fold_lookalikes(public_id),
+        *_list_spellings(username),
+        *_list_spellings(email),
+        full,
+    }
+    local, _, _ = normalise_mailbox(email).rpartition("@")
     both = first and last
     turned = {f"{last}{first}", f"{first[:1]}{last}", f"{last}{first[:1]}"}
-    alike = {_fold(username), local, full, *(turned if both else ())}
-    shapes = {shape for text in alike if len(shape := _shape(text)) >= LEAST_ALIKE}
+    alike = {_fold_lookalikes(username), local, full, *(turned if both else ())}
+    shapes = {
+        shape for text in alike if len(shape := _reduce_to_shape(text)) >= LEAST_ALIKE
+    }
     return Identity(frozenset(names - {""}), frozenset(shapes))
 
 
-def mailbox_of(address: str) -> str:
+def normalise_mailbox(address: str) -> str:
     """The mailbox of an address, with lookalike letters read as Latin."""
-    return fold_mailbox(_fold(address))
+    return fold_mailbox(_fold_lookalikes(address))
 
 
-def is_same(address: str, other: str) -> bool:
+def is_same_mailbox(address: str, other: str) -> bool:
     """Whether two addresses are the same mailbox, and so belong to one person."""
-    return bool(address) and mailbox_of(address) == mailbox_of(other)
+    return bool(address) and normalise_mailbox(address) == normalise_mailbox(other)
 
 
-def names_of(text: str) -> set[str]:
+def parse_names(text: str) -> set[str]:
     """The names that a whole text stands for.
 
     Understands the usual ways of writing one: an address with or without a name, a
     prefix such as `mailto:` or `user:`.
     """
-    return {name for one in _written(_fold(text)) for name in _spelt(one)} - {""}
+    return {
+        name
+        for one in _list_written_forms(_fold_lookalikes(text))
+        for name in _list_spellings(one)
+    } - {""}
 
 
-def names_someone(text: str, identity: Identity) -> bool:
+def names_person(text: str, identity: Identity) -> bool:
     """Whether the text is one of the person's names."""
-    return not identity.names.isdisjoint(names_of(text))
+    return not identity.names.isdisjoint(parse_names(text))
 
 
-def looks_like(text: str, identity: Identity) -> bool:
+def resembles_identity(text: str, identity: Identity) -> bool:
     """Whether the text or a part of it could be mistaken for one of the names."""
-    parts = _parts(_fold(text))
-    if any(not identity.names.isdisjoint(_spelt(part)) for part in parts):
+    parts = _split_parts(_fold_lookalikes(text))
+    if any(not identity.names.isdisjoint(_list_spellings(part)) for part in parts):
         return True
-    shapes = {shape for part in parts for shape in _shapes(part)}
+    shapes = {shape for part in parts for shape in _collect_shapes(part)}
     return any(
         _is_similar(shape, known) for shape in shapes for known in identity.shapes
     )
 
 
 @lru_cache(maxsize=8192)
-def _fold(text: str) -> str:
-    seen = normalise.fold(unicodedata.normalize("NFKC", text)).text
+def _fold_lookalikes(text: str) -> str:
+    seen = normalise.fold_text(unicodedata.normalize("NFKC", text)).text
     # Twice: some capitals look Latin only in lower case.
-    return fold_text(unicode.skeleton(unicode.skeleton(seen)))
+    return fold_text(unicode.compute_skeleton(unicode.compute_skeleton(seen)))
 
 
-def _spelt(text: str) -> set[str]:
-    folded = _fold(text).strip(_EDGES)
-    return {folded, mailbox_of(folded)} if "@" in folded else {folded}
+def _list_spellings(text: str) -> set[str]:
+    folded = _fold_lookalikes(text).strip(_EDGES)
+    return {folded, normalise_mailbox(folded)} if "@" in folded else {folded}
 
 
-def _written(text: str) -> Iterator[str]:
+def _list_written_forms(text: str) -> Iterator[str]:
     """Yield the text, and the text without prefixes, query and brackets."""
     text = unquote(text)
     yield text
@@ -116,26 +127,30 @@ def _written(text: str) -> Iterator[str]:
     yield bare
     if match := _BRACKETS.fullmatch(bare):
         for part in match.groups():
-            yield from _written(part) if part.strip() else ()
+            yield from _list_written_forms(part) if part.strip() else ()
 
 
-def _parts(text: str) -> set[str]:
+def _split_parts(text: str) -> set[str]:
     plain = unquote(text)
-    parts = (part.strip(_EDGES) for part in _BETWEEN.split(plain))
+    parts = (part.strip(_EDGES) for part in _SEPARATORS.split(plain))
     return {part for part in (plain, *parts) if part}
 
 
-def _shapes(part: str) -> set[str]:
-    local, at, _ = mailbox_of(part).rpartition("@")
-    found = {_shape(part), _shape(local)} if at else {_shape(part)}
+def _collect_shapes(part: str) -> set[str]:
+    local, at, _ = normalise_mailbox(part).rpartition("@")
+    found = (
+        {_reduce_to_shape(part), _reduce_to_shape(local)}
+        if at
+        else {_reduce_to_shape(part)}
+    )
     return {shape for shape in found if len(shape) >= LEAST_ALIKE}
 
 
-def _shape(text: str) -> str:
+def _reduce_to_shape(text: str) -> str:
     """Reduce to letters and digits without accents, with lookalikes made equal."""
     bare = unicodedata.normalize("NFD", text)
-    kept = "".join(char for char in bare.translate(_LIKE) if char.isalnum())
-    for like, letter in _TOGETHER:
+    kept = "".join(char for char in bare.translate(_LOOKALIKE_CHARS) if char.isalnum())
+    for like, letter in _LOOKALIKE_PAIRS:
         kept = kept.replace(like, letter)
     return kept
 
@@ -144,13 +159,13 @@ def _is_similar(shape: str, known: str) -> bool:
     if shape == known:
         return True
     if len(shape) == len(known) and not shape.isascii():
-        return _fits(shape, known)
+        return _has_foreign_stand_ins(shape, known)
     words = shape.isalpha() and known.isalpha()
     long = min(len(shape), len(known)) >= LEAST_MISTYPED
     return words and long and _is_mistyped(shape, known)
 
 
-def _fits(shape: str, known: str) -> bool:
+def _has_foreign_stand_ins(shape: str, known: str) -> bool:
     """Whether at most half the letters differ, each replaced by a foreign one."""
     pairs = list(zip(shape, known, strict=True))
     foreign = sum(not one.isascii() for one, _ in pairs)
@@ -175,19 +190,21 @@ def _is_mistyped(one: str, two: str) -> bool:
     )
 
 
-def bar(agent: str, person: Person) -> None:
+def bar_owner(agent: str, person: Person) -> None:
     """Bar an agent's new owner from deciding the agent's open requests.
 
     Settled requests stay as they are. The caller is in a transaction.
     """
-    transactions.require("Barring an owner")
+    transactions.require_transaction("Barring an owner")
     me = person.public_id
     waiting = ApprovalRequest.objects.filter(agent=agent, status__in=OPEN)
     asked = waiting.values_list("proposal_id", flat=True)
-    _add(Proposal.objects.filter(pk__in=list(asked)), me)
-    _add(waiting, me)
+    _add_barred_person(Proposal.objects.filter(pk__in=list(asked)), me)
+    _add_barred_person(waiting, me)
 
 
-def _add(rows: QuerySet[Proposal] | QuerySet[ApprovalRequest], me: str) -> None:
+def _add_barred_person(
+    rows: QuerySet[Proposal] | QuerySet[ApprovalRequest], me: str
+) -> None:
     added = Func(F("barred"), Value(me), function="array_append")
     rows.exclude(barred__contains=[me]).update(barred=added)

@@ -19,44 +19,44 @@ from policies.choices import Risk
 from policies.models import Person
 from reviews.models import Preferences
 
-When = Literal["now", "unclaimed", "digest", "never"]
-NO_ZONE = "Name a zone like Europe/Berlin, or UTC."
+NoticeTiming = Literal["now", "unclaimed", "digest", "never"]
+NO_ZONE_MESSAGE = "Name a zone like Europe/Berlin, or UTC."
 
 
-class Shape(BaseModel):
+class PreferenceModel(BaseModel):
     """Base of the preference models: frozen, and ignores members of older versions."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 @cache
-def _zones() -> frozenset[str]:
+def _load_zone_names() -> frozenset[str]:
     """The names of all time zones. Cached, because reading them is slow."""
     return frozenset(available_timezones())
 
 
-def is_zone(name: str) -> bool:
+def is_zone_name(name: str) -> bool:
     """Whether there is a time zone of this name."""
-    return name in _zones()
+    return name in _load_zone_names()
 
 
-def known_zone(name: str) -> str:
+def check_zone(name: str) -> str:
     """Return the name if it is a time zone's. Raises ValueError."""
-    if not is_zone(name):
-        raise ValueError(NO_ZONE)
+    if not is_zone_name(name):
+        raise ValueError(NO_ZONE_MESSAGE)
     return name
 
 
-def _zone_or_none(name: str) -> str:
-    return known_zone(name) if name else name
+def _check_optional_zone(name: str) -> str:
+    return check_zone(name) if name else name
 
 
-def zone_of(name: str) -> tzinfo:
+def load_zone(name: str) -> tzinfo:
     """The time zone of this name; UTC when there is none."""
-    return ZoneInfo(name) if is_zone(name) else UTC
+    return ZoneInfo(name) if is_zone_name(name) else UTC
 
 
-class Display(Shape):
+class DisplayPreferences(PreferenceModel):
     """How pages look, and the time zone in which they show times."""
 
     theme: Literal["system", "light", "dark"] = "system"
@@ -64,20 +64,20 @@ class Display(Shape):
     diff: Literal["auto", "unified", "side"] = "auto"
     advance: Literal["off", "on", "unless_rejected"] = "off"
     timers: Literal["minutes", "clock"] = "minutes"
-    zone: Annotated[str, AfterValidator(_zone_or_none)] = ""  # empty: UTC
+    zone: Annotated[str, AfterValidator(_check_optional_zone)] = ""  # empty: UTC
 
 
-class Keys(Shape):
+class KeyPreferences(PreferenceModel):
     """Single-key shortcuts: whether they are on, and the person's own keys."""
 
     on: bool = True
     mine: dict[str, str] = {}  # default key -> the person's own key
 
 
-class Notifications(Shape):
+class NotificationPreferences(PreferenceModel):
     """Which notifications this person gets, when and how. Times are in `zone`."""
 
-    email: dict[Risk, When] = {}
+    email: dict[Risk, NoticeTiming] = {}
     desk: dict[Risk, Literal["now", "never"]] = {}  # the bar on pages, such as "3 new"
     minutes: Annotated[int, Field(ge=1, le=1440)] = 10  # the delay of `unclaimed`
     digest_at: time = time(8)
@@ -86,9 +86,9 @@ class Notifications(Shape):
     on_call: bool = False  # urgent mails ignore the quiet hours
     once_taken: bool = True  # no more mails once somebody holds it
     per_hour: Annotated[int, Field(ge=1, le=1000)] = 60
-    zone: Annotated[str, AfterValidator(known_zone)] = "UTC"
+    zone: Annotated[str, AfterValidator(check_zone)] = "UTC"
 
-    def mail(self, risk: str) -> When:
+    def mail(self, risk: str) -> NoticeTiming:
         """When to send a mail about a request of this risk."""
         return self.email.get(Risk(risk), "now")
 
@@ -98,46 +98,48 @@ class Notifications(Shape):
         return [risk.value for risk, when in self.desk.items() if when == "never"]
 
 
-class Prefs(NamedTuple):
+class PersonPreferences(NamedTuple):
     """All preferences of one person."""
 
-    display: Display = Display()
-    keys: Keys = Keys()
-    notifications: Notifications = Notifications()
+    display: DisplayPreferences = DisplayPreferences()
+    keys: KeyPreferences = KeyPreferences()
+    notifications: NotificationPreferences = NotificationPreferences()
 
 
-_Shape = TypeVar("_Shape", bound=Shape)
+_Shape = TypeVar("_Shape", bound=PreferenceModel)
 
 
-def of(person: Person | None) -> Prefs:
+def load_preferences(person: Person | None) -> PersonPreferences:
     """A person's preferences, or the defaults. One query, cached on the person."""
     if person is None:
-        return Prefs()
-    found = remembered(person)
+        return PersonPreferences()
+    found = find_cached_preferences(person)
     if found is None:
-        found = shaped(getattr(person, "preferences", None))  # one query, or none
+        found = parse_preferences(
+            getattr(person, "preferences", None)
+        )  # one query, or none
         person._prefs = found  # type: ignore[attr-defined]
     return found
 
 
-def remembered(person: Person | None) -> Prefs | None:
+def find_cached_preferences(person: Person | None) -> PersonPreferences | None:
     """The cached preferences; None when they have not been loaded yet. No query."""
-    found: Prefs | None = getattr(person, "_prefs", None)
+    found: PersonPreferences | None = getattr(person, "_prefs", None)
     return found
 
 
-def shaped(row: Preferences | None) -> Prefs:
+def parse_preferences(row: Preferences | None) -> PersonPreferences:
     """Parse a stored row; a part that is no longer valid gets its defaults."""
     if row is None:
-        return Prefs()
-    return Prefs(
-        _fitting(Display, row.display),
-        _fitting(Keys, row.keys),
-        _fitting(Notifications, row.notifications),
+        return PersonPreferences()
+    return PersonPreferences(
+        _parse_or_default(DisplayPreferences, row.display),
+        _parse_or_default(KeyPreferences, row.keys),
+        _parse_or_default(NotificationPreferences, row.notifications),
     )
 
 
-def _fitting(shape: type[_Shape], stored: Any) -> _Shape:
+def _parse_or_default(shape: type[_Shape], stored: Any) -> _Shape:
     try:
         return shape.model_validate(stored)
     except ValidationError:
@@ -145,13 +147,13 @@ def _fitting(shape: type[_Shape], stored: Any) -> _Shape:
 
 
 @transaction.atomic(durable=True)
-def save(
+def save_preferences(
     *,
     person: Person,
-    display: Display | None = None,
-    keys: Keys | None = None,
-    notifications: Notifications | None = None,
-) -> Prefs:
+    display: DisplayPreferences | None = None,
+    keys: KeyPreferences | None = None,
+    notifications: NotificationPreferences | None = None,
+) -> PersonPreferences:
     """Store the given parts and leave the others unchanged."""
     given = {"display": display, "keys": keys, "notifications": notifications}
     changes = {
@@ -162,5 +164,5 @@ def save(
     row, _ = Preferences.objects.update_or_create(
         person=person, defaults={**changes, "changed_at": clock.now()}
     )
-    person._prefs = shaped(row)  # type: ignore[attr-defined]
-    return of(person)
+    person._prefs = parse_preferences(row)  # type: ignore[attr-defined]
+    return load_preferences(person)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-CHORD = "g "  # the prefix of a shortcut of two strokes: g, then another key
+CHORD_PREFIX = "g "  # the prefix of a shortcut of two strokes: g, then another key
 # Labels of keys that have no printable character.
-NAMES = {" ": "Space", "Escape": "Esc", "Control+Enter": "Ctrl Enter"}
+KEY_LABELS = {" ": "Space", "Escape": "Esc", "Control+Enter": "Ctrl Enter"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Shortcut:
     fixed: bool = False
 
 
-def _fixed(key: str, where: str, does: str) -> Shortcut:
+def _build_fixed_shortcut(key: str, where: str, does: str) -> Shortcut:
     return Shortcut(key, where, does, fixed=True)
 
 
@@ -34,8 +34,12 @@ SHORTCUTS = (
     Shortcut("k", "Lists", "Previous row"),
     Shortcut("o", "Lists", "Open the row"),
     Shortcut("v", "Lists", "Look at the row without opening it"),
-    _fixed("Enter", "Lists", "Open it; the first row when none is chosen"),
-    _fixed(" ", "Batch", "Row in or out; Shift: a range. Enter opens it in place"),
+    _build_fixed_shortcut(
+        "Enter", "Lists", "Open it; the first row when none is chosen"
+    ),
+    _build_fixed_shortcut(
+        " ", "Batch", "Row in or out; Shift: a range. Enter opens it in place"
+    ),
     Shortcut("n", "Review", "Next request of my queue"),
     Shortcut("p", "Review", "Previous request of my queue"),
     Shortcut("a", "Review", "Arm Approve"),
@@ -50,9 +54,9 @@ SHORTCUTS = (
     Shortcut("[", "Review", "Previous heading"),
     Shortcut("]", "Review", "Next heading"),
     Shortcut("z", "Review", "Recall, while the window is open"),
-    _fixed("1-9", "Panel", "Choose a reason or an answer"),
-    _fixed("Control+Enter", "Panel", "Commit what is armed"),
-    _fixed("Escape", "Panel", "Cancel; the focus goes back"),
+    _build_fixed_shortcut("1-9", "Panel", "Choose a reason or an answer"),
+    _build_fixed_shortcut("Control+Enter", "Panel", "Commit what is armed"),
+    _build_fixed_shortcut("Escape", "Panel", "Cancel; the focus goes back"),
     Shortcut("s", "Everywhere", "Open Stop; nothing stops without a commit"),
     Shortcut("/", "Everywhere", "Search the log"),
     Shortcut("?", "Everywhere", "These keys"),
@@ -65,12 +69,12 @@ SHORTCUTS = (
     Shortcut("g l", "Go to", "Log"),
     Shortcut("g p", "Go to", "Policies"),
 )
-USUAL = {one.key: one for one in SHORTCUTS}
-TAKEN = frozenset("g123456789 ")  # prefix, reason keys, batch row key
+DEFAULT_SHORTCUTS = {one.key: one for one in SHORTCUTS}
+RESERVED_KEYS = frozenset("g123456789 ")  # prefix, reason keys, batch row key
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PersonalShortcut:
     """One action and the key that this person uses for it."""
 
     shortcut: Shortcut
@@ -79,9 +83,9 @@ class Choice:
     @property
     def strokes(self) -> list[str]:
         """The labels of the keys to press, such as `G`, `Q`."""
-        if self.key in NAMES or self.shortcut.fixed:
-            return named(self.key).split(" ")
-        return [named(part) for part in self.key.split(" ")]
+        if self.key in KEY_LABELS or self.shortcut.fixed:
+            return format_key(self.key).split(" ")
+        return [format_key(part) for part in self.key.split(" ")]
 
     @property
     def field(self) -> str:
@@ -91,61 +95,64 @@ class Choice:
     @property
     def last(self) -> str:
         """The value of that field: the stroke after `g`, or the only stroke."""
-        return self.key.removeprefix(CHORD)
+        return self.key.removeprefix(CHORD_PREFIX)
 
 
-def named(key: str) -> str:
+def format_key(key: str) -> str:
     """The label of a key, such as `G` or `Esc`."""
-    return NAMES.get(key, key.upper() if len(key) == 1 else key)
+    return KEY_LABELS.get(key, key.upper() if len(key) == 1 else key)
 
 
-def choices(mine: Mapping[str, str]) -> list[Choice]:
+def list_shortcuts(mine: Mapping[str, str]) -> list[PersonalShortcut]:
     """Every action with its key; `mine` maps default keys to the person's own."""
-    return [Choice(one, mine.get(one.key, one.key)) for one in SHORTCUTS]
+    return [PersonalShortcut(one, mine.get(one.key, one.key)) for one in SHORTCUTS]
 
 
-def by_place(mine: Mapping[str, str]) -> list[tuple[str, list[Choice]]]:
+def group_shortcuts(
+    mine: Mapping[str, str],
+) -> list[tuple[str, list[PersonalShortcut]]]:
     """The shortcuts grouped by where they work, in the order of the table."""
-    found = groupby(choices(mine), key=lambda one: one.shortcut.where)
+    found = groupby(list_shortcuts(mine), key=lambda one: one.shortcut.where)
     return [(where, list(members)) for where, members in found]
 
 
-def problems(mine: Mapping[str, str]) -> dict[str, str]:
+def list_key_problems(mine: Mapping[str, str]) -> dict[str, str]:
     """What is wrong with a person's own keys: a sentence for each default key.
 
     Two actions may not share a key, even on different pages.
     """
     found: dict[str, str] = {}
     owner: dict[str, Shortcut] = {}
-    for one in choices(mine):
-        if problem := _unfit(one):
+    for one in list_shortcuts(mine):
+        if problem := _describe_bad_key(one):
             found[one.shortcut.key] = problem
         elif (other := owner.setdefault(one.key, one.shortcut)) is not one.shortcut:
-            found[one.shortcut.key] = _collision(one.key, one.shortcut, other)
+            found[one.shortcut.key] = _describe_collision(one.key, one.shortcut, other)
     return found
 
 
-def _unfit(one: Choice) -> str:
+def _describe_bad_key(one: PersonalShortcut) -> str:
     if one.shortcut.fixed or one.key == one.shortcut.key:
         return ""
     last = one.last
     if len(last) != 1 or not last.isprintable():
         return f"“{one.shortcut.does}” needs one printable character."
-    if last in TAKEN and not one.key.startswith(CHORD):
-        return f"{named(last)} is taken for good: choose another for “{_does(one)}”."
+    if last in RESERVED_KEYS and not one.key.startswith(CHORD_PREFIX):
+        action = _describe_action(one)
+        return f"{format_key(last)} is taken for good: choose another for “{action}”."
     return ""
 
 
-def _does(one: Choice) -> str:
+def _describe_action(one: PersonalShortcut) -> str:
     return one.shortcut.does
 
 
-def _collision(key: str, one: Shortcut, other: Shortcut) -> str:
-    return f"{named(key)} would mean both “{other.does}” and “{one.does}”."
+def _describe_collision(key: str, one: Shortcut, other: Shortcut) -> str:
+    return f"{format_key(key)} would mean both “{other.does}” and “{one.does}”."
 
 
-def changed(mine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def list_changed_keys(mine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield (default key, own key) for each changeable action with a different key."""
-    for one in choices(mine):
+    for one in list_shortcuts(mine):
         if not one.shortcut.fixed and one.key != one.shortcut.key:
             yield one.shortcut.key, one.key

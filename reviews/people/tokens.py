@@ -11,23 +11,23 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from journal import bearer_tokens, clock, log
-from journal.errors import BadKey, Invalid, NotFound, at
+from journal.errors import InvalidAgentKey, InvalidInput, NotFound, build_field_error
 from policies.models import Person
 from reviews.models import PersonalToken
 
-MARK = "hpp"
+PERSONAL_PREFIX = "hpp"
 USUAL_DAYS, MOST_DAYS = 90, 365
 
 
 @transaction.atomic(durable=True)
-def mint(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
+def create_token(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
     """Create a token that is valid for `days`; return its text, which is not stored.
 
     Raises Invalid.
     """
     if not 1 <= days <= MOST_DAYS:
-        raise Invalid(errors=[at("days", f"from 1 to {MOST_DAYS}")])
-    minted, now = bearer_tokens.mint(MARK), clock.now()
+        raise InvalidInput(errors=[build_field_error("days", f"from 1 to {MOST_DAYS}")])
+    minted, now = bearer_tokens.create_token(PERSONAL_PREFIX), clock.now()
     PersonalToken.objects.create(
         person=person,
         name=name,
@@ -36,27 +36,27 @@ def mint(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
         created_at=now,
         expires_at=now + timedelta(days=days),
     )
-    _tell("person.token_minted", person, minted.prefix)
+    _log_token_change("person.token_minted", person, minted.prefix)
     return minted.text
 
 
 @transaction.atomic(durable=True)
-def revoke(*, person: Person, token_id: int) -> None:
+def revoke_token(*, person: Person, token_id: int) -> None:
     """Revoke one of the person's own tokens. Raises NotFound."""
     own = PersonalToken.objects.filter(person=person, pk=token_id)
-    token = live().filter(pk__in=own.values("pk")).first()
+    token = select_live_tokens().filter(pk__in=own.values("pk")).first()
     if token is None:
         raise NotFound
     own.update(revoked_at=clock.now())
-    _tell("person.token_revoked", person, token.prefix)
+    _log_token_change("person.token_revoked", person, token.prefix)
 
 
-def end_all(person: Person, now: datetime) -> int:
+def revoke_all_tokens(person: Person, now: datetime) -> int:
     """Revoke every token of a person; return how many. Caller is in a transaction."""
-    return live().filter(person=person).update(revoked_at=now)
+    return select_live_tokens().filter(person=person).update(revoked_at=now)
 
 
-def live() -> QuerySet[PersonalToken]:
+def select_live_tokens() -> QuerySet[PersonalToken]:
     """Tokens that are not revoked, including expired ones.
 
     A change of the person's password revokes all tokens made before it.
@@ -66,11 +66,11 @@ def live() -> QuerySet[PersonalToken]:
     return PersonalToken.objects.filter(kept, revoked_at__isnull=True)
 
 
-def authenticate(text: str) -> Person:
+def authenticate_token(text: str) -> Person:
     """The person a live token belongs to. Raises the same BadKey for every failure."""
-    prefix, secret = bearer_tokens.split(MARK, text)
+    prefix, secret = bearer_tokens.parse_token(PERSONAL_PREFIX, text)
     token = (
-        live()
+        select_live_tokens()
         .select_related("person")
         .filter(
             Q(expires_at__isnull=True) | Q(expires_at__gt=clock.now()),
@@ -79,12 +79,12 @@ def authenticate(text: str) -> Person:
         )
         .first()
     )
-    if token is None or not bearer_tokens.matches(token.digest, secret):
-        raise BadKey
+    if token is None or not bearer_tokens.is_matching_secret(token.digest, secret):
+        raise InvalidAgentKey
     return token.person
 
 
-def _tell(kind: str, person: Person, prefix: str) -> None:
+def _log_token_change(kind: str, person: Person, prefix: str) -> None:
     log.append(
         kind,
         actor=log.Actor("person", person.public_id),

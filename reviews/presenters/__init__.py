@@ -28,13 +28,13 @@ from . import (
     shell,
     sql,
 )
-from .arguments import HIDDEN, Conceal, in_order
+from .arguments import HIDDEN, Conceal, sort_by_schema
 from .common import Subject
-from .shapes import Presentation, texts
+from .shapes import Presentation, collect_texts
 
-__all__ = ["Presentation", "present", "texts"]
+__all__ = ["Presentation", "collect_texts", "present_effect"]
 
-_KINDS: dict[str, Callable[[Subject], Presentation]] = {
+_PRESENTERS: dict[str, Callable[[Subject], Presentation]] = {
     "access": access.show,
     "config": config.show,
     "deletion": record.show_deletion,
@@ -52,7 +52,7 @@ _KINDS: dict[str, Callable[[Subject], Presentation]] = {
 }
 
 
-def present(
+def present_effect(
     definition: ToolDefinition,
     args: Mapping[str, Any],
     *,
@@ -73,7 +73,7 @@ def present(
     them. `dry_run` is the dry run as the reading stores it, and `at` is the time of the
     reading. `windows` maps each measure of the policy to the time over which it counts.
     """
-    args = in_order(args, definition.arguments)
+    args = sort_by_schema(args, definition.arguments)
     subject = Subject(
         definition,
         args,
@@ -85,4 +85,4 @@ def present(
         at,
         windows or {},
     )
-    return _KINDS.get(definition.presenter, common.show)(subject)
+    return _PRESENTERS.get(definition.presenter, common.show)(subject)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .common import Subject, present, tagged, warned
-from .shapes import Presentation, Row, Tag
-from .views import Group
+from .common import Subject, add_row_warnings, build_loud_tags, build_presentation
+from .shapes import Presentation, Tag, ValueRow
+from .views import GroupView
 
 _WIDE = re.compile(r"(^|[\s:./,\"])\*|\ball\b|\bany\b|^\*$|\.\*")
 _ADMIN = re.compile(
@@ -27,15 +27,17 @@ _NEVER = re.compile(r"never|none|permanent|forever|unlimited|^0$|^-1$")
 
 def show(subject: Subject) -> Presentation:
     """Present who gets what, on what and until when; then the resulting rights."""
-    takes = _TAKES.search(_action(subject)) is not None
+    takes = _TAKES.search(_describe_action(subject)) is not None
     rows = subject.listed("action")
-    rows += warned(subject.listed("who"), _of_who)
-    rows += warned(subject.listed("what"), _of_what)
-    rows += warned(subject.listed("resource"), _of_resource)
+    rows += add_row_warnings(subject.listed("who"), _list_who_warnings)
+    rows += add_row_warnings(subject.listed("what"), _list_right_warnings)
+    rows += add_row_warnings(subject.listed("resource"), _list_resource_warnings)
     rows += subject.listed("until")
-    views = [Group("Who gets what", tuple(rows)), *_effective(subject)]
-    tags = [Tag("Takes access away", loud=True)] if takes else _tags(subject)
-    return present(
+    views = [GroupView("Who gets what", tuple(rows)), *_build_effective_groups(subject)]
+    tags = (
+        [Tag("Takes access away", loud=True)] if takes else _build_access_tags(subject)
+    )
+    return build_presentation(
         subject,
         *tags,
         views=[view for view in views if view.rows],
@@ -43,7 +45,7 @@ def show(subject: Subject) -> Presentation:
     )
 
 
-def _action(subject: Subject) -> str:
+def _describe_action(subject: Subject) -> str:
     """What the call does: the argument that says so, else the policy's name for the
     tool."""
     definition = subject.definition
@@ -51,11 +53,11 @@ def _action(subject: Subject) -> str:
     return " ".join(subject.words("action")) if subject.path("action") else named
 
 
-def _tags(subject: Subject) -> list[Tag]:
+def _build_access_tags(subject: Subject) -> list[Tag]:
     what, who = subject.words("what"), subject.words("who")
     until = subject.words("until")
     agent = str((subject.facts.get("agent") or {}).get("name", "")).casefold()
-    return tagged(
+    return build_loud_tags(
         (any(map(_ADMIN.search, what)), "Gives administrator rights"),
         (any(map(_WIDE.search, [*what, *subject.words("resource")])), "Has a wildcard"),
         (any(map(_PUBLIC.search, who)), "Gives access to everybody"),
@@ -64,24 +66,24 @@ def _tags(subject: Subject) -> list[Tag]:
     )
 
 
-def _of_who(text: str) -> Iterator[str]:
+def _list_who_warnings(text: str) -> Iterator[str]:
     if _PUBLIC.search(text.casefold()) or text == "*":
         yield "Everybody"
 
 
-def _of_what(text: str) -> Iterator[str]:
+def _list_right_warnings(text: str) -> Iterator[str]:
     if _ADMIN.search(text.casefold()):
         yield "Administrator"
     if _WIDE.search(text.casefold()):
         yield "Wildcard"
 
 
-def _of_resource(text: str) -> Iterator[str]:
+def _list_resource_warnings(text: str) -> Iterator[str]:
     if _WIDE.search(text.casefold()):
         yield "Wildcard"
 
 
-def _effective(subject: Subject) -> Iterator[Group]:
+def _build_effective_groups(subject: Subject) -> Iterator[GroupView]:
     """The resulting rights, as the tool computed them: what is gained and what is
     lost."""
     before, after = subject.read("effective"), subject.read("effective_after")
@@ -89,7 +91,7 @@ def _effective(subject: Subject) -> Iterator[Group]:
         return
     found = subject.comparison.rows({"effective": after}, {"effective": before})
     rows = [
-        Row(
+        ValueRow(
             "Gets" if change.after else "Loses",
             f"read.{change.path}.{number}",
             change.after or change.before or subject.cell(subject.leaves[0]),
@@ -97,4 +99,6 @@ def _effective(subject: Subject) -> Iterator[Group]:
         for number, change in enumerate(found.changes)
     ]
     note = f"{len(found.unchanged)} as before"
-    yield Group("What they may do in the end, as the tool declared", tuple(rows), note)
+    yield GroupView(
+        "What they may do in the end, as the tool declared", tuple(rows), note
+    )

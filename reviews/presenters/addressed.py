@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .unicode import is_hidden, skeleton
+from .unicode import compute_skeleton, is_hidden
 
 _DONE = r"(?:approved|authori[sz]ed|cleared|confirmed|reviewed|verified|signed off)"
 _WHO = r"(?:reviewer|approver|supervisor|operator|administrator|admin|moderator|human)"
@@ -107,32 +107,38 @@ _PHRASES = (
     r"trust me",
 )
 # Matched once at the start of each word, instead of once per phrase and character.
-_SPEAKS = re.compile(rf"(?<!\w)(?:{'|'.join(f'(?:{one})' for one in _PHRASES)})")
+_ADDRESSING_PHRASE = re.compile(
+    rf"(?<!\w)(?:{'|'.join(f'(?:{one})' for one in _PHRASES)})"
+)
 # A line of its own that reads like a verdict or a button.
-_ALONE = re.compile(
+_VERDICT_LINE = re.compile(
     r"\W*(?:approved|authori[sz]ed|cleared|pre ?approved|approve|approve (?:now|all)"
     r"|approved? (?:and|&) (?:run|executed?))\W*"
 )
 # "My return was approved last week" reports a decision about something else.
-_OWN = re.compile(r"\b(?:my|our|your) (?:\w+ ){0,3}(?:has |have |had )?$")
-_NEAR = 40  # characters before a verb that may say whose it is
+_OWNER_BEFORE = re.compile(r"\b(?:my|our|your) (?:\w+ ){0,3}(?:has |have |had )?$")
+_OWNER_WINDOW = 40  # characters before a verb that may say whose it is
 # Decoration of a sentence: Markdown, quotes, dashes.
-_DRESS = re.compile(r"[*_`~#>|\"\u2018\u2019\u201c\u201d\u2010-\u2015\s-]+")
+_DECORATION = re.compile(r"[*_`~#>|\"\u2018\u2019\u201c\u201d\u2010-\u2015\s-]+")
 
 
-def speaking(lines: Sequence[str]) -> set[int]:
+def find_addressed_lines(lines: Sequence[str]) -> set[int]:
     """Find the lines that contain such a phrase, or a part of one; returns their
     indexes."""
     starts, parts, position = [], [], 0
     for line in lines:
         starts.append(position)
-        part = _plain(line)
+        part = _normalise_line(line)
         parts.append(part)
         position += len(part) + 1
-    found = {n for n, part in enumerate(parts) if part and _ALONE.fullmatch(part)}
+    found = {
+        n for n, part in enumerate(parts) if part and _VERDICT_LINE.fullmatch(part)
+    }
     text = " ".join(parts)
-    for match in _SPEAKS.finditer(text):
-        if match["own"] and _OWN.search(text[: match.start()][-_NEAR:]):
+    for match in _ADDRESSING_PHRASE.finditer(text):
+        if match["own"] and _OWNER_BEFORE.search(
+            text[: match.start()][-_OWNER_WINDOW:]
+        ):
             continue
         first = bisect_right(starts, match.start()) - 1
         last = bisect_right(starts, match.end() - 1) - 1
@@ -141,22 +147,22 @@ def speaking(lines: Sequence[str]) -> set[int]:
 
 
 @lru_cache(maxsize=512)
-def speaks(text: str) -> bool:
+def is_addressed_to_reviewer(text: str) -> bool:
     """Whether any line of a text addresses the reviewer.
 
     Cached, because pages and batches ask repeatedly about the same texts.
     """
-    return bool(speaking(text.replace("\r\n", "\n").split("\n")))
+    return bool(find_addressed_lines(text.replace("\r\n", "\n").split("\n")))
 
 
-def _plain(line: str) -> str:
+def _normalise_line(line: str) -> str:
     """The line as a person reads it: hidden characters removed, look-alikes as
     Latin."""
-    seen = line if line.isascii() else "".join(map(_seen, line))
-    return _DRESS.sub(" ", skeleton(seen)).strip()
+    seen = line if line.isascii() else "".join(map(_replace_hidden, line))
+    return _DECORATION.sub(" ", compute_skeleton(seen)).strip()
 
 
-def _seen(char: str) -> str:
+def _replace_hidden(char: str) -> str:
     if not is_hidden(char):
         return char
     return " " if char.isspace() else ""

@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 
 from policies import money
 from policies.calendars import describe_duration
-from policies.documents import Amount, Path
+from policies.documents import Amount, ArgumentPath
 from policies.money import Money
 
-from .arguments import humanise
-from .current import figure
-from .shapes import Cell, Change, Pair
+from .arguments import humanise_name
+from .current import format_money
+from .shapes import Cell, FieldChange, SizeFigure
 
 if TYPE_CHECKING:
     from .common import Subject
 
 
-def total(subject: Subject) -> Money | None:
+def compute_total(subject: Subject) -> Money | None:
     """Add up all its amounts; the currency is `MIXED` if they have several.
 
     None if the action moves no amount.
     """
-    return money.together([one.money for one in subject.moved], money.MIXED)
+    return money.combine_amounts([one.money for one in subject.moved], money.MIXED)
 
 
-def in_all(subject: Subject) -> Iterator[Pair]:
+def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
     """Build the figures for all that the action moves beyond one plain amount.
 
     First come amounts in lists and amounts that only the reader knows, then the total,
@@ -35,23 +35,31 @@ def in_all(subject: Subject) -> Iterator[Pair]:
     for amount in subject.definition.amounts:
         found = [one.money for one in subject.moved if one.name == amount.name]
         if found:
-            yield _together(_label(subject, amount), found, of_reader=bool(amount.fact))
+            yield _build_combined_figure(
+                _format_amount_label(subject, amount),
+                found,
+                of_reader=bool(amount.fact),
+            )
     if len({one.name for one in subject.moved}) > 1:
-        yield _together("In all", [one.money for one in subject.moved])
+        yield _build_combined_figure("In all", [one.money for one in subject.moved])
 
 
-def _label(subject: Subject, amount: Amount) -> str:
-    name = amount.fact or Path(amount.path or "").dotted
+def _format_amount_label(subject: Subject, amount: Amount) -> str:
+    name = amount.fact or ArgumentPath(amount.path or "").dotted
     return amount.label or subject.label(name)
 
 
-def _together(label: str, found: Sequence[Money], *, of_reader: bool = False) -> Pair:
-    totals = money.totals(found)
-    said = " and ".join(figure(Money(n, code)) for code, n in totals.items())
-    return Pair(label, said, _note(len(found), len(totals), of_reader=of_reader))
+def _build_combined_figure(
+    label: str, found: Sequence[Money], *, of_reader: bool = False
+) -> SizeFigure:
+    totals = money.sum_by_currency(found)
+    said = " and ".join(format_money(Money(n, code)) for code, n in totals.items())
+    return SizeFigure(
+        label, said, _describe_addition(len(found), len(totals), of_reader=of_reader)
+    )
 
 
-def _note(amounts: int, currencies: int, *, of_reader: bool) -> str:
+def _describe_addition(amounts: int, currencies: int, *, of_reader: bool) -> str:
     if of_reader:
         return "looked up by the gate, counts as its amount"
     if amounts == 1:
@@ -61,23 +69,27 @@ def _note(amounts: int, currencies: int, *, of_reader: bool) -> str:
     return f"{amounts} amounts in {currencies} currencies, which are not added up"
 
 
-def sums(subject: Subject) -> tuple[Pair, ...]:
+def build_rolling_sums(subject: Subject) -> tuple[SizeFigure, ...]:
     """Build the rolling sums that the policy keeps, with this proposal and what each
     counts.
 
     Empty for several currencies, which are not added up.
     """
-    currency, found = _currency(subject), subject.facts.get("sum")
+    currency, found = _find_sum_currency(subject), subject.facts.get("sum")
     if not currency or not isinstance(found, Mapping):
         return ()
     return tuple(
-        Pair(humanise(name), figure(Money(total, currency)), counted(subject, name))
+        SizeFigure(
+            humanise_name(name),
+            format_money(Money(total, currency)),
+            describe_sum_contents(subject, name),
+        )
         for name, total in found.items()
         if isinstance(total, int)
     )
 
 
-def counted(subject: Subject, name: str) -> str:
+def describe_sum_contents(subject: Subject, name: str) -> str:
     """Describe what a rolling sum counts beside this proposal, and over what time.
 
     Open proposals are in every window; executed ones are in it from their effect on
@@ -94,7 +106,7 @@ def counted(subject: Subject, name: str) -> str:
     return f"this one and {more}, open or done in {describe_duration(window)}"
 
 
-def counts(subject: Subject) -> Iterator[Change]:
+def build_count_changes(subject: Subject) -> Iterator[FieldChange]:
     """Build the changes of numbers that the tool declares for each call.
 
     The number before is as read, the number after is computed. A number that was not
@@ -105,7 +117,7 @@ def counts(subject: Subject) -> Iterator[Change]:
         if isinstance(was, int) and not isinstance(was, bool):
             now = was + declared.by
             before, after = Cell(f"{was:,}", "number"), Cell(f"{now:,}", "number")
-            yield Change(
+            yield FieldChange(
                 "changed",
                 declared.label,
                 declared.fact,
@@ -114,9 +126,9 @@ def counts(subject: Subject) -> Iterator[Change]:
             )
 
 
-def _currency(subject: Subject) -> str:
+def _find_sum_currency(subject: Subject) -> str:
     """The currency of the rolling sums, as stored; empty if there is no single one."""
-    moved, kept = subject.amount() or total(subject), subject.facts.get("money")
+    moved, kept = subject.amount() or compute_total(subject), subject.facts.get("money")
     if isinstance(kept, Mapping) and "currency" in kept:
         return str(kept["currency"])
     return moved.currency if moved else ""

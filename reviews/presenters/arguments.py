@@ -24,11 +24,11 @@ HIDDEN = "[hidden]"
 Conceal = Callable[[str], str]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-_STEP = re.compile(r"\[(\d+)\]")
+_INDEX_STEP = re.compile(r"\[(\d+)\]")
 _NUMBER = re.compile(r"(?<=[a-z]{4})(?=[1-9]\b)")
 _NUMBERED = re.compile(r"(.*\D)([1-9]\d?)")
 # Longer texts get lines of their own instead of a cell.
-LONG = 200
+LONG_TEXT = 200
 # A text of this length without a space is probably encoded.
 _BLOB = re.compile(r"[A-Za-z0-9+/_=-]{200,}")
 
@@ -42,16 +42,16 @@ class Leaf:
     value: Any
 
 
-def leaves(value: Mapping[str, Any]) -> list[Leaf]:
+def collect_leaves(value: Mapping[str, Any]) -> list[Leaf]:
     """Collect every leaf, in the order of the arguments."""
     return [
         Leaf(path, name, leaf)
         for name, part in value.items()
-        for path, leaf in _walk(part, _key(name).removeprefix("."))
+        for path, leaf in _walk_leaves(part, _format_key(name).removeprefix("."))
     ]
 
 
-def in_order(value: Any, schema: Any, root: schemas.Schema | None = None) -> Any:
+def sort_by_schema(value: Any, schema: Any, root: schemas.Schema | None = None) -> Any:
     """Sort the members of objects as the schema's `required` lists them, others last.
 
     A numbered member follows its predecessor (`line2` after `line1`), even if it is
@@ -61,21 +61,21 @@ def in_order(value: Any, schema: Any, root: schemas.Schema | None = None) -> Any
     if not isinstance(schema, Mapping):
         return value
     root = schema if root is None else root
-    found = schemas.resolve(schema, root)
+    found = schemas.resolve_reference(schema, root)
     if isinstance(value, list):
-        return [in_order(item, found.get("items"), root) for item in value]
+        return [sort_by_schema(item, found.get("items"), root) for item in value]
     if not isinstance(value, Mapping):
         return value
     parts = found.get("properties", {})
-    names = _with_neighbours(found.get("required", ()), value)
+    names = _sort_names(found.get("required", ()), value)
     return {
-        name: in_order(value[name], parts.get(name), root)
+        name: sort_by_schema(value[name], parts.get(name), root)
         for name in names
         if name in value
     }
 
 
-def _with_neighbours(required: Iterable[str], given: Iterable[str]) -> list[str]:
+def _sort_names(required: Iterable[str], given: Iterable[str]) -> list[str]:
     """The required names in order, then the others; `line2` follows `line1`."""
     names = list(dict.fromkeys(required))
     for name in given:
@@ -90,66 +90,66 @@ def _with_neighbours(required: Iterable[str], given: Iterable[str]) -> list[str]
     return names
 
 
-def cell(value: Any, conceal: Conceal | None = None) -> Cell:
+def build_cell(value: Any, conceal: Conceal | None = None) -> Cell:
     """Build the cell of a leaf; `conceal` gives the text of a sensitive one."""
-    text, kind = _said(value)
+    text, kind = _describe_value(value)
     if conceal is not None:
         return Cell(conceal(json.dumps(value, ensure_ascii=False)), "sensitive")
-    return Cell(text, kind, long=len(text) > LONG or "\n" in text)
+    return Cell(text, kind, long=len(text) > LONG_TEXT or "\n" in text)
 
 
-def is_blob(value: Any) -> bool:
+def is_encoded_text(value: Any) -> bool:
     """Whether a text looks encoded, so that nobody can read its content."""
     return isinstance(value, str) and _BLOB.search(value) is not None
 
 
-def is_nothing(value: Any) -> bool:
+def is_empty_value(value: Any) -> bool:
     """Whether a value empties its field: null, or an empty text, list or object."""
     return value is None or value in ("", [], {})
 
 
-def label(path: str, labels: Mapping[str, str]) -> str:
+def format_label(path: str, labels: Mapping[str, str]) -> str:
     """The declared label of a path or of the argument around it, else the path in
     words."""
     if path in labels:
         return labels[path]
-    plain = _STEP.sub("", path)
-    place = " ".join(str(int(n) + 1) for n in _STEP.findall(path))
-    words = labels.get(plain) or _from_parts(plain, labels)
+    plain = _INDEX_STEP.sub("", path)
+    place = " ".join(str(int(n) + 1) for n in _INDEX_STEP.findall(path))
+    words = labels.get(plain) or _format_nested_label(plain, labels)
     return f"{words} {place}".strip()
 
 
-def _from_parts(path: str, labels: Mapping[str, str]) -> str:
+def _format_nested_label(path: str, labels: Mapping[str, str]) -> str:
     head, dot, rest = path.partition(".")
-    first = labels.get(head) or humanise(head)
-    return f"{first}, {humanise(rest).lower()}" if dot else first
+    first = labels.get(head) or humanise_name(head)
+    return f"{first}, {humanise_name(rest).lower()}" if dot else first
 
 
-def humanise(name: str) -> str:
+def humanise_name(name: str) -> str:
     """Write a field name as words: `order_id` as `Order id`, `line1` as `Line 1`."""
     words = re.sub(r"[_.\s-]+", " ", name).strip() or name
     words = _NUMBER.sub(" ", words)
     return words[:1].upper() + words[1:]
 
 
-def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _walk_leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and value:
         for key, part in value.items():
-            yield from _walk(part, path + _key(key))
+            yield from _walk_leaves(part, path + _format_key(key))
     elif isinstance(value, Sequence) and not isinstance(value, str) and value:
         for index, part in enumerate(value):
-            yield from _walk(part, f"{path}[{index}]")
+            yield from _walk_leaves(part, f"{path}[{index}]")
     else:
         yield path, value
 
 
-def _key(key: str) -> str:
+def _format_key(key: str) -> str:
     if _PLAIN_KEY.fullmatch(key):
         return f".{key}"
     return f"[{json.dumps(key, ensure_ascii=False)}]"
 
 
-def _said(value: Any) -> tuple[str, str]:
+def _describe_value(value: Any) -> tuple[str, str]:
     if isinstance(value, bool):
         return ("yes" if value else "no"), "yes or no"
     if value is None:
@@ -162,11 +162,11 @@ def _said(value: Any) -> tuple[str, str]:
 
 
 _DECLARED_STEP = re.compile(r"\[\d+\]")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
+_SNAKE_CASE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 _MOMENTS = {"date-time", "date"}
 # The kinds of a cell with their types in JSON Schema. An empty text prints nothing, and
 # null prints `none`, which may also be a text: both always show their type.
-_CALLED = {
+_SCHEMA_TYPES = {
     "number": {"number", "integer"},
     "yes or no": {"boolean"},
     "empty list": {"array"},
@@ -174,50 +174,50 @@ _CALLED = {
 }
 
 
-def settles(schema: schemas.Schema, path: str, kind: str) -> bool:
+def is_type_fixed(schema: schemas.Schema, path: str, kind: str) -> bool:
     """Whether the schema allows only the type `kind` for the value at this path."""
-    if kind not in _CALLED or '["' in path:
+    if kind not in _SCHEMA_TYPES or '["' in path:
         return False
-    called = _of(schema, path).get("type")
-    return isinstance(called, str) and called in _CALLED[kind]
+    called = _find_schema(schema, path).get("type")
+    return isinstance(called, str) and called in _SCHEMA_TYPES[kind]
 
 
-def declared(schema: schemas.Schema, path: str) -> bool:
+def is_declared(schema: schemas.Schema, path: str) -> bool:
     """Whether the schema names the value at this path of the arguments."""
-    return schemas.declared(schema, _DECLARED_STEP.sub("", path)) is not None
+    return schemas.find_declared(schema, _DECLARED_STEP.sub("", path)) is not None
 
 
-def listed(schema: schemas.Schema, path: str) -> tuple[str, ...]:
+def list_enum_values(schema: schemas.Schema, path: str) -> tuple[str, ...]:
     """The texts that the schema allows at this path; empty if it allows any text."""
     if '["' in path:
         return ()
-    found = _of(schema, path).get("enum", ())
+    found = _find_schema(schema, path).get("enum", ())
     return tuple(one for one in found if isinstance(one, str))
 
 
-def worded(schema: schemas.Schema, path: str) -> dict[str, str]:
+def build_enum_words(schema: schemas.Schema, path: str) -> dict[str, str]:
     """The listed texts in words, by text: `not_received` is "not received".
 
     Only snake-case names are included, and none of two that read alike in words.
     """
-    found = {one: one.replace("_", " ") for one in listed(schema, path)}
+    found = {one: one.replace("_", " ") for one in list_enum_values(schema, path)}
     said = list(found.values())
     return {
         one: words
         for one, words in found.items()
-        if _NAME.fullmatch(one) and said.count(words) == 1
+        if _SNAKE_CASE.fullmatch(one) and said.count(words) == 1
     }
 
 
 def is_moment(schema: schemas.Schema, path: str) -> bool:
     """Whether the schema declares the value at this path a date or a date-time."""
-    return '["' not in path and _of(schema, path).get("format") in _MOMENTS
+    return '["' not in path and _find_schema(schema, path).get("format") in _MOMENTS
 
 
-def _of(schema: schemas.Schema, path: str) -> Mapping[str, Any]:
-    found = schemas.declared(schema, _DECLARED_STEP.sub("", path)) or {}
+def _find_schema(schema: schemas.Schema, path: str) -> Mapping[str, Any]:
+    found = schemas.find_declared(schema, _DECLARED_STEP.sub("", path)) or {}
     if path.endswith("]"):
-        return schemas.resolve(found.get("items"), schema)
+        return schemas.resolve_reference(found.get("items"), schema)
     return found
 
 
@@ -235,11 +235,11 @@ _SECRET = re.compile(
 )
 
 
-def is_personal(name: str) -> bool:
+def is_personal_name(name: str) -> bool:
     """Whether the name of a field suggests data about a person."""
     return _PERSONAL.search(name) is not None
 
 
-def is_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Whether the name of a field suggests a credential."""
     return _SECRET.search(name) is not None

@@ -16,46 +16,46 @@ from functools import cached_property
 from typing import Any
 
 from policies import amounts, money
-from policies.amounts import Moved
+from policies.amounts import MovedAmount
 from policies.documents import Chip, MoneyField, Piece, Segment, ToolDefinition
 
 from . import current, inert
-from .amounts import counts, in_all, sums
+from .amounts import build_count_changes, build_rolling_sums, build_total_figures
 from .arguments import (
     HIDDEN,
     Conceal,
     Leaf,
-    humanise,
-    is_blob,
+    build_enum_words,
+    humanise_name,
+    is_encoded_text,
     is_moment,
-    settles,
-    worded,
+    is_type_fixed,
 )
-from .arguments import cell as arguments_cell
-from .arguments import label as arguments_label
-from .arguments import leaves as arguments_leaves
-from .compare import Comparison, Rows
+from .arguments import build_cell as arguments_cell
+from .arguments import collect_leaves as arguments_leaves
+from .arguments import format_label as arguments_label
+from .compare import ComparedRows, Comparison
 from .shapes import (
     Cell,
     DryRun,
-    Part,
     Presentation,
-    Reversal,
-    Row,
+    Reversibility,
+    SentencePart,
     Tag,
-    Text,
-    Uninspectable,
-    Value,
+    TextPart,
+    UninspectableArgument,
+    ValuePart,
+    ValueRow,
 )
-from .views import Group, View
+from .views import DedicatedView, GroupView
 
-_STEP = re.compile(r"\[[^\]]*\]")
-_WORDS = {
-    "reversible": Reversal("Reversible", "back"),
-    "partly": Reversal("Partly reversible", "partly"),
-    "irreversible": Reversal("Irreversible", "never"),
+_INDEX_STEP = re.compile(r"\[[^\]]*\]")
+_REVERSIBILITIES = {
+    "reversible": Reversibility("Reversible", "back"),
+    "partly": Reversibility("Partly reversible", "partly"),
+    "irreversible": Reversibility("Irreversible", "never"),
 }
-UNKNOWN_REVERSAL = Reversal("Unknown: treat as irreversible", "never")
+UNKNOWN_REVERSIBILITY = Reversibility("Unknown: treat as irreversible", "never")
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Subject:
         return found
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> ComparedRows:
         return self.comparison.rows(self.args, self.known)
 
     @property
@@ -115,15 +115,17 @@ class Subject:
             leaf.value, self.conceal if self._is_sensitive(leaf.path) else None
         )
         schema = self.definition.arguments
-        if made.kind == "text" and made.text in (said := worded(schema, leaf.path)):
+        if made.kind == "text" and made.text in (
+            said := build_enum_words(schema, leaf.path)
+        ):
             return replace(made, text=said[made.text], raw=made.text)
-        return made.settled if settles(schema, leaf.path, made.kind) else made
+        return made.settled if is_type_fixed(schema, leaf.path, made.kind) else made
 
     def told(self, leaf: Leaf) -> Cell:
         """The same as `cell`, but with a declared date or date-time in words."""
         made = self.cell(leaf)
         is_one = is_moment(self.definition.arguments, leaf.path)
-        return current.dated(made) if is_one else made
+        return current.to_moment_cell(made) if is_one else made
 
     def as_read(self, leaf: Leaf) -> Cell:
         """The cell of a leaf of the reader's state.
@@ -131,7 +133,7 @@ class Subject:
         A text that is exactly a moment is shown as one, and the type is left out: no
         tool runs on this value.
         """
-        return current.dated(self.cell(leaf).settled)
+        return current.to_moment_cell(self.cell(leaf).settled)
 
     def label(self, path: str) -> str:
         """The label of a path; the policy's labels take precedence over the
@@ -141,14 +143,14 @@ class Subject:
     def path(self, role: str) -> str:
         """The path of the argument with this role; empty if the call has none."""
         path = self.definition.roles.get(role, "")
-        return path if path and _at(self.args, path) is not _ABSENT else ""
+        return path if path and _find_value(self.args, path) is not _ABSENT else ""
 
     def said(self, role: str) -> Any:
         """The value of the argument with this role; None if absent or concealed."""
         path = self.path(role)
         if not path or self._is_sensitive(path) or path in self.secret:
             return None
-        return _at(self.args, path)
+        return _find_value(self.args, path)
 
     def text(self, role: str) -> str:
         """The value of the argument with this role if it is a text, else empty."""
@@ -158,7 +160,9 @@ class Subject:
     def under(self, role: str) -> list[Leaf]:
         """The leaves of the argument with this role."""
         path = self.path(role)
-        return [leaf for leaf in self.leaves if path and is_in(leaf.path, path)]
+        return [
+            leaf for leaf in self.leaves if path and is_path_within(leaf.path, path)
+        ]
 
     def read(self, name: str) -> Any:
         """What the tool's reader returned under this name, or None."""
@@ -169,16 +173,16 @@ class Subject:
         found = self.facts.get("before")
         return found.get(name) if isinstance(found, Mapping) else None
 
-    def undecoded(self, role: str, reason: str) -> Uninspectable:
+    def undecoded(self, role: str, reason: str) -> UninspectableArgument:
         """The entry for an argument whose effect nobody can state."""
         path = self.path(role)
         name = next((leaf.name for leaf in self.under(role)), path)
-        return Uninspectable(self.label(path), path, reason, name)
+        return UninspectableArgument(self.label(path), path, reason, name)
 
-    def listed(self, *roles: str) -> list[Row]:
+    def listed(self, *roles: str) -> list[ValueRow]:
         """Rows for the arguments with these roles, in this order, one per leaf."""
         return [
-            Row(self.label(leaf.path), leaf.path, self.cell(leaf))
+            ValueRow(self.label(leaf.path), leaf.path, self.cell(leaf))
             for role in roles
             for leaf in self.under(role)
         ]
@@ -210,7 +214,7 @@ class Subject:
         return None
 
     @cached_property
-    def moved(self) -> list[Moved]:
+    def moved(self) -> list[MovedAmount]:
         """Every amount that the action moves; empty if one is concealed or
         unreadable."""
         declared = self.definition
@@ -221,7 +225,7 @@ class Subject:
         known = self.facts.get("before")
         before = known if isinstance(known, Mapping) else {}
         try:
-            return amounts.of(declared, self.args, before)
+            return amounts.list_amounts(declared, self.args, before)
         except money.InvalidMoney:
             return []
 
@@ -232,16 +236,16 @@ class Subject:
     def _is_sensitive(self, path: str) -> bool:
         if path in self.secret:
             return True
-        plain = _STEP.sub("", path)
+        plain = _INDEX_STEP.sub("", path)
         hidden = self.definition.sensitive
         return any(plain == name or plain.startswith(f"{name}.") for name in hidden)
 
 
-def present(
+def build_presentation(
     subject: Subject,
     *tags_: Tag,
-    views: Iterable[View] = (),
-    hidden: Iterable[Uninspectable] = (),
+    views: Iterable[DedicatedView] = (),
+    hidden: Iterable[UninspectableArgument] = (),
     used: Iterable[str] = (),
     **parts: Any,
 ) -> Presentation:
@@ -252,50 +256,52 @@ def present(
     gets no row of its own.
     """
     rows, views, used = subject.rows, tuple(views), tuple(used)
-    stated = _stated(subject, views)
-    found = tuple(dict.fromkeys([*uninspectable(subject), *hidden]))
+    stated = _collect_stated_paths(subject, views)
+    found = tuple(dict.fromkeys([*list_uninspectable(subject), *hidden]))
     fields: dict[str, Any] = {
         "title": subject.definition.title,
-        "sentence": sentence(subject),
-        "tags": tags(subject, *tags_, hidden=found),
-        "size": (*in_all(subject), *sums(subject)),
+        "sentence": build_sentence(subject),
+        "tags": build_tags(subject, *tags_, hidden=found),
+        "size": (*build_total_figures(subject), *build_rolling_sums(subject)),
         "changes": tuple(row for row in rows.changes if row.path not in stated),
         "unchanged": tuple(row for row in rows.unchanged if row.path not in stated),
         "now": tuple(
-            row for row in rows.now if not any(is_in(row.path, u) for u in used)
+            row
+            for row in rows.now
+            if not any(is_path_within(row.path, u) for u in used)
         ),
         "other": tuple(row for row in rows.other if row.path not in stated),
         "uninspectable": found,
-        "reversal": reversal(subject.definition),
+        "reversal": build_reversibility(subject.definition),
         "before_known": subject.before is not None,
         "views": views,
-        "dry_run": dry_run(subject),
+        "dry_run": build_dry_run(subject),
         "arguments": len(subject.leaves) - len(rows.unchanged),
     }
     fields |= parts
-    counted = tuple(counts(subject))
+    counted = tuple(build_count_changes(subject))
     paths = {change.path for change in counted}
     fields["changes"] = (*counted, *fields["changes"])
     fields["now"] = tuple(row for row in fields["now"] if row.path not in paths)
-    top, rest = current.split(subject, fields["now"])
+    top, rest = current.split_current_rows(subject, fields["now"])
     return Presentation(**{**fields, "top": top, "now": rest})
 
 
-def _stated(subject: Subject, views: Iterable[View]) -> set[str]:
+def _collect_stated_paths(subject: Subject, views: Iterable[DedicatedView]) -> set[str]:
     """Collect the paths of leaves that a view prints exactly as they are."""
     whole = {(leaf.path, subject.cell(leaf)) for leaf in subject.leaves}
     found: set[str] = set()
     for view in views:
-        if isinstance(view, Group):
+        if isinstance(view, GroupView):
             given = ((row.path, row.cell) for row in view.rows)
             found |= {path for path, cell in given if (path, cell) in whole}
         elif view.covers:
-            inside = (path for path, _ in whole if is_in(path, view.covers))
+            inside = (path for path, _ in whole if is_path_within(path, view.covers))
             found |= set(inside)
     return found
 
 
-def dry_run(subject: Subject) -> DryRun | None:
+def build_dry_run(subject: Subject) -> DryRun | None:
     """Build the tool's own account of what would happen, from the stored reading."""
     found = subject.dry_run
     if not found:
@@ -303,8 +309,8 @@ def dry_run(subject: Subject) -> DryRun | None:
     says = found.get("says")
     given = says if isinstance(says, Mapping) else {"it says": says}
     rows = tuple(
-        Row(
-            humanise(leaf.path),
+        ValueRow(
+            humanise_name(leaf.path),
             f"dry_run.{leaf.path}",
             arguments_cell(leaf.value).settled,
         )
@@ -314,9 +320,9 @@ def dry_run(subject: Subject) -> DryRun | None:
     return DryRun(rows, source, at, str(found.get("problem", "")))
 
 
-def sentence(
-    subject: Subject, said: Mapping[str, Part] | None = None
-) -> tuple[Part, ...]:
+def build_sentence(
+    subject: Subject, said: Mapping[str, SentencePart] | None = None
+) -> tuple[SentencePart, ...]:
     """Build the tool's effect sentence with its arguments as values.
 
     An optional argument that is absent is left out, with the words around it. `said`
@@ -324,48 +330,52 @@ def sentence(
     called by its title.
     """
     if not subject.definition.effect:
-        return (Text(subject.definition.title),)
-    parts: list[Part] = []
+        return (TextPart(subject.definition.title),)
+    parts: list[SentencePart] = []
     brought = False  # whether the previous part came with its own label
     for piece in subject.definition.sentence:
-        found = list(_piece(subject, piece, said or {}, brought, parts))
+        found = list(_build_piece_parts(subject, piece, said or {}, brought, parts))
         own = isinstance(piece, Chip) and piece.own_words
         brought = bool(found) if own else brought and piece == " "
         parts += found
-    return _tidy(parts)
+    return _tidy_spaces(parts)
 
 
-def _piece(
+def _build_piece_parts(
     subject: Subject,
     piece: Piece,
-    said: Mapping[str, Part],
+    said: Mapping[str, SentencePart],
     brought: bool,
-    before: Sequence[Part],
-) -> Iterator[Part]:
+    before: Sequence[SentencePart],
+) -> Iterator[SentencePart]:
     if isinstance(piece, str):
-        yield Text(piece)
+        yield TextPart(piece)
     elif isinstance(piece, Segment):
         if all(_is_given(subject, name) for name in piece.needs):
             for inner in piece.pieces:
-                yield from _piece(subject, inner, said, False, before)
+                yield from _build_piece_parts(subject, inner, said, False, before)
     elif not piece.own_words:
-        yield said.get(piece.name) or argument(subject, piece.name)
+        yield said.get(piece.name) or build_argument_part(subject, piece.name)
     elif _is_given(subject, piece.name):
-        yield Text(_joint(before, brought) + _in_sentence(subject, piece.name))
-        yield said.get(piece.name) or argument(subject, piece.name)
+        yield TextPart(
+            _format_joint(before, brought) + _format_inline_label(subject, piece.name)
+        )
+        yield said.get(piece.name) or build_argument_part(subject, piece.name)
 
 
-def _joint(before: Sequence[Part], brought: bool) -> str:
+def _format_joint(before: Sequence[SentencePart], brought: bool) -> str:
     """The word that joins an argument with its own label to the text before it."""
     spaced = (
-        bool(before) and isinstance(before[-1], Text) and before[-1].text[-1:] == " "
+        bool(before)
+        and isinstance(before[-1], TextPart)
+        and before[-1].text[-1:] == " "
     )
     if brought:
         return "and " if spaced else " and "
     return "with " if spaced or not before else " with "
 
 
-def _in_sentence(subject: Subject, name: str) -> str:
+def _format_inline_label(subject: Subject, name: str) -> str:
     """Format a label for use inside a sentence: `recipient `, but `IBAN `."""
     label = subject.label(subject.definition.fact_of(name) or name)
     plain = label[:1].isupper() and not label[1:2].isupper()
@@ -374,82 +384,91 @@ def _in_sentence(subject: Subject, name: str) -> str:
 
 def _is_given(subject: Subject, name: str) -> bool:
     if fact := subject.definition.fact_of(name):
-        return bool(current.text(subject, fact))
-    return _at(subject.args, name) is not _ABSENT
+        return bool(current.format_fact(subject, fact))
+    return _find_value(subject.args, name) is not _ABSENT
 
 
-def _tidy(parts: Sequence[Part]) -> tuple[Part, ...]:
+def _tidy_spaces(parts: Sequence[SentencePart]) -> tuple[SentencePart, ...]:
     """Merge neighbouring texts and drop the spaces that absent arguments leave."""
-    found: list[Part] = []
+    found: list[SentencePart] = []
     for part in parts:
-        if isinstance(part, Text) and found and isinstance(found[-1], Text):
+        if isinstance(part, TextPart) and found and isinstance(found[-1], TextPart):
             before = found.pop().text
             text = part.text.lstrip(" ") if before.endswith(" ") else part.text
-            part = Text(before + text)
-        if part != Text(""):
+            part = TextPart(before + text)
+        if part != TextPart(""):
             found.append(part)
-    if found and isinstance(found[-1], Text):
+    if found and isinstance(found[-1], TextPart):
         last = found.pop().text.rstrip(" ")
-        return (*found, Text(last)) if last else tuple(found)
+        return (*found, TextPart(last)) if last else tuple(found)
     return tuple(found)
 
 
-def argument(subject: Subject, name: str) -> Part:
+def build_argument_part(subject: Subject, name: str) -> SentencePart:
     """Build the value of one argument or fact.
 
     A list of more than three leaves is counted; otherwise the leaves are joined.
     """
     if fact := subject.definition.fact_of(name):
-        known = current.text(subject, fact)
-        return Value(known) if known else Value("(not known)", untrusted=False)
-    found = [leaf for leaf in subject.leaves if _is_of(leaf, name)]
+        known = current.format_fact(subject, fact)
+        return ValuePart(known) if known else ValuePart("(not known)", untrusted=False)
+    found = [leaf for leaf in subject.leaves if _is_leaf_of(leaf, name)]
     if not found:
-        return Value("(not given)", untrusted=False)
-    value = _at(subject.args, name)
+        return ValuePart("(not given)", untrusted=False)
+    value = _find_value(subject.args, name)
     if isinstance(value, list) and len(found) > 3:
         many = f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
-        return Value(many, untrusted=False)
+        return ValuePart(many, untrusted=False)
     texts = tuple(filter(None, (subject.told(leaf).text for leaf in found)))
     joined = ", ".join(texts) or "(empty)"
-    return Value(joined, parts=texts if len(texts) > 1 else ())
+    return ValuePart(joined, parts=texts if len(texts) > 1 else ())
 
 
-def _is_of(leaf: Leaf, name: str) -> bool:
-    return leaf.name == name or is_in(_STEP.sub("", leaf.path), name)
+def _is_leaf_of(leaf: Leaf, name: str) -> bool:
+    return leaf.name == name or is_path_within(_INDEX_STEP.sub("", leaf.path), name)
 
 
-def tags(
-    subject: Subject, *more: Tag, hidden: tuple[Uninspectable, ...] = ()
+def build_tags(
+    subject: Subject, *more: Tag, hidden: tuple[UninspectableArgument, ...] = ()
 ) -> tuple[Tag, ...]:
     """Build the tags that the reviewer must not miss, loud ones first."""
-    contradicted = current.conflicts(subject)
-    found = [*contradicted, *more, *_warnings(subject, hidden), *_about(subject)]
+    contradicted = current.build_conflict_tags(subject)
+    found = [
+        *contradicted,
+        *more,
+        *_build_warning_tags(subject, hidden),
+        *_build_profile_tags(subject),
+    ]
     return tuple(sorted(dict.fromkeys(found), key=lambda tag: not tag.loud))
 
 
-def uninspectable(subject: Subject) -> Iterator[Uninspectable]:
+def list_uninspectable(subject: Subject) -> Iterator[UninspectableArgument]:
     """List the leaves that the schema does not declare in full, or that look
     encoded."""
     for leaf in subject.leaves:
-        reason = _reason(subject.definition, leaf)
+        reason = _find_uninspectable_reason(subject.definition, leaf)
         if reason:
-            yield Uninspectable(subject.label(leaf.path), leaf.path, reason, leaf.name)
+            yield UninspectableArgument(
+                subject.label(leaf.path), leaf.path, reason, leaf.name
+            )
 
 
-def reversal(definition: ToolDefinition) -> Reversal:
+def build_reversibility(definition: ToolDefinition) -> Reversibility:
     """Build region R3 from the declaration; without one the effect counts as
     irreversible."""
     declared = definition.reversal
     if declared is None:
-        return UNKNOWN_REVERSAL
-    base = _WORDS[declared.kind]
-    return Reversal(base.word, base.icon, declared.undo, declared.stays, declared.check)
+        return UNKNOWN_REVERSIBILITY
+    base = _REVERSIBILITIES[declared.kind]
+    return Reversibility(
+        base.word, base.icon, declared.undo, declared.stays, declared.check
+    )
 
 
 _ABSENT = object()
 
 
-def _at(value: Any, path: str) -> Any:
+def _find_value(value: Any, path: str) -> Any:
     for name in path.split("."):
         if not isinstance(value, Mapping) or name not in value:
             return _ABSENT
@@ -457,48 +476,56 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def is_in(path: str, outer: str) -> bool:
+def is_path_within(path: str, outer: str) -> bool:
     """Whether `path` is `outer` or lies inside it."""
     return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
-def _reason(definition: ToolDefinition, leaf: Leaf) -> str:
+def _find_uninspectable_reason(definition: ToolDefinition, leaf: Leaf) -> str:
     if leaf.name not in definition.arguments.get("properties", {}):
         return "The tool does not declare it."
     if leaf.name not in definition.inspectable:
         return "The tool does not declare all of it."
-    return "It looks encoded. It was not decoded." if is_blob(leaf.value) else ""
+    return (
+        "It looks encoded. It was not decoded." if is_encoded_text(leaf.value) else ""
+    )
 
 
-def count(number: int, thing: str) -> str:
+def format_count(number: int, thing: str) -> str:
     """A number with its noun: `1 link`, `2 links`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def warned(rows: Iterable[Row], why: Callable[[str], Iterable[str]]) -> list[Row]:
+def add_row_warnings(
+    rows: Iterable[ValueRow], why: Callable[[str], Iterable[str]]
+) -> list[ValueRow]:
     """Copy the rows with the warnings that `why` yields for their texts."""
     return [replace(row, warns=tuple(why(row.cell.text))) for row in rows]
 
 
-def tagged(*found: tuple[Any, str]) -> list[Tag]:
+def build_loud_tags(*found: tuple[Any, str]) -> list[Tag]:
     """Build a loud tag for each pair whose condition holds."""
     return [Tag(said, loud=True) for holds, said in found if holds]
 
 
-def _warnings(subject: Subject, hidden: tuple[Uninspectable, ...]) -> Iterator[Tag]:
+def _build_warning_tags(
+    subject: Subject, hidden: tuple[UninspectableArgument, ...]
+) -> Iterator[Tag]:
     if hidden:
-        said = count(len({one.path for one in hidden}), "argument")
+        said = format_count(len({one.path for one in hidden}), "argument")
         yield Tag(f"{said} could not be inspected", loud=True)
     if (subject.dry_run or {}).get("problem"):
         yield Tag("The dry run failed", loud=True)
     if not subject.definition.effect:
         yield Tag("No effect sentence", loud=True)
     shown = [leaf.value for leaf in subject.leaves if isinstance(leaf.value, str)]
-    for warning in inert.warnings([*shown, *(leaf.path for leaf in subject.leaves)]):
+    for warning in inert.list_text_warnings(
+        [*shown, *(leaf.path for leaf in subject.leaves)]
+    ):
         yield Tag(warning, loud=True)
 
 
-def _about(subject: Subject) -> Iterator[Tag]:
+def _build_profile_tags(subject: Subject) -> Iterator[Tag]:
     chosen = subject.definition.class_of(dict(subject.args))
     profile = chosen.profile if chosen else subject.definition.profile
     if subject.facts.get("uncertain"):
@@ -517,4 +544,4 @@ def _about(subject: Subject) -> Iterator[Tag]:
 
 def show(subject: Subject) -> Presentation:
     """Present the effect of a tool whose kind has no module."""
-    return present(subject, dedicated=False)
+    return build_presentation(subject, dedicated=False)

@@ -21,9 +21,9 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from . import addressed
-from .arguments import Leaf, is_nothing, leaves
-from .shapes import Cell, Change, ChangeKind, Row
-from .views import Hunk, Line, Parts
+from .arguments import Leaf, collect_leaves, is_empty_value
+from .shapes import Cell, ChangeKind, FieldChange, ValueRow
+from .views import DiffLine, Hunk, LineParts
 
 _ORDER: dict[ChangeKind, int] = {"removed": 0, "changed": 1, "added": 2}
 MakeCell = Callable[[Leaf], Cell]
@@ -31,14 +31,14 @@ MakeLabel = Callable[[str], str]
 
 
 @dataclass(slots=True)
-class Rows:
+class ComparedRows:
     """The rows of a comparison. Every leaf of the arguments is in `changes`,
     `unchanged` or `other`; `now` has the rest of the state."""
 
-    changes: list[Change] = field(default_factory=list)
-    unchanged: list[Row] = field(default_factory=list)
-    other: list[Row] = field(default_factory=list)
-    now: list[Row] = field(default_factory=list)
+    changes: list[FieldChange] = field(default_factory=list)
+    unchanged: list[ValueRow] = field(default_factory=list)
+    other: list[ValueRow] = field(default_factory=list)
+    now: list[ValueRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +49,26 @@ class Comparison:
     label: MakeLabel
     read: MakeCell  # writes a leaf that only the state has
 
-    def rows(self, args: Mapping[str, Any], before: Mapping[str, Any] | None) -> Rows:
+    def rows(
+        self, args: Mapping[str, Any], before: Mapping[str, Any] | None
+    ) -> ComparedRows:
         """Compare the arguments with the state as read, if there is one."""
-        rows, known = Rows(), before or {}
+        rows, known = ComparedRows(), before or {}
         for name, value in args.items():
             if name not in known:
-                rows.other += map(self._row, leaves({name: value}))
+                rows.other += map(self._row, collect_leaves({name: value}))
             elif _is_collection(value) and _is_collection(known[name]):
-                self._collections(rows, leaves({name: known[name]}), name, value)
+                self._collections(
+                    rows, collect_leaves({name: known[name]}), name, value
+                )
             else:
-                self._fields(rows, leaves({name: known[name]}), name, value)
+                self._fields(rows, collect_leaves({name: known[name]}), name, value)
         rest = {name: value for name, value in known.items() if name not in args}
-        rows.now += map(self._read, leaves(rest))
+        rows.now += map(self._read, collect_leaves(rest))
         rows.changes.sort(key=lambda change: _ORDER[change.kind])
         return rows
 
-    def change(self, old: Leaf | None, new: Leaf | None) -> Change:
+    def change(self, old: Leaf | None, new: Leaf | None) -> FieldChange:
         """Build one change. Either side may be None; both raise ValueError."""
         present = new or old
         if present is None:
@@ -72,78 +76,91 @@ class Comparison:
         before = None if old is None else self.cell(old)
         after = None if new is None else self.cell(new)
         if before and after and before.said == after.said:
-            before, after = _told(before.exact), _told(after.exact)
+            before, after = (
+                _force_type_badge(before.exact),
+                _force_type_badge(after.exact),
+            )
         elif before and not (after and after.text == before.settled.text):
-            before = _plain(before)
-        kind, path = _kind(old, new), present.path
-        return Change(kind, self.label(path), path, before, after)
+            before = _settle_empty(before)
+        kind, path = _compute_change_kind(old, new), present.path
+        return FieldChange(kind, self.label(path), path, before, after)
 
-    def _fields(self, rows: Rows, olds: list[Leaf], name: str, value: Any) -> None:
+    def _fields(
+        self, rows: ComparedRows, olds: list[Leaf], name: str, value: Any
+    ) -> None:
         old_of = {leaf.path: leaf for leaf in olds}
-        for new in leaves({name: value}):
+        for new in collect_leaves({name: value}):
             self._place(rows, old_of.pop(new.path, None), new)
-        gone = [leaf for leaf in old_of.values() if not is_nothing(leaf.value)]
+        gone = [leaf for leaf in old_of.values() if not is_empty_value(leaf.value)]
         rows.changes += [self.change(leaf, None) for leaf in gone]
 
-    def _collections(self, rows: Rows, olds: list[Leaf], name: str, value: Any) -> None:
-        left = Counter(_mark(leaf.value) for leaf in olds)
-        for new in leaves({name: value}):
-            stays = left[_mark(new.value)] > 0
-            left[_mark(new.value)] -= stays
+    def _collections(
+        self, rows: ComparedRows, olds: list[Leaf], name: str, value: Any
+    ) -> None:
+        left = Counter(_serialise_value(leaf.value) for leaf in olds)
+        for new in collect_leaves({name: value}):
+            stays = left[_serialise_value(new.value)] > 0
+            left[_serialise_value(new.value)] -= stays
             self._place(rows, new if stays else None, new)
         for old in olds:
-            if left[_mark(old.value)] > 0:
-                left[_mark(old.value)] -= 1
+            if left[_serialise_value(old.value)] > 0:
+                left[_serialise_value(old.value)] -= 1
                 rows.changes.append(self.change(old, None))
 
-    def _place(self, rows: Rows, old: Leaf | None, new: Leaf) -> None:
-        if old is not None and _mark(old.value) == _mark(new.value):
+    def _place(self, rows: ComparedRows, old: Leaf | None, new: Leaf) -> None:
+        if old is not None and _serialise_value(old.value) == _serialise_value(
+            new.value
+        ):
             rows.unchanged.append(self._row(new))
         else:
             rows.changes.append(self.change(old, new))
 
-    def _row(self, leaf: Leaf) -> Row:
-        return Row(self.label(leaf.path), leaf.path, self.cell(leaf))
+    def _row(self, leaf: Leaf) -> ValueRow:
+        return ValueRow(self.label(leaf.path), leaf.path, self.cell(leaf))
 
-    def _read(self, leaf: Leaf) -> Row:
-        return Row(self.label(leaf.path), leaf.path, self.read(leaf))
+    def _read(self, leaf: Leaf) -> ValueRow:
+        return ValueRow(self.label(leaf.path), leaf.path, self.read(leaf))
 
 
-def _kind(old: Leaf | None, new: Leaf | None) -> ChangeKind:
-    if new is None or (is_nothing(new.value) and not _was_nothing(old)):
+def _compute_change_kind(old: Leaf | None, new: Leaf | None) -> ChangeKind:
+    if new is None or (is_empty_value(new.value) and not _was_empty(old)):
         return "removed"
-    return "added" if old is None or is_nothing(old.value) else "changed"
+    return "added" if old is None or is_empty_value(old.value) else "changed"
 
 
-def _told(cell: Cell) -> Cell:
+def _force_type_badge(cell: Cell) -> Cell:
     """Show the type whatever the schema says: the two sides differ in nothing else."""
     kind = "as text" if cell.kind == "text" else cell.kind
     return replace(cell, kind=kind, sure=False)
 
 
-def _plain(cell: Cell) -> Cell:
+def _settle_empty(cell: Cell) -> Cell:
     """Show any empty old value as `none`: no tool runs on an old value."""
     return cell.settled if cell.kind in ("nothing", "empty text") else cell
 
 
-def _was_nothing(old: Leaf | None) -> bool:
+def _was_empty(old: Leaf | None) -> bool:
     # An emptied group or list has no old leaf of its own: its old leaves were inside.
-    return old is not None and is_nothing(old.value)
+    return old is not None and is_empty_value(old.value)
 
 
 def _is_collection(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and not any(map(_is_group, value))
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and not any(map(_is_nested_value, value))
+    )
 
 
-def _is_group(value: Any) -> bool:
+def _is_nested_value(value: Any) -> bool:
     return isinstance(value, dict | list)
 
 
-def _mark(value: Any) -> str:
+def _serialise_value(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-CONTEXT = 3
+CONTEXT_LINES = 3
 # Beyond MOST_LINES only the equal lines at both ends are found. Words are marked if at
 # most MOST_MARKED lines changed, in pairs of lines with at most MOST_MARKED pieces.
 MOST_LINES, MOST_MARKED = 1200, 400
@@ -157,12 +174,12 @@ _HEADER = re.compile(
 )
 
 
-class Unreadable(Exception):
+class UnreadablePatch(Exception):
     """The patch cannot be parsed with certainty; the message says why."""
 
 
 @dataclass(slots=True)
-class Patched:
+class PatchedFile:
     """One file of a parsed patch."""
 
     old: str = ""
@@ -175,41 +192,50 @@ class Patched:
         return self.old if self.new == "/dev/null" else self.new
 
 
-def compare(before: str, after: str) -> tuple[Hunk, ...]:
+def compare_texts(before: str, after: str) -> tuple[Hunk, ...]:
     """Compare two texts line by line; the unchanged lines between hunks are folded."""
-    olds, news = _lines(before), _lines(after)
-    found: list[Line] = []
-    for tag, a, b, c, d in _blocks(olds, news):
+    olds, news = _split_lines(before), _split_lines(after)
+    found: list[DiffLine] = []
+    for tag, a, b, c, d in _compute_opcodes(olds, news):
         if tag == "equal":
             pairs = zip(range(a, b), range(c, d), strict=True)
-            found += [Line("same", _whole(news[n]), o + 1, n + 1) for o, n in pairs]
+            found += [
+                DiffLine("same", _build_unmarked_parts(news[n]), o + 1, n + 1)
+                for o, n in pairs
+            ]
             continue
-        found += [Line("removed", _whole(olds[n]), n + 1) for n in range(a, b)]
-        found += [Line("added", _whole(news[n]), None, n + 1) for n in range(c, d)]
+        found += [
+            DiffLine("removed", _build_unmarked_parts(olds[n]), n + 1)
+            for n in range(a, b)
+        ]
+        found += [
+            DiffLine("added", _build_unmarked_parts(news[n]), None, n + 1)
+            for n in range(c, d)
+        ]
     if after and not after.endswith("\n"):
-        found.append(Line("about", _whole(NO_NEWLINE)))
-    return tuple(_folded(_marked(found)))
+        found.append(DiffLine("about", _build_unmarked_parts(NO_NEWLINE)))
+    return tuple(_group_hunks(_mark_differences(found)))
 
 
-def parse(patch: str) -> list[Patched]:
+def parse_patch(patch: str) -> list[PatchedFile]:
     """Parse a unified diff into its files. Raises `UnreadablePatch`."""
-    found: list[Patched] = []
-    lines = _lines(patch)
+    found: list[PatchedFile] = []
+    lines = _split_lines(patch)
     at = 0
     while at < len(lines):
         if lines[at].startswith("@@ "):
-            at = _hunk(lines, at, _current(found))
+            at = _parse_hunk(lines, at, _require_current_file(found))
         elif lines[at].startswith("--- "):
-            at = _names(lines, at, found)
+            at = _parse_path_lines(lines, at, found)
         else:
-            _header(lines[at], at, found)
+            _parse_git_header(lines[at], at, found)
             at += 1
-    if not found or not all(_is_whole(one) for one in found):
-        raise Unreadable("a file has no name or no change")
+    if not found or not all(_is_complete_file(one) for one in found):
+        raise UnreadablePatch("a file has no name or no change")
     return found
 
 
-def rebuilt(files: Sequence[Patched]) -> str:
+def rebuild_patch(files: Sequence[PatchedFile]) -> str:
     """Write parsed files as a patch.
 
     The result equals the source exactly if the parser understood every byte of it.
@@ -224,18 +250,18 @@ def rebuilt(files: Sequence[Patched]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _header(line: str, at: int, found: list[Patched]) -> None:
+def _parse_git_header(line: str, at: int, found: list[PatchedFile]) -> None:
     if line.startswith("diff --git "):
-        found.append(Patched(headers=[line]))
+        found.append(PatchedFile(headers=[line]))
     elif line.startswith(("Binary files ", "GIT binary patch")):
-        raise Unreadable("it has a binary file")
+        raise UnreadablePatch("it has a binary file")
     elif _HEADER.fullmatch(line):
-        _current(found).headers.append(line)
+        _require_current_file(found).headers.append(line)
     else:
-        raise Unreadable(f"line {at + 1} is no part of a patch")
+        raise UnreadablePatch(f"line {at + 1} is no part of a patch")
 
 
-def stands_in(hunk: Hunk, lines: Sequence[str]) -> bool:
+def can_apply_hunk(hunk: Hunk, lines: Sequence[str]) -> bool:
     """Whether the old lines of a hunk are in the file as read, at the same place."""
     olds = [line for line in hunk.lines if line.kind in ("same", "removed")]
     return all(
@@ -246,31 +272,31 @@ def stands_in(hunk: Hunk, lines: Sequence[str]) -> bool:
     )
 
 
-def _current(found: list[Patched]) -> Patched:
+def _require_current_file(found: list[PatchedFile]) -> PatchedFile:
     if not found:
-        raise Unreadable("it begins in the middle of a file")
+        raise UnreadablePatch("it begins in the middle of a file")
     return found[-1]
 
 
-def _names(lines: list[str], at: int, found: list[Patched]) -> int:
+def _parse_path_lines(lines: list[str], at: int, found: list[PatchedFile]) -> int:
     if at + 1 >= len(lines) or not lines[at + 1].startswith("+++ "):
-        raise Unreadable(f"line {at + 1} is no part of a patch")
+        raise UnreadablePatch(f"line {at + 1} is no part of a patch")
     if not found or found[-1].new:
-        found.append(Patched())
-    found[-1].old = _name(lines[at][4:], "a/")
-    found[-1].new = _name(lines[at + 1][4:], "b/")
+        found.append(PatchedFile())
+    found[-1].old = _strip_path_prefix(lines[at][4:], "a/")
+    found[-1].new = _strip_path_prefix(lines[at + 1][4:], "b/")
     found[-1].headers += [lines[at], lines[at + 1]]
     return at + 2
 
 
-def _name(text: str, prefix: str) -> str:
+def _strip_path_prefix(text: str, prefix: str) -> str:
     name = text.partition("\t")[0]
     if name.startswith('"'):
-        raise Unreadable("a file name is quoted")
+        raise UnreadablePatch("a file name is quoted")
     return name.removeprefix(prefix)
 
 
-def _is_whole(one: Patched) -> bool:
+def _is_complete_file(one: PatchedFile) -> bool:
     """Whether a file has a path and a change.
 
     Also sets the paths of a file without hunks, which is only renamed or changes its
@@ -290,47 +316,47 @@ def _is_whole(one: Patched) -> bool:
     return bool(one.hunks) and bool(one.path)
 
 
-def _hunk(lines: list[str], at: int, file: Patched) -> int:
+def _parse_hunk(lines: list[str], at: int, file: PatchedFile) -> int:
     """Parse exactly as many lines as the hunk announces; return the next index."""
     match = _HUNK.fullmatch(lines[at])
     if not match or not file.new:
-        raise Unreadable(f"line {at + 1} is no part of a patch")
+        raise UnreadablePatch(f"line {at + 1} is no part of a patch")
     old, new = int(match[1]), int(match[3])
     olds, news = int(match[2] or 1), int(match[4] or 1)
-    found: list[Line] = []
+    found: list[DiffLine] = []
     at += 1
     while at < len(lines) and (olds > 0 or news > 0 or lines[at].startswith("\\")):
-        line = _line(lines[at], old, new, at)
+        line = _parse_hunk_line(lines[at], old, new, at)
         found.append(line)
         old, olds = old + (line.old is not None), olds - (line.old is not None)
         new, news = new + (line.new is not None), news - (line.new is not None)
         at += 1
     if olds or news:
-        raise Unreadable("a hunk has another length than it says")
-    file.hunks.append(Hunk(tuple(_marked(found)), title=match[0]))
+        raise UnreadablePatch("a hunk has another length than it says")
+    file.hunks.append(Hunk(tuple(_mark_differences(found)), title=match[0]))
     return at
 
 
-def _line(text: str, old: int, new: int, at: int) -> Line:
+def _parse_hunk_line(text: str, old: int, new: int, at: int) -> DiffLine:
     sign, rest = text[:1], text[1:]
     if sign == " " or text == "":
-        return Line("same", _whole(rest), old, new)
+        return DiffLine("same", _build_unmarked_parts(rest), old, new)
     if sign == "-":
-        return Line("removed", _whole(rest), old)
+        return DiffLine("removed", _build_unmarked_parts(rest), old)
     if sign == "+":
-        return Line("added", _whole(rest), None, new)
+        return DiffLine("added", _build_unmarked_parts(rest), None, new)
     if sign == "\\":
-        return Line("about", _whole(text))
-    raise Unreadable(f"line {at + 1} is no part of a patch")
+        return DiffLine("about", _build_unmarked_parts(text))
+    raise UnreadablePatch(f"line {at + 1} is no part of a patch")
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """Split a text into lines, without the empty one after the last newline."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _blocks(
+def _compute_opcodes(
     olds: list[str], news: list[str]
 ) -> Iterator[tuple[str, int, int, int, int]]:
     """Yield (tag, old start, old end, new start, new end) for two lists of lines.
@@ -355,12 +381,12 @@ def _blocks(
     yield "equal", old, len(olds), new, len(news)
 
 
-def _folded(lines: list[Line]) -> Iterator[Hunk]:
+def _group_hunks(lines: list[DiffLine]) -> Iterator[Hunk]:
     """Group the lines into hunks with context; the lines between them are folded."""
     near: set[int] = set()
     for place, line in enumerate(lines):
         if line.kind != "same":
-            near.update(range(place - CONTEXT, place + CONTEXT + 1))
+            near.update(range(place - CONTEXT_LINES, place + CONTEXT_LINES + 1))
     start = 0
     while start < len(lines):
         inside, end = start in near, start
@@ -370,55 +396,55 @@ def _folded(lines: list[Line]) -> Iterator[Hunk]:
         start = end
 
 
-def _marked(lines: list[Line]) -> list[Line]:
+def _mark_differences(lines: list[DiffLine]) -> list[DiffLine]:
     """Mark the words that differ between a line and its replacement, and the added
     lines that address the reviewer."""
     found = list(lines)
     changed = sum(line.kind != "same" for line in lines)
     if changed <= MOST_MARKED:
-        for removed, added in _pairs(lines):
+        for removed, added in _pair_replaced_lines(lines):
             old, new = lines[removed], lines[added]
-            one, other = _words(old.text, new.text)
+            one, other = _mark_words(old.text, new.text)
             found[removed] = replace(old, parts=one)
             found[added] = replace(new, parts=other)
     news = [place for place, line in enumerate(lines) if line.kind == "added"]
-    for number in addressed.speaking([lines[place].text for place in news]):
+    for number in addressed.find_addressed_lines([lines[place].text for place in news]):
         found[news[number]] = replace(found[news[number]], speaks=True)
     return found
 
 
-def _pairs(lines: list[Line]) -> Iterator[tuple[int, int]]:
+def _pair_replaced_lines(lines: list[DiffLine]) -> Iterator[tuple[int, int]]:
     """Pair each removed line with the added line in its place, run by run."""
     place = 0
     while place < len(lines):
-        removed = _run(lines, place, "removed")
-        added = _run(lines, removed, "added")
+        removed = _find_run_end(lines, place, "removed")
+        added = _find_run_end(lines, removed, "added")
         yield from zip(range(place, removed), range(removed, added), strict=False)
         place = max(added, place + 1)
 
 
-def _run(lines: list[Line], start: int, kind: str) -> int:
+def _find_run_end(lines: list[DiffLine], start: int, kind: str) -> int:
     while start < len(lines) and lines[start].kind == kind:
         start += 1
     return start
 
 
-def _words(old: str, new: str) -> tuple[Parts, Parts]:
+def _mark_words(old: str, new: str) -> tuple[LineParts, LineParts]:
     """Split both lines into pieces and mark those that differ.
 
     Lines with little in common are not marked.
     """
     olds, news = _PIECES.findall(old), _PIECES.findall(new)
     if len(olds) + len(news) > MOST_MARKED:
-        return _whole(old), _whole(new)
+        return _build_unmarked_parts(old), _build_unmarked_parts(new)
     matcher = SequenceMatcher(None, olds, news, autojunk=False)
     if matcher.ratio() < 0.4:
-        return _whole(old), _whole(new)
+        return _build_unmarked_parts(old), _build_unmarked_parts(new)
     codes = matcher.get_opcodes()
     one = tuple((t != "equal", "".join(olds[a:b])) for t, a, b, _, _ in codes if a < b)
     two = tuple((t != "equal", "".join(news[c:d])) for t, _, _, c, d in codes if c < d)
-    return one or _whole(old), two or _whole(new)
+    return one or _build_unmarked_parts(old), two or _build_unmarked_parts(new)
 
 
-def _whole(text: str) -> Parts:
+def _build_unmarked_parts(text: str) -> LineParts:
     return ((False, text),)

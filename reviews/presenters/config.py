@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .arguments import is_secret
-from .common import Subject, present, tagged
-from .shapes import Pair, Presentation, Tag
-from .views import Group
+from .arguments import is_secret_name
+from .common import Subject, build_loud_tags, build_presentation
+from .shapes import Presentation, SizeFigure, Tag
+from .views import GroupView
 
 _EVERYBODY = re.compile(
     r"^(100 ?%?|1\.0|all|\*|everyone|everybody|global|any)$|all.users"
@@ -28,22 +28,22 @@ def show(subject: Subject) -> Presentation:
     """Present the value as a change of the state, with its key, scope and audience."""
     rows = subject.listed("key", "scope", "audience", "rollback")
     key = subject.text("key")
-    size = (Pair("Setting", key, "", untrusted=True),) if key else ()
-    return present(
+    size = (SizeFigure("Setting", key, "", untrusted=True),) if key else ()
+    return build_presentation(
         subject,
-        *_tags(subject),
+        *_build_config_tags(subject),
         size=size,
-        views=[Group("Which setting, and for whom", tuple(rows))] if rows else [],
+        views=[GroupView("Which setting, and for whom", tuple(rows))] if rows else [],
     )
 
 
-def _tags(subject: Subject) -> Iterator[Tag]:
+def _build_config_tags(subject: Subject) -> Iterator[Tag]:
     key = " ".join(subject.words("key"))
     scope = subject.words("audience", "scope")
     value = subject.path("value")
     back = subject.path("rollback") or (value and value in subject.known)
-    yield from tagged(
-        (_GRAVE.search(key) or is_secret(key), "A security setting"),
+    yield from build_loud_tags(
+        (_GRAVE.search(key) or is_secret_name(key), "A security setting"),
         (_BILLING.search(key), "A billing setting"),
         (any(map(_EVERYBODY.search, scope)), "For everybody"),
         (not subject.words("audience"), "For whom is not said: everybody"),

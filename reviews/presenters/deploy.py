@@ -10,9 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 
 from . import paths
-from .common import Subject, count, present, tagged, warned
-from .shapes import Cell, Pair, Presentation, Row, Tag
-from .views import Group
+from .common import (
+    Subject,
+    add_row_warnings,
+    build_loud_tags,
+    build_presentation,
+    format_count,
+)
+from .shapes import Cell, Presentation, SizeFigure, Tag, ValueRow
+from .views import GroupView
 
 _PRODUCTION = re.compile(r"\b(prod|production|live|prd)\b|^(main|master)$")
 _GREEN = {"success", "passed", "pass", "green", "ok", "neutral", "skipped"}
@@ -23,64 +29,64 @@ _TRUE = {"yes", "true", "1", "force"}
 
 def show(subject: Subject) -> Presentation:
     """Present the irreversible steps, then what is deployed, where and how far."""
-    steps = warned(subject.listed("migrations"), _of_step)
+    steps = add_row_warnings(subject.listed("migrations"), _list_step_warnings)
     steps.sort(key=lambda row: not row.warns)
     what = subject.listed("repository", "base", "head", "branch")
     where = subject.listed("environment", "traffic", "rollback", "force")
     groups = [
-        Group("One-way steps first", tuple(steps)),
-        Group("What goes live", (*what, *where)),
-        Group("Checks, as read", tuple(_checks(subject))),
+        GroupView("One-way steps first", tuple(steps)),
+        GroupView("What goes live", (*what, *where)),
+        GroupView("Checks, as read", tuple(_build_check_rows(subject))),
     ]
-    return present(
+    return build_presentation(
         subject,
-        *_tags(subject),
-        size=tuple(_size(subject)),
+        *_build_deploy_tags(subject),
+        size=tuple(_build_size_figures(subject)),
         views=[group for group in groups if group.rows],
         used=("checks",),
     )
 
 
-def _tags(subject: Subject) -> Iterator[Tag]:
+def _build_deploy_tags(subject: Subject) -> Iterator[Tag]:
     steps = subject.words("migrations")
     forced = bool(_TRUE & set(subject.words("force")))
     secrets = [t for t in subject.words("head", "migrations") if "secret" in t]
-    yield from tagged(
+    yield from build_loud_tags(
         (any(map(_DROPS.search, steps)), "Drops something for good"),
         (forced, "Forced: history is overwritten"),
         (_is_production(subject), "Production"),
         (secrets or _touches_secrets(subject), "Touches secrets"),
     )
-    yield from _checked(subject)
+    yield from _build_check_tags(subject)
     if not subject.path("rollback"):
         yield Tag("No way back is named")
 
 
-def _checked(subject: Subject) -> Iterator[Tag]:
+def _build_check_tags(subject: Subject) -> Iterator[Tag]:
     checks = subject.read("checks")
     if not isinstance(checks, Mapping) or not checks:
         yield Tag("The checks are not known", loud=True)
         return
     red = [state for state in checks.values() if not _is_green(state)]
     if red:
-        yield Tag(f"{count(len(red), 'check')} not green", loud=True)
+        yield Tag(f"{format_count(len(red), 'check')} not green", loud=True)
 
 
-def _checks(subject: Subject) -> Iterator[Row]:
+def _build_check_rows(subject: Subject) -> Iterator[ValueRow]:
     checks = subject.read("checks")
     found = checks.items() if isinstance(checks, Mapping) else ()
     for name, state in sorted(found, key=lambda pair: _is_green(pair[1])):
         warns = () if _is_green(state) else ("Not green",)
-        yield Row(str(name), f"read.checks.{name}", Cell(str(state)), warns=warns)
+        yield ValueRow(str(name), f"read.checks.{name}", Cell(str(state)), warns=warns)
 
 
 def _touches_secrets(subject: Subject) -> bool:
     files = subject.read("files")
     names = files if isinstance(files, list) else []
-    return any("Secret" in paths.marks(str(name), "/") for name in names)
+    return any("Secret" in paths.list_path_marks(str(name), "/") for name in names)
 
 
-def _of_step(text: str) -> Iterator[str]:
+def _list_step_warnings(text: str) -> Iterator[str]:
     if _ONE_WAY.search(text.casefold()):
         yield "Cannot be taken back"
 
@@ -93,11 +99,13 @@ def _is_production(subject: Subject) -> bool:
     return any(map(_PRODUCTION.search, subject.words("environment", "branch")))
 
 
-def _size(subject: Subject) -> Iterator[Pair]:
+def _build_size_figures(subject: Subject) -> Iterator[SizeFigure]:
     base, head = subject.text("base"), subject.text("head")
     if head:
-        yield Pair("What", f"{base}..{head}" if base else head, "", untrusted=True)
+        yield SizeFigure(
+            "What", f"{base}..{head}" if base else head, "", untrusted=True
+        )
     for role, label in (("environment", "Where"), ("traffic", "Share")):
         shown = subject.listed(role)
         if shown:
-            yield Pair(label, shown[0].cell.text, "", untrusted=True)
+            yield SizeFigure(label, shown[0].cell.text, "", untrusted=True)

@@ -14,69 +14,77 @@ from typing import Any
 from policies.effect_classes import Recipients, breaks_header
 
 from . import markup
-from .arguments import Leaf, cell
-from .common import Subject, count, present, sentence
-from .domains import is_plain, other_form, poses
-from .shapes import Cell, Part, Presentation, Row, Tag, Value
+from .arguments import Leaf, build_cell
+from .common import Subject, build_presentation, build_sentence, format_count
+from .domains import is_imitation, is_plain_domain, to_other_form
+from .shapes import Cell, Presentation, SentencePart, Tag, ValuePart, ValueRow
 
 # In the order of a mail header. Bcc has a row even if it is empty.
 _HEADERS = ("from", "reply_to", "to", "cc", "bcc", "thread")
 _RECIPIENTS = ("to", "cc", "bcc")
-_ALWAYS = {"to", "bcc"}
+_ALWAYS_SHOWN = {"to", "bcc"}
 _EVERYBODY = re.compile(r"@(?:everyone|here|channel|all)\b|<!(?:channel|here|everyone)")
-_RUNS = re.compile(
+_EXECUTABLE_ENDING = re.compile(
     r"\.(?:exe|com|scr|bat|cmd|ps1|vbs|js|jse|jar|msi|lnk|iso|img|hta|docm|xlsm|pptm"
     r"|html?|svg|zip|rar|7z|apk|dmg|sh|py)$",
     re.IGNORECASE,
 )
-_TWICE = re.compile(r"\.(?:pdf|docx?|xlsx?|txt|jpe?g|png)\.\w{2,4}$", re.IGNORECASE)
+_DOUBLE_ENDING = re.compile(
+    r"\.(?:pdf|docx?|xlsx?|txt|jpe?g|png)\.\w{2,4}$", re.IGNORECASE
+)
 _LINK = re.compile(r"(?:\bhttps?://|\bwww\.)[^\s<>\"]{1,2000}", re.IGNORECASE)
 MOST_HOSTS = 5
-MANY = 3  # times the usual number of recipients
+UNUSUAL_FACTOR = 3  # times the usual number of recipients
 
 
 def show(subject: Subject) -> Presentation:
     """Present the headers in their usual order, then subject and text."""
-    recipients = list(_addresses(subject))
-    outside = _outside(subject, recipients)
+    recipients = list(_list_recipients(subject))
+    outside = _count_outside(subject, recipients)
     to = subject.path("to")
-    said = {to: _said(subject, recipients, outside)} if recipients and to else {}
-    return present(
+    said = (
+        {to: _build_recipients_part(subject, recipients, outside)}
+        if recipients and to
+        else {}
+    )
+    return build_presentation(
         subject,
-        *_called_out(subject, recipients, outside),
-        *_carried(subject),
-        sentence=sentence(subject, said),
-        other=tuple(_rows(subject)),
+        *_build_recipient_tags(subject, recipients, outside),
+        *_build_content_tags(subject),
+        sentence=build_sentence(subject, said),
+        other=tuple(_build_message_rows(subject)),
         makes="A new message",
     )
 
 
-def _rows(subject: Subject) -> Iterator[Row]:
+def _build_message_rows(subject: Subject) -> Iterator[ValueRow]:
     """The headers first, including an empty Bcc; then everything else."""
     rows = {row.path: row for row in subject.rows.other}
     for role in _HEADERS:
         own = [leaf.path for leaf in subject.under(role)]
-        yield from (_noted(subject, rows.pop(path)) for path in own if path in rows)
-        if not own and role in _ALWAYS and _is_mail(subject):
-            yield Row(subject.label(role), role, cell(None).settled)
+        yield from (
+            _add_address_notes(subject, rows.pop(path)) for path in own if path in rows
+        )
+        if not own and role in _ALWAYS_SHOWN and _is_mail(subject):
+            yield ValueRow(subject.label(role), role, build_cell(None).settled)
     for row in rows.values():
-        yield from _body(subject, row)
+        yield from _build_body_rows(subject, row)
 
 
-def _body(subject: Subject, row: Row) -> Iterator[Row]:
+def _build_body_rows(subject: Subject, row: ValueRow) -> Iterator[ValueRow]:
     if any(leaf.path == row.path for leaf in subject.under("attachments")):
-        yield replace(row, warns=tuple(_attached(row.cell.text)))
+        yield replace(row, warns=tuple(_list_attachment_warnings(row.cell.text)))
         return
     if row.cell.kind != "text" or not markup.is_html(row.cell.text):
-        yield _with_hosts(row)
+        yield _add_link_hosts(row)
         return
-    reading = markup.read(row.cell.text)
+    reading = markup.parse_html(row.cell.text)
     if not reading.is_read:
         yield replace(row, note=reading.summary)
         return
     hides = ("It may hide text from its reader",) if reading.hides else ()
     shown = Cell(reading.text, "text", True)
-    yield Row(f"{row.label}, as text", row.path, shown, "", hides)
+    yield ValueRow(f"{row.label}, as text", row.path, shown, "", hides)
     yield replace(
         row,
         label=f"{row.label}, source",
@@ -85,38 +93,44 @@ def _body(subject: Subject, row: Row) -> Iterator[Row]:
     )
 
 
-def _with_hosts(row: Row) -> Row:
+def _add_link_hosts(row: ValueRow) -> ValueRow:
     """Note the hosts that the links in a text lead to."""
     found = _LINK.findall(row.cell.text) if row.cell.kind == "text" else []
     links = [link.rstrip(".,;:!?)]}'") for link in found]
     if not links:
         return row
     urls = [url if "://" in url else f"https://{url}" for url in links]
-    hosts = list(dict.fromkeys(filter(None, map(markup.host_of, urls))))
+    hosts = list(dict.fromkeys(filter(None, map(markup.parse_host, urls))))
     more = len(hosts) - MOST_HOSTS
-    rest = [count(more, "more host")] if more > 0 else []
+    rest = [format_count(more, "more host")] if more > 0 else []
     said = ", ".join([*hosts[:MOST_HOSTS], *rest])
-    return replace(row, note=f"{count(len(links), 'link')} to", also=said)
+    return replace(row, note=f"{format_count(len(links), 'link')} to", also=said)
 
 
-def _noted(subject: Subject, row: Row) -> Row:
+def _add_address_notes(subject: Subject, row: ValueRow) -> ValueRow:
     """Note the other form of a domain, and warn of a misleading address."""
     text = row.cell.text
-    domain, warns, notes = _domain(text), [], []
+    domain, warns, notes = _parse_domain(text), [], []
     name, bracket, _ = text.partition("<")
     if bracket and "@" in name:
         warns.append("The name is another address")
-    also = other_form(domain) if domain and not is_plain(domain) else ""
-    if domain and poses(domain, _own(subject)):
+    also = to_other_form(domain) if domain and not is_plain_domain(domain) else ""
+    if domain and is_imitation(domain, _list_own_domains(subject)):
         warns.append("Imitates one of ours")
-    elif _own(subject) and domain and domain not in _own(subject):
+    elif (
+        _list_own_domains(subject)
+        and domain
+        and domain not in _list_own_domains(subject)
+    ):
         notes.append("outside")
     if also:
         notes.append("the domain is")
     return replace(row, note=", ".join(notes), warns=tuple(warns), also=also)
 
 
-def _addresses(subject: Subject, roles: Sequence[str] = _RECIPIENTS) -> Iterator[str]:
+def _list_recipients(
+    subject: Subject, roles: Sequence[str] = _RECIPIENTS
+) -> Iterator[str]:
     """List the recipients; a name beside an address (`{name, email}`) is not one."""
     for leaf in (leaf for role in roles for leaf in subject.under(role)):
         named = "." in leaf.path and "@" not in str(leaf.value)
@@ -124,88 +138,96 @@ def _addresses(subject: Subject, roles: Sequence[str] = _RECIPIENTS) -> Iterator
             yield leaf.value
 
 
-def _outside(subject: Subject, recipients: list[str]) -> int | None:
+def _count_outside(subject: Subject, recipients: list[str]) -> int | None:
     """Count the recipients in none of the tool's recipient classes; None without
     classes."""
     forms = [c.when for c in subject.definition.classes or ()]
     known = [form for form in forms if isinstance(form, Recipients)]
     if not known:
         return None
-    ours = [a for a in recipients if any(_matches(form, a) for form in known)]
+    ours = [a for a in recipients if any(_is_in_class(form, a) for form in known)]
     return len(recipients) - len(ours)
 
 
-def _matches(form: Recipients, address: str) -> bool:
+def _is_in_class(form: Recipients, address: str) -> bool:
     return form.matches({form.recipients[0]: [address]})
 
 
-def _said(subject: Subject, recipients: list[str], outside: int | None) -> Part:
+def _build_recipients_part(
+    subject: Subject, recipients: list[str], outside: int | None
+) -> SentencePart:
     path = subject.path("to")
     leaf = Leaf(path, path, recipients[0])
     if len(recipients) == 1 and subject.cell(leaf).kind == "text":
-        return Value(recipients[0])
+        return ValuePart(recipients[0])
     note = f" ({outside} outside)" if outside is not None else ""
-    return Value(f"{len(recipients)} recipients{note}", untrusted=False)
+    return ValuePart(f"{len(recipients)} recipients{note}", untrusted=False)
 
 
-def _called_out(
+def _build_recipient_tags(
     subject: Subject, recipients: list[str], outside: int | None
 ) -> Iterator[Tag]:
     if outside:
-        yield Tag(f"{count(outside, 'recipient')} outside the company")
-    if hidden := _outside(subject, list(_addresses(subject, ("bcc",)))):
-        said = f"{count(hidden, 'hidden recipient')} (Bcc) outside the company"
+        yield Tag(f"{format_count(outside, 'recipient')} outside the company")
+    if hidden := _count_outside(subject, list(_list_recipients(subject, ("bcc",)))):
+        said = f"{format_count(hidden, 'hidden recipient')} (Bcc) outside the company"
         yield Tag(said, loud=True)
     if any(breaks_header(subject.said(role)) for role in ("subject", *_HEADERS)):
         yield Tag("A line break in a header can add recipients", loud=True)
-    if any(poses(_domain(address), _own(subject)) for address in recipients):
+    if any(
+        is_imitation(_parse_domain(address), _list_own_domains(subject))
+        for address in recipients
+    ):
         yield Tag("A recipient's domain imitates one of ours", loud=True)
-    sender, answers = _first(subject.said("from")), _first(subject.said("reply_to"))
+    sender, answers = (
+        _find_first(subject.said("from")),
+        _find_first(subject.said("reply_to")),
+    )
     if answers and sender != answers:
         yield Tag("Answers go to another address", loud=True)
     usual = subject.fact("usual_recipients")
-    if isinstance(usual, int) and len(recipients) > MANY * max(usual, 1):
+    if isinstance(usual, int) and len(recipients) > UNUSUAL_FACTOR * max(usual, 1):
         yield Tag(f"{len(recipients)} recipients, usually {usual}", loud=True)
-    if any(_EVERYBODY.search(text) for text in _texts(subject, "body", "to")):
+    if any(_EVERYBODY.search(text) for text in _list_texts(subject, "body", "to")):
         yield Tag("Calls everybody in the channel", loud=True)
 
 
-def _carried(subject: Subject) -> Iterator[Tag]:
+def _build_content_tags(subject: Subject) -> Iterator[Tag]:
     """Tags for what the message contains besides its text."""
     if any(_is_html(leaf.value) for leaf in subject.leaves):
         yield Tag("Contains HTML, shown as text", loud=True)
-    names = _texts(subject, "attachments")
-    if any(True for name in names for _ in _attached(name)):
+    names = _list_texts(subject, "attachments")
+    if any(True for name in names for _ in _list_attachment_warnings(name)):
         yield Tag("An attachment can run a program", loud=True)
     attached = subject.said("attachments")
     if attached:
         number = len(attached) if isinstance(attached, list) else 1
-        yield Tag(count(number, "attachment"))
+        yield Tag(format_count(number, "attachment"))
 
 
-def _attached(name: str) -> Iterator[str]:
-    if _TWICE.search(name):
+def _list_attachment_warnings(name: str) -> Iterator[str]:
+    if _DOUBLE_ENDING.search(name):
         yield "Two endings: the last one counts"
-    if _RUNS.search(name):
+    if _EXECUTABLE_ENDING.search(name):
         yield "Can run a program"
 
 
-def _own(subject: Subject) -> set[str]:
+def _list_own_domains(subject: Subject) -> set[str]:
     """The domains that the tool's recipient classes declare as ours."""
     forms = [c.when for c in subject.definition.classes or ()]
     return {d for form in forms if isinstance(form, Recipients) for d in form.domains}
 
 
-def _texts(subject: Subject, *roles: str) -> list[str]:
+def _list_texts(subject: Subject, *roles: str) -> list[str]:
     leaves = [leaf for role in roles for leaf in subject.under(role)]
     return [leaf.value for leaf in leaves if isinstance(leaf.value, str)]
 
 
-def _first(value: Any) -> Any:
+def _find_first(value: Any) -> Any:
     return value[0] if isinstance(value, list) and value else value
 
 
-def _domain(address: str) -> str:
+def _parse_domain(address: str) -> str:
     return address.rpartition("@")[2].strip(" >").lower()
 
 

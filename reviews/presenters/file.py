@@ -12,83 +12,102 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import compare, paths
-from .arguments import is_blob
-from .common import Subject, count, present
-from .compare import Patched
-from .shapes import Cell, Presentation, Row, Tag
-from .views import Difference, FileChange, View
+from .arguments import is_encoded_text
+from .common import Subject, build_presentation, format_count
+from .compare import PatchedFile
+from .shapes import Cell, Presentation, Tag, ValueRow
+from .views import DedicatedView, DifferenceView, FileChange
 
-FOLD = 500  # lines that are shown open; files after them are folded
-UNFIT = "The patch does not fit the file as read"
-_LINK = "120000"
+FOLD_LINES = 500  # lines that are shown open; files after them are folded
+PATCH_DOES_NOT_FIT = "The patch does not fit the file as read"
+_SYMLINK_MODE = "120000"
 # Fields of the reading that the view itself shows.
-_READ = ("content", "files", "workspace", "kind")
+_SHOWN_FIELDS = ("content", "files", "workspace", "kind")
 
 
 def show(subject: Subject) -> Presentation:
     """Present the difference first; tags name everything that is not a line of text."""
     if subject.text("patch"):
-        return _patch(subject)
+        return _present_patch(subject)
     if subject.said("content") is not None:
-        return _write(subject)
-    return present(subject, *_path_tags(subject), *_moded(subject))
+        return _present_content(subject)
+    return build_presentation(
+        subject, *_build_path_tags(subject), *_build_mode_tags(subject)
+    )
 
 
-def _write(subject: Subject) -> Presentation:
-    content, before = subject.said("content"), _before(subject)
+def _present_content(subject: Subject) -> Presentation:
+    content, before = subject.said("content"), _find_content_before(subject)
     if not isinstance(content, str) or _is_binary(subject, content):
-        hidden = [subject.undecoded("content", _binary_said(content))]
-        return present(
+        hidden = [subject.undecoded("content", _describe_binary(content))]
+        return build_presentation(
             subject,
             Tag("Binary content, not decoded", loud=True),
-            *_path_tags(subject),
-            *_moded(subject),
+            *_build_path_tags(subject),
+            *_build_mode_tags(subject),
             hidden=hidden,
         )
-    marks = (*paths.marks(_path(subject), _workspace(subject)), *_new(subject))
+    marks = (
+        *paths.list_path_marks(_find_target_path(subject), _find_workspace(subject)),
+        *_list_new_file_marks(subject),
+    )
     file = FileChange(
-        _path(subject) or "(no path)",
-        compare.compare(before or "", content),
+        _find_target_path(subject) or "(no path)",
+        compare.compare_texts(before or "", content),
         marks=marks,
-        facts=tuple(_facts(subject, content)),
+        facts=tuple(_build_size_rows(subject, content)),
     )
-    return present(
+    return build_presentation(
         subject,
-        *_emptied(before, content),
-        *_path_tags(subject),
-        *_moded(subject),
-        *_long([file]),
-        used=_READ,
-        views=[_view([file], subject.path("content"), _source(subject))],
+        *_build_emptied_tags(before, content),
+        *_build_path_tags(subject),
+        *_build_mode_tags(subject),
+        *_build_length_tags([file]),
+        used=_SHOWN_FIELDS,
+        views=[
+            _build_difference(
+                [file], subject.path("content"), _describe_source(subject)
+            )
+        ],
     )
 
 
-def _patch(subject: Subject) -> Presentation:
+def _present_patch(subject: Subject) -> Presentation:
     patch = subject.text("patch")
     try:
-        read = compare.parse(patch)
-    except compare.Unreadable as error:
+        read = compare.parse_patch(patch)
+    except compare.UnreadablePatch as error:
         why = f"The patch was not decoded: {error}."
         hidden = [subject.undecoded("patch", why)]
         tag = Tag("The patch was not decoded", loud=True)
-        return present(subject, tag, *_path_tags(subject), hidden=hidden)
-    files = sorted((_file(subject, one) for one in read), key=lambda f: -len(f.marks))
-    stated = compare.rebuilt(read) == patch
-    view = _view(files, subject.path("patch") if stated else "", _source(subject))
-    return present(
+        return build_presentation(
+            subject, tag, *_build_path_tags(subject), hidden=hidden
+        )
+    files = sorted(
+        (_build_file_change(subject, one) for one in read), key=lambda f: -len(f.marks)
+    )
+    stated = compare.rebuild_patch(read) == patch
+    view = _build_difference(
+        files, subject.path("patch") if stated else "", _describe_source(subject)
+    )
+    return build_presentation(
         subject,
-        *_unfit(subject, read),
-        *_of_files(files),
-        *_moded(subject),
-        *_long(files),
-        used=_READ,
+        *_build_fit_tags(subject, read),
+        *_build_file_tags(files),
+        *_build_mode_tags(subject),
+        *_build_length_tags(files),
+        used=_SHOWN_FIELDS,
         views=[view],
     )
 
 
-def _file(subject: Subject, one: Patched) -> FileChange:
-    marks = [m for path in _both(one) for m in paths.marks(path, _workspace(subject))]
-    marks += list(_headed(one))
+def _build_file_change(subject: Subject, one: PatchedFile) -> FileChange:
+    marks = [
+        m
+        for path in _list_patched_paths(one)
+        for m in paths.list_path_marks(path, _find_workspace(subject))
+    ]
+    marks += list(_list_header_marks(one))
     return FileChange(
         one.path,
         tuple(one.hunks),
@@ -98,11 +117,11 @@ def _file(subject: Subject, one: Patched) -> FileChange:
     )
 
 
-def _both(one: Patched) -> list[str]:
+def _list_patched_paths(one: PatchedFile) -> list[str]:
     return [path for path in dict.fromkeys((one.new, one.old)) if path != "/dev/null"]
 
 
-def _headed(one: Patched) -> Iterator[str]:
+def _list_header_marks(one: PatchedFile) -> Iterator[str]:
     """What the headers of a patch say about the file itself."""
     modes = {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in one.headers}
     new = modes.get("new file mode") or modes.get("new mode") or ""
@@ -112,68 +131,71 @@ def _headed(one: Patched) -> Iterator[str]:
         yield "New file"
     if new.endswith(("755", "777", "775")) and modes.get("old mode") != new:
         yield "Executable"
-    if _LINK in modes.values():
+    if _SYMLINK_MODE in modes.values():
         yield "Symbolic link"
 
 
-def _unfit(subject: Subject, read: list[Patched]) -> Iterator[Tag]:
+def _build_fit_tags(subject: Subject, read: list[PatchedFile]) -> Iterator[Tag]:
     """Tags for old lines of the patch that differ from the file as read, or were not
     read."""
-    contents = {one.path: _content_of(subject, one) for one in read}
+    contents = {one.path: _find_read_content(subject, one) for one in read}
     known = {path: text.split("\n") for path, text in contents.items() if text}
     if any(
-        not compare.stands_in(hunk, known[one.path])
+        not compare.can_apply_hunk(hunk, known[one.path])
         for one in read
         for hunk in one.hunks
         if one.path in known
     ):
-        yield Tag(UNFIT, loud=True)
+        yield Tag(PATCH_DOES_NOT_FIT, loud=True)
     unread = [one for one in read if one.path not in known and one.old != "/dev/null"]
     if unread:
         yield Tag("The lines around the change are the agent's word")
 
 
-def _content_of(subject: Subject, one: Patched) -> str:
+def _find_read_content(subject: Subject, one: PatchedFile) -> str:
     files = subject.read("files")
     if isinstance(files, Mapping):
         found = files.get(one.old) or files.get(one.path)
         return found if isinstance(found, str) else ""
-    return _before(subject) or ""
+    return _find_content_before(subject) or ""
 
 
-def _of_files(files: list[FileChange]) -> Iterator[Tag]:
+def _build_file_tags(files: list[FileChange]) -> Iterator[Tag]:
     deleted = sum("Deleted" in file.marks for file in files)
     if deleted:
-        yield Tag(f"Deletes {count(deleted, 'file')}", loud=True)
-    for mark in (*_OUTSIDE, "Secret", "CI file", "Configuration"):
+        yield Tag(f"Deletes {format_count(deleted, 'file')}", loud=True)
+    for mark in (*_LOUD_PATH_MARKS, "Secret", "CI file", "Configuration"):
         if any(mark in file.marks for file in files):
-            yield Tag(_TAGS.get(mark, mark), loud=True)
+            yield Tag(_TAG_OF_MARK.get(mark, mark), loud=True)
     if any("Executable" in file.marks for file in files):
         yield Tag("New executable", loud=True)
     if any("Symbolic link" in file.marks for file in files):
         yield Tag("A symbolic link", loud=True)
 
 
-_OUTSIDE = ("Longer than a path", "Outside the workspace")
-_TAGS = {
+_LOUD_PATH_MARKS = ("Longer than a path", "Outside the workspace")
+_TAG_OF_MARK = {
     "Secret": "Touches a secret",
     "CI file": "Changes CI",
     "Configuration": "Changes configuration",
 }
 
 
-def _path_tags(subject: Subject) -> Iterator[Tag]:
-    path = _path(subject)
+def _build_path_tags(subject: Subject) -> Iterator[Tag]:
+    path = _find_target_path(subject)
     if path:
-        for mark in paths.marks(path, _workspace(subject)):
-            yield Tag(_TAGS.get(mark, mark), loud=True)
+        for mark in paths.list_path_marks(path, _find_workspace(subject)):
+            yield Tag(_TAG_OF_MARK.get(mark, mark), loud=True)
     if subject.said("target") is not None or subject.read("kind") == "symlink":
         yield Tag("A symbolic link", loud=True)
 
 
-def _moded(subject: Subject) -> Iterator[Tag]:
+def _build_mode_tags(subject: Subject) -> Iterator[Tag]:
     """Tags for a new executable bit, rights for everybody, or another owner."""
-    mode, was = _octal(subject.said("mode")), _octal(_known(subject, "mode"))
+    mode, was = (
+        _parse_mode(subject.said("mode")),
+        _parse_mode(_find_known_value(subject, "mode")),
+    )
     if mode is not None:
         if mode & 0o111 and not (was or 0) & 0o111:
             yield Tag("New executable", loud=True)
@@ -181,35 +203,37 @@ def _moded(subject: Subject) -> Iterator[Tag]:
             yield Tag("Runs with its owner's rights", loud=True)
         if mode & 0o002:
             yield Tag("Everybody may write it", loud=True)
-    owner, before = subject.said("owner"), _known(subject, "owner")
+    owner, before = subject.said("owner"), _find_known_value(subject, "owner")
     if owner is not None and owner != before:
         yield Tag("Changes the owner", loud=True)
 
 
-def _new(subject: Subject) -> list[str]:
+def _list_new_file_marks(subject: Subject) -> list[str]:
     return (
-        [] if subject.before is None or _before(subject) is not None else ["New file"]
+        []
+        if subject.before is None or _find_content_before(subject) is not None
+        else ["New file"]
     )
 
 
-def _emptied(before: str | None, content: str) -> Iterator[Tag]:
+def _build_emptied_tags(before: str | None, content: str) -> Iterator[Tag]:
     if before and not content.strip():
         yield Tag("Empties the file", loud=True)
 
 
-def _long(files: list[FileChange]) -> Iterator[Tag]:
+def _build_length_tags(files: list[FileChange]) -> Iterator[Tag]:
     lines = sum(file.added + file.removed for file in files)
-    if lines > FOLD:
+    if lines > FOLD_LINES:
         yield Tag(f"{lines} changed lines, folded", loud=True)
 
 
-def _facts(subject: Subject, content: str) -> Iterator[Row]:
+def _build_size_rows(subject: Subject, content: str) -> Iterator[ValueRow]:
     """The size of the new file."""
     size = len(content.encode("utf-8", "surrogatepass"))
-    yield Row("Size afterwards", "file.size", Cell(f"{size} bytes"))
+    yield ValueRow("Size afterwards", "file.size", Cell(f"{size} bytes"))
 
 
-def _view(files: list[FileChange], covers: str, note: str) -> View:
+def _build_difference(files: list[FileChange], covers: str, note: str) -> DedicatedView:
     """Build the difference; files are folded once more than FOLD_LINES lines are
     open."""
     shown, before = [], 0
@@ -222,39 +246,39 @@ def _view(files: list[FileChange], covers: str, note: str) -> View:
             file.marks,
             file.headers,
             file.facts,
-            folded=before > FOLD,
+            folded=before > FOLD_LINES,
         )
         shown.append(folded)
     title = "The file" if len(files) == 1 else f"{len(files)} files"
-    return Difference(title, tuple(shown), covers, note)
+    return DifferenceView(title, tuple(shown), covers, note)
 
 
-def _source(subject: Subject) -> str:
-    if _before(subject) is None and subject.read("files") is None:
+def _describe_source(subject: Subject) -> str:
+    if _find_content_before(subject) is None and subject.read("files") is None:
         return "not compared: nothing was read"
     return "compared with what was read"
 
 
-def _before(subject: Subject) -> str | None:
+def _find_content_before(subject: Subject) -> str | None:
     found = subject.known.get(subject.path("content") or "content")
     return found if isinstance(found, str) else None
 
 
-def _known(subject: Subject, role: str) -> Any:
+def _find_known_value(subject: Subject, role: str) -> Any:
     return subject.known.get(subject.path(role) or role)
 
 
-def _path(subject: Subject) -> str:
+def _find_target_path(subject: Subject) -> str:
     return subject.text("path")
 
 
-def _workspace(subject: Subject) -> str:
+def _find_workspace(subject: Subject) -> str:
     """The workspace, only as the tool's reader declared it."""
     found = subject.read("workspace")
     return found if isinstance(found, str) else ""
 
 
-def _octal(value: Any) -> int | None:
+def _parse_mode(value: Any) -> int | None:
     """Parse mode bits in any usual notation: `0755`, `755`, 100755, "0o755"."""
     try:
         return int(str(value).removeprefix("0o")[-4:], 8)
@@ -263,10 +287,14 @@ def _octal(value: Any) -> int | None:
 
 
 def _is_binary(subject: Subject, content: str) -> bool:
-    return "\x00" in content or subject.read("kind") == "binary" or is_blob(content)
+    return (
+        "\x00" in content
+        or subject.read("kind") == "binary"
+        or is_encoded_text(content)
+    )
 
 
-def _binary_said(content: Any) -> str:
+def _describe_binary(content: Any) -> str:
     if not isinstance(content, str):
         return "The content is not text."
     data = content.encode("utf-8", "surrogatepass")

@@ -18,12 +18,12 @@ from . import addressed, unicode
 
 HEAD, TAIL = 12, 4  # blocks that are always in sight, if they fit
 HEAD_ROWS, TAIL_ROWS = 24, 8  # rows of a page that they may take
-ROW = 84  # characters of a row at its widest
-CHIP = 60  # characters of a chip
-WHOLE = 160  # characters of a value of several parts, shown whole
+ROW_WIDTH = 84  # characters of a row at its widest
+CHIP_LENGTH = 60  # characters of a chip
+WHOLE_LENGTH = 160  # characters of a value of several parts, shown whole
 # A longer line is split, so that it cannot push the end of the text out of sight.
-WIDTH = 400
-WORD = 60  # characters; a longer word may be split
+LINE_WIDTH = 400
+WORD_LENGTH = 60  # characters; a longer word may be split
 BLANK_LINES = 3  # from this number on they are counted, not shown
 
 # What redaction puts in the place of a value (ux.md 3.6).
@@ -34,14 +34,14 @@ FEWEST_REVERSED = 3  # letters and digits; no reading of a shorter run is shown
 _PADDING = re.compile(f" {{{unicode.MOST_SPACES + 1},}}")
 _PIECES = re.compile(f"({_REDACTED.pattern}|{_PADDING.pattern})")
 
-Kind = Literal["plain", "hidden", "mixed", "redacted", "same", "cut", "read"]
+SegmentKind = Literal["plain", "hidden", "mixed", "redacted", "same", "cut", "read"]
 # Redaction chips, each with the label of the equal value that the page shows in clear.
-Same = Mapping[str, str]
-NOTHING: Same = MappingProxyType({})
+EqualValues = Mapping[str, str]
+NO_EQUAL_VALUES: EqualValues = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class TextSegment:
     """A run of characters of one kind.
 
     `text` is what to print: for `hidden` the names of the code points, for `cut` how
@@ -50,40 +50,40 @@ class Segment:
     after `text`.
     """
 
-    kind: Kind
+    kind: SegmentKind
     text: str
     note: str = ""
     equals: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """One line of a text, or with `goes_on` the next part of a line that is too
     long."""
 
-    segments: tuple[Segment, ...]
+    segments: tuple[TextSegment, ...]
     speaks: bool = False  # whether it addresses the reviewer
     goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Blanks:
+class BlankLines:
     """A run of blank lines, counted; `hidden` if they contain invisible characters."""
 
     count: int
     hidden: bool = False
 
 
-Block = Line | Blanks
+TextBlock = TextLine | BlankLines
 
 
 @dataclass(frozen=True, slots=True)
-class Display:
+class TextDisplay:
     """A whole text: what is in sight, what opens on demand, and its measures."""
 
-    head: tuple[Block, ...]
-    folded: tuple[Block, ...]
-    tail: tuple[Block, ...]
+    head: tuple[TextBlock, ...]
+    folded: tuple[TextBlock, ...]
+    tail: tuple[TextBlock, ...]
     lines: int
     size: int  # bytes of UTF-8
     same: int = 0  # number of equal lines, if they are most of a long text
@@ -92,90 +92,107 @@ class Display:
     @property
     def speaks(self) -> bool:
         """Whether a folded line addresses the reviewer."""
-        return any(isinstance(one, Line) and one.speaks for one in self.folded)
+        return any(isinstance(one, TextLine) and one.speaks for one in self.folded)
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[TextBlock, ...]:
         return self.head + self.folded + self.tail
 
 
-def tokens(text: str, plain: str = "", *, chips: bool = True) -> list[Segment]:
+def build_line_segments(
+    text: str, plain: str = "", *, chips: bool = True
+) -> list[TextSegment]:
     """Build the segments of a text on one line.
 
     Line breaks and tabs are tokens too, unless `plain` contains them. Without `chips`,
     text that looks like a redaction is plain text: nothing was taken out of it.
     """
-    return _bare(_segments(text, unicode.Words(text), plain), chips)
+    return _resolve_redactions(
+        _split_text(text, unicode.WordMarker(text), plain), chips
+    )
 
 
-def chip(text: str, limit: int = CHIP) -> list[Segment]:
+def build_chip(text: str, limit: int = CHIP_LENGTH) -> list[TextSegment]:
     """Build a chip of at most `limit` characters: head, count of what is left out,
     tail.
 
     A chip is part of a sentence, so the limit is halved while tokens make it too long.
     """
-    found = _clipped(text, limit)
-    return chip(text, limit // 2) if _size(found) > 2 * CHIP else found
+    found = _clip_text(text, limit)
+    return (
+        build_chip(text, limit // 2)
+        if _count_characters(found) > 2 * CHIP_LENGTH
+        else found
+    )
 
 
-def chips(parts: Sequence[str]) -> list[list[Segment]]:
+def build_part_chips(parts: Sequence[str]) -> list[list[TextSegment]]:
     """Build the chips of a value of several parts, each part whole.
 
     Of a long value, the parts between the first ones and the last are counted. Only a
     part that is long by itself is cut inside.
     """
-    shown = [_part(text) for text in parts]
-    sizes = [_size(segments) + len(", ") for segments in shown]
-    if sum(sizes) <= WHOLE:
+    shown = [_build_whole_part(text) for text in parts]
+    sizes = [_count_characters(segments) + len(", ") for segments in shown]
+    if sum(sizes) <= WHOLE_LENGTH:
         return shown
-    head = max(sum(size <= WHOLE - sizes[-1] for size in accumulate(sizes[:-1])), 1)
+    head = max(
+        sum(size <= WHOLE_LENGTH - sizes[-1] for size in accumulate(sizes[:-1])), 1
+    )
     left_out = len(shown) - head - 1
-    cut = [[Segment("cut", f"{left_out} more")]] if left_out else []
+    cut = [[TextSegment("cut", f"{left_out} more")]] if left_out else []
     return [*shown[:head], *cut, shown[-1]]
 
 
-def _part(text: str) -> list[Segment]:
-    if len(text) <= WHOLE:
-        found = tokens(text, chips=False)
-        if _size(found) <= WHOLE:
+def _build_whole_part(text: str) -> list[TextSegment]:
+    if len(text) <= WHOLE_LENGTH:
+        found = build_line_segments(text, chips=False)
+        if _count_characters(found) <= WHOLE_LENGTH:
             return found
-    return chip(text)
+    return build_chip(text)
 
 
-def _size(found: Iterable[Segment]) -> int:
+def _count_characters(found: Iterable[TextSegment]) -> int:
     return sum(len(segment.text) for segment in found)
 
 
-def _clipped(text: str, limit: int) -> list[Segment]:
+def _clip_text(text: str, limit: int) -> list[TextSegment]:
     if len(text) <= limit:
-        return tokens(text, chips=False)
-    words, tail = unicode.Words(text), limit // 4
+        return build_line_segments(text, chips=False)
+    words, tail = unicode.WordMarker(text), limit // 4
     found = [
-        *_segments(text[: limit - tail], words, ""),
-        Segment("cut", f"{len(text) - limit} more"),
-        *_segments(text[len(text) - tail :], words, ""),
+        *_split_text(text[: limit - tail], words, ""),
+        TextSegment("cut", f"{len(text) - limit} more"),
+        *_split_text(text[len(text) - tail :], words, ""),
     ]
-    return _bare(found, chips=False)
+    return _resolve_redactions(found, chips=False)
 
 
-def display(text: str, *, chips: bool = True, same: Same = NOTHING) -> Display:
+def build_display(
+    text: str, *, chips: bool = True, same: EqualValues = NO_EQUAL_VALUES
+) -> TextDisplay:
     """Build the blocks of a whole text: the first 12 and the last 4 are in sight if
     they fit.
 
     `same` names what a redacted value is equal to.
     """
     lines = text.replace("\r\n", "\n").split("\n")
-    blocks = tuple(_blocks(lines, unicode.Words(text), chips, same))
+    blocks = tuple(_build_blocks(lines, unicode.WordMarker(text), chips, same))
     size = len(text.encode("utf-8", "surrogatepass"))
-    if len(blocks) <= HEAD + TAIL and sum(map(_rows, blocks)) <= HEAD_ROWS + TAIL_ROWS:
-        return Display(blocks, (), (), len(lines), size)
-    head = _fitting(blocks[:HEAD], HEAD_ROWS)
-    tail = len(blocks) - _fitting(blocks[head:][: -TAIL - 1 : -1], TAIL_ROWS)
+    if (
+        len(blocks) <= HEAD + TAIL
+        and sum(map(_count_rows, blocks)) <= HEAD_ROWS + TAIL_ROWS
+    ):
+        return TextDisplay(blocks, (), (), len(lines), size)
+    head = _count_fitting_blocks(blocks[:HEAD], HEAD_ROWS)
+    tail = len(blocks) - _count_fitting_blocks(
+        blocks[head:][: -TAIL - 1 : -1], TAIL_ROWS
+    )
     parts = (blocks[:head], blocks[head:tail], blocks[tail:])
-    return Display(*parts, len(lines), size, *_common(lines))
+    return TextDisplay(*parts, len(lines), size, *_find_common_line(lines))
 
 
-def _common(lines: Sequence[str]) -> tuple[int, str]:
+def _find_common_line(lines: Sequence[str]) -> tuple[int, str]:
     """Find the most frequent line and how often it occurs, if it is most of the
     text."""
     said = Counter(line.strip() for line in lines if not _is_blank(line))
@@ -185,21 +202,23 @@ def _common(lines: Sequence[str]) -> tuple[int, str]:
     return 0, ""
 
 
-def _fitting(blocks: Sequence[Block], room: int) -> int:
+def _count_fitting_blocks(blocks: Sequence[TextBlock], room: int) -> int:
     """Count how many of the blocks fit into `room` rows; at least one does."""
-    sizes = accumulate(map(_rows, blocks))
+    sizes = accumulate(map(_count_rows, blocks))
     return max(sum(size <= room for size in sizes), min(len(blocks), 1))
 
 
-def _rows(block: Block) -> int:
-    if isinstance(block, Blanks):
+def _count_rows(block: TextBlock) -> int:
+    if isinstance(block, BlankLines):
         return 1
-    return max(1, -(-_size(block.segments) // ROW))
+    return max(1, -(-_count_characters(block.segments) // ROW_WIDTH))
 
 
-def warnings(texts: Iterable[str]) -> list[str]:
+def list_text_warnings(texts: Iterable[str]) -> list[str]:
     """List what a fact tag must say about these texts."""
-    segments = [one for text in texts for one in tokens(text, plain="\n\r\t")]
+    segments = [
+        one for text in texts for one in build_line_segments(text, plain="\n\r\t")
+    ]
     hidden = any(segment.kind == "hidden" for segment in segments)
     notes = {segment.note for segment in segments} - {""}
     said = {
@@ -210,71 +229,84 @@ def warnings(texts: Iterable[str]) -> list[str]:
     return [warning for warning, holds in said.items() if holds]
 
 
-def _bare(found: Iterable[Segment], chips: bool, same: Same = NOTHING) -> list[Segment]:
+def _resolve_redactions(
+    found: Iterable[TextSegment], chips: bool, same: EqualValues = NO_EQUAL_VALUES
+) -> list[TextSegment]:
     if chips:
-        return [_named(one, same) if one.kind == "redacted" else one for one in found]
+        return [
+            _name_equal_value(one, same) if one.kind == "redacted" else one
+            for one in found
+        ]
     return [replace(s, kind="plain") if s.kind == "redacted" else s for s in found]
 
 
-def _named(chip: Segment, same: Same) -> Segment:
+def _name_equal_value(chip: TextSegment, same: EqualValues) -> TextSegment:
     """Replace the tag of a redacted value with the name of what it is equal to."""
     if not (name := same.get(chip.text)):
         return chip
-    return Segment("same", chip.text.rpartition("#")[0] + "same as ", equals=name)
+    return TextSegment("same", chip.text.rpartition("#")[0] + "same as ", equals=name)
 
 
-def _blocks(
-    lines: Sequence[str], words: unicode.Words, chips: bool, same: Same
-) -> Iterator[Block]:
-    speaking = addressed.speaking(lines)
+def _build_blocks(
+    lines: Sequence[str], words: unicode.WordMarker, chips: bool, same: EqualValues
+) -> Iterator[TextBlock]:
+    speaking = addressed.find_addressed_lines(lines)
     for blank, group in groupby(enumerate(lines), key=lambda one: _is_blank(one[1])):
         run = list(group)
         if blank and len(run) >= BLANK_LINES:
-            yield Blanks(len(run), any(line.strip(" \t") for _, line in run))
+            yield BlankLines(len(run), any(line.strip(" \t") for _, line in run))
             continue
         for number, line in run:
-            segments = _bare(_segments(line, words, "\t"), chips, same)
-            segments += filter(None, map(_read, _REVERSED.findall(line)))
-            yield from _line(segments, number in speaking)
+            segments = _resolve_redactions(_split_text(line, words, "\t"), chips, same)
+            segments += filter(
+                None, map(_build_reversed_reading, _REVERSED.findall(line))
+            )
+            yield from _build_text_lines(segments, number in speaking)
 
 
-def _read(text: str) -> Segment | None:
+def _build_reversed_reading(text: str) -> TextSegment | None:
     """Build the reading of a run whose direction is obeyed; None for a short one."""
     letters = "".join(char for char in text if not unicode.is_hidden(char))
     if sum(map(str.isalnum, letters)) < FEWEST_REVERSED:
         return None
     reads = letters[::-1].strip()
-    return Segment("read", reads if len(reads) <= CHIP else f"{reads[:CHIP]}…")
+    return TextSegment(
+        "read", reads if len(reads) <= CHIP_LENGTH else f"{reads[:CHIP_LENGTH]}…"
+    )
 
 
-def _line(segments: Iterable[Segment], speaks: bool) -> Iterator[Line]:
-    for number, piece in enumerate(_pieces(segments)):
-        yield Line(tuple(piece), speaks, goes_on=number > 0)
+def _build_text_lines(
+    segments: Iterable[TextSegment], speaks: bool
+) -> Iterator[TextLine]:
+    for number, piece in enumerate(_wrap_segments(segments)):
+        yield TextLine(tuple(piece), speaks, goes_on=number > 0)
 
 
-def _pieces(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+def _wrap_segments(segments: Iterable[TextSegment]) -> Iterator[list[TextSegment]]:
     """Split segments into lines of about `LINE_WIDTH` printed characters.
 
     A token is longer than what it names, so a line of hidden characters would otherwise
     fill the page.
     """
-    piece: list[Segment] = []
-    room = WIDTH
-    for segment in _narrow(segments):
+    piece: list[TextSegment] = []
+    room = LINE_WIDTH
+    for segment in _split_long_segments(segments):
         if room < len(segment.text) and piece:
             yield piece
-            piece, room = [], WIDTH
+            piece, room = [], LINE_WIDTH
         piece.append(segment)
         room -= len(segment.text + segment.note + segment.equals)
     yield piece
 
 
-def _narrow(segments: Iterable[Segment]) -> Iterator[Segment]:
+def _split_long_segments(segments: Iterable[TextSegment]) -> Iterator[TextSegment]:
     """Split segments that are longer than a line, between words if possible."""
     for segment in segments:
         text = segment.text
-        while len(text) > WIDTH:
-            end = text.rfind(" ", WIDTH - WORD, WIDTH) + 1 or WIDTH
+        while len(text) > LINE_WIDTH:
+            end = (
+                text.rfind(" ", LINE_WIDTH - WORD_LENGTH, LINE_WIDTH) + 1 or LINE_WIDTH
+            )
             yield replace(segment, text=text[:end])
             text = text[end:]
         yield replace(segment, text=text)
@@ -284,27 +316,29 @@ def _is_blank(line: str) -> bool:
     return all(char in " \t" or unicode.is_hidden(char) for char in line)
 
 
-def _segments(text: str, words: unicode.Words, plain: str) -> Iterator[Segment]:
-    for hidden, run in unicode.spans(text, plain):
+def _split_text(
+    text: str, words: unicode.WordMarker, plain: str
+) -> Iterator[TextSegment]:
+    for hidden, run in unicode.split_hidden_runs(text, plain):
         if hidden:
-            yield Segment("hidden", unicode.name(run))
+            yield TextSegment("hidden", unicode.format_hidden_run(run))
         else:
-            yield from _shown(run, words)
+            yield from _split_visible_run(run, words)
 
 
-def _shown(run: str, words: unicode.Words) -> Iterator[Segment]:
+def _split_visible_run(run: str, words: unicode.WordMarker) -> Iterator[TextSegment]:
     for piece in _PIECES.split(run):
         if not piece:
             continue
         if _REDACTED.fullmatch(piece):
-            yield Segment("redacted", piece)
+            yield TextSegment("redacted", piece)
         elif _PADDING.fullmatch(piece):
-            yield Segment("hidden", unicode.name(piece))
+            yield TextSegment("hidden", unicode.format_hidden_run(piece))
         else:
-            yield from _marked(piece, words)
+            yield from _mark_words(piece, words)
 
 
-def _marked(piece: str, words: unicode.Words) -> Iterator[Segment]:
+def _mark_words(piece: str, words: unicode.WordMarker) -> Iterator[TextSegment]:
     for part, note in words.mark(piece):
         if part:
-            yield Segment("mixed" if note else "plain", part, note)
+            yield TextSegment("mixed" if note else "plain", part, note)

@@ -44,7 +44,7 @@ _SIGNS = re.compile(r"[<=&]")
 
 
 @dataclass(slots=True)
-class Reading:
+class HtmlReading:
     """The text of an HTML source, and what it would have loaded."""
 
     text: str = ""
@@ -60,16 +60,16 @@ class Reading:
         """A note for the page: `HTML not shown: 4 links, 1 image`."""
         if not self.is_read:
             return "HTML not read: it is no mail that a person writes"
-        found = [_count(self.links, "link"), _count(self.images, "image")]
+        found = [_format_count(self.links, "link"), _format_count(self.images, "image")]
         if self.forms:
-            found.append(_count(self.forms, "form"))
+            found.append(_format_count(self.forms, "form"))
         return f"HTML not shown: {', '.join(found)}"
 
     @property
     def addresses(self) -> str:
         """The hosts that it would have contacted, untrusted text."""
         more = len(self.hosts) - _SHOWN_HOSTS
-        rest = [_count(more, "more host")] if more > 0 else []
+        rest = [_format_count(more, "more host")] if more > 0 else []
         return ", ".join([*self.hosts[:_SHOWN_HOSTS], *rest])
 
 
@@ -78,12 +78,12 @@ def is_html(text: str) -> bool:
     return _MARKUP.search(text) is not None
 
 
-def is_active(text: str) -> bool:
+def has_active_elements(text: str) -> bool:
     """Whether a text contains elements that would do something on a page."""
     return _ACTIVE.search(text) is not None
 
 
-def is_document(text: str) -> bool:
+def is_html_document(text: str) -> bool:
     """Whether every tag is one of HTML, so that parsing loses nothing but tags.
 
     `<dana@mail.example>` and `<module>` are not HTML.
@@ -92,34 +92,34 @@ def is_document(text: str) -> bool:
     return bool(names - {"!doctype", "!--"}) and names <= _KNOWN
 
 
-def read(source: str) -> Reading:
+def parse_html(source: str) -> HtmlReading:
     """Extract the text of an HTML source, and count what it would have loaded.
 
     Never raises: a source that cannot be parsed as HTML is returned as text.
     """
-    found = Reading(hides=_HIDES.search(source) is not None)
+    found = HtmlReading(hides=_HIDES.search(source) is not None)
     if source.count("<") > MOST_TAGS or len(_SIGNS.findall(source)) > MOST_SIGNS:
-        return Reading(text=source, is_read=False)
+        return HtmlReading(text=source, is_read=False)
     pieces: list[str] = []
     cleaner = Cleaner(
         tags=_TAGS,
         attributes=lambda tag, name, value: name in ("href", "src", "action"),
         protocols=frozenset({"http", "https", "mailto"}),
         strip=True,
-        filters=[partial(_Reader, found=found, pieces=pieces)],
+        filters=[partial(_TextExtractor, found=found, pieces=pieces)],
     )
     try:
         cleaner.clean(source)
     except (RecursionError, ValueError, AssertionError):
-        return Reading(text=source, is_read=False)
+        return HtmlReading(text=source, is_read=False)
     found.text = "".join(pieces).strip()
     return found
 
 
-class _Reader(Filter):  # type: ignore[misc]  # bleach has no types
+class _TextExtractor(Filter):  # type: ignore[misc]  # bleach has no types
     """Takes the text out of bleach's token stream and passes nothing on."""
 
-    def __init__(self, source: Any, found: Reading, pieces: list[str]) -> None:
+    def __init__(self, source: Any, found: HtmlReading, pieces: list[str]) -> None:
         super().__init__(source)
         self.found = found
         self.pieces = pieces
@@ -150,12 +150,12 @@ class _Reader(Filter):  # type: ignore[misc]  # bleach has no types
         found.forms += name == "form"
         self.pieces += "\n" if name in _BREAKS else ""
         for url in token["data"].values():
-            host = host_of(url)
+            host = parse_host(url)
             if host and host not in found.hosts:
                 found.hosts.append(host)
 
 
-def host_of(url: str) -> str:
+def parse_host(url: str) -> str:
     """The host of a URL; fixed words if the URL or the host is not in plain
     characters."""
     try:
@@ -165,5 +165,5 @@ def host_of(url: str) -> str:
     return host if not host or _HOST.fullmatch(host) else "an unreadable address"
 
 
-def _count(number: int, thing: str) -> str:
+def _format_count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -11,7 +11,7 @@ _MOMENT = re.compile(
 _DAY = re.compile(r"(?!0001|9999)\d{4}-\d\d-\d\d")
 
 
-def read(text: str) -> datetime | None:
+def parse_moment(text: str) -> datetime | None:
     """Parse a moment; it has an offset only if the text names one. None for other
     texts."""
     if not _MOMENT.fullmatch(text):
@@ -22,10 +22,10 @@ def read(text: str) -> datetime | None:
         return None
 
 
-def in_utc(text: str) -> str:
+def format_in_utc(text: str) -> str:
     """Format a moment with an offset in UTC, with its weekday; empty for other
     texts."""
-    at = read(text)
+    at = parse_moment(text)
     if at is None or at.tzinfo is None:
         return ""
     try:
@@ -34,7 +34,7 @@ def in_utc(text: str) -> str:
         return ""
 
 
-def known(text: str) -> datetime | date | None:
+def parse_exact_moment(text: str) -> datetime | date | None:
     """Parse a text that is exactly a day, or a moment with an offset.
 
     None for other texts, and for a fraction of a second, which is lost in words.
@@ -44,17 +44,17 @@ def known(text: str) -> datetime | date | None:
             return date.fromisoformat(text)
         except ValueError:
             return None
-    at = read(text)
-    return None if at is None or at.microsecond else _in_every_zone(at)
+    at = parse_moment(text)
+    return None if at is None or at.microsecond else _to_utc(at)
 
 
-def read_to_the_second(text: str) -> datetime | None:
+def parse_whole_second(text: str) -> datetime | None:
     """Parse a moment with an offset and drop fractions of a second; None for others."""
-    at = read(text)
-    return _in_every_zone(at.replace(microsecond=0)) if at else None
+    at = parse_moment(text)
+    return _to_utc(at.replace(microsecond=0)) if at else None
 
 
-def _in_every_zone(at: datetime) -> datetime | None:
+def _to_utc(at: datetime) -> datetime | None:
     """Convert a moment with an offset to UTC.
 
     None without an offset, and at both ends of the calendar, where a moment does not
@@ -64,36 +64,36 @@ def _in_every_zone(at: datetime) -> datetime | None:
     return at.astimezone(UTC) if named else None
 
 
-def in_words(at: datetime | date) -> str:
+def format_moment(at: datetime | date) -> str:
     """Write a moment or a day in words: `16:29:18 UTC, 23 November 2026`."""
     day = f"{at.day} {at:%B} {at.year}"
     return f"{at:%H:%M:%S} UTC, {day}" if isinstance(at, datetime) else day
 
 
-def against(at: datetime | date, read: datetime, *, is_end: bool) -> str:
+def describe_distance(at: datetime | date, read: datetime, *, is_end: bool) -> str:
     """Describe how long before or after `read`, the time of the reading, a moment lies.
 
     With `is_end` the text says whether the period is over. Empty while a day is today
     somewhere on Earth.
     """
-    begins, ends = (at, at) if isinstance(at, datetime) else _everywhere(at)
+    begins, ends = (at, at) if isinstance(at, datetime) else _compute_day_bounds(at)
     if read >= ends:
-        ago = _long(read - ends)
+        ago = _format_duration(read - ends)
         ended = "ended " if is_end else ""
         return f"{ended}{ago} before it was read"
     if read < begins:
-        ahead = _long(begins - read)
+        ahead = _format_duration(begins - read)
         return f"{ahead} left when read" if is_end else f"{ahead} after it was read"
     return ""
 
 
-def _everywhere(day: date) -> tuple[datetime, datetime]:
+def _compute_day_bounds(day: date) -> tuple[datetime, datetime]:
     """Where the day begins first, at UTC+14, and where it ends last, at UTC-12."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
     return midnight - timedelta(hours=14), midnight + timedelta(hours=36)
 
 
-def _long(span: timedelta) -> str:
+def _format_duration(span: timedelta) -> str:
     """Format a duration in the largest unit that fits, rounded down: `12 days`."""
     seconds = int(span.total_seconds())
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):

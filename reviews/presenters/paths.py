@@ -34,27 +34,29 @@ _CONFIG = re.compile(
 _SYSTEM = re.compile(r"^/(bin|sbin|lib\w*|usr|dev|proc|sys|boot|etc|root)(/|$)")
 LONGEST = 1000  # characters of a path that are checked
 # Paths that name a whole disk, home or directory.
-_ROOTS = frozenset({"/", "/*", "~", "~/", "~/*", ".", "./", "*", "./*", ".*", ".."})
+_WHOLE_DIRECTORIES = frozenset(
+    {"/", "/*", "~", "~/", "~/*", ".", "./", "*", "./*", ".*", ".."}
+)
 
 
-def marks(path: str, workspace: str = "") -> list[str]:
+def list_path_marks(path: str, workspace: str = "") -> list[str]:
     """List reasons to look closer at this path, the gravest first, in Holdpoint's
     words."""
     found = []
     if len(path) > LONGEST:
         found.append("Longer than a path")
         path = path[-LONGEST:]
-    if is_outside(path, workspace):
+    if is_outside_workspace(path, workspace):
         found.append("Outside the workspace")
     for pattern, said in ((_SECRET, "Secret"), (_CI, "CI file")):
-        if pattern.search(_plain(path)):
+        if pattern.search(_normalise_path(path)):
             found.append(said)
-    if "CI file" not in found and _CONFIG.search(_plain(path)):
+    if "CI file" not in found and _CONFIG.search(_normalise_path(path)):
         found.append("Configuration")
     return found
 
 
-def is_outside(path: str, workspace: str = "") -> bool:
+def is_outside_workspace(path: str, workspace: str = "") -> bool:
     """Whether the path leaves the workspace, or may leave it."""
     if path.startswith("~") or "\\" in path or "\x00" in path:
         return True
@@ -67,15 +69,15 @@ def is_outside(path: str, workspace: str = "") -> bool:
     return inside != root and not inside.startswith(root.rstrip("/") + "/")
 
 
-def is_everything(path: str) -> bool:
+def is_whole_directory(path: str) -> bool:
     """Whether the path names a whole disk, home or directory."""
-    return path in _ROOTS
+    return path in _WHOLE_DIRECTORIES
 
 
-def is_system(path: str) -> bool:
+def is_system_path(path: str) -> bool:
     """Whether the path belongs to the operating system."""
     return _SYSTEM.match(posixpath.normpath(path)) is not None
 
 
-def _plain(path: str) -> str:
+def _normalise_path(path: str) -> str:
     return posixpath.normpath(path.replace("\\", "/")) if path else path

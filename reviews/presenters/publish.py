@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from . import compare, markup
-from .common import Subject, present, tagged
-from .shapes import Cell, Presentation, Row, Tag
-from .views import Difference, FileChange, Group, View
+from .common import Subject, build_loud_tags, build_presentation
+from .shapes import Cell, Presentation, Tag, ValueRow
+from .views import DedicatedView, DifferenceView, FileChange, GroupView
 
 _PUBLIC = re.compile(r"public|everyone|everybody|all\b|world|anyone|internet|unlisted")
 _DELETES = re.compile(r"delete|remove|unpublish|take.?down|withdraw|retract")
@@ -17,31 +17,40 @@ _DELETES = re.compile(r"delete|remove|unpublish|take.?down|withdraw|retract")
 def show(subject: Subject) -> Presentation:
     """Present the place and the audience, then the text compared with the live one."""
     rows = subject.listed("action", "where", "audience", "at", "embargo", "title")
-    views: list[View] = [Group("Where and for whom", tuple(rows))] if rows else []
-    views += _text(subject)
-    return present(subject, *_tags(subject), views=views, used=_used(subject))
+    views: list[DedicatedView] = (
+        [GroupView("Where and for whom", tuple(rows))] if rows else []
+    )
+    views += _build_text_views(subject)
+    return build_presentation(
+        subject,
+        *_build_publish_tags(subject),
+        views=views,
+        used=_list_shown_fields(subject),
+    )
 
 
-def _text(subject: Subject) -> Iterator[View]:
+def _build_text_views(subject: Subject) -> Iterator[DedicatedView]:
     text = subject.said("text")
     if not isinstance(text, str):
         return
-    reading = markup.read(text) if markup.is_html(text) else None
+    reading = markup.parse_html(text) if markup.is_html(text) else None
     if reading is not None and reading.is_read:
         shown = Cell(reading.text, long=True)
-        row = Row("As text", "text.read", shown, reading.summary, (), reading.addresses)
-        yield Group("What it says", (row,))
+        row = ValueRow(
+            "As text", "text.read", shown, reading.summary, (), reading.addresses
+        )
+        yield GroupView("What it says", (row,))
     live = subject.known.get(subject.path("text"))
     if isinstance(live, str):
-        hunks = compare.compare(live, text)
+        hunks = compare.compare_texts(live, text)
         name = subject.label(subject.path("text"))
         file = FileChange(name, hunks)
-        yield Difference("Against what is live", (file,), subject.path("text"))
+        yield DifferenceView("Against what is live", (file,), subject.path("text"))
 
 
-def _tags(subject: Subject) -> Iterator[Tag]:
+def _build_publish_tags(subject: Subject) -> Iterator[Tag]:
     audience = subject.words("audience")
-    yield from tagged(
+    yield from build_loud_tags(
         (any(map(_DELETES.search, subject.words("action"))), "Deletes what is live"),
         (any(map(_PUBLIC.search, audience)), "Public audience"),
         (subject.words("embargo"), "Under an embargo"),
@@ -51,5 +60,5 @@ def _tags(subject: Subject) -> Iterator[Tag]:
         yield Tag("At once")
 
 
-def _used(subject: Subject) -> tuple[str, ...]:
+def _list_shown_fields(subject: Subject) -> tuple[str, ...]:
     return (subject.path("text"), "text") if subject.path("text") else ()

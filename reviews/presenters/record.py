@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from . import moments
-from .arguments import is_personal, leaves
-from .common import Subject, count, is_in, present
-from .shapes import Presentation, Row, Tag
+from .arguments import collect_leaves, is_personal_name
+from .common import Subject, build_presentation, format_count, is_path_within
+from .shapes import Presentation, Tag, ValueRow
 
 MANY_ROWS = 100
-COUNT = "rows"  # in the reading: the number of records, not a field
+COUNT_FIELD = "rows"  # in the reading: the number of records, not a field
 
 
 def show(subject: Subject) -> Presentation:
     """Present field by field; tags name emptied fields and personal data."""
-    other = tuple(_dated(row) for row in subject.rows.other)
-    return present(
+    other = tuple(_add_utc_note(row) for row in subject.rows.other)
+    return build_presentation(
         subject,
-        *_emptied(subject),
-        *affected(subject),
-        *personal(subject),
+        *_build_emptied_tags(subject),
+        *build_affected_tags(subject),
+        *build_personal_tags(subject),
         other=other,
     )
 
@@ -32,18 +32,22 @@ def show_deletion(subject: Subject) -> Presentation:
     Otherwise a reviewer could believe that a field stays because no argument names it.
     Without a record, the arguments themselves are the removed rows.
     """
-    record = {n: value for n, value in (subject.before or {}).items() if n != COUNT}
+    record = {
+        n: value for n, value in (subject.before or {}).items() if n != COUNT_FIELD
+    }
     write = subject.as_read if record else subject.told
     change = replace(subject.comparison, cell=write).change
     named = [
-        Row(subject.label(leaf.path), leaf.path, subject.cell(leaf))
+        ValueRow(subject.label(leaf.path), leaf.path, subject.cell(leaf))
         for leaf in subject.leaves
     ]
-    return present(
+    return build_presentation(
         subject,
         Tag("Deletes", loud=True),
-        *affected(subject),
-        changes=tuple(change(one, None) for one in leaves(record) or subject.leaves),
+        *build_affected_tags(subject),
+        changes=tuple(
+            change(one, None) for one in collect_leaves(record) or subject.leaves
+        ),
         other=tuple(named) if record else (),
         unchanged=(),
         now=(),
@@ -51,37 +55,40 @@ def show_deletion(subject: Subject) -> Presentation:
     )
 
 
-def affected(subject: Subject) -> Iterator[Tag]:
+def build_affected_tags(subject: Subject) -> Iterator[Tag]:
     """Yield a tag for many rows, only as the tool's reader declared their number."""
-    rows = subject.read(COUNT)
+    rows = subject.read(COUNT_FIELD)
     if isinstance(rows, int) and not isinstance(rows, bool) and rows > MANY_ROWS:
         yield Tag(f"{rows:,} rows, as the tool declared", loud=True)
 
 
-def personal(subject: Subject) -> Iterator[Tag]:
+def build_personal_tags(subject: Subject) -> Iterator[Tag]:
     """Yield a tag for changed fields about a person, a hint that goes by field
     names."""
     changed = [change.path for change in subject.rows.changes]
-    found = {path for path in changed if is_personal(path)}
+    found = {path for path in changed if is_personal_name(path)}
     if found:
-        yield Tag(f"Personal data: {count(len(found), 'field')}")
+        yield Tag(f"Personal data: {format_count(len(found), 'field')}")
 
 
-def _dated(row: Row) -> Row:
+def _add_utc_note(row: ValueRow) -> ValueRow:
     """Note the time in UTC on a moment with an offset."""
-    said = moments.in_utc(row.cell.text) if row.cell.kind == "text" else ""
+    said = moments.format_in_utc(row.cell.text) if row.cell.kind == "text" else ""
     return replace(row, note=said) if said else row
 
 
-def _emptied(subject: Subject) -> Iterator[Tag]:
+def _build_emptied_tags(subject: Subject) -> Iterator[Tag]:
     # The tag counts labels and does not quote them: a tag is Holdpoint's, and a label
     # may be the agent's. A text that replaces a list, or the reverse, empties nothing.
     changes = subject.rows.changes
     stays = [change.path for change in changes if change.kind != "removed"]
     emptied = sum(
-        not any(is_in(change.path, one) or is_in(one, change.path) for one in stays)
+        not any(
+            is_path_within(change.path, one) or is_path_within(one, change.path)
+            for one in stays
+        )
         for change in changes
         if change.kind == "removed"
     )
     if emptied:
-        yield Tag(f"Empties {count(emptied, 'field')}", loud=True)
+        yield Tag(f"Empties {format_count(emptied, 'field')}", loud=True)

@@ -14,91 +14,99 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from . import domains
-from .arguments import is_secret
-from .common import Subject, present
-from .shapes import Cell, Pair, Presentation, Row, Tag
+from .arguments import is_secret_name
+from .common import Subject, build_presentation
+from .shapes import Cell, Presentation, SizeFigure, Tag, ValueRow
 from .unicode import is_hidden
-from .views import Group, View
+from .views import DedicatedView, GroupView
 
 MOST_PAIRS = 200  # parameters of a query
-SAFE = {"GET", "HEAD", "OPTIONS"}
+SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 _INTERNAL = re.compile(r"(^|\.)(localhost|local|internal|intranet|lan|corp|home|svc)$")
-_ODD = re.compile(r"[\s\\<>\"^`{|}]")
-_BARE = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(/|\?|$)")
+_INVALID_CHARACTERS = re.compile(r"[\s\\<>\"^`{|}]")
+_WITHOUT_SCHEME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(/|\?|$)")
 _PORTS = {"https": 443, "http": 80}
 
 
-class Unreadable(Exception):
+class UnreadableAddress(Exception):
     """The address is invalid or ambiguous; the message says why."""
 
 
 def show(subject: Subject) -> Presentation:
     """Present the request line first, then query, headers and body as groups of
     rows."""
-    subject = replace(subject, secret=frozenset(_secrets(subject)))
+    subject = replace(subject, secret=frozenset(_list_secret_paths(subject)))
     try:
-        parts = read(subject.text("url"))
-    except Unreadable as error:
+        parts = parse_address(subject.text("url"))
+    except UnreadableAddress as error:
         hidden = [subject.undecoded("url", f"Not decoded: {error}.")]
         tag = Tag("The address was not decoded", loud=True)
-        return present(
-            subject, tag, *_tags(subject), hidden=hidden, views=_views(subject)
+        return build_presentation(
+            subject,
+            tag,
+            *_build_method_tags(subject),
+            hidden=hidden,
+            views=_build_argument_groups(subject),
         )
-    line = Group("The request", tuple(_line(subject, parts)))
-    query = Group("Query", tuple(_query(parts)))
-    return present(
+    line = GroupView("The request", tuple(_build_request_rows(subject, parts)))
+    query = GroupView("Query", tuple(_build_query_rows(parts)))
+    return build_presentation(
         subject,
-        *_tags(subject),
-        *_place(subject, parts),
-        size=(_to(subject, parts),),
-        views=[line, *([query] if query.rows else []), *_views(subject)],
+        *_build_method_tags(subject),
+        *_build_host_tags(subject, parts),
+        size=(_build_target_figure(subject, parts),),
+        views=[
+            line,
+            *([query] if query.rows else []),
+            *_build_argument_groups(subject),
+        ],
     )
 
 
-def read(url: str) -> Any:
+def parse_address(url: str) -> Any:
     """Parse an absolute http or https address. Raises `UnreadableAddress`."""
-    if _ODD.search(url) or any(map(is_hidden, url)):
-        raise Unreadable("it has characters that no address has")
+    if _INVALID_CHARACTERS.search(url) or any(map(is_hidden, url)):
+        raise UnreadableAddress("it has characters that no address has")
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  # reading it raises for what is no port
     except ValueError as error:
-        raise Unreadable("it is no address") from error
+        raise UnreadableAddress("it is no address") from error
     if parts.query.count("&") > MOST_PAIRS:
-        raise Unreadable(f"it has more than {MOST_PAIRS} parameters")
-    if not parts.scheme and _BARE.match(url):
-        raise Unreadable("it has no scheme: write https:// or http:// before it")
+        raise UnreadableAddress(f"it has more than {MOST_PAIRS} parameters")
+    if not parts.scheme and _WITHOUT_SCHEME.match(url):
+        raise UnreadableAddress("it has no scheme: write https:// or http:// before it")
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise Unreadable("it is no http or https address")
+        raise UnreadableAddress("it is no http or https address")
     return parts
 
 
-def _line(subject: Subject, parts: Any) -> Iterator[Row]:
+def _build_request_rows(subject: Subject, parts: Any) -> Iterator[ValueRow]:
     host = parts.hostname
     yield from subject.listed("method")
-    other = "" if domains.is_plain(host) else domains.other_form(host)
+    other = "" if domains.is_plain_domain(host) else domains.to_other_form(host)
     note = "the name is" if other else ""
-    warns = tuple(_host_warns(parts))
-    yield Row("Host", "url.host", Cell(host), note, warns, other)
+    warns = tuple(_list_host_warnings(parts))
+    yield ValueRow("Host", "url.host", Cell(host), note, warns, other)
     if parts.port and parts.port != _PORTS[parts.scheme]:
-        yield Row("Port", "url.port", Cell(str(parts.port), "number").settled)
+        yield ValueRow("Port", "url.port", Cell(str(parts.port), "number").settled)
     path = unquote(parts.path)
     climbs = ("Climbs with ..",) if ".." in path.split("/") else ()
-    yield Row("Path", "url.path", Cell(path or "/"), warns=climbs)
+    yield ValueRow("Path", "url.path", Cell(path or "/"), warns=climbs)
     if parts.fragment:
-        yield Row("Fragment", "url.fragment", Cell(parts.fragment))
+        yield ValueRow("Fragment", "url.fragment", Cell(parts.fragment))
 
 
-def _query(parts: Any) -> Iterator[Row]:
+def _build_query_rows(parts: Any) -> Iterator[ValueRow]:
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     for number, (name, value) in enumerate(pairs):
-        warns = ("A key in the address",) if is_secret(name) else ()
-        yield Row(name, f"url.query[{number}]", Cell(value), warns=warns)
+        warns = ("A key in the address",) if is_secret_name(name) else ()
+        yield ValueRow(name, f"url.query[{number}]", Cell(value), warns=warns)
 
 
-def _views(subject: Subject) -> list[View]:
+def _build_argument_groups(subject: Subject) -> list[DedicatedView]:
     groups = [
-        Group(title, tuple(subject.listed(role)))
+        GroupView(title, tuple(subject.listed(role)))
         for title, role in (
             ("Query", "query"),
             ("Headers", "headers"),
@@ -108,50 +116,54 @@ def _views(subject: Subject) -> list[View]:
     return [group for group in groups if group.rows]
 
 
-def _secrets(subject: Subject) -> Iterator[str]:
+def _list_secret_paths(subject: Subject) -> Iterator[str]:
     for leaf in subject.under("headers"):
         name = re.split(r"[.\[]", leaf.path)[-1].strip('"]')
-        if is_secret(name):
+        if is_secret_name(name):
             yield leaf.path
 
 
-def _tags(subject: Subject) -> Iterator[Tag]:
+def _build_method_tags(subject: Subject) -> Iterator[Tag]:
     method = subject.text("method").upper()
     if method == "DELETE":
         yield Tag("Deletes", loud=True)
-    elif method and method not in SAFE:
+    elif method and method not in SAFE_METHODS:
         yield Tag("Changes something")
     if subject.secret:
         yield Tag("Sends a credential", loud=True)
 
 
-def _place(subject: Subject, parts: Any) -> Iterator[Tag]:
+def _build_host_tags(subject: Subject, parts: Any) -> Iterator[Tag]:
     known = subject.read("known_hosts")
     method = subject.text("method").upper() or "GET"
     if isinstance(known, list) and parts.hostname not in known:
-        new = "New host" if method in SAFE else f"{_word(method)} to a new host"
+        new = (
+            "New host"
+            if method in SAFE_METHODS
+            else f"{_format_method(method)} to a new host"
+        )
         yield Tag(new, loud=True)
-    for said in _host_warns(parts):
+    for said in _list_host_warnings(parts):
         yield Tag(said, loud=True)
 
 
-def _word(method: str) -> str:
+def _format_method(method: str) -> str:
     return method if method.isascii() and method.isalpha() else "A call"
 
 
-def _host_warns(parts: Any) -> Iterator[str]:
+def _list_host_warnings(parts: Any) -> Iterator[str]:
     host = parts.hostname
-    if is_private(host):
+    if is_private_host(host):
         yield "A private address"
     if "@" in parts.netloc:
         yield "A name before the host"
     if parts.scheme == "http":
         yield "Not encrypted"
-    if not domains.is_plain(host):
+    if not domains.is_plain_domain(host):
         yield "A host in another alphabet"
 
 
-def is_private(host: str) -> bool:
+def is_private_host(host: str) -> bool:
     """Whether the host is, or may be, internal: a private address, or no public name.
 
     Also true for an address in a notation that only computers use, such as hexadecimal.
@@ -164,6 +176,8 @@ def is_private(host: str) -> bool:
         return re.fullmatch(r"[0-9a-fx.]+", host) is not None
 
 
-def _to(subject: Subject, parts: Any) -> Pair:
+def _build_target_figure(subject: Subject, parts: Any) -> SizeFigure:
     method = subject.text("method").upper() or "GET"
-    return Pair(_word(method), parts.hostname, parts.scheme, untrusted=True)
+    return SizeFigure(
+        _format_method(method), parts.hostname, parts.scheme, untrusted=True
+    )

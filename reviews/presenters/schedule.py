@@ -11,54 +11,56 @@ from datetime import datetime
 from policies.effect_classes import Recipients
 
 from . import moments
-from .common import Subject, count, present, tagged
-from .shapes import Presentation, Row, Tag
-from .views import Group
+from .common import Subject, build_loud_tags, build_presentation, format_count
+from .shapes import Presentation, Tag, ValueRow
+from .views import GroupView
 
 _PUBLIC = re.compile(r"public|everyone|everybody|anyone|world")
 
 
 def show(subject: Subject) -> Presentation:
     """Present when it is, also in UTC; then who is asked, and what it says."""
-    when = [_dated(row) for row in subject.listed("start", "end")]
+    when = [_add_utc_note(row) for row in subject.listed("start", "end")]
     when += subject.listed("zone", "repeats")
-    who = [_placed(subject, row) for row in subject.listed("who")]
+    who = [_add_guest_warning(subject, row) for row in subject.listed("who")]
     what = subject.listed("title", "visibility", "text")
     groups = [
-        Group("When", tuple(when)),
-        Group("Who is asked", tuple(who)),
-        Group("What it says", tuple(what)),
+        GroupView("When", tuple(when)),
+        GroupView("Who is asked", tuple(who)),
+        GroupView("What it says", tuple(what)),
     ]
     views = [group for group in groups if group.rows]
-    return present(subject, *_tags(subject, who), views=views)
+    return build_presentation(subject, *_build_schedule_tags(subject, who), views=views)
 
 
-def _tags(subject: Subject, who: list[Row]) -> Iterator[Tag]:
+def _build_schedule_tags(subject: Subject, who: list[ValueRow]) -> Iterator[Tag]:
     outside = sum(bool(row.warns) for row in who)
-    starts, ends = (moments.read(subject.text(role)) for role in ("start", "end"))
+    starts, ends = (
+        moments.parse_moment(subject.text(role)) for role in ("start", "end")
+    )
     zoned = subject.path("zone") or (starts and starts.tzinfo)
-    yield from tagged(
-        (outside, f"{count(outside, 'guest')} outside the company"),
+    yield from build_loud_tags(
+        (outside, f"{format_count(outside, 'guest')} outside the company"),
         (subject.words("repeats"), "Repeats"),
         (any(map(_PUBLIC.search, subject.words("visibility"))), "Everybody can see it"),
         (subject.path("start") and not zoned, "No time zone"),
-        (_backwards(starts, ends), "Ends before it begins"),
+        (_is_backwards(starts, ends), "Ends before it begins"),
     )
 
 
-def _backwards(starts: datetime | None, ends: datetime | None) -> bool:
+def _is_backwards(starts: datetime | None, ends: datetime | None) -> bool:
     if starts is None or ends is None or bool(starts.tzinfo) != bool(ends.tzinfo):
         return False
     return ends < starts
 
 
-def _dated(row: Row) -> Row:
+def _add_utc_note(row: ValueRow) -> ValueRow:
     """Note the time in UTC on a moment with an offset."""
-    said = moments.in_utc(row.cell.text)
+    said = moments.format_in_utc(row.cell.text)
     return replace(row, note=said) if said else row
 
 
-def _placed(subject: Subject, row: Row) -> Row:
+def _add_guest_warning(subject: Subject, row: ValueRow) -> ValueRow:
     """Warn of a guest who is in none of the tool's recipient classes."""
     forms = [one.when for one in subject.definition.classes or ()]
     known = [form for form in forms if isinstance(form, Recipients)]

@@ -25,7 +25,7 @@ LONG_WORD = 12  # letters; a longer word takes the time of several
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextPart:
     """Holdpoint's own words in a sentence."""
 
     text: str
@@ -33,7 +33,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ValuePart:
     """A value in a sentence; an untrusted one is printed with `{% chip %}`.
 
     `parts` are the parts of a compound value, such as an address; `text` joins them.
@@ -45,7 +45,7 @@ class Value:
     value: ClassVar = True
 
 
-Part = Text | Value
+SentencePart = TextPart | ValuePart
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SizeFigure:
     """A figure of region R1, such as how much or to whom."""
 
     label: str
@@ -114,7 +114,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ValueRow:
     """A value under its label; the path distinguishes rows with equal labels.
 
     `note` and `warns` are Holdpoint's words, never the agent's; warnings are loud.
@@ -130,7 +130,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field before and after; a side that is None is shown as `none`."""
 
     kind: ChangeKind
@@ -141,7 +141,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Uninspectable:
+class UninspectableArgument:
     """An argument that nobody can state in full, and the reason."""
 
     label: str
@@ -151,7 +151,7 @@ class Uninspectable:
 
 
 @dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversibility:
     """Region R3: whether the effect can be undone, as the tool declares."""
 
     word: str
@@ -161,7 +161,7 @@ class Reversal:
     check: str = ""
 
 
-class View(Protocol):
+class PresentationView(Protocol):
     """What every part of a dedicated view has; the classes are in `views`."""
 
     @property
@@ -172,7 +172,7 @@ class View(Protocol):
 class DryRun:
     """What the tool itself says would happen; `problem` says why it could not."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ValueRow, ...] = ()
     source: str = ""
     at: str = ""  # ISO 8601
     problem: str = ""
@@ -191,21 +191,21 @@ class Presentation:
     """Everything that the review page says about one effect."""
 
     title: str  # the tool's, for places that show no value from the agent
-    sentence: tuple[Part, ...]
+    sentence: tuple[SentencePart, ...]
     tags: tuple[Tag, ...]
-    size: tuple[Pair, ...]
-    changes: tuple[Change, ...]  # destructive first
-    unchanged: tuple[Row, ...]
-    now: tuple[Row, ...]  # the rest of the state as read; no argument names it
-    other: tuple[Row, ...]  # arguments that the state does not contain
-    uninspectable: tuple[Uninspectable, ...]
-    reversal: Reversal
+    size: tuple[SizeFigure, ...]
+    changes: tuple[FieldChange, ...]  # destructive first
+    unchanged: tuple[ValueRow, ...]
+    now: tuple[ValueRow, ...]  # the rest of the state as read; no argument names it
+    other: tuple[ValueRow, ...]  # arguments that the state does not contain
+    uninspectable: tuple[UninspectableArgument, ...]
+    reversal: Reversibility
     before_known: bool
     dedicated: bool = True  # False: "No dedicated view"
-    views: tuple[View, ...] = ()  # in the order of the page
+    views: tuple[PresentationView, ...] = ()  # in the order of the page
     dry_run: DryRun | None = None
     arguments: int = 0  # how many leaves differ from the state
-    top: tuple[Row, ...] = ()  # facts of the state that the policy names
+    top: tuple[ValueRow, ...] = ()  # facts of the state that the policy names
     gone: str = "none"  # what is shown after a removed field
     makes: str = ""  # what the effect creates, if there is no state to compare
     headline: tuple[str, ...] = ()  # paths of the arguments that the figures show
@@ -227,12 +227,12 @@ class Presentation:
         return "Nothing in the record to compare with"
 
     @property
-    def beside(self) -> tuple[Row, ...]:
+    def beside(self) -> tuple[ValueRow, ...]:
         """The other arguments, without those of the headline."""
         return tuple(row for row in self.other if row.path not in self.headline)
 
     @property
-    def stated(self) -> tuple[Row, ...]:
+    def stated(self) -> tuple[ValueRow, ...]:
         """The arguments of the headline, exactly as sent."""
         return tuple(row for row in self.other if row.path in self.headline)
 
@@ -257,10 +257,10 @@ class Presentation:
         """A rough reading time for a long review in minutes; at least two."""
         rows = self.arguments * A_ROW + self.lines * A_LINE
         texts = [row.cell.text for row in self.other if row.cell.long]
-        return max(2, ceil((rows + sum(map(_seconds, texts))) / 60))
+        return max(2, ceil((rows + sum(map(_compute_reading_seconds, texts))) / 60))
 
 
-def _seconds(text: str) -> float:
+def _compute_reading_seconds(text: str) -> float:
     """Estimate how long a text takes to read, in seconds.
 
     A run of lines that have no letters or digits, or that occurred before, takes the
@@ -280,14 +280,14 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def texts(shown: Any) -> Iterator[str]:
+def collect_texts(shown: Any) -> Iterator[str]:
     """Yield every text in a presentation, in order: all that a page made of it can
     say."""
     if isinstance(shown, str):
         yield shown
     elif isinstance(shown, tuple):
         for part in shown:
-            yield from texts(part)
+            yield from collect_texts(part)
     elif is_dataclass(shown):
         for field in fields(shown):
-            yield from texts(getattr(shown, field.name))
+            yield from collect_texts(getattr(shown, field.name))

@@ -15,13 +15,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import shell_lexer, shell_warnings, unicode
-from .common import Subject, count, present, sentence
-from .shapes import Cell, Pair, Part, Presentation, Row, Tag, Value
-from .views import Command, Group, Inside, Step, Token, View
+from .common import Subject, build_presentation, build_sentence, format_count
+from .shapes import (
+    Cell,
+    Presentation,
+    SentencePart,
+    SizeFigure,
+    Tag,
+    ValuePart,
+    ValueRow,
+)
+from .views import (
+    CommandStep,
+    CommandToken,
+    CommandView,
+    DedicatedView,
+    EmbeddedText,
+    GroupView,
+)
 
-DEEPEST = 3  # levels of commands inside commands
+MAX_DEPTH = 3  # levels of commands inside commands
 MOST_TAGS = 5
-_JOINED = {
+_JOIN_PHRASES = {
     "": "",
     ";": "whatever step {n} did",
     "\n": "whatever step {n} did",
@@ -44,15 +59,15 @@ _OPERATORS = {
     ">&": "joined to another stream",
     "<&": "joined to another stream",
 }
-_PARTS = ("host", "user", "cwd", "env", "stdin")
+_PLACE_ROLES = ("host", "user", "cwd", "env", "stdin")
 
 
 @dataclass(slots=True)
-class Read:
+class ParsedCommand:
     """A parsed command: its steps, the texts inside it, and what nobody can tell."""
 
-    steps: list[Step] = field(default_factory=list)
-    inside: list[Inside] = field(default_factory=list)
+    steps: list[CommandStep] = field(default_factory=list)
+    inside: list[EmbeddedText] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     warns: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
@@ -63,48 +78,50 @@ class Read:
 def show(subject: Subject) -> Presentation:
     """Present the steps first, then where and as whom they run, then the arguments."""
     role = "argv" if subject.path("argv") else "command"
-    read = _read_argv(subject) if role == "argv" else _read_text(subject)
+    read = _parse_argv(subject) if role == "argv" else _parse_command_text(subject)
     title = (
         "What runs" if len(read.steps) < 2 else f"What runs, {len(read.steps)} steps"
     )
     covers = subject.path("argv") if read.words else ""
     inside = tuple(read.inside)
-    command = Command(title, tuple(read.steps), inside, read.problem, covers)
-    places = tuple(_places(subject))
-    hosts = tuple(_destinations(read))
-    views: list[View] = [
+    command = CommandView(title, tuple(read.steps), inside, read.problem, covers)
+    places = tuple(_build_place_rows(subject))
+    hosts = tuple(_build_address_rows(read))
+    views: list[DedicatedView] = [
         command,
-        Group("Where it connects to", hosts),
-        Group("Where", places),
+        GroupView("Where it connects to", hosts),
+        GroupView("Where", places),
     ]
     hidden = [subject.undecoded(role, why) for why in dict.fromkeys(read.doubts)]
-    return present(
+    return build_presentation(
         subject,
-        *_tags(read),
-        sentence=sentence(subject, _said(subject, read)),
-        size=tuple(_size(subject)),
-        views=[view for view in views if not isinstance(view, Group) or view.rows],
+        *_build_warning_tags(read),
+        sentence=build_sentence(subject, _build_sentence_values(subject, read)),
+        size=tuple(_build_size_figures(subject)),
+        views=[view for view in views if not isinstance(view, GroupView) or view.rows],
         hidden=hidden,
         used=("programs", "globs", "host", "user", "cwd"),
     )
 
 
-def _read_text(subject: Subject) -> Read:
+def _parse_command_text(subject: Subject) -> ParsedCommand:
     text = subject.said("command")
     if not isinstance(text, str):
-        return Read(doubts=["There is no command that can be read."])
-    return read(text, subject.before or {})
+        return ParsedCommand(doubts=["There is no command that can be read."])
+    return parse_command(text, subject.before or {})
 
 
-def _read_argv(subject: Subject) -> Read:
+def _parse_argv(subject: Subject) -> ParsedCommand:
     """Parse words that no shell reads: the program receives each exactly as given."""
     first, rest = subject.said("command"), subject.said("argv")
     words = [*([] if first is None else [first]), *(rest if _is_list(rest) else [])]
     if not words or not all(isinstance(word, str) for word in words):
-        return Read(doubts=["The words of the command are not all text."])
-    simple = shell_lexer.Simple("", words=[shell_lexer.Word(w, w, w) for w in words])
-    found = Read(words=words)
-    _step(simple, found, subject.before or {}, depth=0)
+        return ParsedCommand(doubts=["The words of the command are not all text."])
+    simple = shell_lexer.SimpleCommand(
+        "", words=[shell_lexer.ShellWord(w, w, w) for w in words]
+    )
+    found = ParsedCommand(words=words)
+    _add_step(simple, found, subject.before or {}, depth=0)
     if isinstance(first, str) and any(char in first for char in " \t\n;|&$`<>"):
         found.doubts.append("Whether a shell reads the command is not declared.")
     if not _is_list(rest):
@@ -112,18 +129,20 @@ def _read_argv(subject: Subject) -> Read:
     return found
 
 
-def read(text: str, declared: Mapping[str, Any], depth: int = 0) -> Read:
+def parse_command(
+    text: str, declared: Mapping[str, Any], depth: int = 0
+) -> ParsedCommand:
     """Parse a command line; `declared` is what the tool's reader said about it.
 
     Never raises: a line that cannot be parsed has its reason in `problem`.
     """
-    found = Read()
+    found = ParsedCommand()
     if any(unicode.is_hidden(char) and char not in "\n\t" for char in text):
         found.doubts.append("It has characters that nobody sees.")
         found.warns.append("Hidden characters")
     try:
-        simples = shell_lexer.read(text)
-    except shell_lexer.Unreadable as error:
+        simples = shell_lexer.parse_simple_commands(text)
+    except shell_lexer.UnreadableCommand as error:
         found.problem = f"Not decoded: {error}."
         found.doubts.append(found.problem)
         found.warns.append("Not decoded")
@@ -131,30 +150,33 @@ def read(text: str, declared: Mapping[str, Any], depth: int = 0) -> Read:
     if not simples:
         found.doubts.append("There is no command that can be read.")
     for simple in simples:
-        _step(simple, found, declared, depth)
+        _add_step(simple, found, declared, depth)
     return found
 
 
-def _step(
-    simple: shell_lexer.Simple, found: Read, declared: Mapping[str, Any], depth: int
+def _add_step(
+    simple: shell_lexer.SimpleCommand,
+    found: ParsedCommand,
+    declared: Mapping[str, Any],
+    depth: int,
 ) -> None:
     fed = simple.joined in ("|", "|&")
-    watched = shell_warnings.watch(simple, fed=fed)
-    tokens = tuple(_tokens(simple, watched, declared))
-    joined = _JOINED[simple.joined].format(n=len(found.steps))
-    found.steps.append(Step(joined, tokens))
+    watched = shell_warnings.inspect_command(simple, fed=fed)
+    tokens = tuple(_build_step_tokens(simple, watched, declared))
+    joined = _JOIN_PHRASES[simple.joined].format(n=len(found.steps))
+    found.steps.append(CommandStep(joined, tokens))
     found.doubts += watched.doubts
     found.hosts += [host for host in watched.hosts if host not in found.hosts]
     found.warns += [warn for token in tokens for warn in token.warns]
-    for title, text in _carried(simple, watched):
-        _open(title, text, found, declared, depth)
+    for title, text in _collect_embedded_code(simple, watched):
+        _parse_embedded_code(title, text, found, declared, depth)
     for redirect in simple.redirects:
         if redirect.body is not None:
-            _heredoc(redirect, simple, found, declared, depth)
+            _add_heredoc(redirect, simple, found, declared, depth)
 
 
-def _carried(
-    simple: shell_lexer.Simple, watched: shell_warnings.Watched
+def _collect_embedded_code(
+    simple: shell_lexer.SimpleCommand, watched: shell_warnings.CommandFindings
 ) -> Iterator[tuple[str, str]]:
     for code in watched.codes:
         yield "Runs in a shell of its own", code
@@ -163,137 +185,150 @@ def _carried(
             yield "Runs first, and its output is put in", text
 
 
-def _open(
-    title: str, text: str, found: Read, declared: Mapping[str, Any], depth: int
+def _parse_embedded_code(
+    title: str, text: str, found: ParsedCommand, declared: Mapping[str, Any], depth: int
 ) -> None:
     """Parse a command inside the command into steps of its own."""
-    if depth >= DEEPEST:
-        found.inside.append(Inside(title, text, problem="Not opened: too deep."))
+    if depth >= MAX_DEPTH:
+        found.inside.append(EmbeddedText(title, text, problem="Not opened: too deep."))
         found.doubts.append("Commands are nested too deep.")
         return
-    inner = read(text, declared, depth + 1)
-    found.inside.append(Inside(title, text, tuple(inner.steps), inner.problem))
+    inner = parse_command(text, declared, depth + 1)
+    found.inside.append(EmbeddedText(title, text, tuple(inner.steps), inner.problem))
     found.inside += inner.inside
     found.doubts += inner.doubts
     found.warns += inner.warns
     found.hosts += [host for host in inner.hosts if host not in found.hosts]
 
 
-def _heredoc(
-    redirect: shell_lexer.Redirect,
-    simple: shell_lexer.Simple,
-    found: Read,
+def _add_heredoc(
+    redirect: shell_lexer.Redirection,
+    simple: shell_lexer.SimpleCommand,
+    found: ParsedCommand,
     declared: Mapping[str, Any],
     depth: int,
 ) -> None:
     body = redirect.body or ""
-    if shell_warnings.FOREIGN_TEXT in shell_warnings.watch(simple, fed=True).doubts:
-        _open("Runs this text in a shell", body, found, declared, depth)
+    if (
+        shell_warnings.FOREIGN_TEXT
+        in shell_warnings.inspect_command(simple, fed=True).doubts
+    ):
+        _parse_embedded_code("Runs this text in a shell", body, found, declared, depth)
         found.doubts.append("Its text is read as commands.")
         return
-    found.inside.append(Inside("Text that it reads", body))
+    found.inside.append(EmbeddedText("Text that it reads", body))
     if not redirect.target.quoted and any(char in body for char in "$`"):
-        found.doubts.append(shell_warnings.MARKS["variable"])
+        found.doubts.append(shell_warnings.MARK_DOUBTS["variable"])
 
 
-def _tokens(
-    simple: shell_lexer.Simple,
-    watched: shell_warnings.Watched,
+def _build_step_tokens(
+    simple: shell_lexer.SimpleCommand,
+    watched: shell_warnings.CommandFindings,
     declared: Mapping[str, Any],
-) -> Iterator[Token]:
+) -> Iterator[CommandToken]:
     for comment in simple.comments:
-        yield Token(comment, "comment, not run")
+        yield CommandToken(comment, "comment, not run")
     for place, word in enumerate(simple.assigns):
-        yield Token(word.text, "sets a variable", _warns(watched.assigns[place]))
+        yield CommandToken(
+            word.text, "sets a variable", _deduplicate_warnings(watched.assigns[place])
+        )
     for place, word in enumerate(simple.words):
-        yield _token(place, word, _warns(watched.words[place]), declared)
+        yield _describe_word(
+            place, word, _deduplicate_warnings(watched.words[place]), declared
+        )
     for place, redirect in enumerate(simple.redirects):
         stream = _STREAMS.get(redirect.number, f"stream {redirect.number} ")
         means = f"{stream}{_OPERATORS[redirect.operator]}".capitalize()
         text = f"{redirect.number}{redirect.operator} {redirect.target.text}"
-        yield Token(text, means, _warns(watched.redirects[place]))
+        yield CommandToken(text, means, _deduplicate_warnings(watched.redirects[place]))
     if simple.background:
-        yield Token("&", "nobody waits for it", ("Goes on in the background",))
+        yield CommandToken("&", "nobody waits for it", ("Goes on in the background",))
 
 
-def _token(
+def _describe_word(
     place: int,
-    word: shell_lexer.Word,
+    word: shell_lexer.ShellWord,
     warns: tuple[str, ...],
     declared: Mapping[str, Any],
-) -> Token:
+) -> CommandToken:
     text = word.text
     if "glob" in word.marks:
-        matches = _declared(declared, "globs", text)
+        matches = _find_declared(declared, "globs", text)
         known = isinstance(matches, int) and not isinstance(matches, bool)
         number = (
             f"{matches} found, as the tool declared" if known else "matches unknown"
         )
-        return Token(text, "pattern", (*warns, f"Glob: {number}"))
+        return CommandToken(text, "pattern", (*warns, f"Glob: {number}"))
     if place == 0:
-        path = _declared(declared, "programs", text)
-        return Token(text, "program", warns, path if isinstance(path, str) else "")
+        path = _find_declared(declared, "programs", text)
+        return CommandToken(
+            text, "program", warns, path if isinstance(path, str) else ""
+        )
     if text == "":
-        return Token("(empty)", "empty argument", warns)
-    return Token(text, "option" if text.startswith("-") else "argument", warns)
+        return CommandToken("(empty)", "empty argument", warns)
+    return CommandToken(text, "option" if text.startswith("-") else "argument", warns)
 
 
-def _places(subject: Subject) -> Iterator[Row]:
+def _build_place_rows(subject: Subject) -> Iterator[ValueRow]:
     """Where, as whom and with what it runs: as proposed, then as the reader says."""
-    yield from subject.listed(*_PARTS)
+    yield from subject.listed(*_PLACE_ROLES)
     for name in ("host", "user", "cwd"):
         value = subject.read(name)
         if isinstance(value, str) and not subject.path(name):
-            yield Row(subject.label(name), f"read.{name}", Cell(value), "as read")
+            yield ValueRow(subject.label(name), f"read.{name}", Cell(value), "as read")
 
 
-def _destinations(read: Read) -> Iterator[Row]:
+def _build_address_rows(read: ParsedCommand) -> Iterator[ValueRow]:
     for number, host in enumerate(read.hosts):
-        yield Row("Address", f"host.{number}", Cell(host))
+        yield ValueRow("Address", f"host.{number}", Cell(host))
 
 
-def _said(subject: Subject, read: Read) -> dict[str, Part]:
+def _build_sentence_values(
+    subject: Subject, read: ParsedCommand
+) -> dict[str, SentencePart]:
     """Values for the effect sentence: an argv is quoted, several steps are counted."""
     if read.words:
-        return {subject.path("argv"): Value(shlex.join(read.words))}
+        return {subject.path("argv"): ValuePart(shlex.join(read.words))}
     path = subject.path("command")
     if len(read.steps) < 2 or not path:
         return {}
-    return {path: Value(f"{len(read.steps)} commands", untrusted=False)}
+    return {path: ValuePart(f"{len(read.steps)} commands", untrusted=False)}
 
 
-def _size(subject: Subject) -> Iterator[Pair]:
+def _build_size_figures(subject: Subject) -> Iterator[SizeFigure]:
     for role, label in (("host", "On"), ("user", "As"), ("cwd", "In")):
         value = subject.said(role) or subject.read(role)
         if isinstance(value, str) and value:
-            yield Pair(label, value, "", untrusted=True)
+            yield SizeFigure(label, value, "", untrusted=True)
 
 
-def _tags(read: Read) -> Iterator[Tag]:
+def _build_warning_tags(read: ParsedCommand) -> Iterator[Tag]:
     """Tags for the gravest warnings, once each; the words themselves show all of
     them."""
-    found = sorted(dict.fromkeys(read.warns), key=_gravity)
+    found = sorted(dict.fromkeys(read.warns), key=_rank_warning)
     for said in found[:MOST_TAGS]:
         yield Tag(said, loud=True)
     if len(found) > MOST_TAGS:
-        yield Tag(f"{count(len(found) - MOST_TAGS, 'more warning')} below", loud=True)
+        yield Tag(
+            f"{format_count(len(found) - MOST_TAGS, 'more warning')} below", loud=True
+        )
     if read.hosts:
-        yield Tag(f"Connects to {count(len(read.hosts), 'place')}")
+        yield Tag(f"Connects to {format_count(len(read.hosts), 'place')}")
 
 
-def _gravity(said: str) -> int:
+def _rank_warning(said: str) -> int:
     order = ("Destr", "Delet", "Format", "May delete", "A whole", "A disk", "Drop")
     starts = [n for n, word in enumerate(order) if said.startswith(word)]
     quiet = said.startswith(("Glob", "A script", "Hides", "In somebody", "Asks"))
     return starts[0] if starts else 20 + quiet
 
 
-def _declared(declared: Mapping[str, Any], name: str, key: str) -> Any:
+def _find_declared(declared: Mapping[str, Any], name: str, key: str) -> Any:
     found = declared.get(name)
     return found.get(key) if isinstance(found, Mapping) else None
 
 
-def _warns(found: list[str]) -> tuple[str, ...]:
+def _deduplicate_warnings(found: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 

@@ -16,7 +16,7 @@ MOST_WORDS = 1000  # a person cannot check a longer command
 _BLANK, _META = " \t", " \t\n;&|<>()"
 _OPERATORS = ("&&", "||", ";", "|&", "|", "&", "\n")
 _REDIRECT = re.compile(r"<<<|<<-|<<|>>|>\||<>|>&|<&|>|<")
-_ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _KEYWORDS = (
     "if then else elif fi for while until do done case esac select function coproc"
@@ -24,15 +24,15 @@ _KEYWORDS = (
 )
 _ESCAPED = '$`"\\\n'
 # Replaces a quoted character where only unquoted ones count.
-_HIDDEN = "\x00"
+_QUOTED_MARK = "\x00"
 
 
-class Unreadable(Exception):
+class UnreadableCommand(Exception):
     """The command cannot be parsed with certainty; the message tells reviewers why."""
 
 
 @dataclass(slots=True)
-class Word:
+class ShellWord:
     """One word of a command.
 
     `text` is what the program receives, except where a mark says that the shell puts
@@ -47,11 +47,11 @@ class Word:
 
     @property
     def quoted(self) -> bool:
-        return _HIDDEN in self.bare
+        return _QUOTED_MARK in self.bare
 
 
 @dataclass(slots=True)
-class _Making(Word):
+class _WordBuilder(ShellWord):
     """A word under construction, in pieces: appending to one string letter by letter
     would take quadratic time."""
 
@@ -60,34 +60,34 @@ class _Making(Word):
 
     def add(self, text: str, *, bare: bool = False) -> None:
         self.texts.append(text)
-        self.bares.append(text if bare else _HIDDEN * max(len(text), 1))
+        self.bares.append(text if bare else _QUOTED_MARK * max(len(text), 1))
 
-    def made(self, raw: str) -> Word:
+    def made(self, raw: str) -> ShellWord:
         text, bare = "".join(self.texts), "".join(self.bares)
-        return Word(text, bare, raw, self.marks, self.inner)
+        return ShellWord(text, bare, raw, self.marks, self.inner)
 
 
 @dataclass(slots=True)
-class Redirect:
+class Redirection:
     """A redirection such as `2>file`.
 
     `number` is empty for the default stream; only a heredoc has a `body`.
     """
 
     operator: str
-    target: Word
+    target: ShellWord
     number: str = ""
     body: str | None = None
 
 
 @dataclass(slots=True)
-class Simple:
+class SimpleCommand:
     """One program with its words; `joined` is the operator before it."""
 
     joined: str
-    assigns: list[Word] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
-    redirects: list[Redirect] = field(default_factory=list)
+    assigns: list[ShellWord] = field(default_factory=list)
+    words: list[ShellWord] = field(default_factory=list)
+    redirects: list[Redirection] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
     background: bool = False
 
@@ -100,26 +100,26 @@ class Simple:
         return bool(self.assigns or self.words or self.redirects)
 
 
-def read(text: str) -> list[Simple]:
+def parse_simple_commands(text: str) -> list[SimpleCommand]:
     """Parse a text into simple commands, in order. Raises `UnreadableCommand`."""
-    return _Reader(text).commands()
+    return _Lexer(text).commands()
 
 
-class _Reader:
+class _Lexer:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.waiting: list[Redirect] = []  # heredocs whose bodies follow this line
-        self.found = [Simple("")]
+        self.waiting: list[Redirection] = []  # heredocs whose bodies follow this line
+        self.found = [SimpleCommand("")]
         self.words = 0
 
-    def commands(self) -> list[Simple]:
+    def commands(self) -> list[SimpleCommand]:
         while self.at < len(self.text):
             self._next()
         if self.waiting:
-            raise Unreadable("the end of a here-document is missing")
+            raise UnreadableCommand("the end of a here-document is missing")
         if self.found[-1].joined in ("&&", "||", "|", "|&") and not self.found[-1].runs:
-            raise Unreadable(f"nothing stands after {self.found[-1].joined}")
+            raise UnreadableCommand(f"nothing stands after {self.found[-1].joined}")
         return [simple for simple in self.found if not simple.is_empty]
 
     def _next(self) -> None:
@@ -136,7 +136,7 @@ class _Reader:
     def _operator(self) -> bool:
         for sign in ("&>", "()", ";;"):
             if self.text.startswith(sign, self.at):
-                raise Unreadable(f"shells read {sign} differently")
+                raise UnreadableCommand(f"shells read {sign} differently")
         for operator in _OPERATORS:
             if self.text.startswith(operator, self.at):
                 self.at += len(operator)
@@ -152,8 +152,8 @@ class _Reader:
             if not last.runs:
                 return
         elif not last.runs:
-            raise Unreadable(f"nothing stands before {operator}")
-        self.found.append(Simple(operator))
+            raise UnreadableCommand(f"nothing stands before {operator}")
+        self.found.append(SimpleCommand(operator))
 
     def _redirect(self, number: str) -> bool:
         if self.text.startswith(("<(", ">("), self.at):
@@ -164,9 +164,9 @@ class _Reader:
         self.at = match.end()
         while self.text[self.at : self.at + 1] in (" ", "\t"):
             self.at += 1
-        found = Redirect(match[0], self._word(), number)
+        found = Redirection(match[0], self._word(), number)
         if not found.target.raw:
-            raise Unreadable("a redirection goes nowhere")
+            raise UnreadableCommand("a redirection goes nowhere")
         if match[0] in ("<<", "<<-"):
             self.waiting.append(found)
         self.found[-1].redirects.append(found)
@@ -177,7 +177,7 @@ class _Reader:
             lines = []
             while True:
                 if self.at >= len(self.text):
-                    raise Unreadable("the end of a here-document is missing")
+                    raise UnreadableCommand("the end of a here-document is missing")
                 line = self._until("\n")
                 self.at += 1
                 if redirect.operator == "<<-":
@@ -188,22 +188,22 @@ class _Reader:
             redirect.body = "\n".join(lines)
         self.waiting = []
 
-    def _take(self, word: Word) -> None:
+    def _take(self, word: ShellWord) -> None:
         simple = self.found[-1]
         self.words += 1
         if self.words > MOST_WORDS:
-            raise Unreadable(f"it has more than {MOST_WORDS} words")
+            raise UnreadableCommand(f"it has more than {MOST_WORDS} words")
         if word.raw.isascii() and word.raw.isdigit() and self._redirect(word.raw):
             return
-        if not simple.words and _ASSIGNS.match(word.bare):
+        if not simple.words and _ASSIGNMENT.match(word.bare):
             simple.assigns.append(word)
             return
         if not simple.words and word.bare in _KEYWORDS.split():
-            raise Unreadable(f"it is a program of its own, with {word.bare}")
+            raise UnreadableCommand(f"it is a program of its own, with {word.bare}")
         simple.words.append(word)
 
-    def _word(self) -> Word:
-        making, start = _Making(), self.at
+    def _word(self) -> ShellWord:
+        making, start = _WordBuilder(), self.at
         while self.at < len(self.text):
             char = self.text[self.at]
             process = self.text.startswith(("<(", ">("), self.at)
@@ -212,11 +212,11 @@ class _Reader:
             if process:
                 self._inside(making, 2, "process")
             else:
-                _PARTS.get(char, _Reader._plain)(self, making)
+                _WORD_HANDLERS.get(char, _Lexer._plain)(self, making)
         if self.at < len(self.text) and self.text[self.at] in "()":
-            raise Unreadable("it has brackets, a shell program of its own")
+            raise UnreadableCommand("it has brackets, a shell program of its own")
         word = making.made(self.text[start : self.at])
-        if _braces(word.bare):
+        if _has_brace_expansion(word.bare):
             word.marks.add("brace")
         if any(char in word.bare for char in "*?["):
             word.marks.add("glob")
@@ -224,31 +224,31 @@ class _Reader:
             word.marks.add("home")
         return word
 
-    def _plain(self, word: _Making) -> None:
+    def _plain(self, word: _WordBuilder) -> None:
         word.add(self.text[self.at], bare=True)
         self.at += 1
 
-    def _escape(self, word: _Making) -> None:
+    def _escape(self, word: _WordBuilder) -> None:
         following = self.text[self.at + 1 : self.at + 2]
         if not following:
-            raise Unreadable("it ends in the middle of an escape")
+            raise UnreadableCommand("it ends in the middle of an escape")
         if following != "\n":
             word.add(following)
         self.at += 2
 
-    def _single(self, word: _Making) -> None:
+    def _single(self, word: _WordBuilder) -> None:
         self.at += 1
         word.add(self._until("'", needed=True))
         self.at += 1
 
-    def _double(self, word: _Making) -> None:
+    def _double(self, word: _WordBuilder) -> None:
         self.at += 1
         word.add("")
         while (char := self.text[self.at : self.at + 1]) != '"':
             if not char:
-                raise Unreadable("a quote is never closed")
+                raise UnreadableCommand("a quote is never closed")
             if char in "$`":
-                _PARTS[char](self, word)
+                _WORD_HANDLERS[char](self, word)
             elif char == "\\" and self.text[self.at + 1 : self.at + 2] in _ESCAPED:
                 self._escape(word)
             else:
@@ -256,14 +256,14 @@ class _Reader:
                 self.at += 1
         self.at += 1
 
-    def _dollar(self, word: _Making) -> None:
+    def _dollar(self, word: _WordBuilder) -> None:
         rest = self.text[self.at + 1 : self.at + 3]
         if rest.startswith("(("):
-            raise Unreadable("it calculates with $(( ))")
+            raise UnreadableCommand("it calculates with $(( ))")
         if rest.startswith("("):
             self._inside(word, 2, "substitution")
         elif rest[:1] in ("'", '"'):
-            raise Unreadable("shells read $' and $\" differently")
+            raise UnreadableCommand("shells read $' and $\" differently")
         elif rest.startswith("{"):
             self._variable(word, self._closing(self.at + 2, "{", "}") + 1)
         elif match := _NAME.match(self.text, self.at + 1):
@@ -271,7 +271,7 @@ class _Reader:
         else:
             self._plain(word)
 
-    def _variable(self, word: _Making, end: int) -> None:
+    def _variable(self, word: _WordBuilder, end: int) -> None:
         text = self.text[self.at : end]
         word.add(text)
         word.marks.add("variable")
@@ -279,17 +279,17 @@ class _Reader:
             word.marks.add("substitution")
         self.at = end
 
-    def _backtick(self, word: _Making) -> None:
+    def _backtick(self, word: _WordBuilder) -> None:
         start = self.at
         self.at += 1
         word.inner.append(self._until("`", needed=True))
         self.at += 1
         if "\\" in word.inner[-1]:
-            raise Unreadable("a substitution has escapes inside")
+            raise UnreadableCommand("a substitution has escapes inside")
         word.add(self.text[start : self.at])
         word.marks.add("substitution")
 
-    def _inside(self, word: _Making, opening: int, mark: str) -> None:
+    def _inside(self, word: _WordBuilder, opening: int, mark: str) -> None:
         end = self._closing(self.at + opening, "(", ")")
         word.inner.append(self.text[self.at + opening : end])
         word.add(self.text[self.at : end + 1])
@@ -302,42 +302,42 @@ class _Reader:
         while at < len(self.text):
             char = self.text[at]
             if char == "#" and self.text[at - 1] in " \t\n;(":
-                raise Unreadable("a substitution has a comment inside")
+                raise UnreadableCommand("a substitution has a comment inside")
             if char in "'\"`":
                 at = self._quote_end(at)
             depth += (char == opens) - (char == closes)
             if depth == 0:
                 return at
             at += 2 if char == "\\" else 1
-        raise Unreadable("a bracket is never closed")
+        raise UnreadableCommand("a bracket is never closed")
 
     def _quote_end(self, at: int) -> int:
         quote, at = self.text[at], at + 1
         while at < len(self.text) and self.text[at] != quote:
             at += 2 if self.text[at] == "\\" and quote != "'" else 1
         if at >= len(self.text):
-            raise Unreadable("a quote is never closed")
+            raise UnreadableCommand("a quote is never closed")
         return at
 
     def _until(self, sign: str, *, needed: bool = False) -> str:
         end = self.text.find(sign, self.at)
         if end < 0 and needed:
-            raise Unreadable("a quote is never closed")
+            raise UnreadableCommand("a quote is never closed")
         found = self.text[self.at : end if end >= 0 else len(self.text)]
         self.at += len(found)
         return found
 
 
-def _braces(bare: str) -> bool:
+def _has_brace_expansion(bare: str) -> bool:
     """Whether some shells expand this word into several: `{a,b}`, `{1..3}`."""
     opened = bare.find("{")
     return opened >= 0 and "}" in bare[opened:] and ("," in bare or ".." in bare)
 
 
-_PARTS: dict[str, Callable[[_Reader, _Making], None]] = {
-    "\\": _Reader._escape,
-    "'": _Reader._single,
-    '"': _Reader._double,
-    "$": _Reader._dollar,
-    "`": _Reader._backtick,
+_WORD_HANDLERS: dict[str, Callable[[_Lexer, _WordBuilder], None]] = {
+    "\\": _Lexer._escape,
+    "'": _Lexer._single,
+    '"': _Lexer._double,
+    "$": _Lexer._dollar,
+    "`": _Lexer._backtick,
 }

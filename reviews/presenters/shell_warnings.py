@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from . import paths
-from .shell_lexer import Redirect, Simple, Word
+from .shell_lexer import Redirection, ShellWord, SimpleCommand
 
 OTHER_LANGUAGE = "Code of another language. It was not decoded."
 FOREIGN_TEXT = "It runs text that is not on this page."
 RUNS_OTHER = "It may run another program."
 ENCODED = "A word looks encoded. It was not decoded."
-MARKS = {
+MARK_DOUBTS = {
     "substitution": "What a substitution gives is known only when it runs.",
     "process": "What a substitution gives is known only when it runs.",
     "variable": "What a variable holds is not on this page.",
@@ -37,7 +37,7 @@ _WRAPPERS = (
     " stdbuf setsid chroot unshare nsenter watch parallel command exec builtin busybox"
     " flock script ssh docker podman kubectl find fd strace ltrace chrt taskset"
 )
-_KNOWN = """
+_PROGRAM_WARNINGS = """
 Runs as another user: sudo doas su pkexec runuser gosu setpriv
 Deletes files: rm rmdir unlink srm
 Destroys what is stored: shred wipefs blkdiscard
@@ -61,7 +61,9 @@ Speaks to the network: aria2c lftp http https xh dig nslookup host ping mail sen
 """
 _PROGRAMS = {
     name: said
-    for said, _, names in (line.partition(": ") for line in _KNOWN.splitlines())
+    for said, _, names in (
+        line.partition(": ") for line in _PROGRAM_WARNINGS.splitlines()
+    )
     for name in names.split()
 }
 _RULES = (
@@ -137,10 +139,10 @@ _RULES = (
         "Drops protection",
     ),
 )
-UNKNOWN = "A program not known here"
+UNKNOWN_PROGRAM = "A program not known here"
 # Programs that only read and print: by themselves they write nothing and run nothing.
 # The rules above still warn of some of their options.
-_PLAIN = """
+_READ_ONLY_NAMES = """
 : [ [[ awk basename cal cat cd cksum cmp column comm cut date df diff dirname du echo
 egrep expr false fgrep file fmt fold free gawk git grep gsed head hostname id jobs
 join jq last locale ls lsblk lscpu mawk md5sum mkdir nl nproc paste pgrep popd
@@ -148,25 +150,27 @@ printenv printf ps pushd pwd read readlink realpath rev rg sed seq sha1sum sha25
 sha512sum sleep sort stat strings sum tac tail test touch tr tree true type uname uniq
 uptime wait wc which who whoami zcat
 """
-_READERS = frozenset(_PLAIN.split())
-_RULES_READ = tuple((re.compile(p), re.compile(a), said) for p, a, said in _RULES)
+_READ_ONLY_PROGRAMS = frozenset(_READ_ONLY_NAMES.split())
+_COMPILED_RULES = tuple((re.compile(p), re.compile(a), said) for p, a, said in _RULES)
 _HOOKS = re.compile(
     r"--checkpoint-action.*|--to-command.*|.*ProxyCommand.*|--use-compress-program.*"
     r"|--rsh.*|--unzip-command.*|--exec.*|-exec(dir)?|-ok(dir)?|--eval.*|alias\..*"
     r"|core\.(pager|editor|sshcommand|fsmonitor|hookspath).*|-I|--split-string.*|-S",
     re.IGNORECASE,
 )
-_HOOKED = re.compile(r"tar|ssh|scp|sftp|rsync|git|zip|env|gdb|man|less|make|parallel")
+_HOOK_PROGRAMS = re.compile(
+    r"tar|ssh|scp|sftp|rsync|git|zip|env|gdb|man|less|make|parallel"
+)
 # Code with which awk or sed can run a program or write a file.
 _TEXT_TOOLS = re.compile(r"[gmn]?awk|sed|gsed")
-_CODE = re.compile(
+_TEXT_TOOL_CODE = re.compile(
     r"system\s*\(|getline|[|>]\s*&?\s*[\"a-z]|(^|[;}\d\s])[ewW]\s|/[gip\d]*e[gip\d]*$"
 )
 _DISK = re.compile(r"/dev/(?:[hsv]d[a-z]|nvme|disk|mapper|mmcblk)")
 # Programs that pass one word, or all their words, to a shell.
-_HANDS_OVER = re.compile(r"su|runuser|script|flock|watch")
-_SSH_TAKES = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
-_SET = re.compile(
+_SHELL_CALLERS = re.compile(r"su|runuser|script|flock|watch")
+_SSH_VALUE_OPTIONS = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
+_RISKY_VARIABLES = re.compile(
     r"(LD_\w+|DYLD_\w+|PATH|IFS|BASH_ENV|ENV|SHELLOPTS|PROMPT_COMMAND|PYTHON\w+"
     r"|PERL5\w+|NODE_OPTIONS|RUBYOPT|GIT_\w+|EDITOR|PAGER|http_proxy|https_proxy"
     r"|HTTPS?_PROXY)\+?="
@@ -181,13 +185,13 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}|(?:\\{1,2}x[0-9a-fA-F]{2}){4,
 _CASES = (re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]"))
 # Only the first letters of a longer word are checked: nobody types such a word.
 MOST_LETTERS = 2000
-NEAR = 20  # words after an interpreter that may be its options
+OPTION_WINDOW = 20  # words after an interpreter that may be its options
 TOO_LONG = "A word is too long to be looked at."
 _PATH_STEP = 16  # encoded text rarely has a slash this often
 
 
 @dataclass(slots=True)
-class Watched:
+class CommandFindings:
     """The findings about one simple command: by index of the word, and for all of
     it."""
 
@@ -199,93 +203,99 @@ class Watched:
     hosts: list[str] = field(default_factory=list)
 
 
-def watch(simple: Simple, *, fed: bool = False) -> Watched:
+def inspect_command(simple: SimpleCommand, *, fed: bool = False) -> CommandFindings:
     """Inspect one simple command; `fed` says that it reads another's output."""
-    found = Watched()
+    found = CommandFindings()
     for place, word in enumerate(simple.words):
-        found.words[place] = list(_of_word(word))
+        found.words[place] = list(_list_word_warnings(word))
     for place, redirect in enumerate(simple.redirects):
-        found.redirects[place] = list(_of_redirect(redirect))
+        found.redirects[place] = list(_list_redirect_warnings(redirect))
     for place, word in enumerate(simple.assigns):
         found.assigns[place] = ["Changes how programs run"] * bool(
-            _SET.match(word.text)
+            _RISKY_VARIABLES.match(word.text)
         )
-    _programs(simple.words, found, fed=fed or _reads(simple))
-    found.hosts = list(_hosts(simple))
+    _inspect_programs(simple.words, found, fed=fed or _has_input_redirect(simple))
+    found.hosts = list(_list_hosts(simple))
     for word in [*simple.words, *simple.assigns, *(r.target for r in simple.redirects)]:
-        found.doubts += [said for mark, said in MARKS.items() if mark in word.marks]
+        found.doubts += [
+            said for mark, said in MARK_DOUBTS.items() if mark in word.marks
+        ]
         if len(word.text) > MOST_LETTERS:
             found.doubts.append(TOO_LONG)
         else:
-            found.doubts += [ENCODED] * is_encoded(word.text)
+            found.doubts += [ENCODED] * is_encoded_word(word.text)
     return found
 
 
-def _seen(text: str) -> str:
+def _truncate_word(text: str) -> str:
     """The part of a word that is searched, so that no search takes longer for a longer
     word."""
     return text[:MOST_LETTERS]
 
 
-def is_encoded(text: str) -> bool:
+def is_encoded_word(text: str) -> bool:
     """Whether a word looks encoded; a long path does not."""
-    return any(_is_code(match[0]) for match in _ENCODED.finditer(text))
+    return any(_is_encoded_run(match[0]) for match in _ENCODED.finditer(text))
 
 
-def _is_code(text: str) -> bool:
+def _is_encoded_run(text: str) -> bool:
     if len(text) <= _PATH_STEP * text.count("/"):
         return False
     mixed = len(text) >= 32 and all(case.search(text) for case in _CASES)
     return mixed or text.endswith("=") or text.startswith("\\")
 
 
-def program(word: Word) -> str:
+def parse_program_name(word: ShellWord) -> str:
     """The name of a program, without its directory."""
-    return _seen(word.text.rpartition("/")[2])
+    return _truncate_word(word.text.rpartition("/")[2])
 
 
-def _programs(words: Sequence[Word], found: Watched, *, fed: bool) -> None:
+def _inspect_programs(
+    words: Sequence[ShellWord], found: CommandFindings, *, fed: bool
+) -> None:
     """Inspect the program and those that it is told to run in turn.
 
     The rules of the first program apply to all words, those of another to the words up
     to the next program.
     """
-    starts = list(_starts(words))
+    starts = list(_list_program_places(words))
     for place, end in pairwise([*starts, len(words)]):
-        name = program(words[place])
+        name = parse_program_name(words[place])
         said = found.words[place]
         said += [_PROGRAMS[name]] if name in _PROGRAMS else []
         said += ["A script: what is in it is not shown"] * _is_script(words[place])
         if words[place].quoted or words[place].marks:
             said.append("The program's name is disguised")
         said += ["A shell of its own"] * bool(_SHELLS.fullmatch(name))
-        said += [UNKNOWN] * (not said and not _is_read(name))
+        said += [UNKNOWN_PROGRAM] * (not said and not _is_known_program(name))
         last = end if place else len(words)
-        _arguments(name, words, range(place + 1, last), found)
-        _interpreters(words[place : place + NEAR], found, fed=fed)
+        _inspect_arguments(name, words, range(place + 1, last), found)
+        _inspect_interpreter(words[place : place + OPTION_WINDOW], found, fed=fed)
 
 
-def _arguments(name: str, words: Sequence[Word], places: range, found: Watched) -> None:
+def _inspect_arguments(
+    name: str, words: Sequence[ShellWord], places: range, found: CommandFindings
+) -> None:
     rest = [words[place].text for place in places]
     for place, text in zip(places, rest, strict=True):
-        found.words[place] += _of_argument(name, text)
-    seen = [_seen(text) for text in rest]
-    if _HOOKED.fullmatch(name) and any(map(_HOOKS.fullmatch, seen)):
+        found.words[place] += _list_argument_warnings(name, text)
+    seen = [_truncate_word(text) for text in rest]
+    if _HOOK_PROGRAMS.fullmatch(name) and any(map(_HOOKS.fullmatch, seen)):
         found.doubts.append(RUNS_OTHER)
-    if _TEXT_TOOLS.fullmatch(name) and any(map(_CODE.search, seen)):
+    if _TEXT_TOOLS.fullmatch(name) and any(map(_TEXT_TOOL_CODE.search, seen)):
         found.doubts.append(OTHER_LANGUAGE)
-    found.codes += _handed_over(name, rest)
+    found.codes += _list_shell_code(name, rest)
 
 
-def _starts(words: Sequence[Word]) -> Iterator[int]:
+def _list_program_places(words: Sequence[ShellWord]) -> Iterator[int]:
     """The indexes of programs: the first word and, after a wrapper, each known name."""
     if not words:
         return
     yield 0
-    if program(words[0]) not in _WRAPPERS.split():
+    if parse_program_name(words[0]) not in _WRAPPERS.split():
         return
     for place in range(1, len(words)):
-        name = program(words[place])
+        name = parse_program_name(words[place])
         known = name in _PROGRAMS or name in _WRAPPERS.split()
         if name == ".":
             continue  # the current directory, not a program
@@ -293,8 +303,10 @@ def _starts(words: Sequence[Word]) -> Iterator[int]:
             yield place
 
 
-def _interpreters(words: Sequence[Word], found: Watched, *, fed: bool) -> None:
-    name = program(words[0])
+def _inspect_interpreter(
+    words: Sequence[ShellWord], found: CommandFindings, *, fed: bool
+) -> None:
+    name = parse_program_name(words[0])
     texts = [word.text for word in words[1:]]
     if name in ("eval", "source", ".", "trap", "alias"):
         found.doubts.append(FOREIGN_TEXT)
@@ -311,37 +323,39 @@ def _interpreters(words: Sequence[Word], found: Watched, *, fed: bool) -> None:
         found.doubts.append(FOREIGN_TEXT)
 
 
-def _handed_over(name: str, rest: Sequence[str]) -> Iterator[str]:
+def _list_shell_code(name: str, rest: Sequence[str]) -> Iterator[str]:
     """Yield the code that this program passes to a shell, here or on another
     machine."""
     if name == "watch":
         yield " ".join(text for text in rest if not text.startswith("-"))
-    elif _HANDS_OVER.fullmatch(name) and "-c" in rest[:-1]:
+    elif _SHELL_CALLERS.fullmatch(name) and "-c" in rest[:-1]:
         yield rest[rest.index("-c") + 1]
     elif name == "ssh":
         operands = [
             place
             for place, text in enumerate(rest)
             if not text.startswith("-")
-            and not (place and _SSH_TAKES.fullmatch(rest[place - 1]))
+            and not (place and _SSH_VALUE_OPTIONS.fullmatch(rest[place - 1]))
         ]
         if operands and rest[operands[0] + 1 :]:
             yield " ".join(rest[operands[0] + 1 :])
 
 
-def _of_argument(name: str, text: str) -> list[str]:
+def _list_argument_warnings(name: str, text: str) -> list[str]:
     return [
         said
-        for programs, arguments, said in _RULES_READ
-        if programs.fullmatch(name) and arguments.fullmatch(_seen(text))
+        for programs, arguments, said in _COMPILED_RULES
+        if programs.fullmatch(name) and arguments.fullmatch(_truncate_word(text))
     ]
 
 
-def _of_word(word: Word) -> Iterator[str]:
-    if paths.is_everything(word.text):
+def _list_word_warnings(word: ShellWord) -> Iterator[str]:
+    if paths.is_whole_directory(word.text):
         yield "A whole directory or disk"
     if word.text.startswith(("/", "~", "..")) or "/" in word.text:
-        yield from (m for m in paths.marks(word.text, "/") if m != "Configuration")
+        yield from (
+            m for m in paths.list_path_marks(word.text, "/") if m != "Configuration"
+        )
     if _DISK.search(word.text):
         yield "A disk itself"
     if "home" in word.marks:
@@ -352,7 +366,7 @@ def _of_word(word: Word) -> Iterator[str]:
         yield "Variable: value not shown"
 
 
-def _of_redirect(redirect: Redirect) -> Iterator[str]:
+def _list_redirect_warnings(redirect: Redirection) -> Iterator[str]:
     target = redirect.target.text
     if target == "/dev/null" and redirect.operator.startswith(">"):
         yield "Hides what goes wrong" if redirect.number == "2" else "Hides its output"
@@ -362,25 +376,27 @@ def _of_redirect(redirect: Redirect) -> Iterator[str]:
         yield "Adds to a file"
     if target.startswith(("/dev/tcp/", "/dev/udp/")):
         yield "Speaks to the network"
-    yield from paths.marks(target, "/")
+    yield from paths.list_path_marks(target, "/")
     if _DISK.match(target):
         yield "A disk itself"
-    if paths.is_system(target) and target != "/dev/null":
+    if paths.is_system_path(target) and target != "/dev/null":
         yield "Part of the machine"
 
 
-def _reads(simple: Simple) -> bool:
+def _has_input_redirect(simple: SimpleCommand) -> bool:
     return any(one.operator.startswith("<") for one in simple.redirects)
 
 
-def _is_read(name: str) -> bool:
+def _is_known_program(name: str) -> bool:
     """Whether the program is known: it only reads, or its code is inspected."""
     return bool(
-        name in _READERS or _SHELLS.fullmatch(name) or _LANGUAGES.fullmatch(name)
+        name in _READ_ONLY_PROGRAMS
+        or _SHELLS.fullmatch(name)
+        or _LANGUAGES.fullmatch(name)
     )
 
 
-def _is_script(word: Word) -> bool:
+def _is_script(word: ShellWord) -> bool:
     text = word.text
     relative = "/" in text and not text.startswith(("/bin/", "/usr/", "/sbin/"))
     return relative or text.endswith(
@@ -388,9 +404,9 @@ def _is_script(word: Word) -> bool:
     )
 
 
-def _hosts(simple: Simple) -> Iterator[str]:
+def _list_hosts(simple: SimpleCommand) -> Iterator[str]:
     given = [*simple.words[1:], *(one.target for one in simple.redirects)]
     for word in given:
-        match = _ADDRESS.search(_seen(word.text))
+        match = _ADDRESS.search(_truncate_word(word.text))
         if match:
             yield match[0]

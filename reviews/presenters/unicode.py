@@ -23,12 +23,12 @@ LOOKS_LATIN = "letters that only look Latin"
 DECOMPOSED = "letters in an unusual encoding"
 
 # A word with its combining marks, which are not part of `\w`.
-_MARKED = re.compile(r"[^\s!-/:-@\[-^`{-~]+")
+_WORD_WITH_MARKS = re.compile(r"[^\s!-/:-@\[-^`{-~]+")
 # Scripts that put several marks on a letter. Ordinary text has them in any order, and
 # nobody sees the order.
-_POINTED = {"HEBREW", "ARABIC", "SYRIAC"}
+_MANY_MARK_SCRIPTS = {"HEBREW", "ARABIC", "SYRIAC"}
 _WORD = re.compile(r"\w+")
-_TOGETHER = tuple(
+_COMBINABLE_SCRIPTS = tuple(
     frozenset(names)
     for names in (
         {"LATIN", "CJK", "HIRAGANA", "KATAKANA"},
@@ -52,7 +52,7 @@ _PAIRS = """
 LOOKALIKES = {int(pair[:4], 16): pair[4] for pair in _PAIRS.split()}
 
 
-class Words:
+class WordMarker:
     """Marks the suspicious words of a text, judged in the context of the whole text."""
 
     def __init__(self, text: str) -> None:
@@ -60,7 +60,9 @@ class Words:
         if not text.isascii():
             found = [m[0] for m in _WORD.finditer(text)]
             # Real prose has letters that no Latin letter resembles.
-            self.foreign_prose = any(_foreign(w) and not _poses(w) for w in found)
+            self.foreign_prose = any(
+                _has_foreign_letters(w) and not _is_all_lookalikes(w) for w in found
+            )
 
     def mark(self, run: str) -> Iterator[tuple[str, str]]:
         """Split a run of the text into pieces, each with its note or the empty
@@ -70,7 +72,7 @@ class Words:
             return
         composed = unicodedata.is_normalized("NFC", run)
         end = 0
-        for match in (_WORD if composed else _MARKED).finditer(run):
+        for match in (_WORD if composed else _WORD_WITH_MARKS).finditer(run):
             note = self.note(match[0])
             if note:
                 yield run[end : match.start()], ""
@@ -86,7 +88,11 @@ class Words:
             return DECOMPOSED
         if is_mixed(word):
             return MIXED
-        if _foreign(word) and _poses(word) and not self.foreign_prose:
+        if (
+            _has_foreign_letters(word)
+            and _is_all_lookalikes(word)
+            and not self.foreign_prose
+        ):
             return LOOKS_LATIN
         return ""
 
@@ -100,20 +106,22 @@ def is_decomposed(word: str) -> bool:
     if usual == word:
         return False
     reordered = len(usual) == len(word) and sorted(usual) == sorted(word)
-    return not (reordered and _POINTED & {script_of(char) for char in word})
+    return not (reordered and _MANY_MARK_SCRIPTS & {find_script(char) for char in word})
 
 
 def is_mixed(word: str) -> bool:
     """Whether the letters, or the digits, of a word come from alphabets that do not
     belong together."""
-    scripts = frozenset(script for char in word if (script := script_of(char)))
+    scripts = frozenset(script for char in word if (script := find_script(char)))
     digits = {ord(c) - unicodedata.digit(c) for c in word if c.isdecimal()}
     if "STYLED" in scripts or len(digits) > 1:
         return True
-    return len(scripts) > 1 and not any(scripts <= group for group in _TOGETHER)
+    return len(scripts) > 1 and not any(
+        scripts <= group for group in _COMBINABLE_SCRIPTS
+    )
 
 
-def skeleton(text: str) -> str:
+def compute_skeleton(text: str) -> str:
     """The text as a hasty reader sees it, for comparison and search, not for
     display."""
     plain = unicodedata.normalize("NFKC", text).translate(LOOKALIKES)
@@ -121,7 +129,7 @@ def skeleton(text: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def script_of(char: str) -> str:
+def find_script(char: str) -> str:
     """The script of a letter, from the first word of its name; empty for others."""
     if char.isascii():
         return "LATIN" if char.isalpha() else ""
@@ -133,21 +141,21 @@ def script_of(char: str) -> str:
     return _ALIASES.get(word, word)
 
 
-def _foreign(word: str) -> bool:
-    scripts = {script_of(char) for char in word}
+def _has_foreign_letters(word: str) -> bool:
+    scripts = {find_script(char) for char in word}
     return bool(scripts & {"CYRILLIC", "GREEK", "ARMENIAN"})
 
 
-def _poses(word: str) -> bool:
+def _is_all_lookalikes(word: str) -> bool:
     return all(ord(c) in LOOKALIKES for c in word if c.isalpha())
 
 
 # Format characters that are visible: they enclose the digits that follow.
-_DRAWN = frozenset(
+_VISIBLE_FORMAT = frozenset(
     [*range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD]
 )
 # Letters, marks and symbols that are invisible although their category says otherwise.
-_BLANK = frozenset(
+_INVISIBLE = frozenset(
     [
         *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0xFFFC),
         *(0x16FE4, 0x1D159, *range(0x180B, 0x1810)),
@@ -168,18 +176,18 @@ MOST_SPACES = 32
 
 
 # Characters that programs obey instead of showing, except line breaks and tabs.
-_OBEYED = re.compile(
+_CONTROL_CHARACTERS = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
     "|[\U000e0000-\U000e007f]"
 )
 
 
-def controls(text: str) -> bool:
+def has_control_characters(text: str) -> bool:
     """Whether a text contains terminal or direction controls, or hidden letters.
 
     Special characters of ordinary mail, such as a non-breaking space, do not count.
     """
-    return _OBEYED.search(text) is not None
+    return _CONTROL_CHARACTERS.search(text) is not None
 
 
 @lru_cache(maxsize=8192)
@@ -189,18 +197,18 @@ def is_hidden(char: str) -> bool:
         return False
     code, category = ord(char), unicodedata.category(char)
     if category[0] == "C":
-        return code not in _DRAWN
+        return code not in _VISIBLE_FORMAT
     if category in ("Zl", "Zp", "Zs") or char in _BRACKETS:
         return True
-    return code in _BLANK
+    return code in _INVISIBLE
 
 
-def spans(text: str, plain: str = "") -> Iterator[tuple[bool, str]]:
+def split_hidden_runs(text: str, plain: str = "") -> Iterator[tuple[bool, str]]:
     """Split a text into runs: (whether to show the run as a token, the run).
 
     Characters in `plain` are never hidden. The joined runs are the text.
     """
-    flags = _flags(text, plain)
+    flags = _compute_hidden_flags(text, plain)
     position = 0
     for hidden, run in groupby(flags):
         length = sum(1 for _ in run)
@@ -208,21 +216,21 @@ def spans(text: str, plain: str = "") -> Iterator[tuple[bool, str]]:
         position += length
 
 
-def name(run: str) -> str:
+def format_hidden_run(run: str) -> str:
     """Format the label of a token: `U+202E U+200B x12`, at most six kinds of
     character."""
     if set(run) == {" "}:
         return f"{len(run)} spaces"
     kinds = [
-        "".join(same) if typed else _counted(char, len(list(same)))
-        for (typed, char), same in groupby(run, key=_kind)
+        "".join(same) if typed else _format_code_point(char, len(list(same)))
+        for (typed, char), same in groupby(run, key=_compute_group_key)
     ]
     if len(kinds) <= 6:
         return " ".join(kinds)
     return " ".join([*kinds[:5], f"and {len(kinds) - 5} more"])
 
 
-def _kind(char: str) -> tuple[bool, str]:
+def _compute_group_key(char: str) -> tuple[bool, str]:
     """The key that groups equal neighbours in a token.
 
     Visible characters, the parameters of an escape sequence, form one group.
@@ -231,12 +239,12 @@ def _kind(char: str) -> tuple[bool, str]:
     return typed, "" if typed else char
 
 
-def _counted(char: str, times: int) -> str:
+def _format_code_point(char: str, times: int) -> str:
     code = f"U+{ord(char):04X}"
     return code if times == 1 else f"{code} x{times}"
 
 
-def _flags(text: str, plain: str) -> list[bool]:
+def _compute_hidden_flags(text: str, plain: str) -> list[bool]:
     flags = [is_hidden(char) and char not in plain for char in text]
     for match in _ANSI.finditer(text):
         flags[match.start() : match.end()] = [True] * len(match.group())

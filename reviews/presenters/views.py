@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .shapes import Row
+from .shapes import ValueRow
 
-LineKind = Literal["same", "removed", "added", "about"]
-Parts = tuple[tuple[bool, str], ...]  # (whether this piece differs, the piece)
+DiffLineKind = Literal["same", "removed", "added", "about"]
+LineParts = tuple[tuple[bool, str], ...]  # (whether this piece differs, the piece)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupView:
     """Rows under one of Holdpoint's headings: the headers of a mail, the query of a
     call."""
 
@@ -24,12 +24,12 @@ class Group:
     lines: ClassVar = 0
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[ValueRow, ...]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class CommandToken:
     """One word of a command, exactly as the program receives it."""
 
     text: str
@@ -39,32 +39,32 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CommandStep:
     """One program of a command; `joined` says in words when it runs."""
 
     joined: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[CommandToken, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class EmbeddedText:
     """A text inside a command: a heredoc, a `-c` string, a substitution."""
 
     title: str
     text: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CommandStep, ...] = ()
     problem: str = ""  # why it was not parsed into steps
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandView:
     """A command as numbered steps, and the texts inside it as blocks."""
 
     template: ClassVar = "reviews/_view_command.html"
 
     title: str
-    steps: tuple[Step, ...]
-    inside: tuple[Inside, ...] = ()
+    steps: tuple[CommandStep, ...]
+    inside: tuple[EmbeddedText, ...] = ()
     problem: str = ""
     covers: str = ""  # path of the argument that it states in full
 
@@ -77,11 +77,11 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """One line of a difference; `parts` mark the words that differ."""
 
-    kind: LineKind
-    parts: Parts
+    kind: DiffLineKind
+    parts: LineParts
     old: int | None = None
     new: int | None = None
     speaks: bool = False  # whether it addresses the reviewer
@@ -95,17 +95,17 @@ class Line:
 class Hunk:
     """Consecutive lines of a difference. A folded hunk is unchanged but complete."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
     folded: bool = False
     title: str = ""  # the @@ line of a patch, untrusted text
 
     @property
-    def runs(self) -> list[tuple[bool, list[Line]]]:
+    def runs(self) -> list[tuple[bool, list[DiffLine]]]:
         """The lines in runs: (whether the run is a change, its lines).
 
         The side-by-side layout puts the lines of one run next to each other.
         """
-        found: list[tuple[bool, list[Line]]] = []
+        found: list[tuple[bool, list[DiffLine]]] = []
         for line in self.lines:
             changes = line.kind in ("removed", "added")
             if not found or found[-1][0] != changes:
@@ -123,7 +123,7 @@ class FileChange:
     was: str = ""  # the path before a rename
     marks: tuple[str, ...] = ()  # Holdpoint's words, each a reason to look closer
     headers: tuple[str, ...] = ()  # header lines of a patch, as sent
-    facts: tuple[Row, ...] = ()  # what is not a line of text
+    facts: tuple[ValueRow, ...] = ()  # what is not a line of text
     folded: bool = False  # too long to be shown open
 
     @property
@@ -138,13 +138,13 @@ class FileChange:
     def size(self) -> int:
         return sum(len(hunk.lines) for hunk in self.hunks)
 
-    def _count(self, kind: LineKind) -> int:
+    def _count(self, kind: DiffLineKind) -> int:
         lines = (line for hunk in self.hunks for line in hunk.lines)
         return sum(line.kind == kind for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DifferenceView:
     """Changed files, line by line."""
 
     template: ClassVar = "reviews/_view_difference.html"
@@ -159,4 +159,4 @@ class Difference:
         return sum(one.added + one.removed for one in self.files)
 
 
-View = Group | Command | Difference
+DedicatedView = GroupView | CommandView | DifferenceView

@@ -21,55 +21,55 @@ from journal import canonical
 
 from . import addresses, contacts, credentials, named_values, numbers
 from . import spans as labels
-from .named_values import Concealed, concealed
-from .normalise import MASK, Folded, fold
+from .named_values import ConcealedValue, collect_concealed
+from .normalise import MASK, FoldedText, fold_text
 from .spans import Span
 
 __all__ = [
     "KINDS",
-    "Concealed",
-    "Redacted",
-    "chip",
-    "chips_for",
-    "chips_in",
-    "chips_of",
-    "concealed",
-    "kinds_in",
-    "redact",
+    "ConcealedValue",
+    "RedactionResult",
+    "build_possible_chips",
+    "collect_concealed",
+    "count_chips",
+    "derive_thread_key",
+    "format_chip",
+    "list_chips",
+    "list_kinds",
+    "redact_text",
     "redact_value",
-    "thread_key",
 ]
 
 log = structlog.get_logger(__name__)
 
-UNCHECKED = "Could not be checked for secrets. Not shown."
-CHIP = "[{kind} · redacted · #{tag}]"
+UNCHECKED_TEXT = "Could not be checked for secrets. Not shown."
+CHIP_FORMAT = "[{kind} · redacted · #{tag}]"
 KINDS = labels.KINDS
 _CHIPS = re.compile(rf"\[(?:{'|'.join(KINDS)}) · redacted · #[0-9a-f]{{4}}\]")
 
 # When two recognisers match the same place, the first one wins: a password may look
 # like a phone number, and a card number like several phone numbers.
 RECOGNISERS: tuple[Callable[[str], Iterable[Span]], ...] = (
-    credentials.find,
+    credentials.find_credentials,
     contacts.find_emails,
     numbers.find_ibans,
     numbers.find_cards,
     numbers.find_national_ids,
-    addresses.find,
+    addresses.find_addresses,
     contacts.find_phones,
 )
-_MOST_ROUNDS = 5
+_MAX_ROUNDS = 5
 # A UUID identifies a record; its digits are not a phone or card number.
 _UUID = re.compile(
     r"(?<![\w-])(?=[\d-]{0,35}[a-fA-F])[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12}"
     r"(?![\w-])"
 )
 _TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}*=\0]+")
-_TELLING = 5  # characters; a shorter value such as "1234" may mean anything
+_MIN_REPEAT_LENGTH = 5  # characters; a shorter value such as "1234" may mean anything
 
 
 @dataclass(frozen=True, slots=True)
-class Redacted:
+class RedactionResult:
     """The text with chips, the number of chips set, and their number by kind."""
 
     text: str
@@ -77,34 +77,36 @@ class Redacted:
     kinds: Mapping[str, int]
 
 
-def thread_key(master: bytes, agent: str, thread: str) -> bytes:
+def derive_thread_key(master: bytes, agent: str, thread: str) -> bytes:
     """The key for the tags of one thread. Keys differ between threads, so that equal
     values of two threads cannot be linked."""
     name = canonical.encode(["redaction", agent, thread])
     return hmac.digest(master, name, hashlib.sha256)
 
 
-def redact(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redacted:
+def redact_text(
+    text: str, *, key: bytes, hidden: Sequence[ConcealedValue] = ()
+) -> RedactionResult:
     """Replace by chips what the recognisers find and the values in `hidden`. Takes
     linear time and never raises. Chips already in the text stay as they are."""
-    folded = fold(text)
-    view = _CHIPS.sub(_blank, folded.text)
-    named = list(named_values.find(view, hidden))
+    folded = fold_text(text)
+    view = _CHIPS.sub(_mask_match, folded.text)
+    named = list(named_values.find_concealed(view, hidden))
     found: list[Span] = []
-    for _ in range(_MOST_ROUNDS):  # a masked find may expose another one beside it
-        fresh = _round(view, folded.text, found)
+    for _ in range(_MAX_ROUNDS):  # a masked find may expose another one beside it
+        fresh = _run_recognisers(view, folded.text, found)
         if not fresh:
             break
-        view = _masked(view, fresh)
+        view = _mask_spans(view, fresh)
         found += fresh
-    return _with_chips(text, folded, _joined([*found, *named]), key)
+    return _insert_chips(text, folded, _merge_spans([*found, *named]), key)
 
 
 def redact_value(
     value: Any,
     key: bytes,
     fields: Iterable[str] = (),
-    hidden: Sequence[Concealed] = (),
+    hidden: Sequence[ConcealedValue] = (),
     *,
     ours: bool = False,
 ) -> Any:
@@ -115,15 +117,17 @@ def redact_value(
     `hidden` are replaced wherever they occur. A text that cannot be scanned is replaced
     by `UNCHECKED_TEXT`.
     """
-    return _Walk(key, frozenset(fields), hidden, ours=ours).value(value, "", "", "")
+    return _ValueRedactor(key, frozenset(fields), hidden, ours=ours).value(
+        value, "", "", ""
+    )
 
 
 def redact_item(
-    item: Mapping[str, Any], key: bytes, hidden: Sequence[Concealed] = ()
+    item: Mapping[str, Any], key: bytes, hidden: Sequence[ConcealedValue] = ()
 ) -> dict[str, Any]:
     """One item of evidence, redacted. If any part of it cannot be scanned, the result
     has only `unchecked` and the size of its text in bytes."""
-    walk = _Walk(key, frozenset(), hidden, ours=True)
+    walk = _ValueRedactor(key, frozenset(), hidden, ours=True)
     found: dict[str, Any] = walk.value(item, "", "", "")
     if walk.failed:
         size = len(str(item.get("text", "")).encode(errors="replace"))
@@ -131,71 +135,73 @@ def redact_item(
     return found
 
 
-def kinds_in(text: str) -> tuple[str, ...]:
+def list_kinds(text: str) -> tuple[str, ...]:
     """The kinds of values that would be redacted from a text, in the order of
     `KINDS`."""
-    found = redact(text, key=b"").kinds
+    found = redact_text(text, key=b"").kinds
     return tuple(kind for kind in KINDS if kind in found)
 
 
-def checked(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redacted:
+def redact_or_withhold(
+    text: str, *, key: bytes, hidden: Sequence[ConcealedValue] = ()
+) -> RedactionResult:
     """`redact_text`, or `UNCHECKED_TEXT` in place of a text that could not be scanned:
     a failing scanner must let nothing through."""
     try:
-        return redact(text, key=key, hidden=hidden)
+        return redact_text(text, key=key, hidden=hidden)
     except Exception as error:  # log only the type: the message may quote the text
         log.error("redaction_failed", error=type(error).__name__)
-        return Redacted(UNCHECKED, 0, {})
+        return RedactionResult(UNCHECKED_TEXT, 0, {})
 
 
-def chips_in(value: Any) -> int:
+def count_chips(value: Any) -> int:
     """The number of chips in a text or JSON value."""
     if isinstance(value, str):
-        return len(chips_of(value))
+        return len(list_chips(value))
     if isinstance(value, Mapping):
-        return sum(chips_in(k) + chips_in(v) for k, v in value.items())
-    return sum(map(chips_in, value)) if isinstance(value, list | tuple) else 0
+        return sum(count_chips(k) + count_chips(v) for k, v in value.items())
+    return sum(map(count_chips, value)) if isinstance(value, list | tuple) else 0
 
 
-def chips_of(text: str) -> list[str]:
+def list_chips(text: str) -> list[str]:
     """The chips in a text."""
     return _CHIPS.findall(text)
 
 
-def chips_for(value: str, key: bytes) -> dict[str, str]:
+def build_possible_chips(value: str, key: bytes) -> dict[str, str]:
     """Every chip that could replace exactly this value, over all kinds, with the normal
     form it is derived from."""
-    plain = fold(value).text.strip()
-    forms = {kind: labels.normal(kind, plain) for kind in KINDS}
-    found = {chip(kind, form, key): form for kind, form in forms.items() if form}
-    scanned = redact(value, key=key).text.strip()
+    plain = fold_text(value).text.strip()
+    forms = {kind: labels.normalise_value(kind, plain) for kind in KINDS}
+    found = {format_chip(kind, form, key): form for kind, form in forms.items() if form}
+    scanned = redact_text(value, key=key).text.strip()
     if _CHIPS.fullmatch(scanned):  # a phone's country code may not be in its digits
         found.setdefault(scanned, plain)
     return found
 
 
-def chip(kind: str, value: str, key: bytes) -> str:
+def format_chip(kind: str, value: str, key: bytes) -> str:
     """The chip for `value`, which is given in its normal form."""
     tag = hmac.digest(key, f"{kind}\0{value}".encode(errors="replace"), hashlib.sha256)
-    return CHIP.format(kind=kind, tag=tag.hex()[:4])
+    return CHIP_FORMAT.format(kind=kind, tag=tag.hex()[:4])
 
 
-def _blank(match: re.Match[str]) -> str:
+def _mask_match(match: re.Match[str]) -> str:
     return MASK * len(match.group())
 
 
-def _round(view: str, text: str, before: list[Span]) -> list[Span]:
+def _run_recognisers(view: str, text: str, before: list[Span]) -> list[Span]:
     found: list[Span] = []
     for find in RECOGNISERS:
-        spans = list(_apart(find(view)))
-        view = _masked(view, spans)
+        spans = list(_drop_overlaps(find(view)))
+        view = _mask_spans(view, spans)
         found += spans
-        if find is credentials.find:
-            view = _UUID.sub(_blank, view)
-    return found + list(_repeats(text, view, before + found))
+        if find is credentials.find_credentials:
+            view = _UUID.sub(_mask_match, view)
+    return found + list(_find_repeats(text, view, before + found))
 
 
-def _apart(spans: Iterable[Span]) -> Iterator[Span]:
+def _drop_overlaps(spans: Iterable[Span]) -> Iterator[Span]:
     """Drop overlaps: keep the span that begins first, and of those the longest."""
     end = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
@@ -204,7 +210,7 @@ def _apart(spans: Iterable[Span]) -> Iterator[Span]:
             end = span.end
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
+def _merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Sort the spans and merge those that overlap. A merged span has the kind of its
     longest part; on a tie, of the part that begins first, or else of the recognised
     one."""
@@ -223,17 +229,19 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
     return joined
 
 
-def _repeats(text: str, view: str, found: Iterable[Span]) -> Iterator[Span]:
+def _find_repeats(text: str, view: str, found: Iterable[Span]) -> Iterator[Span]:
     """Other places of values already found, which may lack the context that a
     recogniser needs."""
-    known = {text[s.start : s.end]: s for s in found if s.end - s.start >= _TELLING}
+    known = {
+        text[s.start : s.end]: s for s in found if s.end - s.start >= _MIN_REPEAT_LENGTH
+    }
     for match in _TOKEN.finditer(view) if known else ():
         word = match.group().rstrip(".:!?")
         if same := known.get(word):
             yield same._replace(start=match.start(), end=match.start() + len(word))
 
 
-def _masked(view: str, spans: Sequence[Span]) -> str:
+def _mask_spans(view: str, spans: Sequence[Span]) -> str:
     if not spans:
         return view
     parts, position = [], 0
@@ -243,29 +251,29 @@ def _masked(view: str, spans: Sequence[Span]) -> str:
     return "".join([*parts, view[position:]])
 
 
-def _with_chips(
-    text: str, folded: Folded, spans: Iterable[Span], key: bytes
-) -> Redacted:
+def _insert_chips(
+    text: str, folded: FoldedText, spans: Iterable[Span], key: bytes
+) -> RedactionResult:
     parts: list[str] = []
     kinds: Counter[str] = Counter()
     position = 0
     for span in spans:
         start, end = folded.origin(span.start), folded.origin_end(span.end)
-        parts += [text[position:start], chip(span.kind, span.value, key)]
+        parts += [text[position:start], format_chip(span.kind, span.value, key)]
         kinds[span.kind] += 1
         position = end
     parts.append(text[position:])
-    return Redacted("".join(parts), kinds.total(), dict(kinds))
+    return RedactionResult("".join(parts), kinds.total(), dict(kinds))
 
 
-class _Walk:
+class _ValueRedactor:
     """Redacts one JSON value. Strict parsing of the input has bounded its depth."""
 
     def __init__(
         self,
         key: bytes,
         fields: frozenset[str],
-        hidden: Sequence[Concealed],
+        hidden: Sequence[ConcealedValue],
         *,
         ours: bool = False,
     ) -> None:
@@ -275,14 +283,14 @@ class _Walk:
         self.ours = ours  # member names are ours, so they need no scanning
         self.failed = False
 
-    def _redact(self, text: str) -> Redacted:
-        found = checked(text, key=self.key, hidden=self.hidden)
-        self.failed = self.failed or found.text == UNCHECKED != text
+    def _redact(self, text: str) -> RedactionResult:
+        found = redact_or_withhold(text, key=self.key, hidden=self.hidden)
+        self.failed = self.failed or found.text == UNCHECKED_TEXT != text
         return found
 
     def value(self, value: Any, path: str, name: str, kind: str) -> Any:
         """`kind` is the kind that an enclosing member's name implies; "" for none."""
-        kind = kind or labels.kind_of(name)
+        kind = kind or labels.classify_name(name)
         if not kind and {path, name} & self.fields:
             kind = labels.SECRET
         if isinstance(value, Mapping):
@@ -295,23 +303,27 @@ class _Walk:
 
     def _members(self, value: Mapping[str, Any], path: str, kind: str) -> Any:
         members: dict[str, Any] = {}
-        has_street = any(labels.kind_of(str(key)) == labels.ADDRESS for key in value)
+        has_street = any(
+            labels.classify_name(str(key)) == labels.ADDRESS for key in value
+        )
         for key, item in value.items():
             name = str(key)
             shown = name if self.ours else self._redact(name).text
             while shown in members:  # two names may become the same chip
                 shown += "'"
             within = f"{path}.{name}" if path else name
-            beside = labels.ADDRESS if has_street and labels.is_city(name) else ""
+            beside = labels.ADDRESS if has_street and labels.is_city_name(name) else ""
             members[shown] = self.value(item, within, name, kind or beside)
         return members
 
     def _whole(self, value: Any, kind: str) -> str:
         text = str(value)
         scanned = self._redact(text).text.strip()
-        if _CHIPS.fullmatch(scanned) or scanned == UNCHECKED:
+        if _CHIPS.fullmatch(scanned) or scanned == UNCHECKED_TEXT:
             return scanned  # a recognised kind is more precise than the member's name
-        return chip(kind, labels.normal(kind, fold(text).text), self.key)
+        return format_chip(
+            kind, labels.normalise_value(kind, fold_text(text).text), self.key
+        )
 
     def _scanned(self, value: Any) -> Any:
         redacted = self._redact(str(value))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .spans import ADDRESS, SEPARATOR, Span, normal
+from .spans import ADDRESS, SEPARATOR, Span, normalise_value
 
 # ---- number first: 710 Sunset Drive, 12b St. Mary's Road
 _ALWAYS = (
@@ -60,14 +60,14 @@ _ENDINGS = (
     "straße strasse str. weg gasse platz allee ufer damm laan straat gracht plein kade "
     "dijk singel gatan vägen vej gade veien"
 )
-_ENDED = "|".join(f"(?<={re.escape(ending)})" for ending in _ENDINGS.split())
+_ENDS_LIKE_STREET = "|".join(f"(?<={re.escape(ending)})" for ending in _ENDINGS.split())
 _RINGS = (
     "Opern|Park|Schotten|Stuben|Burg|Schubert|Universitäts|Wall|Stadt|Hansa|Sachsen"
     "|Hohenzollern|Barbarossa|Kaiser|Altstadt|Donau|Süd|Nord|Ost|West"
 )
 _GERMANIC = re.compile(
     r"(?<!\w)(?=[^\W\d_a-z])(?:"
-    rf"(?!Brigade|Renegade)[\w.\-]{{4,40}}+(?:{_ENDED})[ ]{{1,2}}{_HOUSE}"
+    rf"(?!Brigade|Renegade)[\w.\-]{{4,40}}+(?:{_ENDS_LIKE_STREET})[ ]{{1,2}}{_HOUSE}"
     rf"|(?:{_CAPITAL}[ ]){{1,3}}(?:Straße|Strasse|Str\.|Straat|Weg|Allee|Gasse|Damm"
     rf"|Ufer|Laan|Platz|Kade|Gracht|Plein|Singel|Dijk)[ ]{{1,2}}{_HOUSE}"
     # "Engineering 101" and "Spring 2026" end like a street of Vienna.
@@ -113,7 +113,7 @@ _UNIT = re.compile(
 _UNIT_BEFORE = re.compile(
     r"(?<![\w])((?:flat|unit|apartment|apt)\.?[ ]\w{1,6}),\s$", re.I
 )
-_BEFORE = 24
+_UNIT_CONTEXT = 24
 # These are parts of an address even alone, but "Office Suite 2019" is not.
 _LONE_UNIT = re.compile(
     r"(?<!Office )(?<!Creative )\b(?:Suite|Apartment|Apt\.?)[ ]#?\d{1,5}[A-Za-z]?"
@@ -125,7 +125,7 @@ _STATES = (
     "AL|AK|AZ|AR|CA|CO|CT|DE|DC|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT"
     "|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|PA|PR|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
 )
-_WORDS = "(?:IN|OR|OK|ME|HI)"  # not alone, as in "order OR 78291"
+_STATE_WORDS = "(?:IN|OR|OK|ME|HI)"  # not alone, as in "order OR 78291"
 _STATE_NAMES = (
     "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida"
     "|Georgia|Hawaii|Idaho|Illinois|Indiana|Iowa|Kansas|Kentucky|Louisiana|Maine"
@@ -134,7 +134,7 @@ _STATE_NAMES = (
     "|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode Island|South Carolina|South Dakota"
     "|Tennessee|Texas|Utah|Vermont|Virginia|Washington|West Virginia|Wisconsin|Wyoming"
 )
-_AREAS = (
+_UK_AREAS = (
     " AB AL B BA BB BD BH BL BN BR BS BT CA CB CF CH CM CO CR CT CV CW DA DD DE DG"
     " DH DL DN DT DY E EC EH EN EX FK FY G GL GU GY HA HD HG HP HR HS HU HX IG IM IP"
     " IV JE KA KT KW KY L LA LD LE LL LN LS LU M ME MK ML N NE NG NN NP NR NW OL OX"
@@ -149,7 +149,7 @@ _CANADIAN = re.compile(
 )
 _ZIP = re.compile(r"\d(?<![\w.,$€£#/:\-]\d)\d{4}(?:-\d{4})?(?![\w]|[.,]\d)")
 _BEFORE_ZIP = re.compile(
-    rf"(?:(?:[a-z*,][ \t,*]{{1,3}}(?!{_WORDS}\b)|[A-Z][a-z]+[ ]|,[ \t*]{{1,3}})"
+    rf"(?:(?:[a-z*,][ \t,*]{{1,3}}(?!{_STATE_WORDS}\b)|[A-Z][a-z]+[ ]|,[ \t*]{{1,3}})"
     rf"(?:{_STATES})"
     rf"|\b(?:{_STATE_NAMES})"
     r"|\b(?i:live|lives|living|moved|from|near|to|home)(?:[ ]in)?"
@@ -187,8 +187,8 @@ _NAMED_CITY = re.compile(
     r"(?<![A-Za-z0-9])(?i:city|town|ort|stadt|ville|ciudad|cidade|plaats)"
     rf"{SEPARATOR}({_CITY})"
 )
-_NEAR = 200  # characters between a street and the label of its city
-_MORE = re.compile(rf"[ ](?:{_ALWAYS})\b\.?", re.IGNORECASE)
+_CITY_LABEL_DISTANCE = 200  # characters between a street and the label of its city
+_SECOND_SUFFIX = re.compile(rf"[ ](?:{_ALWAYS})\b\.?", re.IGNORECASE)
 
 # ---- labelled
 _NAMED_POSTCODE = re.compile(
@@ -206,58 +206,62 @@ _NAMED_LINE = re.compile(
     re.IGNORECASE,
 )
 _LINE_END = re.compile(r",? \*\*|\\|[.;](?: |$)|'[,}\]]|, (?=[A-Z])")
-_CONTEXT = 48  # characters before a number that are searched for context
+_POSTCODE_CONTEXT = 48  # characters before a number that are searched for context
 
 
 _PATTERNS = (_NUMBER_FIRST, _ONE_WORD, _GERMANIC, _ROMANCE, _POLISH, _JAPANESE)
 
 
-def find(view: str) -> Iterator[Span]:
+def find_addresses(view: str) -> Iterator[Span]:
     """Street lines with their units and cities, postcodes, and labelled address
     parts."""
-    yield from _streets(view)
-    yield from _postcodes(view)
+    yield from _find_streets(view)
+    yield from _find_postcodes(view)
     for pattern in (_PO_BOX, _LONE_UNIT):
         for match in pattern.finditer(view):
-            yield _span(view, *match.span())
+            yield _build_span(view, *match.span())
     for match in _NAMED_LINE.finditer(view):
         line = _LINE_END.split(match[1], maxsplit=1)[0].rstrip(" ,*_'`-")
         if any(char.isdigit() for char in line):
-            yield _span(view, match.start(1), match.start(1) + len(line))
+            yield _build_span(view, match.start(1), match.start(1) + len(line))
 
 
-def _streets(view: str) -> Iterator[Span]:
+def _find_streets(view: str) -> Iterator[Span]:
     for pattern in _PATTERNS:
         for match in pattern.finditer(view):
             if pattern is _NUMBER_FIRST and not _is_street(match):
                 continue
             start, end = match.span()
-            if more := _MORE.match(view, end):  # "12 Oak Hill Ave" has two suffixes
+            if more := _SECOND_SUFFIX.match(
+                view, end
+            ):  # "12 Oak Hill Ave" has two suffixes
                 end = more.end()
-            yield _span(view, start, end)
-            yield from _around(view, start, end)
+            yield _build_span(view, start, end)
+            yield from _find_surroundings(view, start, end)
 
 
-def _postcodes(view: str) -> Iterator[Span]:
+def _find_postcodes(view: str) -> Iterator[Span]:
     for match in _ZIP.finditer(view):
-        if _BEFORE_ZIP.search(view[max(0, match.start() - _CONTEXT) : match.start()]):
-            yield _span(view, *match.span())
+        if _BEFORE_ZIP.search(
+            view[max(0, match.start() - _POSTCODE_CONTEXT) : match.start()]
+        ):
+            yield _build_span(view, *match.span())
     for match in _UK.finditer(view):
         # The phone "S22 8GB" is not a Sheffield postcode.
         memory = len(match[1]) == 1 and match.group().endswith(("GB", "TB", "HZ"))
         if (
-            f" {match[1]} " in _AREAS
+            f" {match[1]} " in _UK_AREAS
             and (match[2] or len(match[1]) == 2)
             and not memory
         ):
-            yield _span(view, *match.span())
+            yield _build_span(view, *match.span())
     for pattern in (_CANADIAN, _CONTINENTAL_LINE, _NAMED_POSTCODE):
         for match in pattern.finditer(view):
-            yield _span(view, *match.span(match.lastindex or 0))
+            yield _build_span(view, *match.span(match.lastindex or 0))
 
 
-def _span(view: str, start: int, end: int) -> Span:
-    return Span(start, end, ADDRESS, normal(ADDRESS, view[start:end]))
+def _build_span(view: str, start: int, end: int) -> Span:
+    return Span(start, end, ADDRESS, normalise_value(ADDRESS, view[start:end]))
 
 
 def _is_street(match: re.Match[str]) -> bool:
@@ -268,23 +272,23 @@ def _is_street(match: re.Match[str]) -> bool:
     return bool(re.fullmatch(_ALWAYS, match["suffix"], re.IGNORECASE))
 
 
-def _around(view: str, start: int, end: int) -> Iterator[Span]:
+def _find_surroundings(view: str, start: int, end: int) -> Iterator[Span]:
     """The unit before or after a street line, and the city and postcode after it."""
     if unit := _UNIT.match(view, end):
-        yield _span(view, *unit.span(1))
+        yield _build_span(view, *unit.span(1))
         end = unit.end()
-    yield from _place(view, end)
-    before = max(0, start - _BEFORE)
+    yield from _find_city_line(view, end)
+    before = max(0, start - _UNIT_CONTEXT)
     if unit := _UNIT_BEFORE.search(view[before:start]):
-        yield _span(view, before + unit.start(1), before + unit.end(1))
+        yield _build_span(view, before + unit.start(1), before + unit.end(1))
 
 
-def _place(view: str, end: int) -> Iterator[Span]:
+def _find_city_line(view: str, end: int) -> Iterator[Span]:
     """City and postcode after a street line, or a labelled city near it."""
     if place := _CONTINENTAL_PLACE.match(view, end):
-        yield _span(view, *place.span(1))
-        yield _span(view, *place.span(2))
+        yield _build_span(view, *place.span(1))
+        yield _build_span(view, *place.span(2))
     elif place := _PLACE.match(view, end):
-        yield _span(view, *place.span(place.lastindex or 0))
-    elif city := _NAMED_CITY.search(view, end, end + _NEAR):
-        yield _span(view, *city.span(1))
+        yield _build_span(view, *place.span(place.lastindex or 0))
+    elif city := _NAMED_CITY.search(view, end, end + _CITY_LABEL_DISTANCE):
+        yield _build_span(view, *city.span(1))

@@ -100,7 +100,7 @@ _DATE = re.compile(
 _REGIONS = ("GB", "DE", "FR", "NL", "BE", "IE", "IT", "ES", "SE", "CH", "AT", "AU")
 # After this many checks, anything that looks like a number counts as one: checks are
 # slow, and honest texts have fewer.
-_MOST_CHECKS = 300
+_MAX_CHECKS = 300
 
 
 def find_emails(view: str) -> Iterator[Span]:
@@ -111,14 +111,16 @@ def find_emails(view: str) -> Iterator[Span]:
         domain = _NUMBERS_BEHIND.sub("", match[1])
         cut = len(match[1]) - len(domain) if "." in domain else 0
         if any(char.isalpha() for char in match.group()):
-            yield _email(match.start(), match.group()[: len(match.group()) - cut])
+            yield _build_email_span(
+                match.start(), match.group()[: len(match.group()) - cut]
+            )
     for match in _EAST_ASIAN.finditer(view) if "@" in view else ():
-        yield _email(match.start(), match.group())
+        yield _build_email_span(match.start(), match.group())
     for match in _SPELT_EMAIL.finditer(view) if _SPELT.search(view) else ():
-        yield _email(match.start(), match.group())
+        yield _build_email_span(match.start(), match.group())
 
 
-def _email(start: int, text: str) -> Span:
+def _build_email_span(start: int, text: str) -> Span:
     begun = text.lstrip(".+'~-")
     start += len(text) - len(begun)
     address = begun.rstrip("-")
@@ -128,46 +130,46 @@ def _email(start: int, text: str) -> Span:
 
 def find_phones(view: str) -> Iterator[Span]:
     """Numbers with a country code, in a national form, or after a word for one."""
-    dates = _dates(view)
-    checks = _Checks()
+    dates = _find_date_starts(view)
+    checks = _NumberChecks()
     for match in _INTERNATIONAL.finditer(view):
         if found := checks.international(match.group()):
-            yield _phone(match.start(), found)
+            yield _build_phone_span(match.start(), found)
     for match in _NORTH_AMERICAN.finditer(view):
         digits = re.sub(r"\D", "", match.group())[-10:]
         yield Span(*match.span(), PHONE, f"+1{digits}")
     for match in _TRUNK.finditer(view):
         if match.start() not in dates and (found := checks.national(match.group())):
-            yield _phone(match.start(), found)
+            yield _build_phone_span(match.start(), found)
     for match in _LABELLED.finditer(view):
         if match.start(1) not in dates:
             yield Span(*match.span(1), PHONE, checks.labelled(match[1]))
 
 
-def _phone(start: int, found: tuple[int, str]) -> Span:
+def _build_phone_span(start: int, found: tuple[int, str]) -> Span:
     length, value = found
     return Span(start, start + length, PHONE, value)
 
 
-def _dates(view: str) -> frozenset[int]:
+def _find_date_starts(view: str) -> frozenset[int]:
     return frozenset(match.start() for match in _DATE.finditer(view))
 
 
-class _Checks:
+class _NumberChecks:
     """Validates numbers against the numbering plans, up to `_MAX_CHECKS` times."""
 
     def __init__(self) -> None:
-        self.left = _MOST_CHECKS
+        self.left = _MAX_CHECKS
 
     def international(self, text: str) -> tuple[int, str] | None:
         """The length of the first number in `text`, and its E.164 form; None if it is
         not a number. Text that begins with `+` counts even if no prefix of it is
         valid."""
-        for end in _ends(text):
-            if found := self._valid(_dialled(text[:end]), None):
+        for end in _list_number_ends(text):
+            if found := self._valid(_to_dialled_number(text[:end]), None):
                 return end, found
         if text.startswith("+") or self.left <= 0:
-            return len(text), _dialled(text)
+            return len(text), _to_dialled_number(text)
         return None
 
     def national(self, text: str) -> tuple[int, str] | None:
@@ -202,14 +204,14 @@ class _Checks:
         )
 
 
-def _dialled(text: str) -> str:
+def _to_dialled_number(text: str) -> str:
     """`+` and the digits. Drops the 0 of "+44 (0)20", which is not dialled from
     abroad."""
     digits = re.sub(r"\(0\)|\D", "", text)
     return f"+{digits if text.startswith('+') else digits[2:]}"
 
 
-def _ends(text: str) -> Iterator[int]:
+def _list_number_ends(text: str) -> Iterator[int]:
     """Where the first number may end, the longest first: a second number may follow
     it."""
     yield len(text)

@@ -92,9 +92,9 @@ _VARIABLE = re.compile(
     r"(?:PGPASSWORD|MYSQL_PWD|REDISCLI_AUTH|SSHPASS|PASS|AUTH|KEY|CREDENTIALS)="
     r"[\"']?([^\s\"'\0;]{8,200})"
 )
-_SIGN = re.compile(r"[ ]--?[A-Za-z]|[A-Z]=")
+_COMMAND_SIGN = re.compile(r"[ ]--?[A-Za-z]|[A-Z]=")
 _COMMANDS = (_OPTION, _USER_OPTION, _SHORT_OPTION, _VARIABLE)
-_PLAIN = (
+_SIMPLE_PATTERNS = (
     (_STORAGE_KEY, SECRET),
     (_WALLET_KEY, SECRET),
     (_SEED_PHRASE, SECRET),
@@ -137,31 +137,31 @@ _NOT_A_VALUE = re.compile(
 )
 
 
-def find(view: str) -> Iterator[Span]:
+def find_credentials(view: str) -> Iterator[Span]:
     """Private keys, keys with known prefixes, tokens, passwords in URLs and command
     lines, and labelled secrets."""
     if "PRIVATE KEY" in view:
-        yield from _private_keys(view)
-    yield from _prefixed(view)
-    for pattern, kind in _PLAIN:
+        yield from _find_private_keys(view)
+    yield from _find_prefixed_keys(view)
+    for pattern, kind in _SIMPLE_PATTERNS:
         for match in pattern.finditer(view):
             value = match.lastindex or 0
             yield Span(*match.span(value), kind, match[value])
     for match in _AUTHORIZATION.finditer(view):
-        if _looks_random(match[1]):
+        if _is_random_looking(match[1]):
             yield Span(*match.span(1), TOKEN, match[1])
-    yield from _labelled(view)
-    if _SIGN.search(view):
-        yield from _typed(view)
+    yield from _find_labelled_secrets(view)
+    if _COMMAND_SIGN.search(view):
+        yield from _find_command_secrets(view)
 
 
-def _prefixed(view: str) -> Iterator[Span]:
+def _find_prefixed_keys(view: str) -> Iterator[Span]:
     for match in _PREFIXED.finditer(view):
         if not view[match.start() - 1 : match.start()].isalnum():
             yield Span(*match.span(), SECRET, match.group())
 
 
-def _typed(view: str) -> Iterator[Span]:
+def _find_command_secrets(view: str) -> Iterator[Span]:
     """Secrets in a command line. `$PASSWORD` names a variable and is not a secret."""
     for pattern in _COMMANDS:
         for match in pattern.finditer(view):
@@ -170,7 +170,7 @@ def _typed(view: str) -> Iterator[Span]:
                 yield Span(*match.span(match.lastindex or 0), SECRET, value)
 
 
-def _private_keys(view: str) -> Iterator[Span]:
+def _find_private_keys(view: str) -> Iterator[Span]:
     position = 0
     ends = True
     while begin := _KEY_BEGIN.search(view, position):
@@ -181,19 +181,19 @@ def _private_keys(view: str) -> Iterator[Span]:
         yield Span(begin.start(), position, SECRET, view[begin.start() : position])
 
 
-def _labelled(view: str) -> Iterator[Span]:
+def _find_labelled_secrets(view: str) -> Iterator[Span]:
     for match in _LABELLED.finditer(view):
         group = next(n for n in (4, 5, 6) if match[n])
         value = match[group].rstrip(".!?:*_`\\") or match[group]
         if _NOT_A_VALUE.fullmatch(value):
             continue
-        if match["told"] and not _looks_random(value):
+        if match["told"] and not _is_random_looking(value):
             continue  # "the password is wrong"
         start = match.start(group)
         kind = SECRET if match["secret"] else TOKEN
         yield Span(start, start + len(value), kind, value)
 
 
-def _looks_random(value: str) -> bool:
+def _is_random_looking(value: str) -> bool:
     """Whether it does not look like a word of a sentence."""
     return not value.isalpha() or len(value) >= 24

@@ -17,7 +17,7 @@ MASK = "\0"  # replaces what was found; no pattern matches it
 _INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0")
 _DASHES = frozenset("\u2212\u2043\u02d7")
 # NFKC keeps the ideographic full stop, which browsers treat as a dot in a domain.
-_LIKE = {
+_LOOKALIKES = {
     "\u3002": ".",
     "\uff61": ".",
     "\u2019": "'",
@@ -29,7 +29,7 @@ _LIKE = {
 _SPELT_BREAK = re.compile(r"\\[nrt]")
 
 
-class Folded:
+class FoldedText:
     """The folded text and the origin of each position."""
 
     def __init__(self, text: str, folded: list[int], origins: list[int]) -> None:
@@ -47,18 +47,18 @@ class Folded:
         return self.origin(place - 1) + 1 if place else 0
 
 
-def fold(text: str) -> Folded:
+def fold_text(text: str) -> FoldedText:
     """Fold a text. Linear in its length; ASCII costs next to nothing."""
     text = _SPELT_BREAK.sub(" \n", text)
     if text.isascii():
-        return Folded(text, [0], [0])
-    seen_as = {char: _seen_as(char) for char in set(text) if not char.isascii()}
+        return FoldedText(text, [0], [0])
+    seen_as = {char: _fold_char(char) for char in set(text) if not char.isascii()}
     text = text.translate({ord(char): to for char, to in seen_as.items() if to})
     gone = "".join(char for char, to in seen_as.items() if not to)
-    return _without(text, gone) if gone else Folded(text, [0], [0])
+    return _remove_chars(text, gone) if gone else FoldedText(text, [0], [0])
 
 
-def _without(text: str, chars: str) -> Folded:
+def _remove_chars(text: str, chars: str) -> FoldedText:
     parts: list[str] = []
     folded, origins = [0], [0]
     length = position = 0
@@ -69,11 +69,11 @@ def _without(text: str, chars: str) -> Folded:
         folded.append(length)
         origins.append(position)
     parts.append(text[position:])
-    return Folded("".join(parts), folded, origins)
+    return FoldedText("".join(parts), folded, origins)
 
 
 @lru_cache(maxsize=4096)
-def _seen_as(char: str) -> str:
+def _fold_char(char: str) -> str:
     category = unicodedata.category(char)
     if category in {"Cf", "Mn", "Me"} or char in _INVISIBLE:
         return ""
@@ -83,7 +83,7 @@ def _seen_as(char: str) -> str:
         return "-"
     if category in {"Zs", "Zl", "Zp"}:
         return " " if category == "Zs" else "\n"
-    if char in _LIKE:
-        return _LIKE[char]
+    if char in _LOOKALIKES:
+        return _LOOKALIKES[char]
     plain = unicodedata.normalize("NFKC", char)
     return plain if len(plain) == 1 else char

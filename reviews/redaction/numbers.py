@@ -35,19 +35,19 @@ def find_cards(view: str) -> Iterator[Span]:
         if view[run.end() : run.end() + 1].isalpha():
             digits = digits.rstrip("0123456789")  # the last digits belong to a word
         if not _DECIMAL.fullmatch(digits):
-            yield from _cards_in(digits, run.start())
+            yield from _find_cards_in_run(digits, run.start())
     for match in _GROUPED.finditer(view):
         number = re.sub(r"\D", "", match.group())
-        if _ISSUERS.fullmatch(number) and _Luhn(number).holds(0, len(number)):
+        if _ISSUERS.fullmatch(number) and _LuhnSums(number).holds(0, len(number)):
             yield Span(*match.span(), CARD, number)
 
 
-def _cards_in(run: str, offset: int) -> Iterator[Span]:
+def _find_cards_in_run(run: str, offset: int) -> Iterator[Span]:
     groups = [match.span() for match in _GROUP.finditer(run)]
     digits = "".join(run[start:end] for start, end in groups)
     counted = [0, *accumulate(end - start for start, end in groups)]
     ends = {count: groups[n][1] for n, count in enumerate(counted[1:])}
-    luhn = _Luhn(digits)
+    luhn = _LuhnSums(digits)
     taken = 0
     for n, (start, _) in enumerate(groups):
         if counted[n] < taken or digits[counted[n]] not in "23456":
@@ -62,7 +62,7 @@ def _cards_in(run: str, offset: int) -> Iterator[Span]:
                     break
 
 
-class _Luhn:
+class _LuhnSums:
     """The Luhn check of any part of a long run of digits, each in constant time."""
 
     def __init__(self, digits: str) -> None:
@@ -102,13 +102,13 @@ def find_ibans(view: str) -> Iterator[Span]:
     """International bank account numbers, with or without spaces."""
     for begin in _IBAN_BEGIN.finditer(view):
         length = _IBAN_LENGTHS.get(begin[1].upper())
-        if length and (end := _end_of(view, begin.start(), length)):
+        if length and (end := _find_end(view, begin.start(), length)):
             value = re.sub(r"[^A-Z0-9]", "", view[begin.start() : end].upper())
-            if _remainder(value[4:] + value[:4]) == 1:
+            if _compute_remainder(value[4:] + value[:4]) == 1:
                 yield Span(begin.start(), end, IBAN, value)
 
 
-def _end_of(view: str, start: int, count: int) -> int | None:
+def _find_end(view: str, start: int, count: int) -> int | None:
     """Where the `count`th letter or digit from `start` ends; None if there are fewer,
     or if another letter or digit follows directly."""
     place = start
@@ -119,19 +119,19 @@ def _end_of(view: str, start: int, count: int) -> int | None:
     return None if view[place : place + 1].isalnum() else place
 
 
-def _remainder(value: str) -> int:
+def _compute_remainder(value: str) -> int:
     return int("".join(str(int(char, 36)) for char in value)) % 97
 
 
 # ---- national ids
-def _weighted(*weights: int) -> Callable[[str], int]:
+def _build_weighted_sum(*weights: int) -> Callable[[str], int]:
     def total(value: str) -> int:
         return sum(w * int(d) for w, d in zip(weights, value, strict=True))
 
     return total
 
 
-_AHV = _weighted(1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1)
+_compute_ahv_sum = _build_weighted_sum(1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1)
 _DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 _FISCAL_ODD = dict(
     zip(
@@ -143,19 +143,19 @@ _FISCAL_ODD = dict(
 )
 
 
-def _dni(value: str) -> bool:
+def _is_dni(value: str) -> bool:
     number = (
         str("XYZ".find(value[0])) + value[1:-1] if value[0] in "XYZ" else value[:-1]
     )
     return _DNI_LETTERS[int(number) % 23] == value[-1]
 
 
-def _nir(value: str) -> bool:
+def _is_nir(value: str) -> bool:
     body = value[:-2].replace("2A", "19").replace("2B", "18")
     return 97 - int(body) % 97 == int(value[-2:])
 
 
-def _codice_fiscale(value: str) -> bool:
+def _is_codice_fiscale(value: str) -> bool:
     total = sum(
         _FISCAL_ODD[c] if n % 2 == 0 else int(c, 36) - (10 if c.isalpha() else 0)
         for n, c in enumerate(value[:15])
@@ -163,12 +163,12 @@ def _codice_fiscale(value: str) -> bool:
     return chr(ord("A") + total % 26) == value[15]
 
 
-def _belgian(value: str) -> bool:
+def _is_belgian_number(value: str) -> bool:
     check = int(value[9:])
     return check in {97 - int(value[:9]) % 97, 97 - int("2" + value[:9]) % 97}
 
 
-def _cpf(value: str) -> bool:
+def _is_cpf(value: str) -> bool:
     """Two check digits, each computed from all digits before it."""
     for length in (9, 10):
         total = sum((length + 1 - n) * int(d) for n, d in enumerate(value[:length]))
@@ -177,11 +177,11 @@ def _cpf(value: str) -> bool:
     return len(set(value)) > 1
 
 
-def _luhn_holds(value: str) -> bool:
-    return _Luhn(value[-10:]).holds(0, 10)
+def _is_personnummer(value: str) -> bool:
+    return _LuhnSums(value[-10:]).holds(0, 10)
 
 
-def _steuer_id(value: str) -> bool:
+def _is_steuer_id(value: str) -> bool:
     """ISO 7064 MOD 11,10."""
     product = 10
     for digit in value[:10]:
@@ -209,14 +209,14 @@ _NATIONAL = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _CHECKS: dict[str, Callable[[str], bool]] = {
-    "dni": _dni,
-    "nir": _nir,
-    "fiscal": _codice_fiscale,
-    "belgian": _belgian,
-    "ahv": lambda value: _AHV(value) % 10 == 0,
-    "cpf": _cpf,
-    "swedish": _luhn_holds,
-    "steuer": _steuer_id,
+    "dni": _is_dni,
+    "nir": _is_nir,
+    "fiscal": _is_codice_fiscale,
+    "belgian": _is_belgian_number,
+    "ahv": lambda value: _compute_ahv_sum(value) % 10 == 0,
+    "cpf": _is_cpf,
+    "swedish": _is_personnummer,
+    "steuer": _is_steuer_id,
 }
 # Plain digits are recognised only after the name of an id.
 _NAMES = (

@@ -20,11 +20,11 @@ class Redactor:
 
     key: bytes
     fields: frozenset[str] = frozenset()  # arguments whose values are redacted
-    hidden: tuple[redaction.Concealed, ...] = ()
+    hidden: tuple[redaction.ConcealedValue, ...] = ()
 
     def text(self, text: str) -> str:
         """One text, with chips."""
-        return redaction.checked(text, key=self.key, hidden=self.hidden).text
+        return redaction.redact_or_withhold(text, key=self.key, hidden=self.hidden).text
 
     def members(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """An object with trusted member names: every text in it redacted."""
@@ -46,10 +46,10 @@ class Redactor:
 
     def chip(self, kind: str, value: str) -> str:
         """The chip for a whole value."""
-        return redaction.chip(kind, value, self.key)
+        return redaction.format_chip(kind, value, self.key)
 
 
-def of(
+def load_redactor(
     agent: str,
     thread: str,
     definition: ToolDefinition | None = None,
@@ -63,18 +63,20 @@ def of(
     arguments that the tool's policy names; with a proposal, those values in its earlier
     revisions too.
     """
-    key = redaction.thread_key(settings.HOLDPOINT.tag_key, agent, thread)
-    fields = kept_out(definition)
+    key = redaction.derive_thread_key(settings.HOLDPOINT.tag_key, agent, thread)
+    fields = list_withheld_arguments(definition)
     if not fields:
         return Redactor(key)
     known = [args or {}]
     if proposal:
         known += [row.args for row in Revision.objects.filter(proposal=proposal)]
-    hidden = redaction.concealed({"args": known}, [f"args.{name}" for name in fields])
+    hidden = redaction.collect_concealed(
+        {"args": known}, [f"args.{name}" for name in fields]
+    )
     return Redactor(key, fields, hidden)
 
 
-def kept_out(definition: ToolDefinition | None) -> frozenset[str]:
+def list_withheld_arguments(definition: ToolDefinition | None) -> frozenset[str]:
     """The arguments whose values may appear in no text: those the policy redacts, and
     those shown only by a reveal."""
     if definition is None:

@@ -24,7 +24,7 @@ KINDS = (EMAIL, PHONE, CARD, IBAN, NATIONAL_ID, SECRET, TOKEN, ADDRESS)
 SEPARATOR = r"[\s\"'*_`\\]{0,4}(?::|=>?)[\s\"'*_`\\]{0,4}"
 
 # Names of JSON members, in lower case without separators.
-_MEMBERS = {
+_MEMBER_NAMES = {
     SECRET: (
         "password passwd pwd passphrase passcode secret clientsecret secretkey apikey "
         "privatekey signingkey encryptionkey accesskey secretaccesskey credentials "
@@ -48,7 +48,9 @@ _MEMBERS = {
         "postalcode plz"
     ),
 }
-_KIND_OF = {name: kind for kind, names in _MEMBERS.items() for name in names.split()}
+_KIND_OF = {
+    name: kind for kind, names in _MEMBER_NAMES.items() for name in names.split()
+}
 _CITIES = {"city", "town", "cityname", "locality", "suburb"}
 _STREET_WORDS = {
     "st": "street", "str": "street", "ave": "avenue", "av": "avenue", "rd": "road",
@@ -58,18 +60,18 @@ _STREET_WORDS = {
 }  # fmt: skip
 
 
-def kind_of(name: str) -> str:
+def classify_name(name: str) -> str:
     """The kind of value that a member of this name holds, or "" for none."""
     return _KIND_OF.get(re.sub(r"[^a-z0-9]", "", name.lower()), "")
 
 
-def is_city(name: str) -> bool:
+def is_city_name(name: str) -> bool:
     """Whether a member of this name holds a city. A city is redacted only beside a
     street."""
     return re.sub(r"[^a-z]", "", name.lower()) in _CITIES
 
 
-def normal(kind: str, value: str) -> str:
+def normalise_value(kind: str, value: str) -> str:
     """The normal form, in which two spellings of one value are equal."""
     if kind in {SECRET, TOKEN}:
         return value

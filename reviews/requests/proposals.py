@@ -15,35 +15,41 @@ from django.db.models import Q
 
 from journal import clock, failpoints, log, outbox
 from journal.errors import (
+    AlreadyDecided,
     Conflict,
-    Decided,
-    Expired,
     NotFound,
     RationaleMissing,
+    RequestExpired,
+    RequestWithdrawn,
     TooLittleTime,
-    Withdrawn,
 )
 from policies.choices import Tier
 from reviews import locks, transitions
 from reviews.choices import OPEN, ExecutionStatus, RequestStatus
-from reviews.governance.ruling import Action, Ruling, blocked_edit, govern, observe
+from reviews.governance.ruling import (
+    ProposedAction,
+    Ruling,
+    build_policy_refusal,
+    govern,
+    record_observations,
+)
 from reviews.grants import grants, uncertain
 from reviews.models import ApprovalRequest, Proposal, Revision
 from reviews.stops import incidents, stops
 
 from . import versions
-from .revisions import Narrative, add_revision, redactor, replace_revision
+from .revisions import Narrative, add_revision, build_redactor, replace_revision
 
-UNDER_WAY = (
+UNFINISHED_EXECUTIONS = (
     ExecutionStatus.QUEUED,
     ExecutionStatus.CLAIMED,
     ExecutionStatus.UNKNOWN,
 )
-LEAST_SECONDS = 60  # a shorter time-out is refused, never treated as NOTIFY
+MIN_SECONDS = 60  # a shorter time-out is refused, never treated as NOTIFY
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ProposalOrigin:
     """Where a proposal comes from, who may not decide it, and how to handle it."""
 
     barred: Sequence[str] = ()
@@ -58,10 +64,10 @@ class Origin:
     heard: bool = False  # the agent has an endpoint for webhook events
 
 
-def submit(
-    action: Action,
+def submit_proposal(
+    action: ProposedAction,
     narrative: Narrative,
-    origin: Origin,
+    origin: ProposalOrigin,
     *,
     now: datetime,
     by: log.Actor | None = None,
@@ -78,9 +84,9 @@ def submit(
     """
     stops.check_may_propose(action.agent, action.thread, action.tool)
     actor = by or log.Actor("agent", action.agent)
-    check_time(origin.expires_in)
+    check_time_to_answer(origin.expires_in)
     if origin.supersedes:
-        _supersede(origin.supersedes, action.agent, actor, now)
+        _supersede_proposal(origin.supersedes, action.agent, actor, now)
     ruling = govern(action, now=now)
     check_rationale(ruling, narrative)
     proposal = Proposal.objects.create(
@@ -90,7 +96,7 @@ def submit(
         tool_name=action.tool,
         barred=list(origin.barred),
         kept_out=list(origin.kept_out),
-        on_behalf_of=redactor(action, ruling).members(origin.on_behalf_of),
+        on_behalf_of=build_redactor(action, ruling).members(origin.on_behalf_of),
         parent=origin.parent,
         supersedes=origin.supersedes,
         group=origin.group,
@@ -104,17 +110,17 @@ def submit(
     _log_submitted(proposal, revision, ruling, actor, now)
     if ruling.tier is not Tier.BLOCK:
         asks = asks or ruling.tier in {Tier.APPROVE, Tier.ESCALATE}
-        observe(ruling, now=now, asks=asks)
-        _follow(proposal, revision, ruling, origin, actor, now, asks=asks)
+        record_observations(ruling, now=now, asks=asks)
+        _open_or_grant(proposal, revision, ruling, origin, actor, now, asks=asks)
     return proposal
 
 
-def check_time(expires_in: int | None) -> None:
+def check_time_to_answer(expires_in: int | None) -> None:
     """Raises TooLittleTime when `expires_in` seconds are too few for an answer."""
-    if expires_in is not None and expires_in < LEAST_SECONDS:
+    if expires_in is not None and expires_in < MIN_SECONDS:
         raise TooLittleTime(
             errors=[
-                {"path": "expires_in", "message": f"at least {LEAST_SECONDS} seconds"}
+                {"path": "expires_in", "message": f"at least {MIN_SECONDS} seconds"}
             ]
         )
 
@@ -127,11 +133,11 @@ def check_rationale(ruling: Ruling, narrative: Narrative) -> None:
         )
 
 
-def _follow(
+def _open_or_grant(
     proposal: Proposal,
     revision: Revision,
     ruling: Ruling,
-    origin: Origin,
+    origin: ProposalOrigin,
     actor: log.Actor,
     now: datetime,
     *,
@@ -149,8 +155,8 @@ def _follow(
         return
     policy = log.Actor("system", f"policy:{revision.policy_number}")
     tells = ruling.tier is Tier.NOTIFY
-    queue = versions.queue_of(ruling) if tells else None
-    grants.issue(proposal, revision, actor=policy, now=now, announced_in=queue)
+    queue = versions.load_queue(ruling) if tells else None
+    grants.issue_grant(proposal, revision, actor=policy, now=now, announced_in=queue)
     if tells:
         outbox.publish("proposal.announced", subject=proposal.pk)
 
@@ -172,7 +178,7 @@ def _log_submitted(
         revision=revision.number,
         action_hash=revision.action_hash,
         policy=revision.policy_number,
-        steps=versions.steps_of(ruling.evaluation),
+        steps=versions.build_steps(ruling.evaluation),
         data={
             "tool": proposal.tool_name,
             "tier": ruling.tier,
@@ -182,9 +188,11 @@ def _log_submitted(
     )
 
 
-def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) -> None:
+def _supersede_proposal(
+    proposal_id: str, agent: str, actor: log.Actor, now: datetime
+) -> None:
     """End the named proposal's request as SUPERSEDED. Raises NotFound or Conflict."""
-    request = locks.request_of(proposal_id)
+    request = locks.lock_request_of_proposal(proposal_id)
     # guard: own-superseded
     if request is None or request.proposal.agent != agent:
         raise NotFound("supersedes: no such waiting proposal of this agent.")
@@ -193,10 +201,10 @@ def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) ->
     transitions.request.apply(
         request, "supersede", actor=actor, now=now, changes={"settled_at": now}
     )
-    uncertain.release([proposal_id])
+    uncertain.release_sums([proposal_id])
 
 
-def withdraw(
+def withdraw_proposal(
     proposal_id: str, *, agent: str, actor: log.Actor, now: datetime, code: str
 ) -> None:
     """Withdraw a proposal: end its open request, or refuse its queued execution.
@@ -207,7 +215,7 @@ def withdraw(
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
     if proposal is None:
         raise NotFound
-    request = locks.request_of(proposal_id)
+    request = locks.lock_request_of_proposal(proposal_id)
     if request is not None and request.status in OPEN:
         transitions.request.apply(
             request,
@@ -217,13 +225,13 @@ def withdraw(
             changes={"settled_at": now, "recall_until": None},
             data={"code": code},
         )
-        uncertain.release([proposal_id])
-    elif not grants.revoke(proposal, actor=actor, now=now, code=code):
-        raise Decided("There is nothing left to take back.")
+        uncertain.release_sums([proposal_id])
+    elif not grants.revoke_queued(proposal, actor=actor, now=now, code=code):
+        raise AlreadyDecided("There is nothing left to take back.")
 
 
 @transaction.atomic(durable=True)
-def withdraw_stopped(*, proposal_id: str, code: str) -> None:
+def withdraw_stopped_proposal(*, proposal_id: str, code: str) -> None:
     """Withdraw one proposal in the scope of a stop, with the system as the actor.
 
     Raises NotFound or Decided.
@@ -231,11 +239,13 @@ def withdraw_stopped(*, proposal_id: str, code: str) -> None:
     now = clock.now()
     proposal = Proposal.objects.get(pk=proposal_id)
     actor = log.Actor("system", "stop")
-    withdraw(proposal_id, agent=proposal.agent, actor=actor, now=now, code=code)
+    withdraw_proposal(
+        proposal_id, agent=proposal.agent, actor=actor, now=now, code=code
+    )
     failpoints.point("stop_uncommitted", proposal_id)
 
 
-def be_heard(agent: str) -> int:
+def mark_has_listener(agent: str) -> int:
     """Send webhook events for this agent's unfinished proposals too; return how many.
 
     Called when the agent gets its first endpoint. The caller is in a transaction. A
@@ -247,41 +257,41 @@ def be_heard(agent: str) -> int:
         executions__status=ExecutionStatus.FAILED,
         executions__grant__expires_at__gt=clock.now(),
     )
-    runs = own.filter(Q(executions__status__in=UNDER_WAY) | again)
+    runs = own.filter(Q(executions__status__in=UNFINISHED_EXECUTIONS) | again)
     both = Q(pk__in=asked.values("pk")) | Q(pk__in=runs.values("pk"))
     return Proposal.objects.filter(both, heard=False).update(heard=True)
 
 
-def _own_request(proposal_id: str, agent: str) -> ApprovalRequest:
+def _lock_own_request(proposal_id: str, agent: str) -> ApprovalRequest:
     """Lock the request of this agent's proposal. Raises NotFound or Conflict."""
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
     if proposal is None:
         raise NotFound
-    request = locks.request_of(proposal_id)
+    request = locks.lock_request_of_proposal(proposal_id)
     if request is None:
         raise Conflict("This proposal waits for nobody, so it cannot be revised.")
     return request
 
 
-def _check_open(request: ApprovalRequest, now: datetime) -> None:
+def _check_request_open(request: ApprovalRequest, now: datetime) -> None:
     """Raises Decided, Expired or Withdrawn when the request is settled or overdue."""
     if request.status == RequestStatus.EXPIRED or (
         request.status == RequestStatus.PENDING and request.expires_at <= now
     ):
         late = max(int((now - request.expires_at).total_seconds()), 0)
-        raise Expired(
+        raise RequestExpired(
             f"This expired {late} seconds before your decision arrived. "
-            f"{uncertain.said_of(request)}",
+            f"{uncertain.describe_effect(request)}",
             expired_at=request.expires_at.isoformat(),
         )
     if request.status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:
-        raise Withdrawn
+        raise RequestWithdrawn
     if request.status not in OPEN:
-        raise Decided
+        raise AlreadyDecided
 
 
-def revise(
-    action: Action,
+def revise_proposal(
+    action: ProposedAction,
     narrative: Narrative,
     *,
     now: datetime,
@@ -295,33 +305,33 @@ def revise(
     leaves the old one in place. Locks: the request.
     """
     stops.check_may_propose(action.agent, action.thread, action.tool)
-    check_time(expires_in)
-    request = _own_request(action.proposal, action.agent)
-    incidents.catch_up(request, now, always=True)
-    _check_open(request, now)
+    check_time_to_answer(expires_in)
+    request = _lock_own_request(action.proposal, action.agent)
+    incidents.catch_up_deadline(request, now, always=True)
+    _check_request_open(request, now)
     before = request.sealed.revision.facts
     action = replace(action, resembles=bool(before.get("resembles")))
     ruling = govern(action, now=now)
     check_rationale(ruling, narrative)
     if ruling.tier is Tier.BLOCK:
-        raise blocked_edit(ruling)
+        raise build_policy_refusal(ruling)
     actor = log.Actor("agent", action.agent)
-    request.expires_at = _fresh_deadline(request, ruling, expires_in, now)
+    request.expires_at = _compute_new_deadline(request, ruling, expires_in, now)
     request.reminded_at = None
     replace_revision(request, action, narrative, ruling, actor, now, event="revise")
     return request
 
 
-def _fresh_deadline(
+def _compute_new_deadline(
     request: ApprovalRequest, ruling: Ruling, expires_in: int | None, now: datetime
 ) -> datetime:
     """The deadline of a new version: its whole time-out, up to the request's maximum.
 
     Raises TooLittleTime when too little time would be left for an answer.
     """
-    seconds = versions.seconds_to_answer(ruling.evaluation, expires_in)
-    begins = incidents.running_from(request, now)
+    seconds = versions.compute_seconds_to_answer(ruling.evaluation, expires_in)
+    begins = incidents.compute_clock_start(request, now)
     expires_at = min(begins + timedelta(seconds=seconds), request.expires_at_most)
-    if expires_at < begins + timedelta(seconds=LEAST_SECONDS):
+    if expires_at < begins + timedelta(seconds=MIN_SECONDS):
         raise TooLittleTime("The question may stay open no longer. Propose it anew.")
     return expires_at

@@ -10,7 +10,7 @@ from typing import Any
 from journal import canonical, log
 from policies.choices import Tier
 from reviews import transitions
-from reviews.governance.ruling import Action, Ruling, observe
+from reviews.governance.ruling import ProposedAction, Ruling, record_observations
 from reviews.models import ApprovalRequest, Proposal, Revision
 from reviews.redaction import redactor as redacting
 from reviews.redaction.redactor import Redactor
@@ -32,7 +32,7 @@ class Narrative:
 def add_revision(
     proposal: Proposal,
     number: int,
-    action: Action,
+    action: ProposedAction,
     narrative: Narrative,
     ruling: Ruling,
     author: log.Actor,
@@ -41,7 +41,7 @@ def add_revision(
     """Store an immutable revision with its canonical bytes and redacted texts."""
     tool = ruling.tool
     blob = action.canonical(tool.version if tool else 0)
-    hider = redactor(action, ruling)
+    hider = build_redactor(action, ruling)
     texts = hider.members(
         {
             "rationale": narrative.rationale,
@@ -74,9 +74,9 @@ def add_revision(
     )
 
 
-def redactor(action: Action, ruling: Ruling) -> Redactor:
+def build_redactor(action: ProposedAction, ruling: Ruling) -> Redactor:
     """The redactor for the texts of this proposal."""
-    return redacting.of(
+    return redacting.load_redactor(
         action.agent,
         action.thread,
         ruling.definition,
@@ -87,7 +87,7 @@ def redactor(action: Action, ruling: Ruling) -> Redactor:
 
 def replace_revision(
     request: ApprovalRequest,
-    action: Action,
+    action: ProposedAction,
     narrative: Narrative,
     ruling: Ruling,
     author: log.Actor,
@@ -108,10 +108,10 @@ def replace_revision(
     )
     Proposal.objects.filter(pk=proposal.pk).update(revision=revision.number)
     proposal.revision = revision.number
-    observe(ruling, now=now)
+    record_observations(ruling, now=now)
     escalated_by = request.sealed.escalated_by
     by_agent = author.kind == "agent"
-    asked = versions.asked_again(
+    asked = versions.compute_required_authority(
         request, ruling.evaluation, by_agent=by_agent, least=least
     )
     transitions.request.apply(
@@ -119,12 +119,12 @@ def replace_revision(
         event,
         actor=author,
         now=now,
-        changes=_asked_anew(request, revision, ruling, asked.tier),
+        changes=_build_request_changes(request, revision, ruling, asked.tier),
         policy=revision.policy_number,
         steps=asked.steps,
         data={"rules": [rule.id for rule in ruling.evaluation.rules]},
     )
-    versions.seal(
+    versions.seal_version(
         request,
         revision,
         ruling.evaluation,
@@ -136,7 +136,7 @@ def replace_revision(
     return revision
 
 
-def _asked_anew(
+def _build_request_changes(
     request: ApprovalRequest, revision: Revision, ruling: Ruling, tier: Tier
 ) -> dict[str, Any]:
     """The changed columns of the request, with the deadline that the caller set."""
@@ -145,7 +145,7 @@ def _asked_anew(
         "action_hash": revision.action_hash,
         "tier": tier,
         "risk": ruling.evaluation.risk,
-        "queue": versions.queue_of(ruling),
+        "queue": versions.load_queue(ruling),
         "expires_at": request.expires_at,
         "reminded_at": request.reminded_at,
         "recall_until": None,

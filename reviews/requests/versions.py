@@ -18,14 +18,14 @@ from reviews.models import ApprovalRequest, Proposal, RequestVersion, Revision
 from reviews.quorum import StepData
 
 # Causes of a version that asks for an additional supervisor.
-HANDED_UP = ("escalated", "verifier")
-ONE_MORE: StepData = {"role": Role.SUPERVISOR.value, "required": 1}
+ESCALATION_CAUSES = ("escalated", "verifier")
+SUPERVISOR_STEP: StepData = {"role": Role.SUPERVISOR.value, "required": 1}
 # Lists are ordered by risk band first, then by the agent's priority.
-BANDS = {Risk.CRITICAL: 0, Risk.HIGH: 1, Risk.MEDIUM: 2, Risk.LOW: 2}
-PRIORITIES = {"critical": 0, "normal": 1, "low": 2}
+RISK_BANDS = {Risk.CRITICAL: 0, Risk.HIGH: 1, Risk.MEDIUM: 2, Risk.LOW: 2}
+PRIORITY_RANKS = {"critical": 0, "normal": 1, "low": 2}
 
 
-def asked_tier(evaluation: Evaluation, least: Tier = Tier.APPROVE) -> Tier:
+def compute_asked_tier(evaluation: Evaluation, least: Tier = Tier.APPROVE) -> Tier:
     """The tier of a request: at least APPROVE, so a person answers it in any case."""
     return max(evaluation.tier, Tier.APPROVE, least, key=lambda tier: tier.rank)
 
@@ -41,18 +41,20 @@ def open_request(
 ) -> ApprovalRequest:
     """Open a PENDING request with version 1. The caller holds the thread's lock."""
     evaluation = ruling.evaluation
-    seconds = seconds_to_answer(evaluation, expires_in)
+    seconds = compute_seconds_to_answer(evaluation, expires_in)
     request = ApprovalRequest(
         proposal=proposal,
         version=1,
         action_hash=revision.action_hash,
-        tier=asked_tier(evaluation),
+        tier=compute_asked_tier(evaluation),
         risk=evaluation.risk,
-        queue=queue_of(ruling),
+        queue=load_queue(ruling),
         opened_at=now,
         expires_at=now + timedelta(seconds=seconds),
         expires_at_most=now + timedelta(seconds=max(evaluation.timeout_max, seconds)),
-        **listed(proposal, revision, evaluation.risk, steps_of(evaluation)),
+        **build_list_columns(
+            proposal, revision, evaluation.risk, build_steps(evaluation)
+        ),
     )
     transitions.request.create(
         request,
@@ -60,15 +62,15 @@ def open_request(
         actor=actor,
         now=now,
         policy=revision.policy.number if revision.policy else None,
-        steps=steps_of(evaluation),
+        steps=build_steps(evaluation),
     )
-    seal(request, revision, evaluation, cause="opened", now=now)
+    seal_version(request, revision, evaluation, cause="opened", now=now)
     if ruling.definition is not None and ruling.definition.batchable:
         outbox.publish("request.batchable", subject=request.pk)
     return request
 
 
-def listed(
+def build_list_columns(
     proposal: Proposal,
     revision: Revision,
     risk: Risk | str,
@@ -79,17 +81,17 @@ def listed(
     return {
         "agent": proposal.agent,
         "tool_name": proposal.tool_name,
-        "repeat_key": repeat_key(proposal, revision),
-        "rank": BANDS[Risk(risk)] * 10 + PRIORITIES.get(proposal.priority, 1),
+        "repeat_key": compute_repeat_key(proposal, revision),
+        "rank": RISK_BANDS[Risk(risk)] * 10 + PRIORITY_RANKS.get(proposal.priority, 1),
         "supervisors_only": not any(
-            quorum.fills(Role.REVIEWER, step["role"]) for step in steps
+            quorum.can_fill_step(Role.REVIEWER, step["role"]) for step in steps
         ),
         "barred": list(proposal.barred),
         "closed_to": [*proposal.kept_out, *closed_to],
     }
 
 
-def repeat_key(proposal: Proposal, revision: Revision) -> UUID:
+def compute_repeat_key(proposal: Proposal, revision: Revision) -> UUID:
     """A key that is equal for equal agent, tool and canonical arguments, in any run."""
     said = {
         "agent": proposal.agent,
@@ -99,12 +101,12 @@ def repeat_key(proposal: Proposal, revision: Revision) -> UUID:
     return UUID(bytes=hashlib.sha256(canonical.encode(said)).digest()[:16])
 
 
-def seconds_to_answer(evaluation: Evaluation, expires_in: int | None) -> int:
+def compute_seconds_to_answer(evaluation: Evaluation, expires_in: int | None) -> int:
     """Seconds until a new version expires; the agent can only shorten the time-out."""
     return min(evaluation.timeout, expires_in or evaluation.timeout)
 
 
-def queue_of(ruling: Ruling) -> Queue:
+def load_queue(ruling: Ruling) -> Queue:
     """The queue that the ruling names, usually the tool's own.
 
     It exists, because loading a policy creates its queues.
@@ -115,7 +117,7 @@ def queue_of(ruling: Ruling) -> Queue:
     return Queue.objects.get(name=name)
 
 
-def steps_of(evaluation: Evaluation) -> list[StepData]:
+def build_steps(evaluation: Evaluation) -> list[StepData]:
     """The evaluation's steps in stored form; one reviewer when it names none."""
     steps: list[StepData] = [
         {"role": step.role.value, "required": step.required}
@@ -124,7 +126,7 @@ def steps_of(evaluation: Evaluation) -> list[StepData]:
     return steps or [{"role": Role.REVIEWER.value, "required": 1}]
 
 
-def seal(
+def seal_version(
     request: ApprovalRequest,
     revision: Revision,
     evaluation: Evaluation,
@@ -148,35 +150,35 @@ def seal(
         tier=request.tier,
         risk=request.risk,
         queue=request.queue,
-        steps=list(steps) if steps is not None else steps_of(evaluation),
+        steps=list(steps) if steps is not None else build_steps(evaluation),
         carried=list(carried),
         escalated_by=list(escalated_by),
         requires_reason=evaluation.requires_reason,
         step_up=evaluation.step_up or request.tier == Tier.ESCALATE,
         recall_seconds=evaluation.recall,
         expires_at=request.expires_at,
-        policy_id=_policy_of(revision),
+        policy_id=_load_policy_id(revision),
         rules=[rule.as_json() for rule in evaluation.rules],
         created_at=now,
     )
-    version.seal = canonical.digest(canonical.encode(_sealed(version)))
+    version.seal = canonical.digest(canonical.encode(_build_sealed_content(version)))
     version.save(force_insert=True)
     if version.number > 1:
-        _list_anew(version)
+        _update_list_columns(version)
     return version
 
 
-def _policy_of(revision: Revision) -> int:
+def _load_policy_id(revision: Revision) -> int:
     """The id only, because the document is large. Raises LookupError without one."""
     if revision.policy_id is None:
         raise LookupError(f"{revision} was judged by no policy.")
     return revision.policy_id
 
 
-def _list_anew(version: RequestVersion) -> None:
+def _update_list_columns(version: RequestVersion) -> None:
     """Update the request's list columns that differ in the new version."""
     request = version.request
-    now = listed(
+    now = build_list_columns(
         request.proposal,
         version.revision,
         version.risk,
@@ -190,7 +192,7 @@ def _list_anew(version: RequestVersion) -> None:
         setattr(request, name, value)
 
 
-def _sealed(version: RequestVersion) -> dict[str, Any]:
+def _build_sealed_content(version: RequestVersion) -> dict[str, Any]:
     return {
         "request": version.request_id,
         "version": version.number,
@@ -212,12 +214,12 @@ def _sealed(version: RequestVersion) -> dict[str, Any]:
     }
 
 
-def evaluation_of(revision: Revision) -> Evaluation:
+def parse_evaluation(revision: Revision) -> Evaluation:
     """The policy's evaluation of this revision when it was created."""
     return Evaluation.from_json(revision.evaluation)
 
 
-class Asked(NamedTuple):
+class RequiredAuthority(NamedTuple):
     """The authority that a request asks for."""
 
     tier: Tier
@@ -226,10 +228,10 @@ class Asked(NamedTuple):
 
 def was_escalated(request: ApprovalRequest) -> bool:
     """Whether a person or a verifier escalated this request in any version."""
-    return request.versions.filter(cause__in=HANDED_UP).exists()
+    return request.versions.filter(cause__in=ESCALATION_CAUSES).exists()
 
 
-def escalated_until(request: ApprovalRequest, seconds: int) -> datetime:
+def compute_escalated_deadline(request: ApprovalRequest, seconds: int) -> datetime:
     """The deadline after an escalation.
 
     Only the first escalation extends it, by `seconds`, up to the request's maximum.
@@ -240,33 +242,39 @@ def escalated_until(request: ApprovalRequest, seconds: int) -> datetime:
     return min(later, request.expires_at_most)
 
 
-def is_handed_up(request: ApprovalRequest) -> bool:
+def is_escalated(request: ApprovalRequest) -> bool:
     """Whether it was escalated and not returned since."""
-    said = request.versions.filter(cause__in=[*HANDED_UP, "returned"])
+    said = request.versions.filter(cause__in=[*ESCALATION_CAUSES, "returned"])
     newest = said.order_by("-number").values_list("cause", flat=True).first()
-    return newest in HANDED_UP
+    return newest in ESCALATION_CAUSES
 
 
-def asked_again(
+def compute_required_authority(
     request: ApprovalRequest,
     evaluation: Evaluation,
     *,
     by_agent: bool,
     least: Tier = Tier.AUTO,
-) -> Asked:
+) -> RequiredAuthority:
     """The authority that a new revision requires.
 
     That is the policy's answer, plus a supervisor when `least` is ESCALATE or when the
     agent revises an escalated request: an agent's data never lowers the tier [I15].
     """
-    asked = Asked(asked_tier(evaluation), steps_of(evaluation))
+    asked = RequiredAuthority(compute_asked_tier(evaluation), build_steps(evaluation))
     if asked.tier is Tier.ESCALATE:
         return asked
-    keeps = by_agent and is_handed_up(request)
+    keeps = by_agent and is_escalated(request)
     more = keeps or least is Tier.ESCALATE
-    return Asked(Tier.ESCALATE, [*asked.steps, ONE_MORE]) if more else asked
+    return (
+        RequiredAuthority(Tier.ESCALATE, [*asked.steps, SUPERVISOR_STEP])
+        if more
+        else asked
+    )
 
 
-def escalated_steps(version: RequestVersion, given: Sequence[int]) -> list[StepData]:
+def build_escalated_steps(
+    version: RequestVersion, given: Sequence[int]
+) -> list[StepData]:
     """The unfinished steps and an additional supervisor's (gate.md section 6)."""
-    return [*quorum.unfinished(version.steps, given), ONE_MORE]
+    return [*quorum.list_unfinished_steps(version.steps, given), SUPERVISOR_STEP]

@@ -6,7 +6,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from journal import clock, log
-from journal.errors import Conflict, NotYours
+from journal.errors import Conflict, NotPermitted
 from policies import people
 from policies.models import Person
 from reviews import permissions
@@ -17,7 +17,7 @@ from . import stops
 
 
 @transaction.atomic(durable=True)
-def deactivate(*, person: Person, by: Person) -> None:
+def deactivate_account(*, person: Person, by: Person) -> None:
     """Deactivate an account, end its sessions and tokens, and discard its password.
 
     If the person decides or has decided, their decisions are stopped: what they
@@ -28,22 +28,22 @@ def deactivate(*, person: Person, by: Person) -> None:
     """
     people.check_administrator(by)
     if person.pk == by.pk:
-        raise NotYours("Another administrator deactivates your account.")
+        raise NotPermitted("Another administrator deactivates your account.")
     now = clock.now()
-    votes = permissions.deciding_role(person) or _has_decided(person)
-    count = tokens.end_all(person, now)
+    votes = permissions.find_deciding_role(person) or _has_decided(person)
+    count = tokens.revoke_all_tokens(person, now)
     ended = Person.objects.filter(pk=person.pk, is_active=True).update(
         is_active=False, password=make_password(None), password_changed_at=now
     )
     if not ended:
         raise Conflict(f"{person.username} is deactivated already.")
     if votes:
-        stops.stop_reviewer(reviewer=person, person=by, now=now)
-    _tell("person.deactivated", person, by, tokens=str(count))
+        stops.create_reviewer_stop(reviewer=person, person=by, now=now)
+    _log_account_change("person.deactivated", person, by, tokens=str(count))
 
 
 @transaction.atomic(durable=True)
-def reactivate(*, person: Person, by: Person) -> None:
+def reactivate_account(*, person: Person, by: Person) -> None:
     """Activate the account again, without a password until somebody sets one.
 
     The stop over the person's decisions stays until somebody lifts it.
@@ -54,17 +54,17 @@ def reactivate(*, person: Person, by: Person) -> None:
     found = Person.objects.filter(pk=person.pk, is_active=False)
     if not found.update(is_active=True):
         raise Conflict(f"{person.username} is active already.")
-    _tell("person.reactivated", person, by)
+    _log_account_change("person.reactivated", person, by)
 
 
 def _has_decided(person: Person) -> bool:
     return Decision.objects.filter(reviewer=person).exists()
 
 
-def _tell(kind: str, person: Person, by: Person, **data: str) -> None:
+def _log_account_change(kind: str, person: Person, by: Person, **data: str) -> None:
     log.append(
         kind,
-        actor=people.actor_of(by),
+        actor=people.build_actor(by),
         at=clock.now(),
         data={"person": person.public_id, **data},
     )

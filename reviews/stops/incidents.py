@@ -30,7 +30,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Greatest
 
 from journal import clock, log, outbox
-from journal.errors import Conflict, NotFound, Reason
+from journal.errors import Conflict, NotFound, ReasonMissing
 from policies.models import Person, Queue
 from reviews import locks, permissions
 from reviews.choices import OPEN
@@ -39,32 +39,34 @@ from reviews.permissions import Permission
 
 # Frozen deadlines are kept this far ahead of the clock, and moved again when less than
 # `LEAST_LEAD` is left. The sweep may fail for that long before people are affected.
-LEAD = timedelta(minutes=15)
-LEAST = timedelta(minutes=10)
+DEADLINE_LEAD = timedelta(minutes=15)
+LEAST_LEAD = timedelta(minutes=10)
 
 
-def _over_row() -> QuerySet[Incident]:
+def _select_covering_incidents() -> QuerySet[Incident]:
     """The open incidents whose scope covers the request of the outer query."""
     mine = Q(queue__isnull=True) | Q(queue=OuterRef("queue"))
     return Incident.objects.filter(mine, ended_at__isnull=True)
 
 
-def is_frozen() -> Exists:
+def build_frozen_condition() -> Exists:
     """Condition on requests: an open incident stops the clock.
 
     It queries the incidents, so it also holds for rows that no sweep has moved yet.
     """
-    return Exists(_over_row())
+    return Exists(_select_covering_incidents())
 
 
-def over(queue_id: int) -> Incident | None:
+def find_open_incident(queue_id: int) -> Incident | None:
     """The earliest declared open incident that covers this queue, or None."""
     mine = Q(queue__isnull=True) | Q(queue=queue_id)
     found = Incident.objects.filter(mine, ended_at__isnull=True)
     return found.order_by("at").first()
 
 
-def move(request_ids: Iterable[str], until: datetime, *, ends: bool = False) -> int:
+def move_deadlines(
+    request_ids: Iterable[str], until: datetime, *, ends: bool = False
+) -> int:
     """Move the deadlines of these requests by the frozen time up to `until`.
 
     The frozen time counts from `frozen_through`, or from the start of the freeze. With
@@ -72,7 +74,8 @@ def move(request_ids: Iterable[str], until: datetime, *, ends: bool = False) -> 
     a transaction and holds the locks of the rows.
     """
     began = Subquery(
-        _over_row().order_by("at").values("at")[:1], output_field=DateTimeField()
+        _select_covering_incidents().order_by("at").values("at")[:1],
+        output_field=DateTimeField(),
     )
     since = Coalesce("frozen_through", Greatest("opened_at", began))
     stood = ExpressionWrapper(
@@ -86,7 +89,7 @@ def move(request_ids: Iterable[str], until: datetime, *, ends: bool = False) -> 
     )
 
 
-def catch_up(
+def catch_up_deadline(
     request: ApprovalRequest, now: datetime, *, always: bool = False
 ) -> ApprovalRequest:
     """Move a request's deadline if an incident covers it and the sweep is late.
@@ -98,15 +101,15 @@ def catch_up(
     ahead = request.frozen_through is not None and request.frozen_through > now
     if ahead or not (always or request.expires_at <= now):
         return request
-    if over(request.queue_id) is not None:
-        move([request.pk], now + LEAD)
+    if find_open_incident(request.queue_id) is not None:
+        move_deadlines([request.pk], now + DEADLINE_LEAD)
         request.refresh_from_db(
             fields=["expires_at", "expires_at_most", "frozen_for", "frozen_through"]
         )
     return request
 
 
-def begin_anew(request_ids: Iterable[str], now: datetime) -> int:
+def restart_deadlines(request_ids: Iterable[str], now: datetime) -> int:
     """Give these requests at least their whole original time again; return how many.
 
     The time counts from now, or from `frozen_through` if that is later. The caller is
@@ -127,22 +130,22 @@ def begin_anew(request_ids: Iterable[str], now: datetime) -> int:
     )
 
 
-def running_from(request: ApprovalRequest, now: datetime) -> datetime:
+def compute_clock_start(request: ApprovalRequest, now: datetime) -> datetime:
     """When time given now starts to count: now, or `frozen_through` if later."""
     return max(now, request.frozen_through or now)
 
 
-def left(request: ApprovalRequest, now: datetime) -> timedelta:
+def compute_time_left(request: ApprovalRequest, now: datetime) -> timedelta:
     """The time left to answer; constant while the clock stands still."""
     return max(request.expires_at - (request.frozen_through or now), timedelta(0))
 
 
-def is_open(request: ApprovalRequest, now: datetime) -> bool:
+def has_time_left(request: ApprovalRequest, now: datetime) -> bool:
     """Whether there is time left to answer, even when the sweep is late."""
     return request.frozen_through is not None or request.expires_at > now
 
 
-def waited(request: ApprovalRequest) -> timedelta:
+def compute_time_given(request: ApprovalRequest) -> timedelta:
     """The total time given to answer, without the time the clock stood still."""
     return request.expires_at - request.opened_at - request.frozen_for
 
@@ -152,93 +155,101 @@ TIMER = log.Actor("system", "timer")
 
 
 @transaction.atomic(durable=True)
-def declare(*, person: Person, reason: str, queue: Queue | None = None) -> Incident:
+def declare_incident(
+    *, person: Person, reason: str, queue: Queue | None = None
+) -> Incident:
     """Declare an incident over one queue, or over all queues without one.
 
     A task then moves the stored deadlines; expiry also checks for open incidents, so
     nothing expires before that. Raises NotYours, Reason when none is given, or Conflict
     when this scope has an open incident. Locks: deadlines.
     """
-    permissions.check(person, Permission.DECLARE)
+    permissions.check_permission(person, Permission.DECLARE)
     if not reason.strip():
-        raise Reason("Say what happened. Nothing was frozen.")
-    locks.deadlines()
+        raise ReasonMissing("Say what happened. Nothing was frozen.")
+    locks.lock_deadlines()
     found = Incident.objects.filter(queue=queue, ended_at__isnull=True)
     if found.exists():
         raise Conflict("Deadlines are frozen already. Nothing was changed.")
     row = Incident.objects.create(
         queue=queue, reason=reason, declared_by=person.public_id, at=clock.now()
     )
-    _tell("incident.declared", row, person, row.at, private={"reason": reason})
+    _record_incident_event(
+        "incident.declared", row, person, row.at, private={"reason": reason}
+    )
     outbox.publish("incident.declared", subject=str(row.pk))
     return row
 
 
 @transaction.atomic(durable=True)
-def end(*, incident_id: int, person: Person) -> Incident:
+def end_incident(*, incident_id: int, person: Person) -> Incident:
     """End an incident: deadlines run again, with the time they had left.
 
     A request opened during the incident has its whole time. Requests that another open
     incident covers stay frozen. Raises NotFound, NotYours, or Conflict when it has
     ended already. Locks: deadlines, requests by pk.
     """
-    permissions.check(person, Permission.DECLARE)
-    locks.deadlines()
+    permissions.check_permission(person, Permission.DECLARE)
+    locks.lock_deadlines()
     row = Incident.objects.filter(pk=incident_id).select_related("queue").first()
     if row is None:
         raise NotFound
-    waiting = _waiting(row)
+    waiting = _lock_open_requests(row)
     now = clock.now()
-    move(waiting, now)  # exact: takes back what was moved in advance
+    move_deadlines(waiting, now)  # exact: takes back what was moved in advance
     ended = Incident.objects.filter(pk=row.pk, ended_at__isnull=True)
     if ended.update(ended_at=now, ended_by=person.public_id) != 1:
         raise Conflict("It is over already. Nothing was changed.")
     row.refresh_from_db()
-    thawed = _run_again(waiting)
-    _tell("incident.ended", row, person, now, requests=thawed)
+    thawed = _restart_clocks(waiting)
+    _record_incident_event("incident.ended", row, person, now, requests=thawed)
     return row
 
 
-def _waiting(row: Incident) -> list[str]:
+def _lock_open_requests(row: Incident) -> list[str]:
     """Lock the open requests in its scope in the order of pk; return their ids."""
     mine = Q(queue=row.queue_id) if row.queue_id else Q()
     found = ApprovalRequest.objects.filter(mine, status__in=OPEN)
-    return list(locks.requests_in_order(found).values_list("pk", flat=True))
+    return list(locks.lock_requests_in_order(found).values_list("pk", flat=True))
 
 
-def _run_again(request_ids: list[str]) -> int:
+def _restart_clocks(request_ids: list[str]) -> int:
     """Let the clocks run again, except under another incident; return how many."""
     found = ApprovalRequest.objects.filter(
-        ~is_frozen(), pk__in=request_ids, frozen_through__isnull=False
+        ~build_frozen_condition(), pk__in=request_ids, frozen_through__isnull=False
     )
     return found.update(frozen_through=None)
 
 
 @transaction.atomic(durable=True)
-def hold_deadlines() -> list[str]:
+def advance_frozen_deadlines() -> list[str]:
     """Move up to 500 frozen deadlines that are not far enough ahead of the clock.
 
     Also restarts up to 500 clocks that no incident stops any more. Returns the ids of
     the requests whose deadlines moved. Locks: deadlines, requests (skipping locked).
     """
-    if not _anything():
+    if not _has_work():
         return []
-    locks.deadlines()
+    locks.lock_deadlines()
     now = clock.now()
-    short = Q(frozen_through__isnull=True) | Q(frozen_through__lt=now + LEAST)
-    held = _some(ApprovalRequest.objects.filter(is_frozen(), short))
-    move(held, now + LEAD)
-    over = _some(
-        ApprovalRequest.objects.filter(~is_frozen(), frozen_through__isnull=False)
+    short = Q(frozen_through__isnull=True) | Q(frozen_through__lt=now + LEAST_LEAD)
+    held = _lock_due_ids(
+        ApprovalRequest.objects.filter(build_frozen_condition(), short)
     )
-    move(over, now, ends=True)
+    move_deadlines(held, now + DEADLINE_LEAD)
+    over = _lock_due_ids(
+        ApprovalRequest.objects.filter(
+            ~build_frozen_condition(), frozen_through__isnull=False
+        )
+    )
+    move_deadlines(over, now, ends=True)
     if held or over:
         data = {"requests": len(held), "run_again": len(over)}
         log.append("incident.held", actor=TIMER, at=now, data=data)
     return held
 
 
-def _anything() -> bool:
+def _has_work() -> bool:
     """Whether the sweep has anything to do; usually not, and then it takes no lock."""
     running = Incident.objects.filter(ended_at__isnull=True)
     frozen = ApprovalRequest.objects.filter(
@@ -247,12 +258,14 @@ def _anything() -> bool:
     return running.exists() or frozen.exists()
 
 
-def _some(rows: QuerySet[ApprovalRequest]) -> list[str]:
-    due = locks.requests_due(rows.filter(status__in=OPEN))
+def _lock_due_ids(rows: QuerySet[ApprovalRequest]) -> list[str]:
+    due = locks.lock_due_requests(rows.filter(status__in=OPEN))
     return list(due.values_list("pk", flat=True)[:CHUNK])
 
 
-def _tell(kind: str, row: Incident, person: Person, now: datetime, **more: Any) -> None:
+def _record_incident_event(
+    kind: str, row: Incident, person: Person, now: datetime, **more: Any
+) -> None:
     """Log the event, and enqueue one message to each supervisor in its scope."""
     private = more.pop("private", None)
     queue = row.queue.name if row.queue else ""
@@ -268,6 +281,6 @@ def _tell(kind: str, row: Incident, person: Person, now: datetime, **more: Any) 
         "incident.told",
         [
             (str(row.pk), {"person": one.public_id, **said})
-            for one in permissions.supervisors(row.queue_id)
+            for one in permissions.list_supervisors(row.queue_id)
         ],
     )

@@ -12,30 +12,32 @@ from reviews.choices import OPEN, ExecutionStatus, Scope, StopMode
 from reviews.models import ApprovalRequest, Decision, Proposal, RequestVersion, Stop
 
 
-def under(stop: Stop) -> list[str]:
+def list_proposals_to_withdraw(stop: Stop) -> list[str]:
     """Ids of the proposals that a stop withdraws, oldest first; none for a pause."""
     if stop.mode == StopMode.PAUSED or stop.lifted_at is not None:
         return []
-    mine = Proposal.objects.filter(within(Scope(stop.scope), stop.key))
+    mine = Proposal.objects.filter(build_scope_condition(Scope(stop.scope), stop.key))
     asked = mine.filter(request__status__in=OPEN)
     queued = mine.filter(executions__status=ExecutionStatus.QUEUED)
     ages = [rows.values_list("created_at", "pk") for rows in (asked, queued)]
     return [pk for _, pk in ages[0].union(ages[1]).order_by("created_at")]
 
 
-def paused() -> Q:
+def build_paused_condition() -> Q:
     """Condition on executions: a pause in force covers them, and no stop does."""
-    return Q(_under(StopMode.PAUSED)) & ~Q(_under(StopMode.STOPPED))
+    return Q(_build_mode_condition(StopMode.PAUSED)) & ~Q(
+        _build_mode_condition(StopMode.STOPPED)
+    )
 
 
-def taken_back() -> Exists:
+def build_stopped_condition() -> Exists:
     """Condition on executions: a stop covers them that is in force or was set after
     the grant, even if it has been lifted since."""
     since = Q(lifted_at__isnull=True) | Q(at__gte=OuterRef("grant__issued_at"))
-    return Exists(_over_row().filter(since, mode=StopMode.STOPPED))
+    return Exists(_select_covering_stops().filter(since, mode=StopMode.STOPPED))
 
 
-def revoked() -> Exists:
+def build_revoked_condition() -> Exists:
     """Condition on executions: an approver was stopped since their counting vote."""
     since = Q(lifted_at__isnull=True) | Q(at__gte=OuterRef("at"))
     theirs = Stop.objects.filter(
@@ -47,11 +49,11 @@ def revoked() -> Exists:
     return Exists(votes)
 
 
-def _under(mode: StopMode) -> Exists:
-    return Exists(_over_row().filter(mode=mode, lifted_at__isnull=True))
+def _build_mode_condition(mode: StopMode) -> Exists:
+    return Exists(_select_covering_stops().filter(mode=mode, lifted_at__isnull=True))
 
 
-def _over_row() -> QuerySet[Stop]:
+def _select_covering_stops() -> QuerySet[Stop]:
     run = Concat(
         OuterRef("proposal__agent"),
         Value("/"),
@@ -67,7 +69,7 @@ def _over_row() -> QuerySet[Stop]:
     return Stop.objects.filter(over)
 
 
-def within(scope: Scope, key: str, path: str = "") -> Q:
+def build_scope_condition(scope: Scope, key: str, path: str = "") -> Q:
     """Condition on proposals: they are in the scope of a stop with this key.
 
     `path` is the lookup path from the queried rows to their proposal, for example
@@ -82,10 +84,10 @@ def within(scope: Scope, key: str, path: str = "") -> Q:
     if scope is Scope.THREAD:
         agent, _, thread = key.partition("/")
         return Q(**{f"{path}agent": agent, f"{path}thread": thread})
-    return Q(**{f"{path}request__in": approved_by(key)})
+    return Q(**{f"{path}request__in": select_approved_by(key)})
 
 
-def approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
+def select_approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
     """Requests in which this person's approval counts (`reviewer` is a public id).
 
     It counts as a vote on the current version, or carried over from an earlier one.
@@ -101,6 +103,6 @@ def approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
     return found.filter(Exists(of_now) | Exists(carried))
 
 
-def counts(request: ApprovalRequest, reviewer: str) -> bool:
+def has_counted_approval(request: ApprovalRequest, reviewer: str) -> bool:
     """Whether this person's approval counts in one request. Caller holds its lock."""
-    return approved_by(reviewer).filter(pk=request.pk).exists()
+    return select_approved_by(reviewer).filter(pk=request.pk).exists()

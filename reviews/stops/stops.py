@@ -11,7 +11,14 @@ from datetime import datetime
 from django.db import IntegrityError, connection, transaction
 
 from journal import clock, log, notify, outbox
-from journal.errors import AgentStopped, Conflict, Invalid, NotFound, NotYours, at
+from journal.errors import (
+    AgentStopped,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    NotPermitted,
+    build_field_error,
+)
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import Scope, StopMode
@@ -20,65 +27,71 @@ from reviews.models import Stop
 # Raw SQL because one pass through the gate runs it five times. The stop of everything
 # has an empty key. A lifted stop still covers what was granted before it was set.
 # guard: stopped-since
-_OVER = """
+_MODES_SQL = """
 SELECT scope, key, mode FROM reviews_stop
 WHERE key = ANY(%(keys)s)
   AND (lifted_at IS NULL OR mode = 'stopped' AND at >= %(since)s)
 """
-ANY = "stops"  # wake-up channel of every page that shows something stoppable
-Action = tuple[str, str, str]  # agent, thread, tool
-LONGEST_KEY = 200  # characters: an agent's slug, a slash and a thread's name
+STOPS_CHANNEL = "stops"  # wake-up channel of every page that shows something stoppable
+StoppableAction = tuple[str, str, str]  # agent, thread, tool
+MAX_KEY_LENGTH = 200  # characters: an agent's slug, a slash and a thread's name
 
 
-def thread_key(agent: str, thread: str) -> str:
+def build_thread_key(agent: str, thread: str) -> str:
     """The key of a stop over a thread."""
     return f"{agent}/{thread}"
 
 
-def in_force(agent: str, thread: str, tool: str) -> StopMode | None:
+def find_stop_mode(agent: str, thread: str, tool: str) -> StopMode | None:
     """The strictest mode in force over one action: STOPPED, PAUSED or None."""
     action = (agent, thread, tool)
-    return in_force_over([action])[action]
+    return load_stop_modes([action])[action]
 
 
-def over(action: Action, granted_at: datetime) -> StopMode | None:
+def find_blocking_mode(
+    action: StoppableAction, granted_at: datetime
+) -> StopMode | None:
     """The strictest mode that keeps a granted effect from starting, or None.
 
     Besides stops and pauses in force, every stop set since the grant counts, even if it
     has been lifted: what a stop has revoked must be proposed again.
     """
-    return _over([action], granted_at)[action]
+    return _query_modes([action], granted_at)[action]
 
 
-def in_force_over(actions: Collection[Action]) -> dict[Action, StopMode | None]:
+def load_stop_modes(
+    actions: Collection[StoppableAction],
+) -> dict[StoppableAction, StopMode | None]:
     """The strictest mode in force over each of many actions, in one query."""
-    return _over(actions, None)
+    return _query_modes(actions, None)
 
 
-def _over(
-    actions: Collection[Action], since: datetime | None
-) -> dict[Action, StopMode | None]:
-    switches = {action: _switches(*action) for action in actions}
+def _query_modes(
+    actions: Collection[StoppableAction], since: datetime | None
+) -> dict[StoppableAction, StopMode | None]:
+    switches = {action: _list_covering_stops(*action) for action in actions}
     keys = {key for named in switches.values() for _, key in named}
     with connection.cursor() as cursor:
-        cursor.execute(_OVER, {"keys": sorted(keys), "since": since})
+        cursor.execute(_MODES_SQL, {"keys": sorted(keys), "since": since})
         off = cursor.fetchall()
     return {
-        action: _strictest(mode for scope, key, mode in off if (scope, key) in named)
+        action: _find_strictest_mode(
+            mode for scope, key, mode in off if (scope, key) in named
+        )
         for action, named in switches.items()
     }
 
 
-def _switches(agent: str, thread: str, tool: str) -> set[tuple[str, str]]:
+def _list_covering_stops(agent: str, thread: str, tool: str) -> set[tuple[str, str]]:
     return {
         (Scope.AGENT, agent),
-        (Scope.THREAD, thread_key(agent, thread)),
+        (Scope.THREAD, build_thread_key(agent, thread)),
         (Scope.TOOL, tool),
         (Scope.EVERYTHING, ""),
     }
 
 
-def _strictest(modes: Iterable[str]) -> StopMode | None:
+def _find_strictest_mode(modes: Iterable[str]) -> StopMode | None:
     found = set(modes)
     if StopMode.STOPPED in found:
         return StopMode.STOPPED
@@ -87,12 +100,12 @@ def _strictest(modes: Iterable[str]) -> StopMode | None:
 
 def check_may_propose(agent: str, thread: str, tool: str) -> None:
     """Raises AgentStopped under a stop. A paused agent may still propose."""
-    if in_force(agent, thread, tool) is StopMode.STOPPED:  # guard: propose-stop
+    if find_stop_mode(agent, thread, tool) is StopMode.STOPPED:  # guard: propose-stop
         raise AgentStopped
 
 
 @transaction.atomic(durable=True)
-def stop(
+def create_stop(
     *,
     scope: Scope,
     key: str = "",
@@ -112,16 +125,16 @@ def stop(
     same scope and key is in force already.
     """
     permissions.check_can_stop(person, scope, mode, owns=owns)
-    key = _checked_key(scope, key)
+    key = _check_key(scope, key)
     if scope is Scope.REVIEWER:
-        _check_other(key, person)
+        _check_not_self(key, person)
     now = clock.now()
     if mode is StopMode.STOPPED:
         _end_pause(scope, key, person, now)
     row = Stop(
         scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
     )
-    made = _switched_off(row, person, reason_code)
+    made = _insert_stop(row, person, reason_code)
     if made is None:
         raise Conflict("This is switched off already. Nothing was changed.")
     return made
@@ -143,23 +156,23 @@ def pause_run(
     permissions.check_can_stop(person, Scope.THREAD, StopMode.PAUSED)
     row = Stop(
         scope=Scope.THREAD,
-        key=thread_key(agent, thread),
+        key=build_thread_key(agent, thread),
         mode=StopMode.PAUSED,
         reason=reason,
         by=person.public_id,
         at=now,
     )
-    _switched_off(row, person, reason_code)
+    _insert_stop(row, person, reason_code)
 
 
-def stop_reviewer(*, reviewer: Person, person: Person, now: datetime) -> bool:
+def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> bool:
     """Stop a reviewer within the transaction that deactivates their account.
 
     Their approvals of what has not run are revoked. Returns False when a stop was in
     force already. Raises NotYours.
     """
     permissions.check_can_stop(person, Scope.REVIEWER, StopMode.STOPPED)
-    _check_other(reviewer.public_id, person)
+    _check_not_self(reviewer.public_id, person)
     row = Stop(
         scope=Scope.REVIEWER,
         key=reviewer.public_id,
@@ -168,10 +181,10 @@ def stop_reviewer(*, reviewer: Person, person: Person, now: datetime) -> bool:
         by=person.public_id,
         at=now,
     )
-    return _switched_off(row, person, "deactivated") is not None
+    return _insert_stop(row, person, "deactivated") is not None
 
 
-def _switched_off(row: Stop, person: Person, reason_code: str) -> Stop | None:
+def _insert_stop(row: Stop, person: Person, reason_code: str) -> Stop | None:
     """Store, log and publish the stop; None when its scope and key have one in force,
     including one that was set at the same moment."""
     said = {"mode": row.mode, "reason": row.reason, "by": row.by, "at": row.at}
@@ -183,7 +196,7 @@ def _switched_off(row: Stop, person: Person, reason_code: str) -> Stop | None:
         return None
     if not made:
         return None
-    _tell("stop.raised", kept, person, kept.at, kept.reason, reason_code)
+    _log_stop_change("stop.raised", kept, person, kept.at, kept.reason, reason_code)
     outbox.publish("stop.raised", subject=str(kept.pk))
     return kept
 
@@ -193,51 +206,55 @@ def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
     pauses = Stop.objects.filter(scope=scope, key=key, mode=StopMode.PAUSED)
     row = pauses.filter(lifted_at__isnull=True).first()
     if row is not None:
-        _write(row, lifted_by=person.public_id, lifted_at=now)
-        _tell("stop.tightened", row, person, now, row.reason)
+        _update_stop(row, lifted_by=person.public_id, lifted_at=now)
+        _log_stop_change("stop.tightened", row, person, now, row.reason)
 
 
-def _check_other(key: str, person: Person) -> None:
+def _check_not_self(key: str, person: Person) -> None:
     """Raises NotYours for the person's own key: nobody revokes their own votes."""
     if key == person.public_id:
-        raise NotYours("Your own approvals must be revoked by someone else.")
+        raise NotPermitted("Your own approvals must be revoked by someone else.")
 
 
-def _checked_key(scope: Scope, key: str) -> str:
+def _check_key(scope: Scope, key: str) -> str:
     """The key to store; always empty for everything, so that there is only one stop."""
-    if len(key) > LONGEST_KEY:
-        raise Invalid(errors=[at("target", "nothing has so long a name")])
+    if len(key) > MAX_KEY_LENGTH:
+        raise InvalidInput(
+            errors=[build_field_error("target", "nothing has so long a name")]
+        )
     return "" if scope is Scope.EVERYTHING else key
 
 
 @transaction.atomic(durable=True)
-def lift(*, stop_id: int, person: Person, reason: str) -> Stop:
+def lift_stop(*, stop_id: int, person: Person, reason: str) -> Stop:
     """Lift a stop or a pause.
 
     Lifting a stop over everything takes two people: the first call only records the
     wish. Raises NotFound, NotYours, or Conflict when it has been lifted already.
     """
-    permissions.check(person, permissions.Permission.LIFT)
+    permissions.check_permission(person, permissions.Permission.LIFT)
     row = Stop.objects.filter(pk=stop_id).first()
     if row is None:
         raise NotFound
     if row.lifted_at is not None:
         raise Conflict("This is switched on again already. Nothing was changed.")
     if row.scope == Scope.REVIEWER and row.key == person.public_id:
-        raise NotYours("Your own decisions were stopped. Someone else must lift it.")
+        raise NotPermitted(
+            "Your own decisions were stopped. Someone else must lift it."
+        )
     now = clock.now()
     if row.scope == Scope.EVERYTHING and not row.lift_asked_by:
-        _write(row, lift_asked_by=person.public_id)
-        _tell("stop.lift_asked", row, person, now, reason)
+        _update_stop(row, lift_asked_by=person.public_id)
+        _log_stop_change("stop.lift_asked", row, person, now, reason)
         return row
     if row.lift_asked_by == person.public_id:  # guard: lift-by-two
-        raise NotYours("A second person must agree to switch everything on again.")
-    _write(row, lifted_by=person.public_id, lifted_at=now)
-    _tell("stop.lifted", row, person, now, reason)
+        raise NotPermitted("A second person must agree to switch everything on again.")
+    _update_stop(row, lifted_by=person.public_id, lifted_at=now)
+    _log_stop_change("stop.lifted", row, person, now, reason)
     return row
 
 
-def _write(row: Stop, **values: object) -> None:
+def _update_stop(row: Stop, **values: object) -> None:
     found = Stop.objects.filter(
         pk=row.pk, lifted_at__isnull=True, lift_asked_by=row.lift_asked_by
     )
@@ -246,10 +263,10 @@ def _write(row: Stop, **values: object) -> None:
     row.refresh_from_db()
 
 
-def _tell(
+def _log_stop_change(
     kind: str, row: Stop, person: Person, now: datetime, reason: str, code: str = ""
 ) -> None:
-    notify.announce(ANY)
+    notify.announce(STOPS_CHANNEL)
     more = {"reason_code": code} if code else {}
     agent, _, thread = (
         row.key.partition("/") if row.scope == Scope.THREAD else ("",) * 3

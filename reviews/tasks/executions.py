@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from journal import dispatch, outbox, restore_epochs
-from journal.errors import NotFound, Restored
+from journal.errors import DatabaseRestored, NotFound
 from reviews import deadlines
 from reviews.executions import reconcile, repairs, run
 from reviews.grants import sequence
@@ -14,55 +14,57 @@ from reviews.grants import sequence
 from .named import task
 
 # After this time in the queue, the nudge of an execution must have been lost.
-QUIET = timedelta(seconds=3)
+NUDGE_GRACE = timedelta(seconds=3)
 
 
-@task(throws=(Restored,))
+@task(throws=(DatabaseRestored,))
 def execute(message_id: int) -> None:
     """Run an execution that was just queued; its outbox message is the nudge."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            run.run(message.subject)
-            _hand_over(sequence.after(message.subject))
+            run.run_execution(message.subject)
+            _enqueue_executions(sequence.find_next_executions(message.subject))
 
 
-@task(throws=(Restored,))
+@task(throws=(DatabaseRestored,))
 def run_execution(execution_id: str) -> None:
     """Run an execution that a sweep found without a worker."""
     with suppress(NotFound):  # a forged message may name an id that does not exist
-        run.run(execution_id)
-    _hand_over(sequence.after(execution_id))
+        run.run_execution(execution_id)
+    _enqueue_executions(sequence.find_next_executions(execution_id))
 
 
 @task()
 def queue_executions() -> int:
     """Enqueue the tasks of queued executions that are due. Returns how many."""
-    return _hand_over(deadlines.queued_executions(quiet=QUIET))
+    return _enqueue_executions(deadlines.list_overdue_executions(quiet=NUDGE_GRACE))
 
 
 @task()
 def recover_leases() -> int:
     """Enqueue the tasks of executions whose lease lapsed. Returns how many."""
-    return _hand_over(deadlines.lapsed_executions())
+    return _enqueue_executions(deadlines.list_lapsed_executions())
 
 
-def _hand_over(execution_ids: list[str]) -> int:
-    if execution_ids and restore_epochs.why():
+def _enqueue_executions(execution_ids: list[str]) -> int:
+    if execution_ids and restore_epochs.find_halt_reason():
         return 0  # no claim is allowed until the restored database was checked
-    return dispatch.hand_over("reviews.tasks.run_execution", execution_ids)
+    return dispatch.fill_queue("reviews.tasks.run_execution", execution_ids)
 
 
 @task()
 def look_up_unknown() -> int:
     """Enqueue the look-ups of unknown outcomes that are due. Returns how many."""
-    return dispatch.hand_over("reviews.tasks.look_up_one", reconcile.due())
+    return dispatch.fill_queue(
+        "reviews.tasks.look_up_one", reconcile.list_due_look_ups()
+    )
 
 
 @task()
 def look_up_one(execution_id: str) -> None:
     """Look up one unknown outcome. Never performs an effect."""
     with suppress(NotFound):  # a forged message may name an id that does not exist
-        reconcile.look_up(execution_id)
+        reconcile.look_up_if_due(execution_id)
 
 
 @task()
@@ -74,11 +76,11 @@ def lapse_repairs() -> int:
 @task()
 def audit_refused() -> int:
     """Enqueue the audits that are due. Returns how many."""
-    return dispatch.hand_over("reviews.tasks.audit_one", reconcile.due_audits())
+    return dispatch.fill_queue("reviews.tasks.audit_one", reconcile.list_due_audits())
 
 
 @task()
 def audit_one(execution_id: str) -> None:
     """Audit one execution: ask its service whether the effect happened anyway."""
     with suppress(NotFound):  # a forged message may name an id that does not exist
-        reconcile.look(execution_id)
+        reconcile.audit_execution(execution_id)

@@ -16,41 +16,41 @@ DECIDERS = (Role.REVIEWER, Role.SUPERVISOR)
 
 @task()
 def mail_opened(message_id: int) -> None:
-    _tell(message_id, "opened", DECIDERS)
+    _mail_deciders(message_id, "opened", DECIDERS)
 
 
 @task()
 def mail_escalated(message_id: int) -> None:
-    _tell(message_id, "escalated", (Role.SUPERVISOR,))
+    _mail_deciders(message_id, "escalated", (Role.SUPERVISOR,))
 
 
 @task()
 def mail_returned(message_id: int) -> None:
     """A supervisor returned the request with guidance."""
-    _tell(message_id, "returned", DECIDERS)
+    _mail_deciders(message_id, "returned", DECIDERS)
 
 
 @task()
 def mail_revoked(message_id: int) -> None:
     """An approval of the request was revoked, so others are asked."""
-    _tell(message_id, "revoked", DECIDERS)
+    _mail_deciders(message_id, "revoked", DECIDERS)
 
 
 @task()
 def mail_due_soon(message_id: int) -> None:
-    _tell(message_id, "due_soon", DECIDERS)
+    _mail_deciders(message_id, "due_soon", DECIDERS)
 
 
 @task()
 def mail_settled(message_id: int) -> None:
-    _tell(message_id, "settled", (Role.SUPERVISOR,))
+    _mail_deciders(message_id, "settled", (Role.SUPERVISOR,))
 
 
-def _tell(message_id: int, kind: str, roles: tuple[Role, ...]) -> None:
+def _mail_deciders(message_id: int, kind: str, roles: tuple[Role, ...]) -> None:
     """Notify the deciders of these roles, each by their preferences."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            plan.tell(_request(message.subject), kind, roles=roles)
+            plan.notify_deciders(_load_request(message.subject), kind, roles=roles)
 
 
 @task()
@@ -59,48 +59,48 @@ def mail_assigned(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is None:
             return
-        request = _request(message.subject)
+        request = _load_request(message.subject)
         if request.assignee is not None:
-            _tell_one(message, "assigned", request.assignee.public_id)
+            _mail_person(message, "assigned", request.assignee.public_id)
 
 
 @task()
 def mail_freed(message_id: int) -> None:
     """Notify the person who asked for it that nobody holds the request any more."""
-    _tell_named(message_id, "freed")
+    _mail_named_person(message_id, "freed")
 
 
 @task()
 def mail_offered(message_id: int) -> None:
     """Notify the person to whom a holder offers the request."""
-    _tell_named(message_id, "offered")
+    _mail_named_person(message_id, "offered")
 
 
 @task()
 def mail_broken(message_id: int) -> None:
     """Notify the person whose hold a supervisor ended."""
-    _tell_named(message_id, "broken")
+    _mail_named_person(message_id, "broken")
 
 
 @task()
 def mail_handed_over(message_id: int) -> None:
     """Notify the person whose offer was accepted."""
-    _tell_named(message_id, "handed_over")
+    _mail_named_person(message_id, "handed_over")
 
 
-def _tell_named(message_id: int, kind: str) -> None:
+def _mail_named_person(message_id: int, kind: str) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
-            _tell_one(message, kind, str(message.facts["person"]))
+            _mail_person(message, kind, str(message.facts["person"]))
 
 
-def _tell_one(message: OutboxMessage, kind: str, person: str) -> None:
+def _mail_person(message: OutboxMessage, kind: str, person: str) -> None:
     """Notify one person, once for each outbox message."""
-    request, occasion = _request(message.subject), str(message.pk)
-    plan.tell(request, kind, roles=DECIDERS, only=person, occasion=occasion)
+    request, occasion = _load_request(message.subject), str(message.pk)
+    plan.notify_deciders(request, kind, roles=DECIDERS, only=person, occasion=occasion)
 
 
-def _request(request_id: str) -> ApprovalRequest:
+def _load_request(request_id: str) -> ApprovalRequest:
     return ApprovalRequest.objects.select_related("proposal", "queue").get(
         pk=request_id
     )
@@ -112,7 +112,7 @@ def mail_revoked_effect(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
             execution = Execution.objects.get(pk=message.subject)
-            plan.tell_of(execution, "cancelled")
+            plan.notify_of_execution(execution, "cancelled")
 
 
 @task()
@@ -121,7 +121,7 @@ def mail_announced(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
             proposal = Proposal.objects.get(pk=message.subject)
-            plan.tell_of(proposal.executions.get(), "ran")
+            plan.notify_of_execution(proposal.executions.get(), "ran")
 
 
 @task()
@@ -129,7 +129,7 @@ def mail_unknown(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
             execution = Execution.objects.get(pk=message.subject)
-            plan.tell_of(execution, "unknown")
+            plan.notify_of_execution(execution, "unknown")
 
 
 @task()
@@ -137,7 +137,7 @@ def mail_incident(message_id: int) -> None:
     """Notify one supervisor that deadlines are frozen, or run again."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            plan.tell_incident(message.subject, **message.facts)
+            plan.notify_of_incident(message.subject, **message.facts)
 
 
 @task()
@@ -145,7 +145,7 @@ def mail_alarm(message_id: int) -> None:
     """Notify the supervisors concerned of an alarm, once."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            plan.tell_alarm(Alarm.objects.get(pk=message.subject))
+            plan.notify_of_alarm(Alarm.objects.get(pk=message.subject))
 
 
 @task()
@@ -153,7 +153,7 @@ def send_notice(message_id: int) -> None:
     """Send a delayed notice that is now due."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            delivery.one(message.subject)
+            delivery.deliver_due_notice(message.subject)
 
 
 @task()
@@ -161,11 +161,11 @@ def send_digest(message_id: int) -> None:
     """Send one person's digest mail."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            delivery.send(message.subject)
+            delivery.send_digest(message.subject)
 
 
 @task()
 def send_test(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
-            delivery.test(message.subject)
+            delivery.send_test_notice(message.subject)

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 
 from journal import dispatch, failpoints, outbox, sweeps, transactions
-from journal.errors import Conflict, Decided, Restored
+from journal.errors import AlreadyDecided, Conflict, DatabaseRestored
 from reviews import deadlines, recovery, retention
 from reviews.alarms import standing
 from reviews.alarms import watch as alarms
@@ -28,35 +28,35 @@ MOST_CHUNKS = 20  # keeps a long backlog within one task's time limit
 @task()
 def close_recall_windows() -> int:
     """Authorize requests whose recall window is over. Returns how many."""
-    with suppress(Restored):
-        return _in_chunks(deadlines.close_recall_windows)
+    with suppress(DatabaseRestored):
+        return _repeat_in_chunks(deadlines.close_recall_windows)
     return 0
 
 
 @task()
 def expire_due() -> int:
     """Expire requests that nobody decided in time. Returns how many."""
-    with suppress(Restored):
-        return _in_chunks(deadlines.expire_chunk)
+    with suppress(DatabaseRestored):
+        return _repeat_in_chunks(deadlines.expire_chunk)
     return 0
 
 
 @task()
 def remind_before_deadline() -> int:
     """Publish reminders of requests that are near their deadline. Returns how many."""
-    return deadlines.remind()
+    return deadlines.enqueue_reminders()
 
 
 @task()
 def lapse_leases() -> int:
     """Free requests whose hold lapsed while another person waits for them."""
-    return rows.lapse_chunk()
+    return rows.free_lapsed_holds()
 
 
 @task()
 def hold_deadlines() -> int:
     """Move deadlines that an incident freezes, and let the others run again."""
-    return _in_chunks(incidents.hold_deadlines)
+    return _repeat_in_chunks(incidents.advance_frozen_deadlines)
 
 
 @task()
@@ -65,10 +65,10 @@ def freeze_deadlines(message_id: int) -> None:
     nudge."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            _in_chunks(incidents.hold_deadlines)
+            _repeat_in_chunks(incidents.advance_frozen_deadlines)
 
 
-def _in_chunks(operation: deadlines.Sweep) -> int:
+def _repeat_in_chunks(operation: deadlines.Sweep) -> int:
     """Repeat an operation until it finds less than a chunk. Returns the total."""
     total = 0
     for _ in range(MOST_CHUNKS):
@@ -84,14 +84,14 @@ def form_batch(message_id: int) -> None:
     """Batch a new request with similar ones; its outbox message is the nudge."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            formation.form_around(message.subject)
+            formation.form_batch_around(message.subject)
 
 
 @task()
 def tidy_batches() -> int:
     """Tidy the open batches, and batch requests that were missed. Returns how many
     batches changed."""
-    return formation.tidy_all() + len(formation.form_all())
+    return formation.tidy_open_batches() + len(formation.form_missed_batches())
 
 
 @task()
@@ -99,13 +99,13 @@ def write_export(message_id: int) -> None:
     """Write an export of the log for a few seconds; if more is left, publish another
     outbox message for the rest."""
     with outbox.consume(message_id) as message:
-        if message is not None and not exports.write(message.subject):
-            exports.go_on(message.subject)
+        if message is not None and not exports.write_export(message.subject):
+            exports.enqueue_rest(message.subject)
 
 
 @task()
 def drop_old_exports() -> int:
-    return exports.drop_old()
+    return exports.delete_old_files()
 
 
 BETWEEN_SWEEPS_S = 0.1
@@ -119,48 +119,48 @@ def enforce_stop(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is None:
             return
-        horizon = transactions.horizon()
+        horizon = transactions.read_xid_horizon()
         # If the task's time limit ends this loop, the outbox repeats the task.
-        while not _enforce(message.subject, horizon):
+        while not _enforce_once(message.subject, horizon):
             time.sleep(BETWEEN_SWEEPS_S)
 
 
-def _enforce(stop_id: str, horizon: int) -> bool:
+def _enforce_once(stop_id: str, horizon: int) -> bool:
     """Enforce the stop once. Returns whether no further run is needed."""
     # Ask before the search, which then finds all that those transactions wrote.
-    over = transactions.are_over(horizon)
+    over = transactions.have_transactions_ended(horizon)
     stop = Stop.objects.get(pk=stop_id)
-    for proposal_id in scope.under(stop):
+    for proposal_id in scope.list_proposals_to_withdraw(stop):
         # It was settled or claimed since it was listed; go on with the others.
-        with suppress(Decided, Conflict):
-            _take_back(proposal_id, stop)
+        with suppress(AlreadyDecided, Conflict):
+            _withdraw_or_revoke(proposal_id, stop)
     failpoints.point("stop_enforced", stop_id)
     return over
 
 
-def _take_back(proposal_id: str, stop: Stop) -> None:
+def _withdraw_or_revoke(proposal_id: str, stop: Stop) -> None:
     """Under a stop of a reviewer, revoke their approval; under any other stop, withdraw
     the proposal."""
     if stop.scope == Scope.REVIEWER:
         revoke.revoke_approval(proposal_id=proposal_id, reviewer=stop.key)
     else:
-        proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")
+        proposals.withdraw_stopped_proposal(proposal_id=proposal_id, code="stopped")
 
 
 @task()
 def watch_epoch() -> str:
     """Check whether an older database was restored in place of the current one."""
-    return recovery.watch()
+    return recovery.watch_for_restore()
 
 
 @task()
 def watch() -> int:
     """Run the alarm sweep, and raise an alarm about dropped broker messages. Returns
     how many alarms the sweep changed."""
-    if count := dispatch.dropped():
-        standing.dropped(count=count)
-        dispatch.forget_dropped(count)
-    return alarms.watch()
+    if count := dispatch.count_dropped():
+        standing.raise_for_dropped_messages(count=count)
+        dispatch.subtract_dropped(count)
+    return alarms.sweep_alarms()
 
 
 @task()
@@ -171,18 +171,22 @@ def pulse_effects() -> None:
 @task()
 def drop_old_drafts() -> int:
     """Delete drafts older than a day. Returns how many."""
-    return drafts.drop_old()
+    return drafts.delete_old_drafts()
 
 
 @task()
 def enter_searched() -> int:
     """Add new revisions to the search index of the log. Returns how many."""
-    return search_entries.add()
+    return search_entries.add_missing_entries()
 
 
 @task()
 def prune() -> int:
     """Delete old notices and sessions, and erase old results. Returns how many."""
-    gone = retention.forget_notices()
-    gone += sweeps.pieces(retention.forget_sessions, whole=retention.CHUNK)
-    return gone + sweeps.pieces(retention.erase_results, whole=retention.CHUNK)
+    gone = retention.delete_old_notices()
+    gone += sweeps.delete_in_chunks(
+        retention.delete_expired_sessions, whole=retention.CHUNK
+    )
+    return gone + sweeps.delete_in_chunks(
+        retention.erase_results, whole=retention.CHUNK
+    )

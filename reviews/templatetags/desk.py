@@ -21,17 +21,17 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from journal.clock import time_of_day
-from reviews.desk.components.formatting import Option
-from reviews.desk.components.states import State
-from reviews.desk.queue.page import Head, Row
+from journal.clock import format_time
+from reviews.desk.components.formatting import SelectOption
+from reviews.desk.components.states import StateLabel
+from reviews.desk.queue.page import QueueRow, QueueRowHead
 from reviews.effects import wording
-from reviews.effects.wording import span
+from reviews.effects.wording import format_duration
 
 register = template.Library()
-register.filter("short_hash", wording.short_hash)
-register.filter("span", wording.span)
-register.filter("clock", time_of_day)
+register.filter("short_hash", wording.format_short_hash)
+register.filter("span", wording.format_duration)
+register.filter("clock", format_time)
 
 
 @register.simple_tag
@@ -40,11 +40,11 @@ def to(name: str) -> str:
 
     Every page has a dozen of them, so each is looked up once per process.
     """
-    return _address(name)
+    return _reverse_url(name)
 
 
 @cache
-def _address(name: str) -> str:
+def _reverse_url(name: str) -> str:
     return reverse(name)
 
 
@@ -52,11 +52,11 @@ def _address(name: str) -> str:
 def icon(name: str) -> SafeString:
     """An icon of the sprite. It is always beside its word, so screen readers skip
     it."""
-    return _icon(name)
+    return _render_icon(name)
 
 
 @cache
-def _icon(name: str) -> SafeString:
+def _render_icon(name: str) -> SafeString:
     return format_html(
         '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>',
         static("icons.svg"),
@@ -83,27 +83,27 @@ def day(value: datetime | None) -> str:
 @register.filter
 def at(value: datetime | None) -> SafeString | str:
     """The time of day in the reader's zone, as an element that also gives it in UTC."""
-    return _time(value, time_of_day(value)) if value else ""
+    return _render_time(value, format_time(value)) if value else ""
 
 
 @register.filter
 def moment(value: datetime | None) -> SafeString | str:
     """The time of day and the date as one element."""
-    return _time(value, f"{time_of_day(value)}, {day(value)}") if value else ""
+    return _render_time(value, f"{format_time(value)}, {day(value)}") if value else ""
 
 
 @register.simple_tag
 def timed(said: str, moment: datetime | None) -> SafeString | str:
     """One of Holdpoint's own sentences, with the time of `moment` in it as an
     element."""
-    time = time_of_day(moment) if moment else ""
+    time = format_time(moment) if moment else ""
     if not time or time not in said:
         return conditional_escape(said)
     before, _, after = said.rpartition(time)
     return format_html("{}{}{}", before, at(moment), after)
 
 
-def _time(value: datetime, said: str) -> SafeString:
+def _render_time(value: datetime, said: str) -> SafeString:
     utc = value.astimezone(UTC)
     if timezone.get_current_timezone_name() == "UTC":
         return format_html('<time datetime="{}">{}</time>', utc.isoformat(), said)
@@ -119,58 +119,60 @@ def _time(value: datetime, said: str) -> SafeString:
 def said(parts: Iterable[Any]) -> SafeString:
     """One of Holdpoint's own sentences: words, and values in bold."""
     return format_html_join(
-        "", "{}", ((_bold(part.text) if part.value else part.text,) for part in parts)
+        "",
+        "{}",
+        ((_render_bold(part.text) if part.value else part.text,) for part in parts),
     )
 
 
-def _bold(text: str) -> SafeString:
+def _render_bold(text: str) -> SafeString:
     return format_html("<b>{}</b>", text)
 
 
-KEPT = 5000
+CACHED_HEADS = 5000
 _EXPIRES = (
     '<span class="lead{0}">{1}<time datetime="{2}" data-until="{2}">{3} left</time>'
     '</span><p class="two"><span class="vh">expires at </span>{4}</p>'
 )
 _SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
 _FROZEN = '<span class="lead">{}Frozen, {} left</span>'
-_STANDS = '<span class="lead">{}<span>{}</span>{}</span>{}'
+_STATE = '<span class="lead">{}<span>{}</span>{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
 _CHOSEN = '<option value="{}" selected>{}</option>'
 _UNTIL = ' <span data-until="{}" data-words="{}">{}</span>'
 
 
 @register.simple_tag
-def row_head(row: Row) -> SafeString:
+def row_head(row: QueueRow) -> SafeString:
     """The cells that say what would happen: risk, effect, tool, agent, flags."""
-    return _head(row.head)
+    return _render_row_head(row.head)
 
 
-@lru_cache(KEPT)
-def _head(head: Head) -> SafeString:
+@lru_cache(CACHED_HEADS)
+def _render_row_head(head: QueueRowHead) -> SafeString:
     return render_to_string("reviews/_row_head.html", {"row": head})
 
 
 @register.simple_tag
-def row_when(row: Row) -> SafeString:
+def row_when(row: QueueRow) -> SafeString:
     """When the request expires, with a clock; or when it was settled."""
     until = row.clock
     if until is None:
         return format_html(_SETTLED, at(row.at), day(row.at))
     if until.frozen:
-        return format_html(_FROZEN, pie(until.quarters), span(until.left))
+        return format_html(_FROZEN, pie(until.quarters), format_duration(until.left))
     return format_html(
         _EXPIRES,
         " lead-urgent" if until.urgent else "",
         pie(until.quarters),
         until.at.isoformat(),
-        span(until.left),
+        format_duration(until.left),
         at(until.at),
     )
 
 
 @register.simple_tag
-def row_state(state: State | None) -> SafeString | str:
+def row_state(state: StateLabel | None) -> SafeString | str:
     """The state of a request: an icon, a word and a note.
 
     Empty for a request that simply waits.
@@ -184,20 +186,22 @@ def row_state(state: State | None) -> SafeString | str:
         until = format_html(_UNTIL, state.until.isoformat(), words, left)
     said = timed(state.note, state.note_at)
     note = format_html('<p class="two">{}</p>', said) if said else ""
-    return format_html(_STANDS, sign, timed(state.word, state.at), until, note)
+    return format_html(_STATE, sign, timed(state.word, state.at), until, note)
 
 
 @register.simple_tag
-def options(choices: Sequence[Option]) -> SafeString:
+def options(choices: Sequence[SelectOption]) -> SafeString:
     """The options of a select element."""
-    return _options(tuple(choices))
+    return _render_options(tuple(choices))
 
 
 @lru_cache(200)
-def _options(choices: tuple[Option, ...]) -> SafeString:
-    return format_html_join("\n", "{}", ((_option(one),) for one in choices))
+def _render_options(choices: tuple[SelectOption, ...]) -> SafeString:
+    return format_html_join(
+        "\n", "{}", ((_render_option_element(one),) for one in choices)
+    )
 
 
-def _option(one: Option) -> SafeString:
+def _render_option_element(one: SelectOption) -> SafeString:
     drawn = _CHOSEN if one.selected else _OPTION
     return format_html(drawn, one.value, one.label)

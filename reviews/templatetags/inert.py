@@ -24,7 +24,7 @@ from .desk import moment
 register = template.Library()
 
 # The HTML of each kind of segment; the text and the note are always escaped.
-_DRAWN = {
+_SEGMENT_HTML = {
     "plain": "{0}",
     "hidden": '<span class="ctl">⟦{0}⟧</span>',
     "mixed": '<u class="mixed">{0}</u>',
@@ -44,7 +44,7 @@ def untrusted(
     text: Any,
     inline: bool = False,
     chips: bool = True,
-    same: inert.Same = inert.NOTHING,
+    same: inert.EqualValues = inert.NO_EQUAL_VALUES,
 ) -> SafeString:
     """A whole text in blocks, for use inside `.foreign`; `inline=True` for one line.
 
@@ -53,8 +53,8 @@ def untrusted(
     value.
     """
     if inline:
-        return _isolated(inert.tokens(str(text), chips=chips))
-    display = inert.display(str(text), chips=chips, same=same)
+        return _render_isolated(inert.build_line_segments(str(text), chips=chips))
+    display = inert.build_display(str(text), chips=chips, same=same)
     shown = render_to_string("reviews/_untrusted.html", {"display": display})
     return mark_safe(shown.rstrip("\n"))  # noqa: S308  # a template of ours, escaped
 
@@ -67,36 +67,36 @@ def cell(value: Any) -> SafeString:
     addresses the reviewer.
     """
     if value.at:
-        return _when(value.at)
-    shown = _isolated(inert.tokens(value.text, chips=value.hides))
+        return _render_moment(value.at)
+    shown = _render_isolated(inert.build_line_segments(value.text, chips=value.hides))
     if value.raw:
         shown = format_html('<span title="{}">{}</span>', value.raw, shown)
-    if value.kind == "text" and addressed.speaking([value.text]):
+    if value.kind == "text" and addressed.find_addressed_lines([value.text]):
         shown = format_html("{}{}", shown, render_to_string("reviews/_speaks.html"))
     if not value.badge:
         return shown
     return format_html('{} <span class="lit">{}</span>', shown, value.badge)
 
 
-def _when(at: datetime | date) -> SafeString:
+def _render_moment(at: datetime | date) -> SafeString:
     """A moment in the reader's zone; a day is the same in every zone."""
     if isinstance(at, datetime):
         return format_html("{}", moment(at))
-    said = moments.in_words(at)
+    said = moments.format_moment(at)
     return format_html('<time datetime="{}">{}</time>', at.isoformat(), said)
 
 
 @register.simple_tag
-def segments(found: Iterable[inert.Segment]) -> SafeString:
+def segments(found: Iterable[inert.TextSegment]) -> SafeString:
     """Segments one after another, without any character of ours between them.
 
     The note on a marked word follows the whole address or number that the word is part
     of.
     """
-    return format_html_join("", "{}", ((piece,) for piece in _drawn(found)))
+    return format_html_join("", "{}", ((piece,) for piece in _render_segments(found)))
 
 
-def _drawn(found: Iterable[inert.Segment]) -> Iterator[SafeString]:
+def _render_segments(found: Iterable[inert.TextSegment]) -> Iterator[SafeString]:
     notes: dict[str, None] = {}  # of an address or number that goes on
     for segment in found:
         text = segment.text
@@ -108,21 +108,23 @@ def _drawn(found: Iterable[inert.Segment]) -> Iterator[SafeString]:
                 continue
             text = text[end:]
         if notes and segment.kind != "mixed":
-            yield from _told(notes)
+            yield from _render_notes(notes)
             notes = {}
-        yield format_html(_DRAWN[segment.kind], text, _equals(segment))
+        yield format_html(
+            _SEGMENT_HTML[segment.kind], text, _render_equal_value(segment)
+        )
         notes |= {segment.note: None} if segment.note else {}
-    yield from _told(notes)
+    yield from _render_notes(notes)
 
 
-def _told(notes: Iterable[str]) -> Iterator[SafeString]:
+def _render_notes(notes: Iterable[str]) -> Iterator[SafeString]:
     return (format_html(_NOTE, note) for note in notes)
 
 
-def _equals(segment: inert.Segment) -> SafeString | str:
+def _render_equal_value(segment: inert.TextSegment) -> SafeString | str:
     """The name of an equal value, isolated because a label may also be an agent's
     word."""
-    return _isolated(inert.chip(segment.equals)) if segment.equals else ""
+    return _render_isolated(inert.build_chip(segment.equals)) if segment.equals else ""
 
 
 _LINE = (
@@ -131,7 +133,7 @@ _LINE = (
 )
 _MORE = '<details class="fold"><summary>{0} {1} lines</summary>{2}</details>'
 _SIGNS = {"removed": "\u2212", "added": "+"}
-_HUGE = 1000  # characters; a longer line is folded like any long text
+_LONG_LINE = 1000  # characters; a longer line is folded like any long text
 _FIRST, _LAST = 150, 10  # lines of a run that are always in sight
 
 
@@ -143,63 +145,74 @@ def lines(found: Iterable[Any]) -> SafeString:
     one folded block.
     """
     runs = groupby(found, key=lambda line: line.kind)
-    drawn = ((piece,) for kind, run in runs for piece in _run(kind, list(run)))
+    drawn = ((piece,) for kind, run in runs for piece in _render_run(kind, list(run)))
     return format_html_join("", "{}", drawn)
 
 
-def _run(kind: str, found: list[Any]) -> Iterator[SafeString]:
+def _render_run(kind: str, found: list[Any]) -> Iterator[SafeString]:
     if len(found) <= _FIRST + _LAST:
-        yield from map(_line, found)
+        yield from map(_render_line, found)
         return
     between = found[_FIRST:-_LAST]
-    text = _tokens("\n".join(line.text for line in between), "\n\t")
+    text = _render_tokens("\n".join(line.text for line in between), "\n\t")
     numbers = [between[0].old or "", between[0].new or ""]
-    block = format_html(_LINE, kind, *numbers, _sign(kind), _isolate(text), "")
+    block = format_html(
+        _LINE, kind, *numbers, _render_sign(kind), _wrap_in_bdi(text), ""
+    )
     word = "more unchanged" if kind == "same" else f"more {kind}"
-    yield from map(_line, found[:_FIRST])
+    yield from map(_render_line, found[:_FIRST])
     yield format_html(_MORE, len(between), word, block)
-    yield from map(_line, found[-_LAST:])
+    yield from map(_render_line, found[-_LAST:])
 
 
-def _line(line: Any) -> SafeString:
+def _render_line(line: Any) -> SafeString:
     speaks = render_to_string("reviews/_speaks.html") if line.speaks else ""
     numbers = [line.old or "", line.new or ""]
     return format_html(
-        _LINE, line.kind, *numbers, _sign(line.kind), _text(line), speaks
+        _LINE,
+        line.kind,
+        *numbers,
+        _render_sign(line.kind),
+        _render_line_text(line),
+        speaks,
     )
 
 
-def _sign(kind: str) -> SafeString | str:
+def _render_sign(kind: str) -> SafeString | str:
     if kind not in _SIGNS:
         return ""
     return format_html('{}<span class="vh">{} </span>', _SIGNS[kind], kind)
 
 
-def _text(line: Any) -> SafeString:
-    if len(line.text) > _HUGE:
+def _render_line_text(line: Any) -> SafeString:
+    if len(line.text) > _LONG_LINE:
         return untrusted(line.text, chips=False)
     drawn = (
-        (format_html("<mark>{}</mark>" if differs else "{}", _tokens(piece, "\t")),)
+        (
+            format_html(
+                "<mark>{}</mark>" if differs else "{}", _render_tokens(piece, "\t")
+            ),
+        )
         for differs, piece in line.parts
     )
-    return _isolate(format_html_join("", "{}", drawn))
+    return _wrap_in_bdi(format_html_join("", "{}", drawn))
 
 
-def _tokens(text: str, plain: str) -> SafeString:
-    return segments(inert.tokens(text, plain=plain, chips=False))
+def _render_tokens(text: str, plain: str) -> SafeString:
+    return segments(inert.build_line_segments(text, plain=plain, chips=False))
 
 
 @register.simple_tag
 def chip(value: Any) -> SafeString:
     """A quoted value inside one of Holdpoint's sentences: at most 60 characters."""
-    return format_html(_CHIP, _isolated(inert.chip(str(value))))
+    return format_html(_CHIP, _render_isolated(inert.build_chip(str(value))))
 
 
-def _isolated(found: Iterable[inert.Segment]) -> SafeString:
-    return _isolate(segments(found))
+def _render_isolated(found: Iterable[inert.TextSegment]) -> SafeString:
+    return _wrap_in_bdi(segments(found))
 
 
-def _isolate(drawn: SafeString) -> SafeString:
+def _wrap_in_bdi(drawn: SafeString) -> SafeString:
     """One block with a text direction of its own, in which htmx processes nothing."""
     return format_html('<bdi dir="auto" hx-disable>{}</bdi>', drawn)
 
@@ -208,14 +221,14 @@ def _isolate(drawn: SafeString) -> SafeString:
 def sentence(parts: Iterable[Any]) -> SafeString:
     """The effect sentence of a `Presentation`: Holdpoint's words, and values as
     chips."""
-    return format_html_join("", "{}", ((_part(part),) for part in parts))
+    return format_html_join("", "{}", ((_render_part(part),) for part in parts))
 
 
-def _part(part: Any) -> SafeString:
+def _render_part(part: Any) -> SafeString:
     if not part.value:
         return format_html("{}", part.text)
     if parts := getattr(part, "parts", ()):
-        drawn = ((_isolated(found),) for found in inert.chips(parts))
+        drawn = ((_render_isolated(found),) for found in inert.build_part_chips(parts))
         return format_html(_CHIP, format_html_join(", ", "{}", drawn))
     if getattr(part, "untrusted", True):
         return chip(part.text)

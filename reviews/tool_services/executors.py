@@ -25,13 +25,13 @@ from journal import canonical
 from journal.errors import InvalidJson
 from policies.documents import ToolDefinition
 from reviews.outbound import webhooks
-from reviews.outbound.callables import NotListed, load
+from reviews.outbound.callables import CallableNotListed, load_function
 
 # The largest stored result, in canonical bytes (gate.md 7).
 RESULT_LIMIT = 64 * 1024
 
 # The codes with which a service that verifies grants refuses one (docs/grants.md).
-GRANT_REFUSED = frozenset(
+GRANT_REFUSAL_CODES = frozenset(
     f"grant_{why}"
     for why in (
         *("malformed", "unknown_key", "forged", "wrong_issuer", "wrong_audience"),
@@ -39,7 +39,7 @@ GRANT_REFUSED = frozenset(
     )
 )
 
-Status = Literal["succeeded", "failed", "unknown"]
+OutcomeStatus = Literal["succeeded", "failed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EffectOutcome:
     """What is known after an attempt or a look-up.
 
     `failed` means that there was certainly no effect. With `this_attempt_only` this
@@ -69,7 +69,7 @@ class Outcome:
     been, so after an ambiguous attempt the outcome is still unknown.
     """
 
-    status: Status
+    status: OutcomeStatus
     result: dict[str, Any] | None = None
     code: str = ""
     detail: str = ""
@@ -86,7 +86,7 @@ class Outcome:
         """Whether the outcome says nothing about earlier attempts: the request was
         never sent, or the service refused this grant but may have accepted an earlier
         one."""
-        refused = self.status == "failed" and self.code in GRANT_REFUSED
+        refused = self.status == "failed" and self.code in GRANT_REFUSAL_CODES
         return self.this_attempt_only or refused
 
 
@@ -101,7 +101,7 @@ class KnownFailure(Exception):
         super().__init__(detail or code)
 
 
-def succeeded(result: Any) -> Outcome:
+def build_success(result: Any) -> EffectOutcome:
     """Build the outcome of an effect that happened, with any result.
 
     A result over 64 KiB becomes `{"truncated": true, "bytes": n}`, one that is not JSON
@@ -109,22 +109,24 @@ def succeeded(result: Any) -> Outcome:
     """
     if result is not None and not isinstance(result, Mapping):
         result = {"value": result}
-    return Outcome("succeeded", _kept(result))
+    return EffectOutcome("succeeded", _limit_result(result))
 
 
-def failed(code: Any, detail: Any, *, again: bool = False) -> Outcome:
+def build_failure(code: Any, detail: Any, *, again: bool = False) -> EffectOutcome:
     """Build the outcome for certainly no effect. Both texts may be foreign; they are
     cut to the column's length."""
-    code, detail = _code(code, "failed"), _detail(detail)
-    return Outcome("failed", code=code, detail=detail, again=again)
+    code, detail = _clean_code(code, "failed"), _clean_detail(detail)
+    return EffectOutcome("failed", code=code, detail=detail, again=again)
 
 
-def unknown(code: Any, detail: Any) -> Outcome:
+def build_unknown(code: Any, detail: Any) -> EffectOutcome:
     """Build the outcome of an effect that may have happened."""
-    return Outcome("unknown", code=_code(code, "ambiguous"), detail=_detail(detail))
+    return EffectOutcome(
+        "unknown", code=_clean_code(code, "ambiguous"), detail=_clean_detail(detail)
+    )
 
 
-def said(answer: Mapping[str, Any]) -> Outcome:
+def parse_answer(answer: Mapping[str, Any]) -> EffectOutcome:
     """Parse a service's answer: `{"status": "succeeded", "result": {...}}` or
     `{"status": "failed", "error": {"code", "detail", "retry"}}`; any other is unknown.
 
@@ -133,17 +135,17 @@ def said(answer: Mapping[str, Any]) -> Outcome:
     """
     status = answer.get("status")
     if status == "succeeded":
-        found = succeeded(answer.get("result"))
-        return replace(found, effects=_count(answer.get("count")))
+        found = build_success(answer.get("result"))
+        return replace(found, effects=_parse_count(answer.get("count")))
     if status == "failed":
         error = answer.get("error")
         error = error if isinstance(error, Mapping) else {}
         again = error.get("retry") is True
-        return failed(error.get("code"), error.get("detail"), again=again)
-    return unknown("ambiguous", "the answer says neither succeeded nor failed")
+        return build_failure(error.get("code"), error.get("detail"), again=again)
+    return build_unknown("ambiguous", "the answer says neither succeeded nor failed")
 
 
-def _kept(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _limit_result(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if result is None:
         return None
     try:
@@ -156,19 +158,21 @@ def _kept(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return dict(result)
 
 
-def _count(value: Any) -> int | None:
+def _parse_count(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 2**31 else None
 
 
-def _code(value: Any, default: str) -> str:
-    return _storable(value)[:64] if isinstance(value, str) and value else default
+def _clean_code(value: Any, default: str) -> str:
+    return (
+        _to_storable_text(value)[:64] if isinstance(value, str) and value else default
+    )
 
 
-def _detail(value: Any) -> str:
-    return _storable(value)[:2000] if isinstance(value, str) else ""
+def _clean_detail(value: Any) -> str:
+    return _to_storable_text(value)[:2000] if isinstance(value, str) else ""
 
 
-def _storable(text: str) -> str:
+def _to_storable_text(text: str) -> str:
     """Replace what a text column cannot store: NUL and lone surrogates."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return whole.replace("\0", "\ufffd")
@@ -177,36 +181,36 @@ def _storable(text: str) -> str:
 log = structlog.get_logger(__name__)
 
 
-def perform_callable(path: str, call: Call) -> Outcome:
+def perform_callable(path: str, call: Call) -> EffectOutcome:
     """Call the function once. Only `KnownFailure`, or that the function cannot be
     loaded here, means that nothing happened; any other exception is unknown."""
     try:
-        function = load(path)
-    except NotListed as error:
-        return _not_begun("callable_not_listed", str(error))
+        function = load_function(path)
+    except CallableNotListed as error:
+        return _build_not_begun("callable_not_listed", str(error))
     except Exception as error:
-        return _not_begun("no_such_callable", f"{path}: {type(error).__name__}")
+        return _build_not_begun("no_such_callable", f"{path}: {type(error).__name__}")
     try:
-        return succeeded(function(call))
+        return build_success(function(call))
     except KnownFailure as failure:
-        return failed(failure.code, failure.detail, again=failure.again)
+        return build_failure(failure.code, failure.detail, again=failure.again)
     except Exception as error:
         # The function had begun, so the effect may have happened. The error's text may
         # quote the arguments, so neither the log nor the row repeats it.
         name = type(error).__name__
         log.error("callable_raised", path=path, execution=call.execution, error=name)
-        return unknown("callable_raised", name)
+        return build_unknown("callable_raised", name)
 
 
-def _not_begun(code: str, detail: str) -> Outcome:
+def _build_not_begun(code: str, detail: str) -> EffectOutcome:
     # Another host, or this one before a change of its code, may have begun it.
-    return replace(failed(code, detail), this_attempt_only=True)
+    return replace(build_failure(code, detail), this_attempt_only=True)
 
 
 def look_up_callable(path: str, call: Call) -> Mapping[str, Any]:
     """Ask the function about an earlier attempt; returns `{"status", "result"}`. Raises
     TypeError for another answer, and whatever the function raises."""
-    answer = load(path)(call)
+    answer = load_function(path)(call)
     if not isinstance(answer, Mapping):
         raise TypeError(f"{path} did not return a mapping")
     return answer
@@ -216,17 +220,17 @@ def look_up_callable(path: str, call: Call) -> Mapping[str, Any]:
 ANSWER_LIMIT = 1024 * 1024
 
 
-def perform_webhook(url: str, call: Call, timeout: float) -> Outcome:
+def perform_webhook(url: str, call: Call, timeout: float) -> EffectOutcome:
     """Send the request for the effect once. `timeout` is in seconds."""
     try:
-        answer = _ask(url, call, timeout)
+        answer = _post_call(url, call, timeout)
     except webhooks.NotAllowed as error:
-        return Outcome("failed", None, "address_refused", str(error), True)
+        return EffectOutcome("failed", None, "address_refused", str(error), True)
     except webhooks.NotSent as error:
-        return Outcome("failed", None, "not_sent", str(error), True)
-    except webhooks.Ambiguous as error:
-        return unknown("ambiguous", str(error))
-    return said(answer)
+        return EffectOutcome("failed", None, "not_sent", str(error), True)
+    except webhooks.NoUsableAnswer as error:
+        return build_unknown("ambiguous", str(error))
+    return parse_answer(answer)
 
 
 def look_up_webhook(url: str, call: Call) -> Mapping[str, Any]:
@@ -238,11 +242,11 @@ def look_up_webhook(url: str, call: Call) -> Mapping[str, Any]:
         "thread": call.thread,
     }
     timeout = settings.HOLDPOINT.http_timeout
-    reply = webhooks.post(url, payload, timeout=timeout, limit=ANSWER_LIMIT)
+    reply = webhooks.post_signed_json(url, payload, timeout=timeout, limit=ANSWER_LIMIT)
     return reply.document()
 
 
-def _ask(url: str, call: Call, timeout: float) -> dict[str, Any]:
+def _post_call(url: str, call: Call, timeout: float) -> dict[str, Any]:
     payload = {
         "tool": call.tool,
         "tool_version": call.tool_version,
@@ -255,7 +259,7 @@ def _ask(url: str, call: Call, timeout: float) -> dict[str, Any]:
         "preconditions": dict(call.preconditions),
         "grant": call.grant,
     }
-    reply = webhooks.post(
+    reply = webhooks.post_signed_json(
         url,
         payload,
         timeout=timeout,
@@ -266,14 +270,21 @@ def _ask(url: str, call: Call, timeout: float) -> dict[str, Any]:
     return reply.document()
 
 
-__all__ = ["Call", "KnownFailure", "Outcome", "look_up", "perform", "unknown"]
+__all__ = [
+    "Call",
+    "EffectOutcome",
+    "KnownFailure",
+    "build_unknown",
+    "look_up_effect",
+    "perform_effect",
+]
 
 NOT_FOUND = "not_found"
 
 
-def perform(
+def perform_effect(
     definition: ToolDefinition, call: Call, *, timeout: float | None = None
-) -> Outcome:
+) -> EffectOutcome:
     """Ask for the effect once, and return what is known of it.
 
     `timeout` is in seconds and holds for a webhook; the default is the deployment's
@@ -290,7 +301,7 @@ def perform(
     raise ValueError(f"{call.tool} is performed by its agent")
 
 
-def look_up(definition: ToolDefinition, call: Call) -> Outcome:
+def look_up_effect(definition: ToolDefinition, call: Call) -> EffectOutcome:
     """Ask the tool's service about an earlier attempt by its idempotency key. Never
     raises.
 
@@ -298,23 +309,23 @@ def look_up(definition: ToolDefinition, call: Call) -> Outcome:
     clear answer, or when the service cannot be asked, the outcome is `unknown`.
     """
     try:
-        answer = _answer(definition, call)
-    except (webhooks.NotSent, webhooks.Ambiguous) as error:
-        return unknown("look_up_failed", str(error))
+        answer = _fetch_answer(definition, call)
+    except (webhooks.NotSent, webhooks.NoUsableAnswer) as error:
+        return build_unknown("look_up_failed", str(error))
     except Exception as error:
         name = type(error).__name__
         log.error(
             "look_up_raised", tool=call.tool, execution=call.execution, error=name
         )
-        return unknown("look_up_failed", name)
+        return build_unknown("look_up_failed", name)
     if answer.get("status") == "not_found":
-        return failed(NOT_FOUND, "the service never saw this key")
-    found = replace(said(answer), looked_up=True)
+        return build_failure(NOT_FOUND, "the service never saw this key")
+    found = replace(parse_answer(answer), looked_up=True)
     # A service's own error code "not_found" is a known failure, not an unknown key.
     return replace(found, code="failed") if found.code == NOT_FOUND else found
 
 
-def _answer(definition: ToolDefinition, call: Call) -> Mapping[str, Any]:
+def _fetch_answer(definition: ToolDefinition, call: Call) -> Mapping[str, Any]:
     source = definition.look_up
     if source is None:
         raise LookupError("the tool declares no look-up")

@@ -25,7 +25,7 @@ from journal import canonical, ids
 from policies import tools
 from policies.documents import CallableTarget, ToolDefinition, ToolReader, WebhookTarget
 from reviews.outbound import webhooks
-from reviews.outbound.callables import load
+from reviews.outbound.callables import load_function
 
 from . import executors
 from .executors import Call
@@ -38,7 +38,7 @@ _BY_NAME = {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ToolReading:
     """What a reader said at one time. `before` is the state to show to people, None
     without one; `problem` is why the reader failed, or ""."""
 
@@ -66,29 +66,29 @@ class Asker:
     thread: str = ""
 
 
-def read(
+def read_state(
     definition: ToolDefinition,
     args: Mapping[str, Any],
     *,
     asker: Asker = Asker(),
     timeout: float = 2.0,
     rehearse: bool = True,
-) -> Reading:
+) -> ToolReading:
     """Ask the tool's reader about these arguments, then its dry run. Never raises.
 
     `timeout` is in seconds and holds for each of the two; a callable bounds itself. For
     a tool without a reader the reading is empty and has no problem. `rehearse=False`
     skips the dry run, for callers that show it to nobody. Caller holds no transaction.
     """
-    question = Question(definition.name, args, asker, timeout)
-    found = _read(definition, question)
+    question = ReaderQuery(definition.name, args, asker, timeout)
+    found = _ask_reader(definition, question)
     if not rehearse or definition.dry_run is None:
         return found
-    return replace(found, dry_run=_rehearsed(definition.dry_run, question))
+    return replace(found, dry_run=_ask_dry_run(definition.dry_run, question))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReaderQuery:
     """The input of a reader or a dry run; `timeout` is in seconds."""
 
     tool: str
@@ -106,35 +106,35 @@ class Question:
         }
 
 
-def _read(definition: ToolDefinition, question: Question) -> Reading:
+def _ask_reader(definition: ToolDefinition, question: ReaderQuery) -> ToolReading:
     now = timezone.now()
     reader = definition.reader
     if reader is None:
-        return Reading(at=now)
+        return ToolReading(at=now)
     try:
         answer = (
-            _by_tool(definition, reader, question)
+            _read_with_tool(definition, reader, question)
             if isinstance(reader, ToolReader)
-            else _ask(reader, question)
+            else _ask_target(reader, question)
         )
-        return _checked(definition, answer, now)
+        return _parse_reading(definition, answer, now)
     except Exception as error:
-        return Reading(at=now, problem=_problem(error, "reader"))
+        return ToolReading(at=now, problem=_describe_problem(error, "reader"))
 
 
-def _by_tool(
-    definition: ToolDefinition, reader: ToolReader, question: Question
+def _read_with_tool(
+    definition: ToolDefinition, reader: ToolReader, question: ReaderQuery
 ) -> dict[str, Any]:
     """Perform another tool that only reads, and return its result in the shape of a
     reader's answer. Raises MalformedAnswer."""
-    tool = tools.current(reader.tool)
+    tool = tools.find_current_tool(reader.tool)
     if tool is None:
-        raise Malformed(f"{reader.tool} is not registered")
+        raise MalformedAnswer(f"{reader.tool} is not registered")
     args = {**reader.args}
     for name, (_, path) in reader.sources.items():
-        args[name] = _member(question.args, path)
-    if wrong := tools.validate(tool, args):
-        raise Malformed(f"{reader.tool} does not take {wrong[0]['path']}")
+        args[name] = _find_member(question.args, path)
+    if wrong := tools.list_argument_errors(tool, args):
+        raise MalformedAnswer(f"{reader.tool} does not take {wrong[0]['path']}")
     call = Call(
         tool=tool.name,
         tool_version=tool.version,
@@ -145,16 +145,18 @@ def _by_tool(
         agent=question.asker.agent,
         thread=question.asker.thread,
     )
-    target = tools.definition(tool)
-    outcome = executors.perform(target, call, timeout=question.timeout)
+    target = tools.load_definition(tool)
+    outcome = executors.perform_effect(target, call, timeout=question.timeout)
     result = outcome.result
     if outcome.status != "succeeded" or result is None or _is_cut(result):
-        raise Malformed(f"{tool.name} gave no result ({outcome.code or 'too large'})")
+        raise MalformedAnswer(
+            f"{tool.name} gave no result ({outcome.code or 'too large'})"
+        )
     return {
         "before": result,
-        "keys": _taken(definition.keys, reader, result),
-        "facts": _taken(definition.facts, reader, result),
-        "preconditions": _taken(definition.preconditions, reader, result),
+        "keys": _pick_declared(definition.keys, reader, result),
+        "facts": _pick_declared(definition.facts, reader, result),
+        "preconditions": _pick_declared(definition.preconditions, reader, result),
         "source": target.title,
     }
 
@@ -163,49 +165,51 @@ def _is_cut(result: Mapping[str, Any]) -> bool:
     return result.get("truncated") is True or result.get("unreadable") is True
 
 
-def _taken(
+def _pick_declared(
     names: Iterable[str], reader: ToolReader, result: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Pick the declared names from the result, by `take` where the reader renames them.
     Names that the result lacks are left out."""
     found = {}
     for name in names:
-        value = _member(result, reader.take.get(name, name).removeprefix("$result."))
+        value = _find_member(
+            result, reader.take.get(name, name).removeprefix("$result.")
+        )
         if value is not None:
             found[name] = value
     return found
 
 
-def _member(data: Any, path: str) -> Any:
+def _find_member(data: Any, path: str) -> Any:
     for step in path.split("."):
         data = data.get(step) if isinstance(data, Mapping) else None
     return data
 
 
-def _rehearsed(
-    rehearsal: CallableTarget | WebhookTarget, question: Question
+def _ask_dry_run(
+    rehearsal: CallableTarget | WebhookTarget, question: ReaderQuery
 ) -> dict[str, Any]:
     """Ask the dry run. Returns `at`, and either `says` (a text, a list of texts or an
     object) with `source`, or the `problem`."""
     found: dict[str, Any] = {"at": timezone.now().isoformat()}
     try:
-        answer = _ask(rehearsal, question, dry_run=True)
+        answer = _ask_target(rehearsal, question, dry_run=True)
         says = answer.get("says")
         if not isinstance(says, str | list | Mapping):
-            raise Malformed("says is no text, list or object")
+            raise MalformedAnswer("says is no text, list or object")
         return {
             **found,
             "says": says,
-            "source": _text("source", answer.get("source", "")),
+            "source": _parse_text("source", answer.get("source", "")),
         }
     except Exception as error:
-        return {**found, "problem": _problem(error, "dry run")}
+        return {**found, "problem": _describe_problem(error, "dry run")}
 
 
-def _problem(error: Exception, what: str) -> str:
+def _describe_problem(error: Exception, what: str) -> str:
     """Say why a reader or dry run failed. Of an unexpected error only its type is kept:
     its text may quote the arguments."""
-    if isinstance(error, webhooks.NotSent | webhooks.Ambiguous | Malformed):
+    if isinstance(error, webhooks.NotSent | webhooks.NoUsableAnswer | MalformedAnswer):
         problem = str(error)
     else:
         problem = type(error).__name__
@@ -213,27 +217,29 @@ def _problem(error: Exception, what: str) -> str:
     return problem[:TEXT_LENGTH] or f"the {what} failed"
 
 
-class Malformed(Exception):
+class MalformedAnswer(Exception):
     """A reader's answer does not have the contract's shape."""
 
 
-def _ask(
-    target: CallableTarget | WebhookTarget, question: Question, **more: Any
+def _ask_target(
+    target: CallableTarget | WebhookTarget, question: ReaderQuery, **more: Any
 ) -> Mapping[str, Any]:
     if isinstance(target, WebhookTarget):
         payload = {**question.named, "args": dict(question.args), **more}
-        reply = webhooks.post(target.url, payload, timeout=question.timeout)
+        reply = webhooks.post_signed_json(target.url, payload, timeout=question.timeout)
         return reply.document()
-    function = load(target.path)
-    answer = function(dict(question.args), **_wanted(function, question.named))
+    function = load_function(target.path)
+    answer = function(
+        dict(question.args), **_match_parameters(function, question.named)
+    )
     if not isinstance(answer, Mapping):
-        raise Malformed("it did not return a mapping")
+        raise MalformedAnswer("it did not return a mapping")
     if len(canonical.encode(dict(answer))) > webhooks.REPLY_LIMIT:
-        raise Malformed("it returned too much")
+        raise MalformedAnswer("it returned too much")
     return answer
 
 
-def _wanted(function: Any, named: Mapping[str, str]) -> dict[str, str]:
+def _match_parameters(function: Any, named: Mapping[str, str]) -> dict[str, str]:
     """Pick the values that a function takes by name. A function written for an earlier
     release takes the arguments only."""
     try:
@@ -246,49 +252,55 @@ def _wanted(function: Any, named: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in named.items() if name in taken}
 
 
-def _checked(
+def _parse_reading(
     definition: ToolDefinition, answer: Mapping[str, Any], now: datetime
-) -> Reading:
+) -> ToolReading:
     """Build the reading from an answer. Only declared keys and preconditions are kept;
     one malformed value makes the whole answer malformed. Raises MalformedAnswer."""
     before = answer.get("before")
-    keys = _mapping(answer, "keys")
-    preconditions = _mapping(answer, "preconditions")
-    return Reading(
+    keys = _parse_mapping(answer, "keys")
+    preconditions = _parse_mapping(answer, "preconditions")
+    return ToolReading(
         at=now,
-        before=None if before is None else _mapping(answer, "before"),
-        keys={k: _key(k, keys[k]) for k in definition.keys if k in keys},
-        facts={k: _fact(k, v) for k, v in _mapping(answer, "facts").items()},
+        before=None if before is None else _parse_mapping(answer, "before"),
+        keys={k: _parse_key(k, keys[k]) for k in definition.keys if k in keys},
+        facts={
+            k: _parse_fact(k, v) for k, v in _parse_mapping(answer, "facts").items()
+        },
         preconditions={
             k: preconditions[k] for k in definition.preconditions if k in preconditions
         },
-        labels={k: _text(k, v) for k, v in _mapping(answer, "labels").items()},
-        source=_text("source", answer.get("source", "")),
+        labels={
+            k: _parse_text(k, v) for k, v in _parse_mapping(answer, "labels").items()
+        },
+        source=_parse_text("source", answer.get("source", "")),
     )
 
 
-def _mapping(answer: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _parse_mapping(answer: Mapping[str, Any], name: str) -> dict[str, Any]:
     value = answer.get(name)
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise Malformed(f"{name} is not an object")
+        raise MalformedAnswer(f"{name} is not an object")
     return dict(value)
 
 
-def _key(name: str, value: Any) -> str:
+def _parse_key(name: str, value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= KEY_LENGTH:
-        raise Malformed(f"the key {name} is not a text of 1 to {KEY_LENGTH} characters")
+        raise MalformedAnswer(
+            f"the key {name} is not a text of 1 to {KEY_LENGTH} characters"
+        )
     return value
 
 
-def _fact(name: str, value: Any) -> Any:
+def _parse_fact(name: str, value: Any) -> Any:
     if value is not None and not isinstance(value, bool | int | float | str):
-        raise Malformed(f"the fact {name} is not a single value")
+        raise MalformedAnswer(f"the fact {name} is not a single value")
     return value
 
 
-def _text(name: str, value: Any) -> str:
+def _parse_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise Malformed(f"{name} is not a text")
+        raise MalformedAnswer(f"{name} is not a text")
     return value[:TEXT_LENGTH]

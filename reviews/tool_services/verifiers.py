@@ -18,7 +18,7 @@ from policies import active
 from policies.choices import Tier
 from policies.documents import CallableVerifier, ToolDefinition, WebhookTarget
 from reviews.outbound import webhooks
-from reviews.outbound.callables import load
+from reviews.outbound.callables import load_function
 from reviews.outbound.connection import Deadline
 
 log = structlog.get_logger(__name__)
@@ -27,7 +27,7 @@ Stage = Literal["decision", "effect"]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class VerifierRefusal:
     """A verifier's refusal. At a decision the request stays pending; right before the
     effect the execution is refused."""
 
@@ -36,28 +36,28 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class VerifierDemand:
     """A verifier's demand for more authority: at least `tier`."""
 
     tier: Tier
 
 
-Answer = Refusal | Demand | None
-Registered = CallableVerifier | WebhookTarget
+VerifierAnswer = VerifierRefusal | VerifierDemand | None
+Verifier = CallableVerifier | WebhookTarget
 
 
-def registered(definition: ToolDefinition, queue: str) -> list[Registered]:
+def list_verifiers(definition: ToolDefinition, queue: str) -> list[Verifier]:
     """List the verifiers of an effect: those of its tool, in the version that was
     proposed, then those that the policy in force names for its queue."""
-    policy = active.active_or_none()
-    document = active.compiled(policy) if policy else None
+    policy = active.find_active_policy()
+    document = active.load_document(policy) if policy else None
     of_queue = document.verifiers.get(queue, []) if document else []
     return [*definition.verifiers, *of_queue]
 
 
-def verify(
-    registered: Sequence[Registered], sealed: Mapping[str, Any], *, stage: Stage
-) -> Answer:
+def run_verifiers(
+    registered: Sequence[Verifier], sealed: Mapping[str, Any], *, stage: Stage
+) -> VerifierAnswer:
     """Ask these verifiers, in order. Never raises.
 
     `sealed` is the sealed request with the verdict and the final arguments (`args`).
@@ -66,68 +66,75 @@ def verify(
     seconds. Caller holds no transaction.
     """
     deadline = Deadline(settings.HOLDPOINT.http_timeout)
-    demands: list[Demand] = []
+    demands: list[VerifierDemand] = []
     for verifier in registered:
-        answer = _safely(verifier, sealed, stage, deadline)
-        if isinstance(answer, Refusal):
+        answer = _ask_safely(verifier, sealed, stage, deadline)
+        if isinstance(answer, VerifierRefusal):
             return answer
         if answer is not None:
             demands.append(answer)
     return max(demands, key=lambda demand: demand.tier.rank, default=None)
 
 
-def _safely(
-    verifier: Registered,
+def _ask_safely(
+    verifier: Verifier,
     sealed: Mapping[str, Any],
     stage: Stage,
     deadline: Deadline,
-) -> Answer:
+) -> VerifierAnswer:
     try:
         if verifier.kind == "webhook":
-            return _ask(verifier.url, sealed, stage, deadline)
-        return _call(verifier, sealed, stage)
+            return _ask_webhook(verifier.url, sealed, stage, deadline)
+        return _call_function(verifier, sealed, stage)
     except Exception as error:
         # Never None: a verifier that is down must not open the gate. The error's text
         # may quote the arguments, so only its type is kept.
         name = type(error).__name__
         log.error("verifier_failed", verifier=verifier.kind, stage=stage, error=name)
-        return Refusal("verifier_failed", f"A verifier could not answer ({name}).")
+        return VerifierRefusal(
+            "verifier_failed", f"A verifier could not answer ({name})."
+        )
 
 
-def _call(
+def _call_function(
     verifier: CallableVerifier, sealed: Mapping[str, Any], stage: Stage
-) -> Answer:
-    answer = load(verifier.path)(sealed, stage=stage, **verifier.options)
-    if answer is None or isinstance(answer, Refusal | Demand):
+) -> VerifierAnswer:
+    answer = load_function(verifier.path)(sealed, stage=stage, **verifier.options)
+    if answer is None or isinstance(answer, VerifierRefusal | VerifierDemand):
         return answer
     raise TypeError(f"{verifier.path} returned neither a refusal, a demand nor None")
 
 
-def _ask(
+def _ask_webhook(
     url: str, sealed: Mapping[str, Any], stage: Stage, deadline: Deadline
-) -> Answer:
+) -> VerifierAnswer:
     """Ask a verifier's service, which answers `{"status": "ok"}`,
     `{"status": "refused", "code", "detail"}` or `{"status": "more_authority", "tier"}`.
     """
     payload = {"stage": stage, **sealed}
-    reply = webhooks.post(url, payload, timeout=deadline.remaining()).document()
+    reply = webhooks.post_signed_json(
+        url, payload, timeout=deadline.remaining()
+    ).document()
     status = reply.get("status")
     if status == "ok":
         return None
     if status == "refused":
-        return Refusal(_short(reply, "code", 64) or "refused", _short(reply, "detail"))
+        return VerifierRefusal(
+            _parse_short_text(reply, "code", 64) or "refused",
+            _parse_short_text(reply, "detail"),
+        )
     if status == "more_authority":
-        return _demand(reply.get("tier"))
+        return _parse_demand(reply.get("tier"))
     raise ValueError("the verifier's answer has no known status")
 
 
-def _demand(tier: Any) -> Answer:
+def _parse_demand(tier: Any) -> VerifierAnswer:
     demanded = Tier(tier)
     if demanded is Tier.BLOCK:
-        return Refusal("blocked", "A verifier forbids this.")
-    return Demand(demanded)
+        return VerifierRefusal("blocked", "A verifier forbids this.")
+    return VerifierDemand(demanded)
 
 
-def _short(reply: Mapping[str, Any], name: str, length: int = 500) -> str:
+def _parse_short_text(reply: Mapping[str, Any], name: str, length: int = 500) -> str:
     value = reply.get(name)
     return value[:length] if isinstance(value, str) else ""

@@ -50,7 +50,7 @@ class Caller:
 @pytest.fixture
 def caller(gate: Gate) -> Caller:
     """The tests' agent with a fresh key."""
-    return Caller(keys.issue(agent=gate.agent, by=gate.owen), itertools.count())
+    return Caller(keys.issue_key(agent=gate.agent, by=gate.owen), itertools.count())
 
 
 @pytest.fixture

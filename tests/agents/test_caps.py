@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django import Settings
 
-from journal.errors import TooMany
+from journal.errors import AgentRateLimited
 from reviews.choices import OPEN, RequestStatus
 from tests import factories
 from tests.conftest import Gate
@@ -22,7 +22,7 @@ def test_what_is_settled_waits_no_more(gate: Gate) -> None:
     other = factories.agent(gate.owen, "other")
     factories.propose(other, thread="o-1")
     waiting = factories.propose(gate.agent)
-    with pytest.raises(TooMany):
+    with pytest.raises(AgentRateLimited):
         factories.propose(gate.agent)
     factories.decide(waiting.request, gate.rita, "reject")
     factories.propose(gate.agent)
@@ -34,5 +34,5 @@ def test_an_approval_that_can_be_recalled_still_waits(gate: Gate) -> None:
     request = states.recallable(gate)
     request.refresh_from_db()
     assert request.status == RequestStatus.RECALLABLE
-    with pytest.raises(TooMany):
+    with pytest.raises(AgentRateLimited):
         factories.propose(gate.agent)

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 
 from agents import intake, keys
 from agents.models import AgentKey
-from journal.errors import BadKey, ToolNotAllowed
+from journal.errors import InvalidAgentKey, ToolNotAllowed
 from journal.models import LogRecord
 from reviews import permissions
 from tests import factories
@@ -33,7 +33,7 @@ def test_tools_are_replaced_by_name_and_pattern(gate: Gate) -> None:
     }
     assert "look" in said
     with pytest.raises(ToolNotAllowed):
-        intake.asked_to_propose(gate.agent, factories.proposal_body("tag"))
+        intake.build_proposal_input(gate.agent, factories.proposal_body("tag"))
     record = LogRecord.objects.get(kind="agent.changed", agent="riley")
     assert gate.adam.public_id in bytes(record.leaf).decode()
 
@@ -78,9 +78,9 @@ def test_a_new_owner_does_not_decide_what_waits(gate: Gate) -> None:
     for request in (waiting, other):
         request.refresh_from_db()
         request.proposal.refresh_from_db()
-    assert permissions.can_decide(gate.rita, waiting, waiting.sealed)
+    assert permissions.describe_why_cannot_decide(gate.rita, waiting, waiting.sealed)
     assert gate.owen.public_id in waiting.barred
-    assert not permissions.can_decide(gate.rita, other, other.sealed)
+    assert not permissions.describe_why_cannot_decide(gate.rita, other, other.sealed)
     gate.agent.refresh_from_db()
     assert gate.rita.public_id in propose(gate.agent).barred
 
@@ -96,7 +96,7 @@ def test_keys_overlap_until_one_is_revoked(gate: Gate) -> None:
     first = run("rotate_agent_key", "riley", by="owen").strip()
     second = run("rotate_agent_key", "riley", by="adam", days=30).strip()
     for key in (first, second):
-        assert keys.authenticate(key).agent == gate.agent
+        assert keys.authenticate_key(key).agent == gate.agent
     listed = run("list_agent_keys", "riley").splitlines()
     assert listed[0].startswith(second[:11])
     assert "works until" in listed[0]
@@ -104,9 +104,9 @@ def test_keys_overlap_until_one_is_revoked(gate: Gate) -> None:
     assert second.rpartition("_")[2] not in "".join(listed)
     prefix = listed[1].split()[0]
     run("revoke_agent_key", "riley", prefix, by="adam")
-    with pytest.raises(BadKey):
-        keys.authenticate(first)
-    assert keys.authenticate(second).agent == gate.agent
+    with pytest.raises(InvalidAgentKey):
+        keys.authenticate_key(first)
+    assert keys.authenticate_key(second).agent == gate.agent
     assert "revoked" in run("list_agent_keys", "riley").splitlines()[1]
     with pytest.raises(CommandError, match="revoked already"):
         run("revoke_agent_key", "riley", prefix, by="adam")
@@ -121,7 +121,7 @@ def test_keys_overlap_until_one_is_revoked(gate: Gate) -> None:
 def test_other_peoples_agents_get_no_key(gate: Gate) -> None:
     with pytest.raises(CommandError, match="Only an administrator"):
         run("rotate_agent_key", "riley", by="sue")
-    keys.issue(agent=gate.agent, by=gate.owen)
+    keys.issue_key(agent=gate.agent, by=gate.owen)
     prefix = AgentKey.objects.get().prefix
     with pytest.raises(CommandError, match="Only an administrator"):
         run("revoke_agent_key", "riley", prefix, by="rita")

@@ -75,7 +75,7 @@ def rita(gate: Gate) -> Person:
 
 
 def named(gate: Gate, text: str, kind: str = "user") -> delegation.Delegation:
-    return delegation.of_proposal(gate.agent, {"kind": kind, "id": text}, "")
+    return delegation.build_delegation(gate.agent, {"kind": kind, "id": text}, "")
 
 
 @pytest.mark.parametrize("spelt", SPELLINGS.values(), ids=SPELLINGS)
@@ -88,8 +88,8 @@ def test_every_spelling_of_a_person_bars_them(
     request = propose(gate.agent, on_behalf_of=behalf).request
     request.refresh_from_db()
     assert set(request.proposal.barred) == {rita.public_id, gate.owen.public_id}
-    assert permissions.can_decide(rita, request, request.sealed)
-    assert not permissions.can_decide(gate.tom, request, request.sealed)
+    assert permissions.describe_why_cannot_decide(rita, request, request.sealed)
+    assert not permissions.describe_why_cannot_decide(gate.tom, request, request.sealed)
     assert "agent.resemblance" not in rules(request.proposal)
 
 
@@ -100,7 +100,9 @@ def test_what_only_looks_like_a_person_bars_them_and_asks_for_approval(
     behalf = {"kind": "customer", "id": spelt}
     proposal = propose(gate.agent, "look", on_behalf_of=behalf)
     assert proposal.kept_out == [rita.public_id]
-    assert permissions.can_decide(rita, proposal.request, proposal.request.sealed)
+    assert permissions.describe_why_cannot_decide(
+        rita, proposal.request, proposal.request.sealed
+    )
     assert proposal.request.tier == Tier.APPROVE
     assert "agent.resemblance" in rules(proposal)
 
@@ -135,10 +137,14 @@ def test_who_is_barred_from_a_proposal_is_barred_from_what_it_started(
     for one in (child, grandchild):
         assert rita.public_id in one.kept_out
         assert rita.public_id not in one.barred
-        assert not visibility.decidable(rita).filter(pk=one.request.pk).exists()
-        assert visibility.decidable(gate.sue).filter(pk=one.request.pk).exists()
-        assert permissions.can_decide(rita, one.request, one.request.sealed)
-        assert not permissions.can_decide(gate.sue, one.request, one.request.sealed)
+        assert not visibility.select_decidable(rita).filter(pk=one.request.pk).exists()
+        assert visibility.select_decidable(gate.sue).filter(pk=one.request.pk).exists()
+        assert permissions.describe_why_cannot_decide(
+            rita, one.request, one.request.sealed
+        )
+        assert not permissions.describe_why_cannot_decide(
+            gate.sue, one.request, one.request.sealed
+        )
 
 
 def test_a_parent_that_is_not_there_bars_nobody(gate: Gate) -> None:

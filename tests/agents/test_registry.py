@@ -14,7 +14,7 @@ from tests.conftest import Gate
 
 
 def test_registering_is_a_record_with_owner_and_tools(gate: Gate) -> None:
-    registry.register(
+    registry.register_agent(
         slug="ada", name="Ada", owner=gate.owen, tools=["look"], by=gate.adam
     )
     assert LogRecord.objects.filter(kind="agent.registered", agent="ada").exists()
@@ -22,7 +22,7 @@ def test_registering_is_a_record_with_owner_and_tools(gate: Gate) -> None:
 
 def test_a_name_is_given_once(gate: Gate) -> None:
     with pytest.raises(Conflict):
-        registry.register(
+        registry.register_agent(
             slug="riley", name="R", owner=gate.owen, tools=[], by=gate.adam
         )
 
@@ -32,7 +32,7 @@ def test_the_command_prints_a_key_that_works(gate: Gate) -> None:
     call_command(
         "register_agent", "ada", owner="owen", by="adam", tools=["look"], stdout=out
     )
-    assert keys.authenticate(out.getvalue().strip()).agent == Agent.objects.get(
+    assert keys.authenticate_key(out.getvalue().strip()).agent == Agent.objects.get(
         slug="ada"
     )
 

@@ -127,15 +127,17 @@ def test_a_dead_agents_run_ends_and_what_it_asked_is_withdrawn(gate: Gate) -> No
 
 def test_a_checkpoint_gets_a_new_version_and_keeps_the_old_one(gate: Gate) -> None:
     thread = dead(gate)
-    old = checkpoints.latest(thread)
+    old = checkpoints.find_latest_checkpoint(thread)
     repair = corrected(thread, gate.sue)
     repairs.confirm_repair(repair_id=repair.pk, person=gate.adam)
-    new = checkpoints.latest(thread)
+    new = checkpoints.find_latest_checkpoint(thread)
     assert old is not None
     assert new is not None
     assert (new.number, new.resume_at, new.state) == (2, "refund", {"step": 3})
     assert (new.repair, new.proposal) == (repair.pk, old.proposal)
-    assert checkpoints.blob_of(new) == b"secret", "the sealed state goes along as it is"
+    assert checkpoints.decrypt_blob(new) == b"secret", (
+        "the sealed state goes along as it is"
+    )
     kept = Checkpoint.objects.get(number=1)
     assert (kept.state, kept.resume_at) == ({"step": 2}, "pay")
 
@@ -146,7 +148,7 @@ def test_one_person_is_not_two(gate: Gate) -> None:
     thread = dead(gate)
     repair = of_run(thread, both)
     for person in (both, gate.sam, gate.rita, gate.otto, gate.owen):
-        with pytest.raises(errors.NotYours):
+        with pytest.raises(errors.NotPermitted):
             repairs.confirm_repair(repair_id=repair.pk, person=person)
     with pytest.raises(DatabaseError), transaction.atomic():
         Repair.objects.filter(pk=repair.pk).update(
@@ -157,9 +159,9 @@ def test_one_person_is_not_two(gate: Gate) -> None:
 @pytest.mark.parametrize("name", ["rita", "adam", "otto", "owen"])
 def test_only_a_supervisor_proposes(gate: Gate, name: str) -> None:
     execution = stuck(gate)
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         of_execution(execution, gate.people[name])
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         corrected(dead(gate), gate.people[name])
     assert not Repair.objects.exists()
 
@@ -216,9 +218,9 @@ def test_one_open_repair_of_a_thing(gate: Gate) -> None:
 def test_it_can_be_refused_and_taken_back_and_lapses(gate: Gate) -> None:
     execution = stuck(gate)
     first = of_execution(execution, gate.sue)
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         gate_repairs.refuse_repair(repair_id=first.pk, person=gate.sam, answer="no")
-    with pytest.raises(errors.Reason):
+    with pytest.raises(errors.ReasonMissing):
         gate_repairs.refuse_repair(repair_id=first.pk, person=gate.adam, answer=" ")
     gate_repairs.refuse_repair(repair_id=first.pk, person=gate.adam, answer="wait")
     second = of_execution(execution, gate.sue)
@@ -237,7 +239,7 @@ def test_it_can_be_refused_and_taken_back_and_lapses(gate: Gate) -> None:
 
 @pytest.mark.parametrize("typed", ["", "[1]", '{"a": 1, "a": 2}', "{"])
 def test_a_state_is_a_strict_object(gate: Gate, typed: str) -> None:
-    with pytest.raises(errors.Invalid):
+    with pytest.raises(errors.InvalidInput):
         corrected(dead(gate), gate.sue, state=typed)
 
 

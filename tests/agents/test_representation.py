@@ -32,13 +32,17 @@ def test_both_say_the_same(
     if verdict:
         factories.decide(proposal.request, gate.rita, verdict)
     if runs:
-        run.run(proposal.executions.get().pk)
-    loaded = representation.load("riley", proposal.pk)
+        run.run_execution(proposal.executions.get().pk)
+    loaded = representation.find_proposal("riley", proposal.pk)
     assert loaded is not None
-    annotated = representation.with_status(Proposal.objects.all()).get(pk=proposal.pk)
-    assert representation.describe(loaded)["status"] == annotated.said == word
+    annotated = representation.annotate_status(Proposal.objects.all()).get(
+        pk=proposal.pk
+    )
+    assert (
+        representation.build_proposal_json(loaded)["status"] == annotated.said == word
+    )
 
 
 def test_every_status_has_a_word() -> None:
-    assert set(representation.EXECUTION_SAYS) == set(ExecutionStatus)
-    assert set(representation.REQUEST_SAYS) == set(RequestStatus)
+    assert set(representation.EXECUTION_WORDS) == set(ExecutionStatus)
+    assert set(representation.REQUEST_WORDS) == set(RequestStatus)

@@ -22,11 +22,11 @@ from agents.models import (
 from agents.webhooks import redelivery
 from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
-from journal.state_machine import TOLD
+from journal.state_machine import PROPOSAL_TOLD
 from reviews.alarms import standing
 from reviews.executions import claims, record, settle
 from reviews.models import Alarm, Execution, Proposal
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories
 from tests.agents.webhooks import deliveries as post
 from tests.conftest import Gate
@@ -54,9 +54,9 @@ def told(gate: Gate, receiver: Service, **fields: Any) -> Proposal:
 
 def resumed(proposal: Proposal) -> Any:
     """What the agent is told of it when it comes back."""
-    loaded = representation.load("riley", proposal.pk)
+    loaded = representation.find_proposal("riley", proposal.pk)
     assert loaded is not None
-    return representation.describe(loaded)
+    return representation.build_proposal_json(loaded)
 
 
 def test_old_letters_go_with_their_tries_and_the_log_stays(
@@ -65,7 +65,7 @@ def test_old_letters_go_with_their_tries_and_the_log_stays(
     told(gate, receiver)
     records = LogRecord.objects.count()
     age(DAYS - 1)
-    assert retention.forget_letters() == 0
+    assert retention.delete_old_deliveries() == 0
     age(DAYS + 1)
     assert tasks.prune() == 2
     assert not Delivery.objects.exists()
@@ -78,16 +78,16 @@ def test_what_an_agent_has_is_not_told_again(gate: Gate, receiver: Service) -> N
     before = resumed(proposal)
     assert before["acknowledged_at"]
     age()
-    assert retention.forget_letters() == 2
+    assert retention.delete_old_deliveries() == 2
     assert resumed(proposal) == before
     heard = len(receiver.requests)
-    OutboxMessage.objects.filter(topic=TOLD, facts__event="proposal.settled").update(
-        done_at=None
-    )
+    OutboxMessage.objects.filter(
+        topic=PROPOSAL_TOLD, facts__event="proposal.settled"
+    ).update(done_at=None)
     assert post.carry() == 0
     assert len(receiver.requests) == heard
-    outcome = representation.settled(proposal.pk)
-    acknowledgements.acknowledge(
+    outcome = representation.compute_settled_id(proposal.pk)
+    acknowledgements.acknowledge_outcome(
         agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
     )
     assert Acknowledgement.objects.get().pk == outcome
@@ -97,11 +97,11 @@ def test_what_may_be_promised_again_stays(gate: Gate, receiver: Service) -> None
     """Who wrote the letters died before the promise was taken for kept."""
     told(gate, receiver)
     age()
-    promises = OutboxMessage.objects.filter(topic=TOLD)
+    promises = OutboxMessage.objects.filter(topic=PROPOSAL_TOLD)
     promises.update(done_at=None)
-    assert retention.forget_letters() == 0
+    assert retention.delete_old_deliveries() == 0
     assert post.carry() == 0
-    assert retention.forget_letters() == 2
+    assert retention.delete_old_deliveries() == 2
 
 
 def test_what_waits_stays_however_old(gate: Gate, receiver: Service) -> None:
@@ -111,7 +111,7 @@ def test_what_waits_stays_however_old(gate: Gate, receiver: Service) -> None:
     post.carry()
     past = clock.now() - timedelta(days=1000)
     Delivery.objects.update(created_at=past)
-    assert retention.forget_letters() == 0
+    assert retention.delete_old_deliveries() == 0
     assert Delivery.objects.filter(status="waiting").count() == 2
 
 
@@ -134,10 +134,10 @@ def test_the_letter_that_an_alarm_leads_to_stays_until_it_is_closed(
 ) -> None:
     dead(gate, receiver)
     alarm = Alarm.objects.get()
-    assert retention.forget_letters() == 3
+    assert retention.delete_old_deliveries() == 3
     assert Delivery.objects.get().pk == alarm.data["delivery"]
-    standing.close(alarm_id=alarm.pk, person=gate.sue, note="told them")
-    assert retention.forget_letters() == 1
+    standing.close_alarm(alarm_id=alarm.pk, person=gate.sue, note="told them")
+    assert retention.delete_old_deliveries() == 1
     assert not Delivery.objects.exists()
 
 
@@ -147,10 +147,10 @@ def test_a_callback_goes_with_the_last_letter_about_it(
     post.rejected(gate, callback_url=receiver.url)
     post.carry()
     age(kind="request.opened")
-    assert retention.forget_letters() == 1
+    assert retention.delete_old_deliveries() == 1
     assert Callback.objects.count() == 1
     age()
-    assert retention.forget_letters() == 1
+    assert retention.delete_old_deliveries() == 1
     assert not Callback.objects.exists()
 
 
@@ -165,7 +165,7 @@ def test_a_callback_stays_while_something_may_still_come(
     execution = lost(proposal)
     post.carry()
     age()
-    assert retention.forget_letters() > 0
+    assert retention.delete_old_deliveries() > 0
     assert Callback.objects.count() == 1
     heard = len(receiver.requests)
     settle.settle_unknown(
@@ -174,20 +174,22 @@ def test_a_callback_stays_while_something_may_still_come(
     assert post.carry() == 1
     assert len(receiver.requests) == heard + 1
     age()
-    assert retention.forget_letters() == 1
+    assert retention.delete_old_deliveries() == 1
     assert not Callback.objects.exists()
 
 
 def lost(proposal: Proposal) -> Execution:
     """Its effect may have happened."""
     execution = Execution.objects.get(proposal=proposal)
-    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR
+    )
     assert claim is not None
-    return record.record(
+    return record.record_outcome(
         execution_id=execution.pk,
         fence=claim.fence,
-        outcome=Outcome("unknown", code="lost"),
-        actor=claims.EXECUTOR,
+        outcome=EffectOutcome("unknown", code="lost"),
+        actor=claims.EXECUTOR_ACTOR,
     )
 
 
@@ -197,7 +199,7 @@ def test_it_goes_a_piece_at_a_time(
     told(gate, receiver)
     age()
     monkeypatch.setattr(retention, "CHUNK", 1)
-    assert [retention.forget_letters() for _ in range(3)] == [1, 1, 0]
+    assert [retention.delete_old_deliveries() for _ in range(3)] == [1, 1, 0]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -210,7 +212,7 @@ def test_a_letter_is_sent_again_or_forgotten_never_both(
     calls: list[Callable[[], Any]] = [
         partial(redelivery.send_again, delivery_id=pk, by=gate.adam) for pk in letters
     ]
-    results = at_once(*calls, retention.forget_letters)
+    results = at_once(*calls, retention.delete_old_deliveries)
     again = [pk for pk, one in zip(letters, results, strict=False) if one.won]
     refused = {type(one.refusal) for one in results if one.refusal}
     assert refused <= {errors.NotFound}
@@ -228,8 +230,8 @@ def test_who_waits_for_a_letter_that_is_being_forgotten_finds_nothing(
     letter = Delivery.objects.first()
     assert letter is not None
     again = partial(redelivery.send_again, delivery_id=letter.pk, by=gate.adam)
-    rival = while_held(monkeypatch, retention, "_forget_callbacks", again)
-    retention.forget_letters()
+    rival = while_held(monkeypatch, retention, "_delete_callbacks", again)
+    retention.delete_old_deliveries()
     assert isinstance(rival.result.refusal, errors.NotFound)
 
 
@@ -237,7 +239,7 @@ def sealed(gate: Gate, name: str, *, days: int) -> Thread:
     """A run that left a blob, and finished so many days ago."""
     checkpoint = {"summary": "x", "blob": "c2VjcmV0", "resume_at": "execute"}
     factories.propose(gate.agent, thread=name, checkpoint=checkpoint)
-    proposals.finish(agent=gate.agent, name=name, result=ThreadResult.COMPLETED)
+    proposals.finish_thread(agent=gate.agent, name=name, result=ThreadResult.COMPLETED)
     at = clock.now() - timedelta(days=days)
     Thread.objects.filter(name=name).update(finished_at=at)
     return Thread.objects.get(name=name)

@@ -26,7 +26,7 @@ from reviews.models import (
     Stop,
 )
 from reviews.stops import stops
-from reviews.tool_services.executors import succeeded
+from reviews.tool_services.executors import build_success
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -37,13 +37,15 @@ WHY = "The customer was paid by mistake."
 
 
 def undo(execution: Execution, person: Any, reason: str = WHY) -> Proposal:
-    return reversals.propose(execution_id=execution.pk, person=person, reason=reason)
+    return reversals.propose_reversal(
+        execution_id=execution.pk, person=person, reason=reason
+    )
 
 
 def announced(gate: Gate) -> Execution:
     """What ran under NOTIFY; what undoes it would run so as well."""
     execution: Execution = propose(gate.agent, "tag").executions.get()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return execution
 
 
@@ -71,11 +73,11 @@ def test_it_is_a_proposal_of_the_same_run_under_every_rule(gate: Gate) -> None:
 def test_who_proposed_it_does_not_decide_it(gate: Gate) -> None:
     """I9."""
     request = undo(states.succeeded(gate), gate.tom).request
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.tom)
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
     assert worlds.effects()[-1][0] == "repay"
@@ -100,9 +102,9 @@ def test_the_agent_reads_it_as_its_own(gate: Gate) -> None:
     paid = states.succeeded(gate)
     proposal = undo(paid, gate.tom)
     decide(proposal.request, gate.rita)
-    found = representation.load(gate.agent.slug, proposal.pk)
+    found = representation.find_proposal(gate.agent.slug, proposal.pk)
     assert found is not None
-    described = representation.describe(found)
+    described = representation.build_proposal_json(found)
     assert (described["parent"], described["source"]) == (paid.proposal_id, "reversal")
     assert described["decision"]["verdict"] == "approve", "nobody modified it"
 
@@ -122,7 +124,7 @@ def test_one_at_a_time(gate: Gate) -> None:
     assert Reversal.objects.filter(over_at__isnull=True).get().proposal == second
     decide(second.request, gate.rita)
     execution = Execution.objects.get(proposal=second)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     with pytest.raises(errors.Conflict):
         undo(paid, gate.tom)
     third = propose(gate.agent)
@@ -138,7 +140,7 @@ def declined(gate: Gate, paid: Execution) -> Execution:
     proposal = undo(paid, gate.tom)
     decide(proposal.request, gate.rita)
     execution = Execution.objects.get(proposal=proposal)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return execution
 
 
@@ -157,18 +159,20 @@ def test_what_a_late_report_says_happened_is_not_undone_twice(gate: Gate) -> Non
     paid = states.succeeded(gate)
     execution = declined(gate, paid)
     ends(execution, "window")
-    record.keep_late(
+    record.record_late_report(
         execution_id=execution.pk,
         fence=1,
         action_hash=execution.grant.action_hash,
-        outcome=succeeded({}),
-        actor=claims.EXECUTOR,
+        outcome=build_success({}),
+        actor=claims.EXECUTOR_ACTOR,
     )
     with pytest.raises(errors.Conflict, match="undone already"):
         undo(paid, gate.tom)
     alarm = Alarm.objects.get(kind="late_report")
-    standing.acknowledge(alarm_id=alarm.pk, person=gate.sue)
-    standing.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
+    standing.acknowledge_alarm(alarm_id=alarm.pk, person=gate.sue)
+    standing.close_alarm(
+        alarm_id=alarm.pk, person=gate.sue, note="It is not in the books."
+    )
     assert undo(paid, gate.tom).request.status == RequestStatus.PENDING
 
 
@@ -181,7 +185,7 @@ def test_only_what_happened_is_undone(gate: Gate, status: str) -> None:
 
 def test_what_declares_nothing_is_not_undone(gate: Gate) -> None:
     execution: Execution = propose(gate.agent, "look").executions.get()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     with pytest.raises(errors.Conflict):
         undo(execution, gate.tom)
 
@@ -191,31 +195,31 @@ def test_a_result_that_lacks_what_is_named_is_told(
 ) -> None:
     monkeypatch.setattr(worlds, "keyed", lambda call: {"other": 1})
     paid = states.succeeded(gate)
-    with pytest.raises(errors.Invalid, match="result has no done"):
+    with pytest.raises(errors.InvalidInput, match="result has no done"):
         undo(paid, gate.tom)
 
 
 @pytest.mark.parametrize("name", ["adam", "otto", "owen"])
 def test_who_decides_nothing_proposes_none(gate: Gate, name: str) -> None:
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         undo(states.succeeded(gate), gate.people[name])
 
 
 def test_a_reason_is_needed(gate: Gate) -> None:
-    with pytest.raises(errors.Reason):
+    with pytest.raises(errors.ReasonMissing):
         undo(states.succeeded(gate), gate.tom, " ")
     assert not Reversal.objects.exists()
 
 
 def test_a_finished_run_can_be_undone_and_a_stopped_one_cannot(gate: Gate) -> None:
     paid = states.succeeded(gate)
-    agents_proposals.finish(
+    agents_proposals.finish_thread(
         agent=gate.agent, name=paid.proposal.thread, result=ThreadResult.COMPLETED
     )
-    stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="drill")
+    stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="drill")
     with pytest.raises(errors.Conflict, match="is stopped"):
         undo(paid, gate.tom)
-    stops.lift(stop_id=Stop.objects.get().pk, person=gate.sue, reason="over")
+    stops.lift_stop(stop_id=Stop.objects.get().pk, person=gate.sue, reason="over")
     assert undo(paid, gate.tom).request.status == RequestStatus.PENDING
 
 

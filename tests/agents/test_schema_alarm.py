@@ -29,7 +29,7 @@ from reviews.models import Alarm, ApprovalRequest, Execution, Grant
 from reviews.outbound import webhooks
 from reviews.requests import proposals
 from reviews.stops import stops
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories
 from tests.agents.conftest import Caller
 from tests.agents.webhooks import deliveries as post
@@ -55,7 +55,7 @@ class Walk:
     """One proposal on its way; every step is an operation that may refuse."""
 
     def __init__(self, gate: Gate, tool: str, thread: str = "t-1") -> None:
-        self.gate, self.key = gate, stops.thread_key(gate.agent.slug, thread)
+        self.gate, self.key = gate, stops.build_thread_key(gate.agent.slug, thread)
         self.proposal = factories.propose(
             gate.agent, tool, thread=thread, callback_url=CALLBACK
         )
@@ -103,13 +103,15 @@ class Walk:
         deadlines.expire_chunk()
 
     def withdraw(self) -> None:
-        proposals.withdraw_stopped(proposal_id=self.proposal.pk, code="stopped")
+        proposals.withdraw_stopped_proposal(
+            proposal_id=self.proposal.pk, code="stopped"
+        )
 
     def supersede(self) -> None:
         factories.propose(self.gate.agent, "pay", supersedes=self.proposal.pk)
 
     def run(self) -> None:
-        executions.run(self.execution.pk)
+        executions.run_execution(self.execution.pk)
 
     def lose(self) -> None:
         self._record("unknown")
@@ -119,18 +121,18 @@ class Walk:
 
     def _record(self, status: Any) -> None:
         pk = self.execution.pk
-        claim = claims.take(execution_id=pk, actor=claims.EXECUTOR)
+        claim = claims.claim_execution(execution_id=pk, actor=claims.EXECUTOR_ACTOR)
         if claim is not None:
-            record.record(
+            record.record_outcome(
                 execution_id=pk,
                 fence=claim.fence,
-                outcome=Outcome(status, code="odd", detail="nobody knows"),
-                actor=claims.EXECUTOR,
+                outcome=EffectOutcome(status, code="odd", detail="nobody knows"),
+                actor=claims.EXECUTOR_ACTOR,
             )
 
     def close_window(self) -> None:
         Grant.objects.filter(proposal=self.proposal).update(expires_at=clock.now())
-        executions.run(self.execution.pk)
+        executions.run_execution(self.execution.pk)
 
     def settle(self) -> None:
         settlements.settle_unknown(
@@ -141,22 +143,26 @@ class Walk:
         )
 
     def retry(self) -> None:
-        settlements.retry(execution_id=self.execution.pk, person=self.gate.rita)
+        settlements.retry_execution(
+            execution_id=self.execution.pk, person=self.gate.rita
+        )
 
     def stop(self) -> None:
-        stops.stop(scope=Scope.THREAD, key=self.key, person=self.gate.sue, reason="odd")
+        stops.create_stop(
+            scope=Scope.THREAD, key=self.key, person=self.gate.sue, reason="odd"
+        )
         self.run()
 
     def redeem(self) -> None:
         described = self.described()
         if described["grant"]:
             token = described["grant"]["token"]
-            redeeming.redeem(token=token, agent=self.gate.agent.slug)
+            redeeming.redeem_grant(token=token, agent=self.gate.agent.slug)
 
     def described(self) -> dict[str, Any]:
-        loaded = representation.load("riley", self.proposal.pk)
+        loaded = representation.find_proposal("riley", self.proposal.pk)
         assert loaded is not None
-        return representation.describe(loaded)
+        return representation.build_proposal_json(loaded)
 
 
 CALLBACK = "https://agent.example/hook"
@@ -195,7 +201,7 @@ def test_every_word_is_reached_and_fits(gate: Gate, word: str) -> None:
     described = walked(gate, WAYS[word]).described()
     assert described["status"] == word
     validator("ProposalOut").validate(described)
-    acts = word in representation.FINAL or described["grant"] is not None
+    acts = word in representation.FINAL_STATUSES or described["grant"] is not None
     assert (described["outcome"] is not None) == acts
 
 
@@ -223,7 +229,7 @@ def test_wherever_it_goes_it_fits(gate: Gate, proof_n: Callable[..., int]) -> No
             words.add(described["status"])
         post.promised()
         for letter in Delivery.objects.filter(proposal=walk.proposal.pk):
-            payloads.fitting(letter.payload)
+            payloads.encode_payload(letter.payload)
             told.validate(letter.payload)
     assert len(words) > 6
 
@@ -321,7 +327,7 @@ def test_half_an_outcome_is_never_sent(
 ) -> None:
     proposal = factories.propose(gate.agent, "pay", checkpoint={"summary": "waits"})
     dreams: dict[Any, str] = {RequestStatus.PENDING: "dreaming"}
-    monkeypatch.setattr(representation, "REQUEST_SAYS", dreams)
+    monkeypatch.setattr(representation, "REQUEST_WORDS", dreams)
     for path in (f"/proposals/{proposal.pk}", "/threads/t-1/checkpoint", "/proposals"):
         answer = caller.get(path)
         assert answer.status_code == 500
@@ -354,7 +360,7 @@ def test_nobody_elses_outcome_is_acknowledged(gate: Gate, caller: Caller) -> Non
     proposal = post.rejected(gate)
     outcome = caller.get(f"/proposals/{proposal.pk}").json()["outcome"]
     other = factories.agent(gate.owen, "other")
-    stranger = Caller(keys.issue(agent=other, by=gate.owen), caller.numbers)
+    stranger = Caller(keys.issue_key(agent=other, by=gate.owen), caller.numbers)
     path = f"/proposals/{proposal.pk}/acknowledge"
     assert stranger.post(path, {"outcome": outcome}).status_code == 404
     assert not Acknowledgement.objects.exists()
@@ -374,7 +380,7 @@ def test_a_letter_is_checked_right_before_it_is_sent(
     gate: Gate, receiver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Callable[..., Any]] = []
-    monkeypatch.setattr(webhooks, "notify", sent.append)
+    monkeypatch.setattr(webhooks, "send_webhook_event", sent.append)
     walk = walked(gate, ("pay",))
     post.promised()
     Delivery.objects.update(payload={"type": "odd"})

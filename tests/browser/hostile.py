@@ -113,7 +113,7 @@ def stage(gate: Gate) -> Stage:
     factories.policy(gate.people, document)
     Agent.objects.update(tools=[*gate.agent.tools, *tools])
     gate.agent.refresh_from_db()
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     return Stage(gate, Caller(key, itertools.count()), itertools.count())
 
 
@@ -167,12 +167,12 @@ def everywhere(strings: Sequence[str], thread: str) -> dict[str, Any]:
 
 def name(text: str) -> str:
     """The text, where a name is asked for and one with an address is refused."""
-    return "plain" if redaction.kinds_in(text) else text
+    return "plain" if redaction.list_kinds(text) else text
 
 
 def kept(text: str, thread: str = "t-1") -> str:
     """What redaction leaves of a text: addresses and such are chips on every page."""
-    return _CHIPS.sub(" ", redactor.of("riley", thread).text(text))
+    return _CHIPS.sub(" ", redactor.load_redactor("riley", thread).text(text))
 
 
 def batched(

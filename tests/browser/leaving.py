@@ -32,7 +32,7 @@ def mails(chosen: Sequence[str]) -> int:
     _gather()
     assert mail.outbox
     # A plain word or number is what mails may say of an argument.
-    long = [t for t in chosen if len(t) > 12 and not email.PLAIN.fullmatch(t)]
+    long = [t for t in chosen if len(t) > 12 and not email.PLAIN_VALUE.fullmatch(t)]
     for one in mail.outbox:
         _check_mail(one, long)
     return len(mail.outbox)
@@ -41,13 +41,15 @@ def mails(chosen: Sequence[str]) -> int:
 def _gather() -> None:
     """One mail about all of them, and one of every kind about the newest."""
     person = Person.objects.get(username="sue")
-    waiting = [email.Line("Waits", one, True) for one in ApprovalRequest.objects.all()]
-    email.digest(person, waiting)
+    waiting = [
+        email.MailLine("Waits", one, True) for one in ApprovalRequest.objects.all()
+    ]
+    email.send_digest_mail(person, waiting)
     request = ApprovalRequest.objects.latest("opened_at")
     execution = Execution.objects.latest("queued_at")
-    for kind, what in delivery.WHAT.items():
+    for kind, what in delivery.NOTICE_TITLES.items():
         about = execution if kind in ("ran", "unknown") else request
-        email.to(person, email.Line(what, about))
+        email.send_mail(person, email.MailLine(what, about))
 
 
 def _check_mail(one: EmailMessage, long: Sequence[str]) -> None:
@@ -78,8 +80,8 @@ def files(auditor: Person, chosen: Sequence[str]) -> int:
 
 def _exported(auditor: Person, file_format: str) -> str:
     person = Person.objects.get(pk=auditor.pk)
-    export = exports.ask(person=person, file_format=file_format, query="")
-    while not exports.write(export.pk):
+    export = exports.create_export(person=person, file_format=file_format, query="")
+    while not exports.write_export(export.pk):
         pass
-    done = exports.finished(person, export.pk)
-    return b"".join(exports.body(done)).decode()
+    done = exports.load_finished_export(person, export.pk)
+    return b"".join(exports.stream_file(done)).decode()

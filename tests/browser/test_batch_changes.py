@@ -77,7 +77,7 @@ def test_taken_apart_and_escalated_by_keyboard(gate: Gate, sit_down: SitDown) ->
         factories.propose(
             gate.agent, "repay", args={**args, "note": note}, thread=f"s-{number}"
         )
-    formation.form_all()
+    formation.form_missed_batches()
     batch = Batch.objects.get()
     desk = sit_down("rita")
     page = desk.open(f"/batches/{batch.pk}/")

@@ -85,11 +85,11 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
     arm(rita, "x")
     page.fill("#id_reason", "not without an invoice")
     page.keyboard.press("Tab")
-    wait_until(lambda: drafts.exists(person=gate.rita, request_id=waiting.pk), 9)
+    wait_until(lambda: drafts.has_draft(person=gate.rita, request_id=waiting.pk), 9)
     page.locator("[name=reason_code]").first.check()
     past = clock.now() - timedelta(minutes=1)
     Lease.objects.filter(pk=waiting.pk).update(until=past)
-    take.take(request_id=waiting.pk, person=gate.tom)
+    take.take_hold(request_id=waiting.pk, person=gate.tom)
     page.keyboard.press("Control+Enter")
     problem = page.get_by_test_id("problem")
     expect(problem).to_contain_text("Tom Example took it over")
@@ -100,7 +100,7 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
 def test_a_supervisor_breaks_a_hold_by_keys(
     gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
 ) -> None:
-    take.take(request_id=waiting.pk, person=gate.rita)
+    take.take_hold(request_id=waiting.pk, person=gate.rita)
     desk = sit_down("sue")
     page = open_(desk, waiting)
     page.get_by_test_id("break").press("Enter")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from reviews.people import preferences
-from reviews.people.preferences import Keys
+from reviews.people.preferences import KeyPreferences
 from tests.browser.conftest import SitDown, settle
 from tests.conftest import Gate
 from tests.factories import propose
@@ -17,7 +17,9 @@ pytestmark = pytest.mark.browser
 def test_a_chosen_key_works_and_the_usual_one_is_silent(
     gate: Gate, sit_down: SitDown
 ) -> None:
-    preferences.save(person=gate.rita, keys=Keys(mine={"a": "y", "g q": "g w"}))
+    preferences.save_preferences(
+        person=gate.rita, keys=KeyPreferences(mine={"a": "y", "g q": "g w"})
+    )
     request = propose(gate.agent).request
     desk = sit_down("rita")
     page = desk.open(f"/requests/{request.pk}/")

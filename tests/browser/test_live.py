@@ -53,7 +53,7 @@ class Outside:
 
 @pytest.fixture
 def outside(live: Stack, gate: Gate) -> Outside:
-    return Outside(live.base_url, keys.issue(agent=gate.agent, by=gate.owen))
+    return Outside(live.base_url, keys.issue_key(agent=gate.agent, by=gate.owen))
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 from journal.models import LogRecord
 from reviews.batches import formation
 from reviews.models import ApprovalRequest, Batch
-from reviews.presenters.inert import CHIP
+from reviews.presenters.inert import CHIP_LENGTH
 from tests.browser import leaving
 from tests.browser.conftest import SitDown
 from tests.browser.hostile import MARK, Stage, sampled, stage
@@ -69,7 +69,7 @@ def _batch(hostile: Stage, eyes: Inspector, some: Sequence[str], thread: str) ->
     for text in some:
         args = {"name": text, "to": f"{text[:200]} {MARK}"}
         ask = hostile.ask({"thread": thread, "tool": "t_row", "args": args})
-    formation.form_all()
+    formation.form_missed_batches()
     batch = Batch.objects.get(items__request=ask.pk)
     for path in LISTS:
         eyes.look(path)
@@ -113,7 +113,7 @@ def _failures(
         status = ("failed", "unknown")[number % 2]
         said = {"code": text[:64], "detail": f"{text} {MARK}"[:2000]}
         hostile.tell(body, status=status, **said)
-    whole = [text for text in some if len(text) <= CHIP]
+    whole = [text for text in some if len(text) <= CHIP_LENGTH]
     for path in ("/announced/", f"/threads/riley/{thread}/"):
         check_shown(whole, eyes.look(path)["text"], redacted=False)
     eyes.look("/unknown/")

@@ -14,7 +14,7 @@ from reviews import tasks
 from reviews.batches import formation, similarity
 from reviews.models import ApprovalRequest, Batch
 from reviews.people import preferences
-from reviews.people.preferences import Notifications
+from reviews.people.preferences import NotificationPreferences
 from tests.browser.conftest import SitDown
 from tests.browser.facts import facts, ours, settled
 from tests.browser.hostile import Stage, batched, everywhere, sampled, stage
@@ -39,7 +39,9 @@ PLAIN = {"rationale": "The customer asked for it."}
 def hostile(gate: Gate) -> Stage:
     """Where everybody is told of everything: a mail each, however many there are."""
     for person in gate.people.values():
-        preferences.save(person=person, notifications=Notifications(per_hour=1000))
+        preferences.save_preferences(
+            person=person, notifications=NotificationPreferences(per_hour=1000)
+        )
     return stage(gate)
 
 
@@ -124,8 +126,8 @@ def _batch(hostile: Stage, eyes: Inspector, body: dict[str, Any]) -> str:
     for name in ("one", "two"):
         args = {"name": name, "to": "them"}
         asked = hostile.ask({**body, "tool": "t_row", "args": args})
-    formation.form_all()
-    if similarity.speaks(asked.sealed):
+    formation.form_missed_batches()
+    if similarity.addresses_reviewer(asked.sealed):
         assert not Batch.objects.filter(items__request=asked.pk).exists()
         return ALONE
     batch = Batch.objects.get(items__request=asked.pk)

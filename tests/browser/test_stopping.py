@@ -10,7 +10,7 @@ from reviews.choices import Scope, StopMode
 from reviews.executions import claims, record
 from reviews.models import Stop
 from reviews.stops import stops
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests.browser.conftest import LOOKS, SitDown
 from tests.conftest import Gate
 from tests.factories import propose
@@ -45,11 +45,11 @@ def test_a_run_stops_in_three_strokes_and_says_when_it_is_halted(
     expect(halt).to_contain_text("1 still running")
     desk.gets_focus("h1")
     running.refresh_from_db()
-    record.record(
+    record.record_outcome(
         execution_id=running.pk,
         fence=running.fence,
-        outcome=Outcome("succeeded"),
-        actor=claims.EXECUTOR,
+        outcome=EffectOutcome("succeeded"),
+        actor=claims.EXECUTOR_ACTOR,
     )
     expect(halt).to_contain_text("1 had already begun and finished")
     expect(page.locator("#sr-status")).to_contain_text("Halted")
@@ -96,8 +96,10 @@ def test_no_page_around_it_has_a_fault(gate: Gate, sit_down: SitDown, proof_n) -
     states.queued(gate, "pay_queryable")
     parent = propose(gate.agent, checkpoint=CHECKPOINT)
     propose(gate.agent, thread="t-2", parent=parent.pk, customer="C-9")
-    row = stops.stop(scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x")
-    stops.stop(
+    row = stops.create_stop(
+        scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x"
+    )
+    stops.create_stop(
         scope=Scope.AGENT,
         key="riley",
         mode=StopMode.PAUSED,

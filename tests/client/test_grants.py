@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from holdpoint_client.grants import TYPE, InvalidGrant, VerifiedGrant, verify
 from journal import canonical
-from reviews.governance.ruling import Action
+from reviews.governance.ruling import ProposedAction
 from reviews.grants import tokens
 
 AUDIENCE = "https://pay.example"
@@ -27,7 +27,9 @@ NOON = 1_800_000_000
 def hashed(args: Any = None, held: Any = None) -> str:
     """By the gate's own code."""
     given = ARGS if args is None else args
-    action = Action("p-1", "pay", given, "riley", "t-1", HELD if held is None else held)
+    action = ProposedAction(
+        "p-1", "pay", given, "riley", "t-1", HELD if held is None else held
+    )
     return canonical.digest(action.canonical(3))
 
 
@@ -56,12 +58,12 @@ CLAIMS: dict[str, Any] = {
 def token(**claims: Any) -> str:
     """Signed by the gate's key; None takes a claim away."""
     said = {**CLAIMS, **claims}
-    return tokens.sign({name: v for name, v in said.items() if v is not None})
+    return tokens.sign_claims({name: v for name, v in said.items() if v is not None})
 
 
 def check(value: str, *, at: float = NOON + 60, **more: Any) -> VerifiedGrant:
     given: dict[str, Any] = {"args": ARGS, "preconditions": HELD, **more}
-    jwks = given.pop("jwks", tokens.published())
+    jwks = given.pop("jwks", tokens.build_jwk_set())
     place = {name: given.pop(name, usual) for name, usual in HERE.items()}
     now = datetime.fromtimestamp(at, UTC)
     return verify(value, jwks, **place, now=now, **given)
@@ -149,9 +151,9 @@ def test_without_leeway_a_second_counts() -> None:
 
 def test_the_clock_of_this_machine_counts_when_no_time_is_given() -> None:
     with pytest.raises(InvalidGrant, match="expired"):
-        verify(token(exp=1, nbf=0), tokens.published(), **HERE)
+        verify(token(exp=1, nbf=0), tokens.build_jwk_set(), **HERE)
     forever = token(nbf=0, exp=2**33)
-    assert verify(forever, tokens.published(), **HERE).id == "g-1"
+    assert verify(forever, tokens.build_jwk_set(), **HERE).id == "g-1"
 
 
 def test_the_arguments_are_checked_only_where_they_are_given() -> None:
@@ -166,10 +168,10 @@ def encoded(value: Any) -> str:
 
 def public() -> bytes:
     """The public half: what an attacker may take for a shared secret."""
-    return base64.urlsafe_b64decode(tokens.published()["keys"][0]["x"] + "=")
+    return base64.urlsafe_b64decode(tokens.build_jwk_set()["keys"][0]["x"] + "=")
 
 
-HEADER = {"typ": TYPE, "kid": tokens.published()["keys"][0]["kid"]}
+HEADER = {"typ": TYPE, "kid": tokens.build_jwk_set()["keys"][0]["kid"]}
 STRANGER = Ed25519PrivateKey.from_private_bytes(bytes([7]) * 32)
 FORGED: dict[str, tuple[str, Callable[[], str]]] = {
     "a stranger's signature": (
@@ -234,7 +236,7 @@ def test_keys_of_other_kinds_under_the_same_name_open_nothing() -> None:
     """A key set that somebody added a shared secret to (alg confusion)."""
     secret = base64.urlsafe_b64encode(public()).decode().rstrip("=")
     mixed = {"kty": "oct", "k": secret, "kid": HEADER["kid"], "alg": "HS256"}
-    jwks = {"keys": [mixed, *tokens.published()["keys"]]}
+    jwks = {"keys": [mixed, *tokens.build_jwk_set()["keys"]]}
     forged = jwt.encode(CLAIMS, public(), "HS256", HEADER)
     assert refusal(forged, jwks=jwks) == "malformed"
     assert check(token(), jwks=jwks).id == "g-1"

@@ -16,7 +16,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from holdpoint_client import NotVerified, webhooks
-from reviews.outbound.webhooks import signature
+from reviews.outbound.webhooks import build_signature_headers
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # their test vector
 OTHER = "whsec_" + base64.b64encode(b"another secret of ours!!").decode()
@@ -40,7 +40,7 @@ def sent(
     *, message: str = MESSAGE, secrets: tuple[str, ...] = (SECRET,), body: bytes = BODY
 ) -> Headers:
     """The headers as the gate sends them, now."""
-    return signature(body, message, secrets)
+    return build_signature_headers(body, message, secrets)
 
 
 def sent_at(at: datetime, *, secret: str = SECRET) -> Headers:

@@ -58,8 +58,8 @@ def test_every_password_token_and_key_works(tmp_path, rf):
             rf.post("/"), username=login["username"], password=login["password"]
         )
         assert isinstance(person, Person)
-        assert tokens.authenticate(login["token"]) == person
-    agent = keys.authenticate(data["agent_key"]).agent
+        assert tokens.authenticate_token(login["token"]) == person
+    agent = keys.authenticate_key(data["agent_key"]).agent
     assert agent.slug == "riley"
     assert agent.owner.username == "owen"
     assert set(agent.tools) == set(EFFECTS)
@@ -88,8 +88,8 @@ def test_a_lost_file_leads_to_new_secrets_that_work(tmp_path, rf):
     assert authenticate(
         rf.post("/"), username=login["username"], password=login["password"]
     )
-    assert keys.authenticate(data["agent_key"]).agent.slug == "riley"
-    assert data["policy_version"] == active.active().number
+    assert keys.authenticate_key(data["agent_key"]).agent.slug == "riley"
+    assert data["policy_version"] == active.load_active_policy().number
 
 
 def test_a_password_changed_by_its_person_stays_theirs(tmp_path):
@@ -104,11 +104,11 @@ def test_a_password_changed_by_its_person_stays_theirs(tmp_path):
 
 def test_the_policy_is_written_by_one_and_activated_by_another(tmp_path):
     seeded(tmp_path)
-    policy = active.active()
+    policy = active.load_active_policy()
     assert policy.author.username == "adam"
     assert policy.activated_by is not None
     assert policy.activated_by.username == "alma"
-    tool = active.compiled(policy).tools["process_refund"]
+    tool = active.load_document(policy).tools["process_refund"]
     assert tool.executor.url == f"{STORE}/effects/process_refund"  # type: ignore[union-attr]
 
 
@@ -116,20 +116,22 @@ def test_another_address_of_the_store_makes_a_new_version(tmp_path):
     first = seeded(tmp_path)
     second = seeded(tmp_path, "http://127.0.0.1:9999")
     assert second["policy_version"] == first["policy_version"] + 1
-    tool = active.compiled(active.active()).tools["process_refund"]
+    tool = active.load_document(active.load_active_policy()).tools["process_refund"]
     assert "9999" in tool.executor.url  # type: ignore[union-attr]
 
 
 def test_a_policy_that_people_put_in_force_is_left_alone(tmp_path):
     seeded(tmp_path)
-    document = dict(active.active().document)
+    document = dict(active.load_active_policy().document)
     document["name"] = "ours"
     draft = versions.save_draft(
         text_or_mapping=document, author=Person.objects.get(username="alma")
     )
-    versions.activate(version_id=draft.pk, by=Person.objects.get(username="adam"))
+    versions.activate_version(
+        version_id=draft.pk, by=Person.objects.get(username="adam")
+    )
     assert seeded(tmp_path, "http://127.0.0.1:9999")["policy_version"] is None
-    assert active.active().pk == draft.pk
+    assert active.load_active_policy().pk == draft.pk
 
 
 def test_reviewers_and_supervisors_decide_where_they_belong(tmp_path):

@@ -14,10 +14,12 @@ from journal import errors
 
 __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 RAISED: dict[str, Exception] = {
-    "stale": errors.Stale(),
-    "expired": errors.Expired(),
-    "invalid": errors.Invalid(errors=[errors.at("days", "from 1 to 365")]),
-    "throttle": errors.Throttle(retry_after=60),
+    "stale": errors.StaleVersion(),
+    "expired": errors.RequestExpired(),
+    "invalid": errors.InvalidInput(
+        errors=[errors.build_field_error("days", "from 1 to 365")]
+    ),
+    "throttle": errors.ReviewerRateLimited(retry_after=60),
     "server": ZeroDivisionError(),
 }
 

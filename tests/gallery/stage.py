@@ -125,7 +125,7 @@ class Stage:
 
     def typed(self, request: ApprovalRequest, reason_code: str = "unsafe") -> None:
         """What Rita wrote into the panel of Reject and did not send."""
-        drafts.save(
+        drafts.save_draft(
             person=self.rita,
             request_id=request.pk,
             version=1,

@@ -10,19 +10,19 @@ from django.urls import path
 
 from hitl import urls
 from hitl.urls import handler400, handler403, handler404, handler500
-from journal.errors import Stale, TooMany, at
+from journal.errors import AgentRateLimited, StaleVersion, build_field_error
 
 __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 
 
 @login_not_required
 def stale(request: HttpRequest) -> NoReturn:
-    raise Stale(errors=[at("version", "is 2 now")])
+    raise StaleVersion(errors=[build_field_error("version", "is 2 now")])
 
 
 @login_not_required
 def too_many(request: HttpRequest) -> NoReturn:
-    raise TooMany(retry_after=7)
+    raise AgentRateLimited(retry_after=7)
 
 
 @login_not_required

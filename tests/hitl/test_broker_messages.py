@@ -16,7 +16,7 @@ from celery import current_app
 from celery.worker.consumer import Gossip, Mingle
 
 from hitl import connections
-from hitl.broker_messages import NEVER_OURS, STEPS, _make_handler
+from hitl.broker_messages import IGNORED_HEADERS, STEPS, _make_handler
 from hitl.celery import app
 from journal import dispatch
 from reviews.alarms import standing
@@ -144,7 +144,7 @@ class TestWorker:
         assert performs("after") < 10
         assert worker.exit_code() is None
         assert live.log("worker").count(" ready.") >= 1
-        assert int(broker.get(dispatch.DROPPED) or 0) > 0
+        assert int(broker.get(dispatch.DROPPED_COUNTER) or 0) > 0
 
     def test_what_is_dropped_is_told(self, live: Stack, broker: redis.Redis) -> None:
         live.start_worker(processes=1)
@@ -200,24 +200,24 @@ def test_every_worker_takes_these_steps_and_no_others_words() -> None:
 
 
 def test_a_message_sets_no_limits_of_its_own() -> None:
-    given = dict.fromkeys(NEVER_OURS, "9999") | {"task": TASK}
+    given = dict.fromkeys(IGNORED_HEADERS, "9999") | {"task": TASK}
     parent: Any = SimpleNamespace(connection_errors=(OSError,))
     handle = _make_handler(parent, lambda parent: lambda message: message.headers)
     found = handle(SimpleNamespace(headers=dict(given)))
-    assert found == dict.fromkeys(NEVER_OURS) | {"task": TASK}
+    assert found == dict.fromkeys(IGNORED_HEADERS) | {"task": TASK}
 
 
 @pytest.mark.django_db
 def test_dropped_messages_are_added_up_in_one_alarm() -> None:
-    assert standing.dropped(count=0) is None
-    standing.dropped(count=3)
-    standing.dropped(count=4)
+    assert standing.raise_for_dropped_messages(count=0) is None
+    standing.raise_for_dropped_messages(count=3)
+    standing.raise_for_dropped_messages(count=4)
     alarm = Alarm.objects.get(kind=AlarmKind.UNREADABLE)
     assert (alarm.times, alarm.data) == (2, {"messages": 7})
 
 
 def test_the_broker_counts_what_was_dropped(broker: redis.Redis) -> None:
-    assert dispatch.dropped() == 0
-    broker.incrby(dispatch.DROPPED, 5)
-    dispatch.forget_dropped(3)
-    assert dispatch.dropped() == 2
+    assert dispatch.count_dropped() == 0
+    broker.incrby(dispatch.DROPPED_COUNTER, 5)
+    dispatch.subtract_dropped(3)
+    assert dispatch.count_dropped() == 2

@@ -16,10 +16,10 @@ from kombu.utils.scheduling import cycle_by_name
 from hitl import connections
 from hitl.celery import (
     SWEEPS,
-    LastCall,
+    ShutdownDeadline,
     app,
-    leave_within,
-    spare_what_was_imported,
+    exit_within,
+    freeze_imported_objects,
 )
 from hitl.connections import QUEUES
 
@@ -39,10 +39,10 @@ def test_every_sweep_is_a_task() -> None:
 
 
 def test_what_a_pool_process_has_from_the_start_is_not_collected() -> None:
-    assert spare_what_was_imported in {
+    assert freeze_imported_objects in {
         ref() for _, ref in worker_process_init.receivers
     }
-    spare_what_was_imported()
+    freeze_imported_objects()
     try:
         assert gc.get_freeze_count() > 1000
     finally:
@@ -78,7 +78,7 @@ def test_what_agents_hear_does_not_wait_behind_mails() -> None:
 def test_who_is_only_asked_waits_in_a_queue_of_their_own() -> None:
     found = {queue_of(f"reviews.tasks.{name}") for name in ("look_up_one", "audit_one")}
     assert found == {connections.INQUIRIES}
-    assert connections.INQUIRIES in connections.PATIENT
+    assert connections.INQUIRIES in connections.LOW_PRIORITY
 
 
 def test_who_is_patient_is_served_when_nobody_else_is_there() -> None:
@@ -140,9 +140,9 @@ def test_a_broker_that_says_nothing_holds_a_request_up_for_two_seconds() -> None
 
 
 def test_a_worker_that_ends_waits_for_nothing_for_ever() -> None:
-    assert LastCall in app.steps["worker"]
+    assert ShutdownDeadline in app.steps["worker"]
     child = os.fork()
     if child == 0:
-        leave_within(0.05)
+        exit_within(0.05)
         threading.Event().wait()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1

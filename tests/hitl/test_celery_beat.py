@@ -8,7 +8,7 @@ import pytest
 
 from chaos import cluster
 from hitl.celery import app
-from hitl.celery_workarounds import KeepBeat
+from hitl.celery_workarounds import BeatRestartStep
 from journal import clock
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
 
 
 def test_every_worker_looks_after_its_beat() -> None:
-    assert KeepBeat in app.steps["worker"]
+    assert BeatRestartStep in app.steps["worker"]
 
 
 def test_sweeps_go_on_when_the_beat_was_killed(gate: Gate, live: Stack) -> None:

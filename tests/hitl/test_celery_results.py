@@ -32,10 +32,10 @@ def one(state: str = "SUCCESS") -> int:
     theirs = DjangoWorkerFixup(app)
     theirs.worker = SimpleNamespace(pool_cls="prefork")
     theirs.on_task_prerun(sender=task())
-    celery_workarounds.begin(task())
+    celery_workarounds.check_connections(task())
     found = backend()
     theirs.on_task_postrun(sender=task())
-    celery_workarounds.end(task(), state)
+    celery_workarounds.release_connections(task(), state)
     return found
 
 
@@ -58,6 +58,6 @@ def test_a_connection_that_broke_between_two_tasks_is_opened_anew() -> None:
 
 def test_a_task_that_is_called_in_place_leaves_its_callers_connection() -> None:
     first = backend()
-    celery_workarounds.begin(task(eager=True))
-    celery_workarounds.end(task(eager=True), "FAILURE")
+    celery_workarounds.check_connections(task(eager=True))
+    celery_workarounds.release_connections(task(eager=True), "FAILURE")
     assert backend() == first

@@ -16,7 +16,12 @@ from kombu.asynchronous import Hub
 from kombu.connection import Connection
 
 from hitl.celery import app
-from hitl.celery_workarounds import STEPS, Delivery, KeepResults, NoticeLostAcks
+from hitl.celery_workarounds import (
+    STEPS,
+    LostAckStep,
+    PartialResultStep,
+    TrackedMessage,
+)
 
 LOGGER = logging.getLogger(__name__)
 ERRORS = (OSError,)
@@ -42,10 +47,10 @@ def broken(*args: Any, **kwargs: Any) -> None:
 def test_a_message_that_cannot_be_given_back_ends_the_connection(verb: str) -> None:
     with Connection("memory://") as connection:
         parent = worker(connection)
-        NoticeLostAcks(parent).start(parent)
+        LostAckStep(parent).start(parent)
         channel = parent.task_consumer.channel
         message = channel.Message({"properties": {"delivery_tag": "1"}}, channel)
-        assert isinstance(message, Delivery)
+        assert isinstance(message, TrackedMessage)
         channel.basic_ack = channel.basic_reject = broken
         getattr(message, verb)(LOGGER, ERRORS)
         with pytest.raises(ConnectionError, match="given back"):
@@ -55,7 +60,7 @@ def test_a_message_that_cannot_be_given_back_ends_the_connection(verb: str) -> N
 def test_what_an_older_connection_lost_does_not_end_the_next() -> None:
     with Connection("memory://") as connection:
         parent = worker(connection)
-        NoticeLostAcks(parent).start(parent)
+        LostAckStep(parent).start(parent)
         parent.task_consumer.channel.lost()
         parent.connection = None
         parent.hub.fire_timers(propagate=ERRORS)
@@ -76,7 +81,7 @@ def test_a_result_that_is_half_read_is_read_to_its_end() -> None:
     seen: list[str] = []
     hub = Hub()
     parent = SimpleNamespace(hub=hub, pool=pool(hub, ours))
-    KeepResults(parent).start(parent)
+    PartialResultStep(parent).start(parent)
     body = pickle.dumps("a long result")
     os.write(theirs, struct.pack(">i", len(body)) + body[:5])
     results = parent.pool._pool._result_handler

@@ -15,8 +15,8 @@ from tests.hitl.test_environment import WHOLE
 
 
 def test_the_shipped_ladder_holds() -> None:
-    assert checks.ladder() == []
-    assert [seconds for _, seconds in checks.rungs()] == [10, 20, 30, 60, 120]
+    assert checks.check_timeout_order() == []
+    assert [seconds for _, seconds in checks.list_timeouts()] == [10, 20, 30, 60, 120]
 
 
 @pytest.mark.parametrize(
@@ -31,16 +31,16 @@ def test_two_rungs_of_the_wrong_order_are_an_error(
     settings: Settings, changes: dict[str, int], names: tuple[str, str]
 ) -> None:
     settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changes)
-    (error,) = checks.ladder()
+    (error,) = checks.check_timeout_order()
     assert error.is_serious()
     assert all(name in error.msg for name in names)
     with pytest.raises(ImproperlyConfigured, match=names[0]):
-        checks.refuse_unsafe()
+        checks.run_startup_checks()
 
 
 def test_what_celery_really_has_is_what_counts(settings: Settings) -> None:
     settings.CELERY_TASK_TIME_LIMIT = 61
-    (error,) = checks.ladder()
+    (error,) = checks.check_timeout_order()
     assert "TIME_LIMIT (61 s) must be less than LEASE_SECONDS (60 s)" in error.msg
 
 
@@ -48,7 +48,7 @@ def test_plain_http_elsewhere_is_a_warning(settings: Settings) -> None:
     settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
         update={"base_url": "http://192.168.1.5:8000"}
     )
-    (warning,) = checks.refuse_unsafe()
+    (warning,) = checks.run_startup_checks()
     assert "can be read on the way" in warning.msg
 
 
@@ -58,10 +58,10 @@ def test_an_update_that_closes_a_network_to_letters_is_said(
     tools = {"deployment": "production", "webhook_networks": ["10.0.0.0/8"]}
     before = settings.HOLDPOINT.model_copy(update=tools)
     settings.HOLDPOINT = before
-    (warning,) = checks.callbacks()
+    (warning,) = checks.check_callback_networks()
     assert "CALLBACK_NETWORKS is not set" in warning.msg
     settings.HOLDPOINT = before.model_copy(update={"callback_networks": []})
-    assert checks.callbacks() == []
+    assert checks.check_callback_networks() == []
 
 
 def manage(*args: str, **environ: str) -> subprocess.CompletedProcess[str]:

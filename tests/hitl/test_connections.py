@@ -9,7 +9,7 @@ from hitl import connections
 
 def test_a_database_url_is_taken_apart() -> None:
     url = "postgresql://u:p%40w@db:6432/holdpoint?sslmode=require"
-    found = connections.database_config(url, application_name="web")
+    found = connections.build_database_config(url, application_name="web")
     named = {key: found[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
     assert named == {
         "NAME": "holdpoint",
@@ -25,7 +25,7 @@ def test_a_database_url_is_taken_apart() -> None:
 
 def test_options_of_the_url_are_kept() -> None:
     url = "postgresql:///x?options=-c%20search_path%3Dgate"
-    options = connections.database_config(url, application_name="web")["OPTIONS"][
+    options = connections.build_database_config(url, application_name="web")["OPTIONS"][
         "options"
     ]
     assert options.endswith(" -c search_path=gate")  # the last one wins
@@ -41,15 +41,15 @@ def test_options_of_the_url_are_kept() -> None:
     ],
 )
 def test_a_redis_url_in_kombus_spelling(given: str, wanted: str) -> None:
-    assert connections.broker_url(given) == wanted
+    assert connections.build_broker_url(given) == wanted
 
 
 def test_without_a_mail_url_mail_goes_to_files() -> None:
-    assert connections.mail_config("").backend.endswith("filebased.EmailBackend")
+    assert connections.build_mail_config("").backend.endswith("filebased.EmailBackend")
 
 
 def test_a_mail_url_is_taken_apart() -> None:
-    found = connections.mail_config("smtp+tls://gate%40x:p%2Fw@mail.example.com")
+    found = connections.build_mail_config("smtp+tls://gate%40x:p%2Fw@mail.example.com")
     assert (found.host, found.port) == ("mail.example.com", 587)
     assert (found.user, found.password) == ("gate@x", "p/w")
     assert found.starttls

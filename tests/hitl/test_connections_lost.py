@@ -53,17 +53,17 @@ def network() -> Iterator[Network]:
 def server(network: Network, tmp_path: Path) -> Iterator[str]:
     """The address of a PostgreSQL on the data host."""
     at, hba = network.data, tmp_path / "hba.conf"
-    here = layout.layout(tmp_path)
-    layout.make_run(here.run)
-    keys.ensure(here.keys)
-    password = keys.read(here.keys, "database_password")
+    here = layout.build_layout(tmp_path)
+    layout.create_run_folder(here.run)
+    keys.ensure_keys(here.keys)
+    password = keys.read_key(here.keys, "database_password")
     hba.write_text(f"local all all trust\nhost all all {network.range} trust\n")
 
     def there(program: Program) -> Program:
         settings = f"-c listen_addresses={at.address} -c hba_file={hba}".split()
         return replace(program, argv=[*at.prefix, *program.argv, *settings])
 
-    child = postgres.start(here, password, fast=True, adapt=there)
+    child = postgres.start_server(here, password, fast=True, adapt=there)
     try:
         yield f"postgresql://holdpoint@{at.address}/holdpoint"
     finally:
@@ -77,7 +77,7 @@ def _connect(url: str, **quicker: int) -> psycopg.Connection[tuple[object, ...]]
 
 def _conninfo(url: str, **quicker: int) -> str:
     """As the product's processes connect, but for what is quicker."""
-    found = connections.database_config(url, application_name="test")
+    found = connections.build_database_config(url, application_name="test")
     options = {**found["OPTIONS"]}
     switches = [f"-c {name}={value}" for name, value in quicker.items()]
     options["options"] = " ".join([options["options"], *switches])
@@ -113,13 +113,15 @@ def test_a_vanished_host_s_locks_are_free_in_seconds(
 def test_the_server_watches_us_as_we_watch_it(server: str) -> None:
     """With the figures of the product, on a connection as its processes make it."""
     with _connect(server) as ours:
-        for name, value in connections.THEIRS.items():
+        for name, value in connections.SERVER_OPTIONS.items():
             found = ours.execute(
                 "SELECT setting::int FROM pg_settings WHERE name = %s", [name]
             ).fetchone()
             assert found == (value,), name
         given = ours.info.get_parameters()
-    assert {name: int(given[name]) for name in connections.OURS} == connections.OURS
+    assert {
+        name: int(given[name]) for name in connections.CLIENT_OPTIONS
+    } == connections.CLIENT_OPTIONS
 
 
 def test_the_rest_of_a_transaction_is_not_waited_for_without_end(server: str) -> None:

@@ -20,7 +20,7 @@ from tests.guards import lacking
 
 @pytest.fixture(autouse=True)
 def _anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "_answer", disk._Answer())
+    monkeypatch.setattr(disk, "_last_state", disk._CachedState())
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_readyz_is_not_ok_while_the_disk_of_state_is_full(
 ) -> None:
     changed = settings.HOLDPOINT.model_copy(update={"state": small})
     settings.HOLDPOINT = changed
-    monkeypatch.setattr(disk, "KEEP_S", 0)
+    monkeypatch.setattr(disk, "CACHED_S", 0)
     assert client.get("/readyz").json()["disk"] == "ok"
     filling = fill(small)
     answer = client.get("/readyz")
@@ -73,12 +73,12 @@ def test_the_probe_notices_that_the_database_cannot_write(
     small: Path, tmp_path: Path
 ) -> None:
     """A PostgreSQL on a disk that fills up."""
-    here = layout.layout(small / "gate")
+    here = layout.build_layout(small / "gate")
     here.state.mkdir()
-    layout.make_run(here.run)
-    keys.ensure(here.keys)
-    password = keys.read(here.keys, "database_password")
-    child = postgres.start(here, password, fast=True)
+    layout.create_run_folder(here.run)
+    keys.ensure_keys(here.keys)
+    password = keys.read_key(here.keys, "database_password")
+    child = postgres.start_server(here, password, fast=True)
     try:
         with psycopg.connect(
             here.database_url(password).replace("/holdpoint?", "/postgres?"),
@@ -99,7 +99,7 @@ def test_readyz_says_that_the_database_has_no_room(
 ) -> None:
     raising = "DO $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full'; END $$"
     monkeypatch.setattr(disk, "_SORT", raising)
-    assert disk._database() == "the database's disk is full"
+    assert disk._probe_database() == "the database's disk is full"
 
 
 def test_a_state_that_cannot_be_written_is_said(
@@ -107,11 +107,11 @@ def test_a_state_that_cannot_be_written_is_said(
 ) -> None:
     changed = settings.HOLDPOINT.model_copy(update={"state": tmp_path / "nowhere"})
     settings.HOLDPOINT = changed
-    assert disk._state() == "STATE cannot be written"
+    assert disk._probe_state_folder() == "STATE cannot be written"
 
 
 @pytest.mark.django_db
 def test_an_answer_holds_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = iter(["ok"])
-    monkeypatch.setattr(disk, "probe", lambda: next(asked))
-    assert [disk.state() for _ in range(100)] == ["ok"] * 100
+    monkeypatch.setattr(disk, "probe_disk", lambda: next(asked))
+    assert [disk.describe_disk() for _ in range(100)] == ["ok"] * 100

@@ -9,7 +9,7 @@ from ninja.responses import Response
 
 from hitl import api as hitl_api
 from hitl import docs
-from hitl.api import Api, api
+from hitl.api import HoldpointApi, api
 
 
 @pytest.mark.django_db
@@ -25,13 +25,13 @@ def test_the_description_is_made_once_however_often_it_is_asked_for(
 ) -> None:
     made, make = [], api.get_openapi_schema
 
-    def count(_: Api) -> Any:
+    def count(_: HoldpointApi) -> Any:
         made.append(make())
         return made[-1]
 
-    monkeypatch.setattr(Api, "get_openapi_schema", count)
-    hitl_api.description.cache_clear()
-    hitl_api._document.cache_clear()
+    monkeypatch.setattr(HoldpointApi, "get_openapi_schema", count)
+    hitl_api.build_description.cache_clear()
+    hitl_api._encode_description.cache_clear()
     first = client.get("/api/v1/openapi.json")
     assert first.headers["Content-Type"] == "application/json"
     assert first.json() == json.loads(Response(make()).content)
@@ -42,7 +42,7 @@ def test_the_description_is_made_once_however_often_it_is_asked_for(
 
 
 def test_a_body_is_told_field_by_field() -> None:
-    found = {(c.method, c.path): c for c in docs.calls(api.get_openapi_schema())}
+    found = {(c.method, c.path): c for c in docs.list_calls(api.get_openapi_schema())}
     fields = {f.name: f for f in found["POST", "/api/v1/proposals"].body}
     assert {name for name, f in fields.items() if f.required} == {
         "thread",

@@ -35,7 +35,7 @@ def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
         present = {name: text for name, text in changed.items() if text is not None}
         for name, text in present.items():
             monkeypatch.setenv(name, text)
-        return environment.load(present)
+        return environment.read_environment(present)
 
     return load
 

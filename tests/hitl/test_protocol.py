@@ -27,7 +27,7 @@ def port(live: Stack) -> Iterator[int]:
     """Of a web process that waits one second for a head, and one for a body."""
     number = free_port()
     short = {"PORT": str(number), "HEAD_TIMEOUT": "1", "BODY_TIMEOUT": "1"}
-    child = Child(installation.web(live._layout, live.environ | short))
+    child = Child(installation.build_web_program(live._layout, live.environ | short))
     wait_until(lambda: answers(number), 40, lambda: live.log("web"))
     yield number
     child.kill()

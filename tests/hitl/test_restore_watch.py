@@ -6,19 +6,21 @@ import pytest
 from structlog.testing import capture_logs
 
 from hitl import restore_watch
-from journal.errors import Restored
+from journal.errors import DatabaseRestored
 from reviews import recovery
 
 
-@pytest.mark.parametrize("error", [OSError("disk"), Restored()], ids=["disk", "race"])
+@pytest.mark.parametrize(
+    "error", [OSError("disk"), DatabaseRestored()], ids=["disk", "race"]
+)
 def test_no_error_ends_the_watch(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def watch() -> str:
         raise error
 
-    monkeypatch.setattr(recovery, "watch", watch)
+    monkeypatch.setattr(recovery, "watch_for_restore", watch)
     monkeypatch.setattr(restore_watch, "close_old_connections", lambda: None)
     with capture_logs() as said:
-        restore_watch.look()
+        restore_watch.check_epoch()
     assert [one["event"] for one in said] == ["epoch.not_looked"]

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from psycopg.types.json import Jsonb
 
-from journal.bulk_insert import insert
+from journal.bulk_insert import insert_rows
 
 COLUMNS = {"said": "text", "bytes": "bytea", "at": "timestamptz", "more": "jsonb"}
 AT = datetime(2026, 3, 1, 9, 30, 0, 120, tzinfo=UTC)
@@ -51,7 +51,7 @@ def rows(count: int) -> list[list[Any]]:
 @pytest.mark.parametrize("count", [1, 19, 20, MANY])
 def test_every_value_arrives_as_it_is_and_in_its_place(table: str, count: int) -> None:
     given = rows(count)
-    made = insert(table, COLUMNS, given, returning="id", same={"same": "1 + 1"})
+    made = insert_rows(table, COLUMNS, given, returning="id", same={"same": "1 + 1"})
     assert made == [(n + 1,) for n in range(count)]
     with connection.cursor() as cursor:
         cursor.execute("SELECT said, bytes, at, more, same FROM kept ORDER BY id")
@@ -67,7 +67,7 @@ def test_every_value_arrives_as_it_is_and_in_its_place(table: str, count: int) -
 
 @pytest.mark.parametrize("count", [1, MANY])
 def test_what_is_missing_stays_missing(table: str, count: int) -> None:
-    insert(table, {"said": "text", "at": "timestamptz"}, [[None, None]] * count,
+    insert_rows(table, {"said": "text", "at": "timestamptz"}, [[None, None]] * count,
            returning="id")  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM kept WHERE said IS NULL AND at IS NULL")
@@ -76,4 +76,4 @@ def test_what_is_missing_stays_missing(table: str, count: int) -> None:
 
 def test_many_are_one_statement(table: str, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
-        insert(table, COLUMNS, rows(MANY), returning="id")
+        insert_rows(table, COLUMNS, rows(MANY), returning="id")

@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 WAITING = 20
 # What writes beside the database, by what it asks of it.
 INSTEAD: dict[str, Callable[[], Any]] = {
-    "reviews.tasks.watch_epoch": restore_epochs.why
+    "reviews.tasks.watch_epoch": restore_epochs.find_halt_reason
 }
 AGO = "now() - interval '2 days'"
 
@@ -180,8 +180,8 @@ def actions(gate: Gate) -> dict[str, Callable[[], Any]]:
     return {
         "propose": lambda: propose(gate.agent, thread="acts", customer="c"),
         "decide": lambda: decide(asked, gate.rita),
-        "run": lambda: run.run(granted.proposal.executions.get().pk),
-        "redeem": lambda: redeem.redeem(token=token, agent="riley"),
+        "run": lambda: run.run_execution(granted.proposal.executions.get().pk),
+        "redeem": lambda: redeem.redeem_grant(token=token, agent="riley"),
     }
 
 
@@ -193,5 +193,5 @@ def test_what_is_old_is_forgotten_and_the_log_is_not(gate: Gate, settings: Any) 
     assert tasks.prune_outbox() > 0
     assert not OutboxMessage.objects.filter(subject=request.pk).exists()
     assert OutboxMessage.objects.filter(subject=kept.pk).exists()
-    assert agents_retention.forget_keys() == 0
+    assert agents_retention.delete_old_keys() == 0
     assert LogRecord.objects.count() == records

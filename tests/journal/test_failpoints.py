@@ -80,14 +80,14 @@ def test_a_flag_for_one_row_is_for_nobody_else(armed: Path) -> None:
     (armed / "after_claim@x-1").write_text("raise")
     failpoints.point("after_claim", "x-2")
     failpoints.point("before_claim", "x-1")
-    with pytest.raises(failpoints.Injected):
+    with pytest.raises(failpoints.InjectedFault):
         failpoints.point("after_claim", "x-1")
     failpoints.point("after_claim", "x-1")  # the successor gets through
 
 
 def test_a_flag_for_a_point_is_for_the_first_who_comes_by(armed: Path) -> None:
     (armed / "after_claim").write_text("raise")
-    with pytest.raises(failpoints.Injected):
+    with pytest.raises(failpoints.InjectedFault):
         failpoints.point("after_claim", "x-1")
     failpoints.point("after_claim", "x-2")
     assert list(armed.iterdir()) == []
@@ -106,7 +106,7 @@ def test_who_is_stopped_goes_on_where_it_was(armed: Path) -> None:
         os._exit(7)
     _, status = os.waitpid(child, os.WUNTRACED)
     assert os.WIFSTOPPED(status)
-    assert (armed / f"{failpoints.STOPPED}{child}").read_text() == "after_claim"
+    assert (armed / f"{failpoints.STOPPED_PREFIX}{child}").read_text() == "after_claim"
     os.kill(child, signal.SIGCONT)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
@@ -142,7 +142,7 @@ def test_who_is_stopped_in_a_thread_does_nothing_more_before_it_stands(
             child.stdin.flush()
             _, status = os.waitpid(child.pid, os.WUNTRACED)
             assert os.WIFSTOPPED(status)
-            stands = (armed / f"{failpoints.STOPPED}{child.pid}").exists()
+            stands = (armed / f"{failpoints.STOPPED_PREFIX}{child.pid}").exists()
             child.send_signal(signal.SIGCONT)
             assert stands
         child.stdin.close()

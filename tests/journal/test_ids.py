@@ -10,7 +10,7 @@ from journal import ids
 def test_each_is_new_and_has_its_shape() -> None:
     made = {ids.new("p") for _ in range(100)}
     assert len(made) == 100
-    assert all(ids.is_one(one, "p") for one in made)
+    assert all(ids.is_id(one, "p") for one in made)
 
 
 NOUGHTS = "0" * 20
@@ -24,4 +24,4 @@ NOUGHTS = "0" * 20
     ],
 )
 def test_nothing_else_is_one(text: str) -> None:
-    assert not ids.is_one(text, "p")
+    assert not ids.is_id(text, "p")

@@ -129,7 +129,7 @@ def test_what_was_taken_up_is_promised_again():
     promise_once(at)
     past = clock.now() - timedelta(seconds=1)
     OutboxMessage.objects.update(held_until=past)  # its time has come
-    outbox._claim(OutboxMessage.objects.get().pk)
+    outbox._claim_message(OutboxMessage.objects.get().pk)
     promise_once(at)
     assert OutboxMessage.objects.count() == 2
 
@@ -151,7 +151,7 @@ def hurried(message_id, at):
     wait_until(lambda: clock.now() > at, 5)
     with connection.cursor() as cursor:
         cursor.execute("SET lock_timeout = '100ms'")
-    outbox._claim(message_id)
+    outbox._claim_message(message_id)
 
 
 def test_a_dead_broker_fails_nobody_and_is_asked_once(broker):
@@ -159,33 +159,33 @@ def test_a_dead_broker_fails_nobody_and_is_asked_once(broker):
     with transaction.atomic():
         rows = outbox.publish_many("case.opened", [("a", {}), ("b", {})])
     assert broker.asked == 1
-    assert outbox.send(rows) == 0
+    assert outbox.nudge_consumers(rows) == 0
 
 
 def test_of_many_only_as_many_are_nudged_as_their_queues_have_room_for(
     broker, monkeypatch
 ):
     """The others are there for the sweep; whoever committed does not wait for them."""
-    monkeypatch.setattr(dispatch, "room", {MAIL: 3, HOOK: 0}.__getitem__)
-    rows = publish_so_many(outbox.FEW, "case.settled")
+    monkeypatch.setattr(dispatch, "count_free_slots", {MAIL: 3, HOOK: 0}.__getitem__)
+    rows = publish_so_many(outbox.MAX_UNCHECKED_NUDGES, "case.settled")
     assert broker.sent == [(MAIL, one.pk) for one in rows if one.task == MAIL][:3]
     assert OutboxMessage.objects.filter(done_at=None).count() == len(rows)
 
 
 def test_of_a_few_all_are_nudged_without_a_look_at_the_queues(broker, monkeypatch):
-    monkeypatch.setattr(dispatch, "room", None)
-    publish_so_many(outbox.FEW, "case.opened")
-    assert len(broker.sent) == outbox.FEW
+    monkeypatch.setattr(dispatch, "count_free_slots", None)
+    publish_so_many(outbox.MAX_UNCHECKED_NUDGES, "case.opened")
+    assert len(broker.sent) == outbox.MAX_UNCHECKED_NUDGES
 
 
 def test_many_and_a_dead_broker_fail_nobody(broker, monkeypatch):
     def room(task):
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr(dispatch, "room", room)
-    publish_so_many(outbox.FEW + 1, "case.opened")
+    monkeypatch.setattr(dispatch, "count_free_slots", room)
+    publish_so_many(outbox.MAX_UNCHECKED_NUDGES + 1, "case.opened")
     assert broker.asked == 0
-    assert OutboxMessage.objects.count() == outbox.FEW + 1
+    assert OutboxMessage.objects.count() == outbox.MAX_UNCHECKED_NUDGES + 1
 
 
 def test_a_consumed_message_is_done_once():
@@ -229,7 +229,7 @@ def test_a_failure_rests_longer_each_time():
 
 def test_a_consumer_that_died_frees_the_message_when_its_hold_ends(settings):
     message = publish()
-    outbox._claim(message.pk)  # and never comes back
+    outbox._claim_message(message.pk)  # and never comes back
     hold = seconds_until(message, "held_until")
     assert hold <= settings.HOLDPOINT.lease_seconds < hold + 2
     make_due(message, held=False)
@@ -242,7 +242,7 @@ def test_who_lost_the_hold_writes_nothing():
     message = publish()
     with outbox.consume(message.pk):
         make_due(message, held=False)
-        taken = outbox._claim(message.pk)
+        taken = outbox._claim_message(message.pk)
     assert taken is not None
     message.refresh_from_db()
     assert message.done_at is None

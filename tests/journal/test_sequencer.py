@@ -63,8 +63,8 @@ class Elsewhere(threading.Thread):
 
 def test_records_are_placed_from_zero_with_their_leaf_hash():
     append(3)
-    assert sequencer.sequence() == 3
-    assert sequencer.sequence() == 0
+    assert sequencer.sequence_records() == 3
+    assert sequencer.sequence_records() == 0
     assert_dense_and_in_order(3)
     for place in LogPosition.objects.select_related("record"):
         expected = hashlib.sha256(b"\x00" + bytes(place.record.leaf)).digest()
@@ -73,7 +73,7 @@ def test_records_are_placed_from_zero_with_their_leaf_hash():
 
 def test_a_limit_may_cut_a_transaction_in_two():
     append(5)
-    assert [sequencer.sequence(2) for _ in range(4)] == [2, 2, 1, 0]
+    assert [sequencer.sequence_records(2) for _ in range(4)] == [2, 2, 1, 0]
     assert_dense_and_in_order(5)
 
 
@@ -89,10 +89,10 @@ def test_nothing_is_placed_before_an_older_open_transaction_ends():
     thread = Elsewhere(slow)
     opened.wait(10)
     append(4)  # committed, and younger than the open one
-    assert sequencer.sequence() == 0
+    assert sequencer.sequence_records() == 0
     may_end.set()
     thread.join()
-    assert sequencer.sequence() == 5
+    assert sequencer.sequence_records() == 5
     assert_dense_and_in_order(5)
     assert places()[0][2] == min(LogRecord.objects.values_list("pk", flat=True))
 
@@ -103,7 +103,7 @@ def test_a_rolled_back_record_leaves_no_gap():
         append()
         transaction.set_rollback(True)
     append()
-    sequencer.sequence()
+    sequencer.sequence_records()
     assert_dense_and_in_order(2)
 
 
@@ -119,10 +119,10 @@ def test_a_second_sequencer_does_nothing_meanwhile():
 
     thread = Elsewhere(hold)
     locked.wait(10)
-    assert sequencer.sequence() == 0
+    assert sequencer.sequence_records() == 0
     may_end.set()
     thread.join()
-    assert sequencer.sequence() == 1
+    assert sequencer.sequence_records() == 1
 
 
 def write_some(seed):
@@ -148,7 +148,7 @@ def test_writers_and_sequencers_at_once_never_leave_a_gap():
 
     def place():
         while not stop.is_set():
-            sequencer.sequence(7)
+            sequencer.sequence_records(7)
             seen.append(places())
 
     sequencers = [Elsewhere(place) for _ in range(2)]

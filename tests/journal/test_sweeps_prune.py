@@ -15,7 +15,7 @@ KEEP = 7
 
 @pytest.fixture(autouse=True)
 def _short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps, "CHUNK", 2)
+    monkeypatch.setattr(sweeps, "DELETE_CHUNK", 2)
 
 
 def promises(*ages: int | None) -> list[int]:
@@ -30,7 +30,9 @@ def promises(*ages: int | None) -> list[int]:
 
 def forget(over: str = "true") -> set[int]:
     """Prune, and say what is left."""
-    sweeps.head("journal_outboxmessage", made="done_at", days=KEEP, over=over)
+    sweeps.delete_old_rows(
+        "journal_outboxmessage", made="done_at", days=KEEP, over=over
+    )
     return set(OutboxMessage.objects.values_list("pk", flat=True))
 
 
@@ -61,7 +63,7 @@ def test_it_ends_where_all_is_young() -> None:
 def test_what_is_too_much_for_one_sweep_is_left_to_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sweeps, "PIECES", 2)
+    monkeypatch.setattr(sweeps, "MAX_CHUNKS", 2)
     made = promises(9, 9, 9, 9, 9)
     assert forget() == {made[-1]}
     assert forget() == set()

@@ -69,14 +69,14 @@ def test_what_is_due_is_sent_oldest_first_and_then_rests() -> None:
     young, old = overdue(EFFECT, 2), overdue(EFFECT, 1, seconds=900)
     assert tasks.sweep_outbox() == 3
     assert named("effects") == old + young
-    assert sweeps.sweep() == 0
+    assert sweeps.send_due_messages() == 0
     assert 4 < until_due(old[0]) < 6
 
 
 def test_who_waited_for_long_waits_longer_up_to_a_minute() -> None:
     (pk,) = overdue(EFFECT, 1)
     OutboxMessage.objects.update(created_at=clock.now() - timedelta(hours=1))
-    assert sweeps.sweep() == 1
+    assert sweeps.send_due_messages() == 1
     assert 59 < until_due(pk) < 61
 
 
@@ -85,33 +85,35 @@ def test_what_is_held_or_done_is_left_alone() -> None:
     later = clock.now() + timedelta(minutes=1)
     OutboxMessage.objects.filter(pk=held).update(held_until=later)
     OutboxMessage.objects.filter(pk=done).update(done_at=Now())
-    assert sweeps.sweep() == 0
+    assert sweeps.send_due_messages() == 0
     assert named("effects") == []
 
 
 def test_a_full_queue_hides_no_other() -> None:
     """Of old mails there are more than their queue has room for; the effect behind
     them is sent, and those that were left out come next."""
-    mails = overdue(MAIL, dispatch.ROOM + 30, seconds=900)
+    mails = overdue(MAIL, dispatch.MAX_QUEUED + 30, seconds=900)
     effects = overdue(EFFECT, 1)
-    assert sweeps.sweep() == dispatch.ROOM + 1
+    assert sweeps.send_due_messages() == dispatch.MAX_QUEUED + 1
     assert named("effects") == effects
-    assert named("letters") == mails[: dispatch.ROOM]
-    assert sweeps.sweep() == 30
-    assert named("letters") == mails[dispatch.ROOM :]
+    assert named("letters") == mails[: dispatch.MAX_QUEUED]
+    assert sweeps.send_due_messages() == 30
+    assert named("letters") == mails[dispatch.MAX_QUEUED :]
 
 
 def test_no_more_is_sent_than_there_is_room_for() -> None:
-    dispatch.hand_over("reviews.tasks.mail_settled", map(str, range(dispatch.ROOM - 3)))
+    dispatch.fill_queue(
+        "reviews.tasks.mail_settled", map(str, range(dispatch.MAX_QUEUED - 3))
+    )
     overdue(MAIL, 10)
-    assert [sweeps.sweep(), sweeps.sweep()] == [3, 0]
-    assert dispatch.room("reviews.tasks.mail_settled") == 0
+    assert [sweeps.send_due_messages(), sweeps.send_due_messages()] == [3, 0]
+    assert dispatch.count_free_slots("reviews.tasks.mail_settled") == 0
 
 
 def test_a_message_costs_no_query_of_its_own() -> None:
-    overdue(MAIL, 3 * sweeps.PIECE)
+    overdue(MAIL, 3 * sweeps.SEND_CHUNK)
     with CaptureQueriesContext(connection) as caught:
-        assert sweeps.sweep() == 3 * sweeps.PIECE
+        assert sweeps.send_due_messages() == 3 * sweeps.SEND_CHUNK
     assert len(caught) <= 12  # of five queues, and two for each piece
 
 
@@ -119,29 +121,29 @@ def test_a_sweep_that_is_cut_off_remembers_its_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It sends again no more than one piece."""
-    mails = overdue(MAIL, 3 * sweeps.PIECE)
+    mails = overdue(MAIL, 3 * sweeps.SEND_CHUNK)
     told: list[str] = []
 
     def cut_off(name: str, subject: str = "") -> None:
         told.append(name)
-        if told.count("before_nudge") > 2.5 * sweeps.PIECE:
+        if told.count("before_nudge") > 2.5 * sweeps.SEND_CHUNK:
             raise SystemExit
 
     with monkeypatch.context() as patch:
         patch.setattr(failpoints, "point", cut_off)
         with pytest.raises(SystemExit):
-            sweeps.sweep()
+            sweeps.send_due_messages()
     first = named("letters")
-    sweeps.sweep()
+    sweeps.send_due_messages()
     again = named("letters")
-    assert first + again[sweeps.PIECE // 2 :] == mails
-    assert first[2 * sweeps.PIECE :] == again[: sweeps.PIECE // 2]
+    assert first + again[sweeps.SEND_CHUNK // 2 :] == mails
+    assert first[2 * sweeps.SEND_CHUNK :] == again[: sweeps.SEND_CHUNK // 2]
 
 
 @pytest.mark.usefixtures("away")
 def test_a_broker_that_is_away_is_asked_once_and_nothing_moves() -> None:
     pks = overdue(MAIL, 2) + overdue(EFFECT, 2)
-    assert sweeps.sweep() == 0
+    assert sweeps.send_due_messages() == 0
     assert all(until_due(pk) < 0 for pk in pks)
 
 
@@ -155,7 +157,7 @@ def test_a_broker_that_goes_away_ends_the_sweep(
         if next(answers, ConnectionError) is ConnectionError:
             raise ConnectionError
 
-    monkeypatch.setattr(dispatch, "send", one_then_none)
-    assert sweeps.sweep() == 1
+    monkeypatch.setattr(dispatch, "send_message", one_then_none)
+    assert sweeps.send_due_messages() == 1
     assert until_due(effects[0]) > 0
     assert all(until_due(pk) < 0 for pk in [*effects[1:], *mails])

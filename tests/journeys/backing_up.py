@@ -52,7 +52,7 @@ class Backup(ABC):
 
     def run(self, binary: str, *arguments: str) -> None:
         """One of PostgreSQL's own programs."""
-        here = postgres.host(self.other.here)
+        here = postgres.detect_host(self.other.here)
         socket = str(self.other.here.postgres_socket)
         said = {"PGPASSWORD": self.other.password, "PGHOST": socket}
         who = {"PGUSER": postgres.USER, "PGDATABASE": postgres.DATABASE}

@@ -27,7 +27,7 @@ def take_up() -> None:
             return
         _come_due()
         for sweep in (
-            sweeps.sweep,
+            sweeps.send_due_messages,
             tasks.queue_executions,
             tasks.recover_leases,
         ):

@@ -33,7 +33,7 @@ def found(proposals: Sequence[str]) -> Found:
     """All that is compared of these."""
     asked = ApprovalRequest.objects.filter(proposal__in=proposals)
     requests = {one.proposal_id: one for one in asked.select_related("proposal")}
-    membership.sealed(requests.values())
+    membership.load_sealed_versions(requests.values())
     granted = Execution.objects.filter(proposal__in=proposals).select_related("grant")
     return Found(requests, _votes(proposals), {one.proposal_id: one for one in granted})
 

@@ -15,7 +15,7 @@ from asgiref.local import Local
 from django.db import connections
 
 from journal import failpoints
-from journal.failpoints import Action
+from journal.failpoints import FaultAction
 
 Work = Callable[[], object]
 FINE, REFUSED, WRONG = 0, 3, 4
@@ -43,7 +43,7 @@ class Child:
 
 
 def start(
-    work: Work, folder: Path, flag: str, action: Action, *refusals: type[Exception]
+    work: Work, folder: Path, flag: str, action: FaultAction, *refusals: type[Exception]
 ) -> Child:
     """Do it in a child where this one flag is up. It exits with REFUSED for one of the
     refusals, with WRONG for any other exception."""
@@ -75,11 +75,11 @@ def _forget_connections() -> None:
 def breaks(work: Work, folder: Path, flag: str) -> bool:
     """Whether an exception was raised at this point, and took the flag with it. Who
     called may have gone on, where that is no reason to stop."""
-    ended = start(work, folder, flag, Action.RAISE).end()
+    ended = start(work, folder, flag, FaultAction.RAISE).end()
     return ended in {FINE, WRONG} and not any(folder.iterdir())
 
 
 def dies(work: Work, folder: Path, flag: str) -> bool:
     """Whether it was killed at this point, and took the flag with it."""
-    killed = start(work, folder, flag, Action.KILL).end() == -signal.SIGKILL
+    killed = start(work, folder, flag, FaultAction.KILL).end() == -signal.SIGKILL
     return killed and not any(folder.iterdir())

@@ -98,7 +98,7 @@ class Fleet:
 
     def start_web(self, port: int, source: Path) -> None:
         environ = {**self.environ, "PORT": str(port)}
-        program = installation.web(self.here, environ)
+        program = installation.build_web_program(self.here, environ)
         if source != ROOT:
             program = replace(program, argv=_without_protocol(program.argv))
         self.webs[port] = Child(_of(program, source, f"web-{port}"))
@@ -113,7 +113,7 @@ class Fleet:
         """The new one is there before the old one is told to go; whoever supervises it
         kills one that does not go, and what it held is done all the same."""
         before, seen = self.worker, self.log("worker").count(" ready.")
-        program = installation.worker(self.here, self.environ)
+        program = installation.build_worker_program(self.here, self.environ)
         self.worker = Child(_of(program, source, "worker"))
         wait_until(lambda: self.log("worker").count(" ready.") > seen, START_S)
         if before is not None:

@@ -44,7 +44,7 @@ class Elsewhere:
         assert self.database.stop(within=20)
 
     def start_database(self) -> None:
-        self.database = postgres.start(self.here, self.password, fast=True)
+        self.database = postgres.start_server(self.here, self.password, fast=True)
 
     @property
     def data(self) -> Path:
@@ -67,13 +67,13 @@ def installed(state: Path, *, migrated: bool = True) -> Iterator[Elsewhere]:
     """From nothing, with the keys of this run."""
     shutil.copytree(settings.HOLDPOINT.state / "keys", state / "keys")
     (state / "static").mkdir()
-    here = layout.layout(state)
-    layout.make_run(here.run)
-    password = keys.read(here.keys, "database_password")
+    here = layout.build_layout(state)
+    layout.create_run_folder(here.run)
+    password = keys.read_key(here.keys, "database_password")
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, here.run, ignore_errors=True)
-        database = postgres.start(here, password, fast=True)
-        broker = valkey.start(here)
+        database = postgres.start_server(here, password, fast=True)
+        broker = valkey.start_server(here)
         stack.callback(broker.stop, within=5)
         found = Elsewhere(here, password, make(state), database)
         stack.callback(lambda: found.database.stop(within=20))

@@ -51,7 +51,7 @@ def test_a_web_process_killed_in_between_decides_nothing(
 
 def test_a_worker_killed_at_one_item_goes_on_in_order(gate: Gate, short: Stack) -> None:
     batch = formed(gate, *["7.00"] * 4)
-    batches.decide(said(batch, gate.rita))
+    batches.decide_batch(said(batch, gate.rita))
     third = Execution.objects.get(batch=batch, batch_position=3)
     flag = short.arm("after_effect", third.pk)
     short.start_worker(processes=3)

@@ -136,7 +136,7 @@ def test_a_worker_killed_anywhere_never_doubles_or_loses_an_effect(
     for run in runs:
         check(run, counted)
     check_log(runs)
-    watch.watch()
+    watch.sweep_alarms()
     assert not Alarm.objects.exists()  # what recovers is nobody's alarm
     record_proof(
         "alarms",
@@ -207,7 +207,7 @@ def check_log(runs: list[Run]) -> None:
 
 
 def placed(records: int) -> bool:
-    sequencer.sequence()
+    sequencer.sequence_records()
     return LogPosition.objects.count() >= records
 
 
@@ -257,8 +257,8 @@ class Web:
 
     def __init__(self, gate: Gate, stack: Stack) -> None:
         self.stack = stack
-        self.agent = keys.issue(agent=gate.agent, by=gate.owen)
-        self.person = tokens.mint(person=gate.rita, name="script")
+        self.agent = keys.issue_key(agent=gate.agent, by=gate.owen)
+        self.person = tokens.create_token(person=gate.rita, name="script")
 
     def propose(self, key: str) -> httpx.Response:
         body = proposal_body(thread=f"t-{key}", customer=f"C-{key}")

@@ -32,7 +32,7 @@ from reviews.executions.claims import Claim
 from reviews.grants import tokens
 from reviews.models import ApprovalRequest, Batch, Execution
 from reviews.stops import stops
-from reviews.tool_services.executors import Call, Outcome
+from reviews.tool_services.executors import Call, EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said
@@ -81,11 +81,11 @@ def asked(gate: Gate, tool: str, name: str) -> ApprovalRequest:
 
 def proposing(gate: Gate, tool: str, name: str) -> Trial:
     body = proposal_body(tool, customer=name, thread=name)
-    key = intake.key_of(name, "POST", "/proposals", body.model_dump())
+    key = intake.parse_call_key(name, "POST", "/proposals", body.model_dump())
 
     def work() -> None:
-        made = intake.asked_to_propose(gate.agent, body)
-        stored = proposals.propose(agent=gate.agent, key=key, asked=made)
+        made = intake.build_proposal_input(gate.agent, body)
+        stored = proposals.propose_action(agent=gate.agent, key=key, asked=made)
         decide(ApprovalRequest.objects.get(proposal=stored.proposal), gate.rita)
 
     told = {"proposal.submitted": 1, "request.opened": 1, **DECIDED}
@@ -95,7 +95,7 @@ def proposing(gate: Gate, tool: str, name: str) -> Trial:
 def deciding(gate: Gate, tool: str, name: str) -> Trial:
     request = asked(gate, tool, name)
     meant = said(request, gate.rita)
-    return Trial(lambda: decisions.decide(meant), DECIDED, request.pk)
+    return Trial(lambda: decisions.decide_request(meant), DECIDED, request.pk)
 
 
 def telling(gate: Gate, tool: str, name: str) -> Trial:
@@ -107,12 +107,12 @@ def telling(gate: Gate, tool: str, name: str) -> Trial:
 
 def many(gate: Gate, tool: str, name: str) -> Trial:
     batching.proposed(gate, "7.00", "8.00", group=name)
-    formation.form_all()
+    formation.form_missed_batches()
     batch = Batch.objects.latest("formed_at")
     meant = partial(batching.said, batch, gate.rita)
     told = {kind: 2 * count for kind, count in DECIDED.items()}
     told["batch.decided"] = 1
-    return Trial(lambda: batches.decide(meant()), told, batch.pk, effects=2)
+    return Trial(lambda: batches.decide_batch(meant()), told, batch.pk, effects=2)
 
 
 def held(gate: Gate, tool: str, name: str) -> ApprovalRequest:
@@ -131,7 +131,7 @@ def closing(gate: Gate, tool: str, name: str) -> Trial:
 
 def recalling(gate: Gate, tool: str, name: str) -> Trial:
     request = held(gate, tool, name)
-    taken = partial(recall.recall, request_id=request.pk, person=gate.rita)
+    taken = partial(recall.recall_approval, request_id=request.pk, person=gate.rita)
     return Trial(taken, {"request.recalled": 1}, request.pk, effects=0)
 
 
@@ -143,7 +143,9 @@ def expiring(gate: Gate, tool: str, name: str) -> Trial:
 def stopping(gate: Gate, tool: str, name: str) -> Trial:
     asked(gate, tool, name)
     key = f"{gate.agent.slug}/{name}"
-    row = stops.stop(scope=Scope.THREAD, key=key, person=gate.sue, reason="wrong")
+    row = stops.create_stop(
+        scope=Scope.THREAD, key=key, person=gate.sue, reason="wrong"
+    )
     message = OutboxMessage.objects.get(topic="stop.raised", subject=str(row.pk))
 
     def work() -> None:
@@ -158,12 +160,12 @@ def sweeping(gate: Gate, tool: str, name: str) -> Trial:
     OutboxMessage.objects.update(due_at="2020-01-01T00:00Z")
     with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as broker:
         broker.flushdb()  # nobody takes from it here: there must be room in the queues
-    return Trial(sweeps.sweep, RAN)
+    return Trial(sweeps.send_due_messages, RAN)
 
 
 def placing(gate: Gate, tool: str, name: str) -> Trial:
     decide(asked(gate, tool, name), gate.rita)
-    return Trial(sequencer.sequence, RAN)
+    return Trial(sequencer.sequence_records, RAN)
 
 
 def looking_up(gate: Gate, tool: str, name: str) -> Trial:
@@ -172,12 +174,12 @@ def looking_up(gate: Gate, tool: str, name: str) -> Trial:
     worlds.plain(call_of(execution))
     factories.lapsed(execution)
     told = {"execution.succeeded": 1}
-    return Trial(lambda: run.run(execution.pk), told, execution.pk)
+    return Trial(lambda: run.run_execution(execution.pk), told, execution.pk)
 
 
 def call_of(execution: Execution) -> Call:
     execution.refresh_from_db()
-    definition = tools.definition(execution.grant.revision.known_tool)
+    definition = tools.load_definition(execution.grant.revision.known_tool)
     return Claim(execution, definition, execution.fence, untouched=False).call
 
 
@@ -187,17 +189,17 @@ def redeemed(gate: Gate, tool: str, name: str) -> Trial:
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = tokens.token(execution.grant_id)
+    token = tokens.load_token(execution.grant_id)
 
     def work() -> None:
         execution.refresh_from_db()
         if execution.status == ExecutionStatus.CLAIMED:
             factories.lapsed(execution)
-        fence = redeem.redeem(token=token, agent="riley").fence
-        record.record(
+        fence = redeem.redeem_grant(token=token, agent="riley").fence
+        record.record_outcome(
             execution_id=execution.pk,
             fence=fence,
-            outcome=Outcome("succeeded", {"ref": "v1"}),
+            outcome=EffectOutcome("succeeded", {"ref": "v1"}),
             actor=log.Actor("agent", "riley"),
         )
 
@@ -233,7 +235,7 @@ def executing(gate: Gate, tool: str, name: str) -> Trial:
 
 def retrying(gate: Gate, tool: str, name: str) -> Trial:
     execution = states.failed(gate)
-    again = partial(settle.retry, execution_id=execution.pk, person=gate.rita)
+    again = partial(settle.retry_execution, execution_id=execution.pk, person=gate.rita)
     told = {"execution.retried": 1, "execution.claimed": 1, "execution.failed": 1}
     return Trial(again, told, execution.pk, effects=0)
 
@@ -353,7 +355,7 @@ def told(since: int, kinds: Mapping[str, int]) -> dict[str, int]:
 
 def check_log() -> None:
     """Every record has one place, and places have no gap."""
-    while sequencer.sequence():
+    while sequencer.sequence_records():
         pass
     seqs = list(LogPosition.objects.order_by("seq").values_list("seq", flat=True))
     assert seqs == list(range(LogRecord.objects.count()))

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def agent(gate: Gate, live: Stack) -> Iterator[httpx.Client]:
     """The tests' agent at the web process."""
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     headers = {"Authorization": f"Bearer {key}"}
     with httpx.Client(
         base_url=f"{live.base_url}/api/v1", headers=headers, timeout=70
@@ -34,7 +34,7 @@ def agent(gate: Gate, live: Stack) -> Iterator[httpx.Client]:
 @pytest.fixture
 def reviewer(gate: Gate, live: Stack) -> Iterator[httpx.Client]:
     """Rita with a personal token."""
-    token = tokens.mint(person=gate.rita, name="script")
+    token = tokens.create_token(person=gate.rita, name="script")
     headers = {"Authorization": f"Bearer {token}"}
     with httpx.Client(base_url=f"{live.base_url}/api/v1", headers=headers) as client:
         yield client
@@ -138,7 +138,7 @@ def test_every_step_is_in_the_log_in_one_dense_order(
     ]
 
     def all_placed() -> bool:
-        sequencer.sequence()
+        sequencer.sequence_records()
         return LogPosition.objects.count() == LogRecord.objects.count()
 
     wait_until(all_placed, 20, lambda: live.log("worker"))

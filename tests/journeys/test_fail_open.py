@@ -106,8 +106,8 @@ def broken(gate: Gate, _stack: Stack, tmp_path: Path) -> Iterator[Broken]:
         stack.extra["MAIL_URL"] = "smtp://127.0.0.1:1"
         stack.start_web()
         stack.start_worker()
-        key = keys.issue(agent=gate.agent, by=gate.owen)
-        token = tokens.mint(person=gate.rita, name="script")
+        key = keys.issue_key(agent=gate.agent, by=gate.owen)
+        token = tokens.create_token(person=gate.rita, name="script")
         yield Broken(
             gate,
             stack,

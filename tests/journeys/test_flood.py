@@ -21,7 +21,7 @@ from hitl import asgi
 from journal import canonical
 from journal.models import LogRecord
 from reviews.desk.queue import page
-from reviews.desk.queue.filters import Filters
+from reviews.desk.queue.filters import QueueFilters
 from reviews.models import Proposal
 from reviews.people import tokens
 from tests import factories
@@ -61,8 +61,8 @@ class Others:
     def __init__(self, gate: Gate, stack: Stack) -> None:
         self.gate, self.stack = gate, stack
         self.agent = factories.agent(gate.owen, "quiet")
-        self.key = keys.issue(agent=self.agent, by=gate.owen)
-        self.token = tokens.mint(person=gate.sue, name="script")
+        self.key = keys.issue_key(agent=self.agent, by=gate.owen)
+        self.token = tokens.create_token(person=gate.sue, name="script")
         self.number = 0
 
     def work(self, seconds: float) -> list[float]:
@@ -120,7 +120,7 @@ def test_a_flood_is_its_own_agents_affair(
     proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
-    others, loud = Others(gate, capped), keys.issue(agent=gate.agent, by=gate.owen)
+    others, loud = Others(gate, capped), keys.issue_key(agent=gate.agent, by=gate.owen)
     seconds, rounds = proof_n(small=3, full=12), proof_n(small=1, full=5)
     ratios, said, calls = [], Counter[str](), 0
     for _ in range(rounds):
@@ -160,7 +160,10 @@ def check_order(others: Others) -> None:
     with httpx.Client(base_url=others.stack.base_url, trust_env=False) as client:
         asked: dict[str, Any] = others.propose(client, "deploy").json()
     assert asked["risk"] == "critical"
-    assert page.ordered_ids(others.gate.sue, Filters())[0] == asked["request"]["id"]
+    assert (
+        page.list_decidable_ids(others.gate.sue, QueueFilters())[0]
+        == asked["request"]["id"]
+    )
 
 
 def line(said: Counter[str], ratios: list[float], calls: int, seconds: int) -> str:

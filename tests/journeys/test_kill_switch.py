@@ -199,6 +199,6 @@ def stop_form(adam: httpx.Client, agent: Agent, scope: str) -> dict[str, Any]:
 def lift(gate: Gate) -> None:
     """For the next trial: everything takes two people."""
     row = Stop.objects.get(lifted_at=None)
-    on_again = partial(stops.lift, stop_id=row.pk, reason="the next trial")
+    on_again = partial(stops.lift_stop, stop_id=row.pk, reason="the next trial")
     if on_again(person=gate.sue).lifted_at is None:
         on_again(person=gate.sam)

@@ -40,7 +40,7 @@ from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Stop
 from reviews.requests import proposals
 from reviews.stops import scope as stop_work
 from reviews.stops import stops
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories, guards, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -62,9 +62,9 @@ modes = st.sampled_from(StopMode)
 REAL = {"pay": worlds.keyed, "pay_queryable": worlds.plain, "pay_opaque": worlds.plain}
 
 OUTCOMES = {
-    "succeeded": Outcome("succeeded", {}),
-    "failed": Outcome("failed"),
-    "unknown": Outcome("unknown"),
+    "succeeded": EffectOutcome("succeeded", {}),
+    "failed": EffectOutcome("failed"),
+    "unknown": EffectOutcome("unknown"),
 }
 
 
@@ -207,7 +207,7 @@ class GateMachine(RuleBasedStateMachine):
         _, request, modelled = self.at(index)
         person_ = self.gate.people[person]
         self.both(
-            partial(recalls.recall, request_id=request.pk, person=person_),
+            partial(recalls.recall_approval, request_id=request.pk, person=person_),
             partial(modelled.recall_by, person),
         )
         if modelled.held_by == person:
@@ -219,7 +219,7 @@ class GateMachine(RuleBasedStateMachine):
         held = [m for _, m in self.rows if m.held_by == person]
         waiting = [m for m in held if m.status == "pending"]
         waiting.sort(key=lambda modelled: modelled.held_since)
-        for modelled in waiting[: -take.MAX_LEASES]:
+        for modelled in waiting[: -take.MAX_HOLDS]:
             modelled.held_by = ""
 
     # Time.
@@ -279,7 +279,12 @@ class GateMachine(RuleBasedStateMachine):
         alma = self.gate.people["alma"]
         row = self.both(
             partial(
-                stops.stop, scope=scope, key=key, mode=mode, person=alma, reason="odd"
+                stops.create_stop,
+                scope=scope,
+                key=key,
+                mode=mode,
+                person=alma,
+                reason="odd",
             ),
             partial(self.switches.turn_off, scope, key, mode),
         )
@@ -293,8 +298,8 @@ class GateMachine(RuleBasedStateMachine):
             for modelled in under:
                 modelled.stopped()
         if row and enforced:
-            for found in stop_work.under(row):
-                proposals.withdraw_stopped(proposal_id=found, code="stopped")
+            for found in stop_work.list_proposals_to_withdraw(row):
+                proposals.withdraw_stopped_proposal(proposal_id=found, code="stopped")
             for modelled in under:
                 modelled.enforce(mode)
 
@@ -304,7 +309,7 @@ class GateMachine(RuleBasedStateMachine):
         for row in Stop.objects.filter(scope=scope, key=key, lifted_at=None):
             who = self.gate.people[person]
             self.both(
-                partial(stops.lift, stop_id=row.pk, person=who, reason="fine"),
+                partial(stops.lift_stop, stop_id=row.pk, person=who, reason="fine"),
                 partial(self.switches.turn_on, scope, key, person),
             )
         self.switch()
@@ -315,7 +320,7 @@ class GateMachine(RuleBasedStateMachine):
         return self.keys(proposal.thread, modelled.tool)[scope]
 
     def keys(self, thread: str, tool: str) -> dict[str, str]:
-        run = stops.thread_key("riley", thread)
+        run = stops.build_thread_key("riley", thread)
         wide: dict[str, str] = {Scope.AGENT: "riley", Scope.EVERYTHING: ""}
         return {**wide, Scope.THREAD: run, Scope.TOOL: tool}
 
@@ -336,7 +341,7 @@ class GateMachine(RuleBasedStateMachine):
     @rule(index=which)
     def run(self, index: int) -> None:
         execution, modelled = self.granted_at(index)
-        self.both(partial(executions_run.run, execution.pk), modelled.run)
+        self.both(partial(executions_run.run_execution, execution.pk), modelled.run)
 
     @granted
     @rule(index=which, after_effect=st.booleans())
@@ -345,7 +350,11 @@ class GateMachine(RuleBasedStateMachine):
         execution, modelled = self.granted_at(index)
         taken: list[bool | None] = []
         claim = self.both(
-            partial(claims.take, execution_id=execution.pk, actor=claims.EXECUTOR),
+            partial(
+                claims.claim_execution,
+                execution_id=execution.pk,
+                actor=claims.EXECUTOR_ACTOR,
+            ),
             lambda: taken.append(modelled.take()),
         )
         assert (claim is None) == (taken[0] is None)
@@ -367,9 +376,9 @@ class GateMachine(RuleBasedStateMachine):
     def redeem(self, index: int) -> None:
         execution, modelled = self.granted_at(index)
         if modelled.tool == "deploy":
-            token = grants.token(execution.grant_id)
+            token = grants.load_token(execution.grant_id)
             self.both(
-                partial(redeeming.redeem, token=token, agent="riley"),
+                partial(redeeming.redeem_grant, token=token, agent="riley"),
                 modelled.redeem,
             )
 
@@ -382,7 +391,7 @@ class GateMachine(RuleBasedStateMachine):
         outcome = true if known else "unknown"
         fence = modelled.fence - behind
         said = partial(
-            executions.record,
+            executions.record_outcome,
             execution_id=execution.pk,
             fence=fence,
             outcome=OUTCOMES[outcome],
@@ -410,7 +419,9 @@ class GateMachine(RuleBasedStateMachine):
         execution, modelled = self.granted_at(index)
         person_ = self.gate.people[person]
         self.both(
-            partial(settlements.retry, execution_id=execution.pk, person=person_),
+            partial(
+                settlements.retry_execution, execution_id=execution.pk, person=person_
+            ),
             partial(modelled.retry, person),
         )
 

@@ -152,13 +152,13 @@ class Drill:
         """The agent and a reviewer, over HTTP."""
         said = self.post(
             f"requests/{request.pk}/decide",
-            tokens.mint(person=self.people["rita"], name="script"),
+            tokens.create_token(person=self.people["rita"], name="script"),
             version=request.version,
             action_hash=request.action_hash,
             verdict="approve",
         )
         assert (said.status_code, said.json()["code"]) == (503, "restored")
-        key = keys.issue(agent=self.agent, by=self.people["owen"])
+        key = keys.issue_key(agent=self.agent, by=self.people["owen"])
         said = self.post("proposals", key, thread="t-1", tool="look", args={"q": "x"})
         assert (said.status_code, said.json()["code"]) == (503, "restored")
         request.refresh_from_db()

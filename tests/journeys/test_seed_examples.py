@@ -85,7 +85,7 @@ def test_a_case_reaches_its_tier(
     desk.agent.unattended = world.unattended
     desk.agent.save()
     for number in range(world.recent_failures):
-        facts.observe_failure(agent="riley", proposal=f"p-{number}", at=clock.now())
+        facts.record_failure(agent="riley", proposal=f"p-{number}", at=clock.now())
     for number, amount in enumerate(world.earlier_refunds):
         ask(desk, "process_refund", {"amount": amount}, thread=f"earlier-{number}")
     proposal = ask(desk, case.tool, case.args, rationale=world.suggestion or "asked")
@@ -125,12 +125,12 @@ def test_one_decision_one_effect_and_a_second_click_is_stale(desk: Gate) -> None
     assert request.status == "recallable"
     factories.window_over(request)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    run.run(execution.pk)
-    first = record.result_of(Execution.objects.get(pk=execution.pk))
-    run.run(execution.pk)
-    assert record.result_of(Execution.objects.get(pk=execution.pk)) == first
-    with pytest.raises(errors.Decided):
-        decisions.decide(seen)
+    run.run_execution(execution.pk)
+    first = record.decrypt_result(Execution.objects.get(pk=execution.pk))
+    run.run_execution(execution.pk)
+    assert record.decrypt_result(Execution.objects.get(pk=execution.pk)) == first
+    with pytest.raises(errors.AlreadyDecided):
+        decisions.decide_request(seen)
     assert LogRecord.objects.filter(kind="decision.refused").exists()
 
 
@@ -139,7 +139,7 @@ def test_before_the_deadline_accepted_and_after_it_not(desk: Gate) -> None:
     decide(fresh, desk.rita)
     stale = ask(desk, "process_refund", {"amount": "13.00"}, thread="t-2").request
     factories.overdue(stale)
-    with pytest.raises(errors.Expired):
+    with pytest.raises(errors.RequestExpired):
         decide(stale, desk.rita)
 
 
@@ -187,7 +187,7 @@ def test_a_blocked_wire_tool_never_asks_anybody(desk: Gate) -> None:
 
 def test_a_finished_case_closes_its_thread(desk: Gate) -> None:
     ask(desk, "process_refund", {"amount": "12.00"})
-    proposals.finish(agent=desk.agent, name="t-1", result=ThreadResult.COMPLETED)
+    proposals.finish_thread(agent=desk.agent, name="t-1", result=ThreadResult.COMPLETED)
     assert Proposal.objects.get().request.status == "withdrawn"
 
 
@@ -201,16 +201,16 @@ def test_a_label_inserted_after_approval_never_rides_along(desk: Gate) -> None:
     and what was approved is exactly what was reviewed."""
     for order in ("78291", "78201"):
         label(desk, order)
-    formation.form_all()
+    formation.form_missed_batches()
     batch = Batch.objects.get()
     reviewed = batching.said(batch, desk.rita)
     assert batching.said(batch, desk.rita).digest == reviewed.digest
     third = label(desk, "78205")
-    formation.form_around(third.request.pk)
+    formation.form_batch_around(third.request.pk)
     inserted = batching.said(batch, desk.rita)
     assert inserted.digest != reviewed.digest
     with pytest.raises(errors.BatchChanged):
-        batches.decide(reviewed)
+        batches.decide_batch(reviewed)
     batching.decide(batch, desk.rita, without=[third.request.pk])
     third.request.refresh_from_db()
     assert third.request.status == "pending"

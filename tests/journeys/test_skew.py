@@ -16,7 +16,7 @@ import pytest
 from django.db import connection, transaction
 
 from journal import clock, log
-from journal.errors import Expired
+from journal.errors import RequestExpired
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.executions import claims
 from reviews.models import ApprovalRequest, Decision, Execution, Grant
@@ -66,7 +66,7 @@ class Skewed:
 
     def claimed(self, name: str, left: timedelta) -> Execution:
         execution = self.granted(name)
-        claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+        claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
         until = clock.now() + left
         Execution.objects.filter(pk=execution.pk).update(lease_until=until)
         execution.refresh_from_db()
@@ -98,7 +98,7 @@ def skewed(
     request: pytest.FixtureRequest, gate: Gate, wrong: Stack
 ) -> Iterator[Skewed]:
     wrong.extra["SKEW"] = str(request.param)
-    token = tokens.mint(person=gate.rita, name="script")
+    token = tokens.create_token(person=gate.rita, name="script")
     headers = {"Authorization": f"Bearer {token}"}
     wrong.start_web()
     with httpx.Client(
@@ -210,7 +210,7 @@ def test_who_waited_for_a_lock_is_judged_by_the_time_after_it(
             results = together.run(
                 [partial(_begin_in_time, request, gate) for request in requests]
             )
-            assert all(isinstance(r.refusal, Expired) for r in results)
+            assert all(isinstance(r.refusal, RequestExpired) for r in results)
     assert not Decision.objects.exists()
     tried = rounds * at_once
     record_proof(

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from journal import log
 from journal.errors import StaleFence
-from journal.failpoints import Action
+from journal.failpoints import FaultAction
 from journal.models import LogRecord
 from reviews import transitions
 from reviews.choices import ExecutionStatus
@@ -19,7 +19,7 @@ from reviews.executions import record, redeem
 from reviews.executions import run as executions
 from reviews.grants import tokens
 from reviews.models import Execution
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.journeys import dying
@@ -80,12 +80,12 @@ def check(gate: Gate, folder: Path, point: str, tool: str) -> None:
     factories.decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
     sleeper = dying.start(
-        lambda: run(execution.pk), folder, f"{point}@{execution.pk}", Action.STOP,
+        lambda: run(execution.pk), folder, f"{point}@{execution.pk}", FaultAction.STOP,
         StaleFence,
     )  # fmt: skip
     assert sleeper.frozen(), (point, tool)
     factories.lapsed(execution)
-    executions.run(execution.pk)
+    executions.run_execution(execution.pk)
     before = state(execution)
     assert before[0] == ended(tool), (point, tool)
     assert sleeper.go_on() == dying.REFUSED, (point, tool)
@@ -97,7 +97,7 @@ def check(gate: Gate, folder: Path, point: str, tool: str) -> None:
 def run(execution_id: str) -> None:
     """Raises StaleFence where the product only says so in its log."""
     with capture_logs() as said:
-        executions.run(execution_id)
+        executions.run_execution(execution_id)
     if any(line["event"] == "stale_fence" for line in said):
         raise StaleFence
 
@@ -131,17 +131,17 @@ def test_an_agent_that_slept_reports_under_an_old_fence(
     factories.decide(request, gate.sue)
     factories.decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = tokens.token(execution.grant_id)
-    first = redeem.redeem(token=token, agent="riley")
+    token = tokens.load_token(execution.grant_id)
+    first = redeem.redeem_grant(token=token, agent="riley")
     factories.lapsed(execution)
-    second = redeem.redeem(token=token, agent="riley")
-    report = Outcome("succeeded", {"ref": "v1"})
+    second = redeem.redeem_grant(token=token, agent="riley")
+    report = EffectOutcome("succeeded", {"ref": "v1"})
     actor = log.Actor("agent", "riley")
     with pytest.raises(StaleFence):
-        record.record(
+        record.record_outcome(
             execution_id=execution.pk, fence=first.fence, outcome=report, actor=actor
         )
-    record.record(
+    record.record_outcome(
         execution_id=execution.pk, fence=second.fence, outcome=report, actor=actor
     )
     execution.refresh_from_db()

@@ -74,7 +74,7 @@ def standing() -> set[str]:
 def runs(stack: Stack) -> bool:
     """Whether every sweep that is not rare has run, as the web process sees it."""
     quick = {name for name, period in SWEEPS.items() if period <= LIMIT_S}
-    return readyz(stack)["status"] == "ok" and quick <= heartbeats.ages().keys()
+    return readyz(stack)["status"] == "ok" and quick <= heartbeats.compute_ages().keys()
 
 
 def start_serving(stack: Stack, queues: str) -> None:
@@ -110,7 +110,7 @@ class TestWorker:
         start_serving(watching, "celery")
         wait_until(lambda: says(watching, "effects"), SAID_S)
         # On a busy machine others are late beside it, for a while.
-        assert standstills.PULSE in readyz(watching)["sweeps"]
+        assert standstills.PULSE_TASK in readyz(watching)["sweeps"]
         assert NOT_EXECUTED in page(watching, signed_in(gate.sue))
 
     def test_sweeps_that_nobody_sends_are_said(
@@ -124,42 +124,42 @@ class TestWorker:
 
 
 FRESH = dict.fromkeys(SWEEPS, 1.0)
-PERFORMED = standstills.PERFORM[0]
+PERFORMED = standstills.EFFECT_TASKS[0]
 
 
 def test_a_sweep_alone_that_does_not_end_is_late() -> None:
     ages = {**FRESH, "reviews.tasks.expire_due": 41.0}
-    late = standstills.late_sweeps(ages, SWEEPS, 40)
+    late = standstills.list_late_sweeps(ages, SWEEPS, 40)
     assert late == ("reviews.tasks.expire_due",)
     rare = {**FRESH, "reviews.tasks.watch": 80.0}  # every 30 s
-    assert standstills.late_sweeps(rare, SWEEPS, 40) == ()
-    assert standstills.late_sweeps(FRESH, SWEEPS, 40) == ()
-    assert set(standstills.late_sweeps({}, SWEEPS, 40)) == set(SWEEPS)
+    assert standstills.list_late_sweeps(rare, SWEEPS, 40) == ()
+    assert standstills.list_late_sweeps(FRESH, SWEEPS, 40) == ()
+    assert set(standstills.list_late_sweeps({}, SWEEPS, 40)) == set(SWEEPS)
 
 
 @pytest.mark.django_db
 def test_effects_that_are_due_and_are_not_taken_up_are_late(gate: Gate) -> None:
-    served = {standstills.PULSE: 1.0, PERFORMED: 300.0}
-    assert standstills.late_effects(served, 40) == 0
+    served = {standstills.PULSE_TASK: 1.0, PERFORMED: 300.0}
+    assert standstills.compute_effects_delay(served, 40) == 0
     request = propose(gate.agent, "pay", customer="C-1").request
     decide(request, gate.rita)
     before = clock.now() - timedelta(seconds=90)
     Execution.objects.update(due_at=before)
-    assert standstills.late_effects(served, 40) >= 90
-    assert standstills.late_effects({**served, PERFORMED: 5.0}, 40) == 0
+    assert standstills.compute_effects_delay(served, 40) >= 90
+    assert standstills.compute_effects_delay({**served, PERFORMED: 5.0}, 40) == 0
 
 
 @pytest.mark.django_db
 def test_nothing_is_late_while_everything_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(standstills, "known", standstills.Known())
+    monkeypatch.setattr(standstills, "known", standstills.StandstillState())
     limit = settings.HOLDPOINT.standstill_seconds
-    standstills.look(periods=SWEEPS, uptime=limit - 1)
-    assert standstills.known == standstills.Known()
+    standstills.update_standstill_alarms(periods=SWEEPS, uptime=limit - 1)
+    assert standstills.known == standstills.StandstillState()
     assert not Alarm.objects.exists()
     for _ in range(2):  # several processes notice it once
-        standstills.look(periods=SWEEPS, uptime=limit + 1)
+        standstills.update_standstill_alarms(periods=SWEEPS, uptime=limit + 1)
     assert standstills.known.every_sweep
     assert "reviews.tasks.prune" not in standstills.known.sweeps  # it is rare
     assert list(Alarm.objects.values_list("times", flat=True)) == [1, 1]
@@ -169,14 +169,14 @@ def test_nothing_is_late_while_everything_starts(
 def test_a_process_that_has_just_begun_closes_no_alarm_before_it_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(standstills, "known", standstills.Known())
+    monkeypatch.setattr(standstills, "known", standstills.StandstillState())
     rare = "reviews.tasks.watch"
     ages = {**dict.fromkeys(SWEEPS, 1.0), rare: 900.0}
-    monkeypatch.setattr(heartbeats, "ages", lambda: ages)
+    monkeypatch.setattr(heartbeats, "compute_ages", lambda: ages)
     for uptime in (1000.0, 50.0, 1.0):
-        standstills.look(periods=SWEEPS, uptime=uptime)
+        standstills.update_standstill_alarms(periods=SWEEPS, uptime=uptime)
         assert standing() == {"sweeps"}
     assert Alarm.objects.get().data == {"sweeps": [rare]}
     ages[rare] = 1.0
-    standstills.look(periods=SWEEPS, uptime=1.0)
+    standstills.update_standstill_alarms(periods=SWEEPS, uptime=1.0)
     assert standing() == set()

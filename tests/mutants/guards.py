@@ -66,7 +66,7 @@ GUARDS = [
     Guard(
         "the request is locked before votes are counted",
         "reviews/locks.py",
-        "_locked_requests",
+        "_select_locked_requests",
         "request-lock",
         WithoutMethod("select_for_update"),
         f"{DECIDE}::test_two_of_two_simultaneous_approvals_are_enough",
@@ -90,7 +90,7 @@ GUARDS = [
     Guard(
         "nothing is decided after the deadline",
         "reviews/decisions/checks.py",
-        "check",
+        "check_still_open",
         "deadline",
         WithoutOperand("overdue"),
         f"{DECISIONS} {MODEL}",
@@ -98,7 +98,7 @@ GUARDS = [
     Guard(
         "the deadline is checked by the write itself",
         "reviews/decisions/tally.py",
-        "unchanged",
+        "build_unchanged_guard",
         "deadline-in-write",
         Value("Q(pk__isnull=False)"),
         EXPIRE,
@@ -146,7 +146,7 @@ GUARDS = [
     Guard(
         "administrators and auditors never decide",
         "reviews/permissions.py",
-        "deciding_role",
+        "find_deciding_role",
         "never-decide",
         WithoutOperand("roles & NEVER_DECIDE"),
         PERMISSIONS,
@@ -154,7 +154,7 @@ GUARDS = [
     Guard(
         "nobody approves above their ceiling",
         "reviews/permissions.py",
-        "counting_place",
+        "check_vote_counts",
         "person-ceiling",
         NEVER,
         DECISIONS,
@@ -162,7 +162,7 @@ GUARDS = [
     Guard(
         "every step has all its people",
         "reviews/quorum.py",
-        "complete",
+        "is_complete",
         "all-steps",
         Value("True"),
         f"{DECISIONS} {MODEL}",
@@ -170,7 +170,7 @@ GUARDS = [
     Guard(
         "an edit does not undo a colleague's escalation",
         "reviews/decisions/modify.py",
-        "_check_may_lower",
+        "_check_may_lower_tier",
         "edit-lowers",
         NEVER,
         AUTHORITY,
@@ -178,7 +178,7 @@ GUARDS = [
     Guard(
         "an edit above its editor's ceiling is not their approval",
         "reviews/decisions/modify.py",
-        "_exceeds",
+        "_exceeds_editor",
         "edit-ceiling",
         NEVER,
         DECISIONS,
@@ -186,7 +186,7 @@ GUARDS = [
     Guard(
         "nobody hands up what then nobody could decide",
         "reviews/decisions/verdicts.py",
-        "_check_left",
+        "_check_enough_people",
         "escalated-in-vain",
         NEVER,
         "tests/reviews/governance/test_voters.py",
@@ -194,7 +194,7 @@ GUARDS = [
     Guard(
         "a forbidden edit is refused",
         "reviews/decisions/modify.py",
-        "weigh",
+        "assess_edit",
         "edit-blocked",
         NEVER,
         DECISIONS,
@@ -202,7 +202,7 @@ GUARDS = [
     Guard(
         "the highest tier needs a fresh proof",
         "reviews/decisions/checks.py",
-        "examine",
+        "build_decision_context",
         "step-up",
         NEVER,
         f"{DECISIONS} {STEP_UP}",
@@ -218,7 +218,7 @@ GUARDS = [
     Guard(
         "nothing is recalled after its window",
         "reviews/decisions/recall.py",
-        "take_back",
+        "apply_recall",
         "recall-window",
         NEVER,
         DEADLINES,
@@ -250,7 +250,7 @@ GUARDS = [
     Guard(
         "the votes are counted again before the effect",
         "reviews/executions/rechecks.py",
-        "_voted",
+        "_find_vote_refusal",
         "effect-votes",
         NEVER,
         VOTES,
@@ -258,7 +258,7 @@ GUARDS = [
     Guard(
         "each vote names the bytes that run",
         "reviews/executions/rechecks.py",
-        "_enough",
+        "_find_shortfall",
         "votes-bytes",
         NEVER,
         VOTES,
@@ -267,7 +267,7 @@ GUARDS = [
     Guard(
         "an execution is locked before it is claimed",
         "reviews/locks.py",
-        "execution",
+        "lock_execution",
         "execution-lock",
         WithoutMethod("select_for_update", times=2),
         CLAIM,
@@ -275,7 +275,7 @@ GUARDS = [
     Guard(
         "a held lease is not taken",
         "reviews/executions/claims.py",
-        "_take_lapsed",
+        "_claim_lapsed",
         "held-lease",
         WithoutOperand("execution.lease_until > now"),
         f"{EXECUTIONS} {MODEL}",
@@ -283,17 +283,17 @@ GUARDS = [
     Guard(
         "an opaque tool is tried once",
         "reviews/executions/claims.py",
-        "_take_lapsed",
+        "_claim_lapsed",
         "opaque-once",
         WithoutOperand(
-            "approved_tool.class_of(execution) is not ExecutionClass.OPAQUE"
+            "approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE"
         ),
         f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "nothing begins after its window",
         "reviews/executions/claims.py",
-        "_take_queued",
+        "_claim_queued",
         "claim-window",
         NEVER,
         f"{EXECUTIONS} {MODEL}",
@@ -301,7 +301,7 @@ GUARDS = [
     Guard(
         "no worker takes what the agent performs",
         "reviews/executions/claims.py",
-        "_take_queued",
+        "_claim_queued",
         "claim-ours",
         WithoutOperand("not ours"),
         f"{EXECUTIONS} {MODEL}",
@@ -309,7 +309,7 @@ GUARDS = [
     Guard(
         "a switch is looked at when it is claimed",
         "reviews/executions/claims.py",
-        "_take_queued",
+        "_claim_queued",
         "claim-switches",
         NEVER,
         f"{EXECUTIONS} {MODEL}",
@@ -317,7 +317,7 @@ GUARDS = [
     Guard(
         "who slept too long begins nothing",
         "reviews/executions/leases.py",
-        "_begin",
+        "_mark_begun",
         "begin-in-time",
         UNHEEDED,
         CLAIM,
@@ -325,7 +325,7 @@ GUARDS = [
     Guard(
         "only the holder of the fence writes",
         "reviews/executions/leases.py",
-        "fenced",
+        "load_fenced_execution",
         "fence",
         WithoutOperand("execution.fence != fence"),
         f"{EXECUTIONS} {MODEL}",
@@ -333,7 +333,7 @@ GUARDS = [
     Guard(
         "what may have happened is looked up first",
         "reviews/executions/run.py",
-        "ask_first",
+        "look_up_earlier_attempts",
         "look-up-first",
         ALWAYS,
         f"{EXECUTIONS} {MODEL}",
@@ -349,7 +349,7 @@ GUARDS = [
     Guard(
         "what a service may still be at is looked up a lease later",
         "reviews/executions/record.py",
-        "_asked_again_at",
+        "_compute_next_ask",
         "lease-later",
         Value("due"),
         EXECUTIONS,
@@ -357,7 +357,7 @@ GUARDS = [
     Guard(
         "an agent's word alone empties no sum",
         "reviews/executions/record.py",
-        "_fail",
+        "_record_failure",
         "agent-word",
         Value("facts.deny_effect(proposal.pk)"),
         "tests/reviews/executions/test_sums.py",
@@ -373,7 +373,7 @@ GUARDS = [
     Guard(
         "what failed in an attempt that never ended is its outcome",
         "reviews/executions/run.py",
-        "denies",
+        "is_effect_denied",
         "attempt-open",
         Value("True"),
         EXECUTIONS,
@@ -381,7 +381,7 @@ GUARDS = [
     Guard(
         "what waits to be tried once more is taken back too",
         "reviews/grants/grants.py",
-        "revoke",
+        "revoke_queued",
         "revoke-queued",
         WithKeyword("grant__status='live'"),
         f"{STOPS} tests/reviews/grants/test_grants.py {MODEL}",
@@ -389,7 +389,7 @@ GUARDS = [
     Guard(
         "what was found is not done again",
         "reviews/executions/run.py",
-        "_attempt",
+        "_attempt_effect",
         "found-once",
         NEVER,
         f"{EXECUTIONS} {MODEL}",
@@ -397,7 +397,7 @@ GUARDS = [
     Guard(
         "the stored bytes are the granted ones",
         "reviews/executions/rechecks.py",
-        "_bytes",
+        "_find_bytes_refusal",
         "stored-bytes",
         NEVER,
         EXECUTIONS,
@@ -405,7 +405,7 @@ GUARDS = [
     Guard(
         "the stored bytes are those that the log records",
         "reviews/executions/rechecks.py",
-        "_bytes",
+        "_find_bytes_refusal",
         "logged-bytes",
         NEVER,
         VOTES,
@@ -413,7 +413,7 @@ GUARDS = [
     Guard(
         "a policy tightened since blocks",
         "reviews/executions/rechecks.py",
-        "_enough",
+        "_find_shortfall",
         "tightened-tier",
         NEVER,
         "tests/reviews/executions/test_rechecks.py",
@@ -421,7 +421,7 @@ GUARDS = [
     Guard(
         "who agreed is enough for the policy of now",
         "reviews/executions/rechecks.py",
-        "_enough",
+        "_find_shortfall",
         "tightened-votes",
         Value("None"),
         "tests/reviews/executions/test_rechecks.py",
@@ -429,7 +429,7 @@ GUARDS = [
     Guard(
         "an approver without authority blocks",
         "reviews/grants/approvers.py",
-        "still_hold",
+        "are_approvers_valid",
         "approver-valid",
         NEVER,
         EXECUTIONS,
@@ -437,7 +437,7 @@ GUARDS = [
     Guard(
         "a record that changed since blocks",
         "reviews/executions/rechecks.py",
-        "_world",
+        "_find_state_refusal",
         "record-changed",
         ALWAYS,
         EXECUTIONS,
@@ -445,9 +445,9 @@ GUARDS = [
     Guard(
         "a stop between claim and effect is honoured",
         "reviews/executions/run.py",
-        "_perform",
+        "_perform_effect",
         "at-last",
-        WithoutOperand("rechecks.at_last(claim.execution)"),
+        WithoutOperand("rechecks.find_final_refusal(claim.execution)"),
         CLAIM,
     ),
     Guard(
@@ -469,23 +469,23 @@ GUARDS = [
     Guard(
         "a window that ends during the checks is over",
         "reviews/executions/rechecks.py",
-        "at_last",
+        "find_final_refusal",
         "last-window",
-        WithoutOperand("_window(execution)"),
+        WithoutOperand("_find_window_refusal(execution)"),
         EXECUTIONS,
     ),
     Guard(
         "an approver who goes during the checks is gone",
         "reviews/executions/rechecks.py",
-        "at_last",
+        "find_final_refusal",
         "last-approvers",
-        WithoutOperand("_approvers(execution)"),
+        WithoutOperand("_find_approver_refusal(execution)"),
         EXECUTIONS,
     ),
     Guard(
         "a grant that is not taken says nothing of an earlier attempt",
         "reviews/executions/run.py",
-        "_perform",
+        "_perform_effect",
         "earlier-open",
         Condition("outcome.this_attempt_only and not claim.untouched"),
         EXECUTIONS,
@@ -493,7 +493,7 @@ GUARDS = [
     Guard(
         "what a late report says happened is not done again",
         "reviews/executions/claims.py",
-        "earlier_doubt",
+        "find_may_have_run_reason",
         "late-report",
         NEVER,
         "tests/reviews/executions/test_settle.py",
@@ -501,7 +501,7 @@ GUARDS = [
     Guard(
         "what was changed since a restore is asked of people",
         "reviews/grants/uncertain.py",
-        "of_restore",
+        "find_uncertain_outcome",
         "revised-since",
         Value("RESTORED"),
         INHERITED,
@@ -517,7 +517,7 @@ GUARDS = [
     Guard(
         "an effect that goes elsewhere is another one",
         "reviews/executions/rechecks.py",
-        "_tool",
+        "_find_tool_change",
         "elsewhere",
         NEVER,
         "tests/reviews/executions/test_rechecks.py",
@@ -525,7 +525,7 @@ GUARDS = [
     Guard(
         "a token says what its row says",
         "reviews/grants/tokens.py",
-        "_signed",
+        "_load_by_signed_token",
         "token-row",
         NEVER,
         "tests/reviews/grants/test_tokens.py",
@@ -533,7 +533,7 @@ GUARDS = [
     Guard(
         "a failure is retried inside its window only",
         "reviews/executions/settle.py",
-        "_check",
+        "_check_may_retry",
         "retry-window",
         NEVER,
         f"{EXECUTIONS} {MODEL}",
@@ -541,7 +541,7 @@ GUARDS = [
     Guard(
         "a claim is given again to the call that made it only",
         "reviews/executions/claims.py",
-        "made_claim",
+        "is_claim_of_key",
         "redeem-key",
         Value("True"),
         f"{REDEEM_KEYS} {REDEEM}",
@@ -549,7 +549,7 @@ GUARDS = [
     Guard(
         "what a repeated call was given is not taken back",
         "reviews/executions/record.py",
-        "give_back",
+        "release_claim",
         "redeem-begun",
         NEVER,
         REDEEM,
@@ -557,7 +557,7 @@ GUARDS = [
     Guard(
         "a page of somebody else says nothing of one's own screen",
         "reviews/desk/request/commit.py",
-        "on_screen",
+        "find_page_on_screen",
         "own-screen",
         WithoutOperand("not found.is_for(loaded.person.public_id, loaded.request.pk)"),
         CARE,
@@ -565,7 +565,7 @@ GUARDS = [
     Guard(
         "a verdict comes from one's own page of this request",
         "reviews/desk/request/commit.py",
-        "added",
+        "attach_page_evidence",
         "own-page",
         NEVER,
         CARE,
@@ -574,7 +574,7 @@ GUARDS = [
     Guard(
         "everything is switched on again by two",
         "reviews/stops/stops.py",
-        "lift",
+        "lift_stop",
         "lift-by-two",
         NEVER,
         f"{STOPS} {MODEL}",
@@ -590,7 +590,7 @@ GUARDS = [
     Guard(
         "nothing begins on a database that came back",
         "journal/restore_epochs.py",
-        "check",
+        "check_not_restored",
         "epoch",
         UNHEEDED,
         RESTORES,
@@ -598,7 +598,7 @@ GUARDS = [
     Guard(
         "two begin a new epoch",
         "reviews/recovery.py",
-        "look_at",
+        "confirm_restore",
         "epoch-by-two",
         NEVER,
         RESTORES,
@@ -607,7 +607,7 @@ GUARDS = [
     Guard(
         "a key stands for one body",
         "agents/idempotency.py",
-        "replay",
+        "find_stored_answer",
         "key-body",
         NEVER,
         PROPOSE,
@@ -615,7 +615,7 @@ GUARDS = [
     Guard(
         "an agent supersedes only its own",
         "reviews/requests/proposals.py",
-        "_supersede",
+        "_supersede_proposal",
         "own-superseded",
         WithoutOperand("request.proposal.agent != agent"),
         "tests/reviews/requests/test_proposals.py",
@@ -631,7 +631,7 @@ GUARDS = [
     Guard(
         "a task uses up no other task's message",
         "journal/outbox.py",
-        "_is_addressed",
+        "_is_own_message",
         "own-message",
         Value("True"),
         OUTBOX,
@@ -639,7 +639,7 @@ GUARDS = [
     Guard(
         "who lost a message writes nothing",
         "journal/outbox.py",
-        "_held",
+        "_select_claimed",
         "message-fence",
         WithoutKeyword("attempts"),
         OUTBOX,
@@ -648,7 +648,7 @@ GUARDS = [
     Guard(
         "one person has only so many streams",
         "hitl/live/event_stream.py",
-        "Streams._counted",
+        "EventStreams._counted",
         "streams-each",
         WithoutOperand("self._each[person] <= MOST_EACH"),
         f"{STREAMS}::test_one_person_has_so_many_streams_and_leaves_room_for_others",
@@ -656,7 +656,7 @@ GUARDS = [
     Guard(
         "a stream tells of what its person may see",
         "reviews/desk/live/subscription.py",
-        "viewer",
+        "build_viewer",
         "stream-visible",
         Value("visible.ApprovalRequest.objects.filter(pk__in=wanted)"),
         f"{STREAMS}::test_what_one_may_not_see_is_not_told",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from policies.documents import Document, parse
+from policies.documents import Document, parse_document
 from policies.evaluation import Evaluation, evaluate
 
 SAFE = {
@@ -61,7 +61,7 @@ def data(changes: Mapping[str, Any] | None = None, **tool: Any) -> dict[str, Any
 
 
 def document(changes: Mapping[str, Any] | None = None, **tool: Any) -> Document:
-    return parse(data(changes, **tool))
+    return parse_document(data(changes, **tool))
 
 
 def rule(name: str = "a.rule", when: str = "true", **then: Any) -> dict[str, Any]:

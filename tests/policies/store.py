@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from policies import amounts, calendars, money
-from policies.documents import Document, parse
-from policies.evaluation import Evaluation, blocked, evaluate
+from policies.documents import Document, parse_document
+from policies.evaluation import Evaluation, build_blocked_evaluation, evaluate
 
 POLICY = Path(__file__).resolve().parents[2] / "demo" / "policy.yaml"
 VARIABLES = {"STORE_URL": "http://127.0.0.1:8010"}
@@ -92,7 +92,7 @@ def data() -> dict[str, Any]:
 @cache
 def shipped() -> Document:
     """As the demo runs it: always open."""
-    return parse(text(), variables=VARIABLES)
+    return parse_document(text(), variables=VARIABLES)
 
 
 @cache
@@ -102,7 +102,7 @@ def with_hours() -> Document:
     changed = data()
     changed["calendars"]["store"]["open"] = STORE_HOURS
     changed["calendars"]["warehouse"]["open"] = WAREHOUSE_HOURS
-    return parse(changed, variables=VARIABLES)
+    return parse_document(changed, variables=VARIABLES)
 
 
 def facts(
@@ -118,28 +118,28 @@ def facts(
     before: Mapping[str, Any] | None = None,
     keys: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """What `policies.facts.collect` would say.
+    """What `policies.facts.collect_facts` would say.
 
     `earlier` are refunds in minor units, of the same customer and order, that were not
     refused; `counts` overrides counts, for example of failures.
     """
     definition = document.tools[tool]
     given = {**ARGS[tool], **(args or {})}
-    moved = amounts.of(definition, given)
-    amount = money.together([one.money for one in moved], document.currency)
+    moved = amounts.list_amounts(definition, given)
+    amount = money.combine_amounts([one.money for one in moved], document.currency)
     refunded = [*earlier, amount.minor] if amount else []
     refunds = ("refunds_by_customer", "refunds_by_order")
     open_now = {f"{n}_open": c.is_open(now) for n, c in document.calendars.items()}
     return {
         "tool": tool,
-        "args": amounts.in_minor_units(definition, given),
+        "args": amounts.to_minor_units(definition, given),
         "money": {"amount_minor": amount.minor, "currency": amount.currency}
         if amount
         else {},
         "agent": {"name": "riley", "unattended": unattended},
         "thread": "order_78291",
         "uncertain": uncertain,
-        "clock": {**calendars.clock(now, document.zone), **open_now},
+        "clock": {**calendars.build_clock_facts(now, document.zone), **open_now},
         "before": BEFORE.get(tool, {}) if before is None else dict(before),
         "keys": KEYS.get(tool, {}) if keys is None else dict(keys),
         "sum": dict.fromkeys(refunds, sum(refunded)) if amount else {},
@@ -164,7 +164,7 @@ def judge(
     `reviews.governance.ruling`."""
     document = document or shipped()
     if tool not in document.tools:
-        return blocked("tool.unknown", "Nobody registered this tool.")
+        return build_blocked_evaluation("tool.unknown", "Nobody registered this tool.")
     found = facts(document, tool, args, **changes)
     return evaluate(document, document.tools[tool], found)
 

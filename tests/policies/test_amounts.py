@@ -31,23 +31,25 @@ def fee(amount, currency="USD"):
 
 def test_the_amount_is_read_from_the_arguments():
     definition = builders.document().tools["pay"]
-    assert amounts.of(definition, PAYMENT) == [("amount", Money(89900, "USD"))]
-    assert amounts.of(definition, {"to": "a"}) == []
-    assert amounts.in_minor_units(definition, PAYMENT)["amount"] == 89900
+    assert amounts.list_amounts(definition, PAYMENT) == [
+        ("amount", Money(89900, "USD"))
+    ]
+    assert amounts.list_amounts(definition, {"to": "a"}) == []
+    assert amounts.to_minor_units(definition, PAYMENT)["amount"] == 89900
     with pytest.raises(InvalidMoney):
-        amounts.in_minor_units(definition, {**PAYMENT, "amount": 899.0})
+        amounts.to_minor_units(definition, {**PAYMENT, "amount": 899.0})
 
 
 def test_every_amount_that_is_there_is_read():
-    found = amounts.of(two().tools["pay"], fee("1.50", "EUR"))
+    found = amounts.list_amounts(two().tools["pay"], fee("1.50", "EUR"))
     assert found == [("amount", Money(89900, "USD")), ("fee", Money(150, "EUR"))]
 
 
 def test_all_amounts_together_are_no_more_than_one_can_be():
     definition = two().tools["pay"]
     most = money.format_amount(Money(money.MAX_MINOR, "USD"))
-    assert not list(amounts.wrong(definition, {**fee("0.00"), "amount": most}))
-    (error,) = amounts.wrong(definition, {**fee("0.01"), "amount": most})
+    assert not list(amounts.list_errors(definition, {**fee("0.00"), "amount": most}))
+    (error,) = amounts.list_errors(definition, {**fee("0.01"), "amount": most})
     assert error["path"] == "args"
 
 
@@ -83,7 +85,9 @@ def order(*declared, **parts):
 
 
 def moved(tool, args, before=None):
-    return [(name, str(one)) for name, one in amounts.of(tool, args, before or {})]
+    return [
+        (name, str(one)) for name, one in amounts.list_amounts(tool, args, before or {})
+    ]
 
 
 def test_the_amounts_of_a_list_are_read_one_by_one():
@@ -138,7 +142,8 @@ def test_what_is_no_money_in_a_list_is_refused_with_its_place():
         {"price": "1.00", "currency": "USD", "quantity": -1},
     ]
     wrong = {
-        one["path"]: one["message"] for one in amounts.wrong(tool, {"items": items})
+        one["path"]: one["message"]
+        for one in amounts.list_errors(tool, {"items": items})
     }
     assert list(wrong) == [f"args.items[{n}].price" for n in (1, 2, 3)]
     assert "decimals" in wrong["args.items[1].price"]
@@ -157,7 +162,7 @@ def test_an_amount_may_be_known_to_the_reader_alone():
     before = {"order_total": 89900, "order_total_currency": "USD"}
     args: dict[str, Any] = {"items": []}
     assert moved(tool, args, before) == [("before.order_total", "899.00 USD")]
-    assert amounts.unread(tool, before) == []
+    assert amounts.list_unread_facts(tool, before) == []
 
 
 @pytest.mark.parametrize("said", [None, "899.00", -1, True])
@@ -165,5 +170,5 @@ def test_a_fact_that_is_no_amount_is_named(said):
     tool = order({"fact": "order_total"}, **KNOWN).tools["pay"]
     before = {"order_total": said, "order_total_currency": "USD"}
     assert (moved(tool, {"items": []}, before)) == []
-    assert amounts.unread(tool, before) == ["order_total"]
-    assert amounts.unread(tool, {"order_total": 1}) == ["order_total"]
+    assert amounts.list_unread_facts(tool, before) == ["order_total"]
+    assert amounts.list_unread_facts(tool, {"order_total": 1}) == ["order_total"]

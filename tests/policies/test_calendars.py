@@ -7,7 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
-from policies.calendars import Calendar, clock, read_duration, write_duration
+from policies.calendars import (
+    Calendar,
+    build_clock_facts,
+    format_duration,
+    parse_duration,
+)
 
 BERLIN = "Europe/Berlin"
 
@@ -66,8 +71,16 @@ def test_no_hours_are_never_open():
 
 
 def test_the_clock_is_of_the_zone():
-    assert clock(at(16, 0, 30), BERLIN) == {"hour": 0, "minute": 30, "weekday": "mon"}
-    assert clock(at(16, 0, 30), "UTC") == {"hour": 23, "minute": 30, "weekday": "sun"}
+    assert build_clock_facts(at(16, 0, 30), BERLIN) == {
+        "hour": 0,
+        "minute": 30,
+        "weekday": "mon",
+    }
+    assert build_clock_facts(at(16, 0, 30), "UTC") == {
+        "hour": 23,
+        "minute": 30,
+        "weekday": "sun",
+    }
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "", "../etc/passwd", "/etc/passwd"])
@@ -86,11 +99,11 @@ def test_a_time_that_yaml_would_read_as_a_number_is_refused(time):
     ("text", "seconds"), [("90s", 90), ("30m", 1800), ("24h", 86400), ("7d", 604800)]
 )
 def test_durations_are_a_number_and_a_unit(text, seconds):
-    assert read_duration(text) == timedelta(seconds=seconds)
-    assert read_duration(write_duration(read_duration(text))) == read_duration(text)
+    assert parse_duration(text) == timedelta(seconds=seconds)
+    assert parse_duration(format_duration(parse_duration(text))) == parse_duration(text)
 
 
 @pytest.mark.parametrize("text", ["", "30", "m", "-1m", "1.5h", "1w", "1 h", 30, None])
 def test_other_durations_are_refused(text):
     with pytest.raises(ValueError, match="90s, 30m, 24h or 7d"):
-        read_duration(text)
+        parse_duration(text)

@@ -9,7 +9,7 @@ from django.conf import settings as ours
 from pytest_django import Settings
 
 from policies import callables, versions
-from policies.documents import InvalidPolicy, parse
+from policies.documents import InvalidPolicy, parse_document
 from policies.models import PolicyVersion
 from reviews.outbound import callables as functions
 from reviews.tool_services import executors, readers, verifiers
@@ -48,7 +48,7 @@ def listed(settings: Settings) -> Any:
         ("reviews.verifier_rules.maximum_amount", [], True),
         ("reviews.verifier_rules:maximum_amount", [], True),
         ("reviews.verifier_rulesets.any", [], False),
-        ("reviews.decisions.decide.decide", [], False),
+        ("reviews.decisions.decide.decide_request", [], False),
     ],
 )
 def test_a_listed_module_and_what_is_below_it(
@@ -65,7 +65,7 @@ def test_every_place_of_a_document_is_looked_at(listed: Any) -> None:
     pay |= {"verifiers": [HERE], "reader": HERE, "dry_run": HERE}
     pay["look_up"] = {"path": "tests.worlds.find"}
     document["verifiers"] = {"money": [HERE]}
-    found = {path for path, _ in callables.problems(parse(document))}
+    found = {path for path, _ in callables.list_problems(parse_document(document))}
     places = ("verifiers.0", "reader", "dry_run", "look_up", "executor")
     assert {f"tools.pay_queryable.{place}" for place in places} <= found
     assert "verifiers.money.0" in found
@@ -83,26 +83,26 @@ def test_it_is_refused_when_saved_and_when_put_in_force(
             text_or_mapping=factories.document_of_tests(), author=gate.adam
         )
     said = {error["path"]: error["message"] for error in refused.value.errors}
-    assert said["tools.look.executor"] == callables.RULE.format(PATH)
+    assert said["tools.look.executor"] == callables.NOT_LISTED_TEXT.format(PATH)
     with pytest.raises(InvalidPolicy):
-        versions.activate(version_id=draft.pk, by=gate.alma)
+        versions.activate_version(version_id=draft.pk, by=gate.alma)
     assert PolicyVersion.objects.count() == 2
 
 
 def test_it_is_refused_when_called(listed: Any, empty_world: None) -> None:
     definition = tool(executor=HERE, reader=HERE, verifiers=[HERE], keys=["order"])
-    assert executors.perform(definition, CALL).status == "succeeded"
+    assert executors.perform_effect(definition, CALL).status == "succeeded"
     listed("shop")
-    outcome = executors.perform(definition, CALL)
+    outcome = executors.perform_effect(definition, CALL)
     assert (outcome.status, outcome.code) == ("failed", "callable_not_listed")
     assert PATH in outcome.detail
     assert len(worlds.effects()) == 1
-    assert readers.read(definition, {}).problem == "NotListed"
-    answer = verifiers.verify(definition.verifiers, {}, stage="effect")
-    assert isinstance(answer, verifiers.Refusal)
+    assert readers.read_state(definition, {}).problem == "CallableNotListed"
+    answer = verifiers.run_verifiers(definition.verifiers, {}, stage="effect")
+    assert isinstance(answer, verifiers.VerifierRefusal)
 
 
 def test_nothing_is_imported_to_refuse_it(listed: Any) -> None:
     listed("shop")
-    with pytest.raises(functions.NotListed):
-        functions.load("nowhere.to.be_found")
+    with pytest.raises(functions.CallableNotListed):
+        functions.load_function("nowhere.to.be_found")

@@ -9,14 +9,14 @@ import pytest
 from policies.conditions import (
     MAX_LENGTH,
     ConditionError,
-    Facts,
+    ConditionFacts,
     InvalidCondition,
     compile_condition,
 )
 
 
 def holds(text, **facts):
-    return compile_condition(text).holds(Facts(facts))
+    return compile_condition(text).holds(ConditionFacts(facts))
 
 
 def test_a_condition_holds_or_does_not():
@@ -99,7 +99,7 @@ def test_it_knows_what_it_reads_and_what_it_tests():
 
 def test_an_evaluation_takes_microseconds():
     condition = compile_condition("args.amount > 50000 && sum.x > 1")
-    facts = Facts({"args": {"amount": 60000}, "sum": {"x": 2}})
+    facts = ConditionFacts({"args": {"amount": 60000}, "sum": {"x": 2}})
     start = time.process_time()
     for _ in range(1000):
         assert condition.holds(facts)

@@ -9,7 +9,7 @@ import pytest
 
 from policies import evaluation
 from policies.choices import Role, Tier
-from policies.evaluation import AppliedRule, Evaluation, Step
+from policies.evaluation import AppliedRule, Evaluation, RequiredStep
 from tests.policies import builders, store
 from tests.policies.builders import SAFE, judge, rule, ruled
 from tests.policies.store import ids
@@ -66,7 +66,10 @@ def test_a_rule_may_add_a_step_and_the_largest_of_a_role_counts():
         rule("b.two", step={"role": "supervisor", "required": 2}),
         rule("c.tier", tier="approve"),
     )
-    assert judge(document).steps == (Step(Role.REVIEWER, 1), Step(Role.SUPERVISOR, 2))
+    assert judge(document).steps == (
+        RequiredStep(Role.REVIEWER, 1),
+        RequiredStep(Role.SUPERVISOR, 2),
+    )
 
 
 def test_what_needs_nobody_has_no_steps():
@@ -78,7 +81,7 @@ def test_what_needs_nobody_has_no_steps():
 def test_a_tool_may_ask_for_more_people():
     steps = {"approve": [{"role": "reviewer", "required": 2}]}
     document = builders.document(risk="high", steps=steps)
-    assert judge(document).steps == (Step(Role.REVIEWER, 2),)
+    assert judge(document).steps == (RequiredStep(Role.REVIEWER, 2),)
 
 
 def test_a_raised_risk_brings_its_own_floor():
@@ -265,7 +268,9 @@ def test_an_evaluation_survives_being_stored(tool):
 
 
 def test_blocked_is_an_evaluation_of_nothing():
-    found = evaluation.blocked("tool.unknown", "Nobody registered this tool.")
+    found = evaluation.build_blocked_evaluation(
+        "tool.unknown", "Nobody registered this tool."
+    )
     assert found.tier is Tier.BLOCK
     assert found.risk == "critical"
     assert found.steps == ()

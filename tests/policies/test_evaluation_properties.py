@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.choices import Tier
-from policies.documents import parse
+from policies.documents import parse_document
 from policies.evaluation import evaluate
 from tests.policies import builders, store
 from tests.policies.builders import judge, rule, ruled
@@ -145,7 +145,7 @@ def test_one_recipient_more_never_makes_a_mail_more_internal(address, field):
 
 
 def test_the_store_policy_is_judged_in_well_under_a_millisecond():
-    document = parse(store.data(), variables=store.VARIABLES)
+    document = parse_document(store.data(), variables=store.VARIABLES)
     tool = document.tools["process_refund"]
     facts = store.facts(document, "process_refund")
     evaluate(document, tool, facts)  # compiles the conditions once

@@ -12,7 +12,7 @@ from django.db.transaction import TransactionManagementError
 from journal import clock
 from policies import facts, tools
 from policies.evaluation import evaluate
-from policies.facts import Inputs
+from policies.facts import RevisionInputs
 from policies.models import Observation, Tool
 from tests.policies import builders, store, test_amounts
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def document():
-    tools.sync(store.shipped())
+    tools.sync_tools(store.shipped())
     return store.shipped()
 
 
@@ -30,7 +30,7 @@ def inputs(proposal="p-1", tool="process_refund", amount="49.00", **changes):
     if tool == "process_refund":
         args["amount"] = amount
         args["currency"] = changes.pop("currency", "USD")
-    return Inputs(
+    return RevisionInputs(
         **{
             "tool": Tool.objects.get(name=tool),
             "args": args,
@@ -48,11 +48,11 @@ def inputs(proposal="p-1", tool="process_refund", amount="49.00", **changes):
 
 def observe(document, *many, at=None):
     for one in many:
-        facts.observe(document, one, at=at or clock.now())
+        facts.record_observations(document, one, at=at or clock.now())
 
 
 def collect(document, one):
-    return facts.collect(document, one, now=clock.now())
+    return facts.collect_facts(document, one, now=clock.now())
 
 
 def refunds(document, one=None):
@@ -64,23 +64,23 @@ def refunds(document, one=None):
 
 
 def test_a_proposal_belongs_to_the_sums_of_its_tool_and_keys(document):
-    assert facts.measures_of(document, inputs()) == [
+    assert facts.list_measures(document, inputs()) == [
         ("refunds_by_customer", "C-1001"),
         ("refunds_by_order", "78291"),
     ]
     mail = inputs(tool="send_email")
-    assert facts.measures_of(document, mail) == [
+    assert facts.list_measures(document, mail) == [
         ("mails_10m", "riley"),
         ("mails_1h", "riley"),
     ]
-    assert facts.measures_of(document, inputs(keys={"order": "78291"})) == [
+    assert facts.list_measures(document, inputs(keys={"order": "78291"})) == [
         ("refunds_by_order", "78291")
     ]
 
 
 def test_an_agent_cannot_supply_its_key(document):
     found = inputs(tool="send_email", keys={"agent": "someone else"})
-    assert facts.measures_of(document, found)[0] == ("mails_10m", "riley")
+    assert facts.list_measures(document, found)[0] == ("mails_10m", "riley")
 
 
 def test_the_proposal_itself_is_counted_once(document):
@@ -108,14 +108,14 @@ def test_what_ran_before_the_window_counts_no_more(document):
     day = timedelta(hours=24)
     ran(document, "p-1", at=now - day - timedelta(seconds=1))
     ran(document, "p-2", at=now - day + timedelta(minutes=1))
-    found = facts.collect(document, inputs("p-new"), now=now)
+    found = facts.collect_facts(document, inputs("p-new"), now=now)
     assert found["sum"]["refunds_by_customer"] == 9800
     assert found["sum"]["refunds_by_order"] == 14700
 
 
 def ran(document, proposal, *, at, proposed=timedelta(minutes=1)):
     observe(document, inputs(proposal), at=at - proposed)
-    facts.count_effect(proposal, at=at)
+    facts.mark_effect_ran(proposal, at=at)
 
 
 def test_what_waits_counts_however_long_it_has_waited(document):
@@ -133,32 +133,34 @@ def test_what_asks_nobody_counts_no_longer_than_it_can_wait_to_run(document):
     now = clock.now()
     day = timedelta(hours=24)
     for name, ran_by in (("p-1", now - day), ("p-2", now)):
-        facts.observe(document, inputs(name), at=now - 2 * day, ran_by=ran_by)
-    found = facts.collect(document, inputs("p-new"), now=now)
+        facts.record_observations(
+            document, inputs(name), at=now - 2 * day, ran_by=ran_by
+        )
+    found = facts.collect_facts(document, inputs("p-new"), now=now)
     assert found["sum"]["refunds_by_customer"] == 9800
 
 
 def test_what_may_have_run_leaves_the_sums_only_when_it_is_denied(document):
     observe(document, inputs("p-1"))
-    facts.count_effect("p-1", at=clock.now())
-    facts.release("p-1")
+    facts.mark_effect_ran("p-1", at=clock.now())
+    facts.release_observations("p-1")
     assert refunds(document) == (2, 9800)
-    facts.deny_effect("p-1")
+    facts.mark_effect_denied("p-1")
     assert refunds(document) == (1, 4900)
 
 
 def test_what_may_have_run_and_is_tried_again_is_refused_and_counts_still(document):
     at = clock.now() - timedelta(minutes=5)
     observe(document, inputs("p-1"), at=at)
-    facts.count_effect("p-1", at=clock.now())
-    facts.restore("p-1", at=at, ran_by=clock.now() + timedelta(minutes=5))
-    facts.release("p-1")
+    facts.mark_effect_ran("p-1", at=clock.now())
+    facts.restore_observations("p-1", at=at, ran_by=clock.now() + timedelta(minutes=5))
+    facts.release_observations("p-1")
     assert refunds(document) == (2, 9800)
 
 
 def test_what_was_refused_counts_no_more(document):
     observe(document, *(inputs(f"p-{n}") for n in range(4)))
-    facts.release("p-1")
+    facts.release_observations("p-1")
     assert refunds(document) == (4, 19600)
     facts.release_many(["p-2", "p-3"])
     assert refunds(document) == (2, 9800)
@@ -170,9 +172,9 @@ def test_what_is_tried_again_counts_as_it_last_was(document):
     observe(document, inputs("p-1"), at=first)
     moved = inputs("p-1", keys={"customer": "C-1002", "order": "78201"})
     observe(document, moved, at=second)
-    facts.observe_failure(agent="riley", proposal="p-1", at=second)
-    facts.release("p-1")
-    facts.restore("p-1", at=second, ran_by=second + timedelta(minutes=15))
+    facts.record_failure(agent="riley", proposal="p-1", at=second)
+    facts.release_observations("p-1")
+    facts.restore_observations("p-1", at=second, ran_by=second + timedelta(minutes=15))
     assert refunds(document, inputs("p-9", keys=moved.keys)) == (2, 9800)
     assert refunds(document) == (1, 4900)
 
@@ -202,14 +204,16 @@ def test_currencies_are_never_added_up(document):
 
 
 def paid(proposal="p", **args):
-    return Inputs(Tool.objects.get(), args, "a", False, "t", 0.0, {}, {}, proposal)
+    return RevisionInputs(
+        Tool.objects.get(), args, "a", False, "t", 0.0, {}, {}, proposal
+    )
 
 
 @pytest.fixture
 def two():
     """A policy whose tool moves an amount and a fee."""
     document = test_amounts.two()
-    tools.sync(document)
+    tools.sync_tools(document)
     return document
 
 
@@ -231,7 +235,7 @@ def test_one_amount_is_summed_alone_where_the_policy_says_so():
     measures = builders.data()["measures"]
     measures["paid"]["alone"] = True
     document = test_amounts.two(measures=measures)
-    tools.sync(document)
+    tools.sync_tools(document)
     observe(document, paid("p-1", **test_amounts.fee("9000.00")))
     found = collect(document, paid("p-2", **test_amounts.fee("1.00")))
     assert found["sum"] == {"paid": 2 * 89900}
@@ -266,7 +270,7 @@ def ordered(proposal, *prices, total=None, **args):
 
 def test_money_in_a_list_counts_for_rules_and_sums():
     document = test_amounts.order(test_amounts.PRICE, measures={"spent": SPENT})
-    tools.sync(document)
+    tools.sync_tools(document)
     observe(document, ordered("p-1", "10.00", "20.00"))
     found = collect(document, ordered("p-2", "1.00", "2.00"))
     assert found["money"] == {"amount_minor": 300, "currency": "USD"}
@@ -279,13 +283,13 @@ def test_money_that_only_the_reader_knows_counts_for_rules_and_sums():
     document = test_amounts.order(
         known, measures={"spent": spent}, **test_amounts.KNOWN
     )
-    tools.sync(document)
+    tools.sync_tools(document)
     observe(document, ordered("p-1", total="899.00"))
     found = collect(document, ordered("p-2", total="1.00"))
     assert found["money"] == {"amount_minor": 100, "currency": "USD"}
     assert found["sum"] == {"spent": 90000}
     assert evaluate(document, document.tools["pay"], found).tier == "auto"
-    again = facts.recount(
+    again = facts.recount_sums(
         document, ordered("p-2", total="1.00"), found, now=clock.now()
     )
     assert again["sum"] == {"spent": 90000}
@@ -293,7 +297,7 @@ def test_money_that_only_the_reader_knows_counts_for_rules_and_sums():
 
 def test_money_that_the_reader_should_know_and_does_not_say_blocks():
     document = test_amounts.order({"fact": "order_total"}, **test_amounts.KNOWN)
-    tools.sync(document)
+    tools.sync_tools(document)
     found = collect(document, ordered("p-1"))
     judged = evaluate(document, document.tools["pay"], found)
     assert judged.tier == "block"
@@ -313,19 +317,19 @@ def test_a_count_without_amounts_knows_no_currency(document):
 def test_failures_count_for_every_tool_of_the_agent(document):
     now = clock.now()
     for n in range(4):
-        facts.observe_failure(agent="riley", proposal=f"p-{n}", at=now)
-    facts.observe_failure(agent="riley", proposal="p-0", at=now)
-    facts.observe_failure(agent="robin", proposal="p-8", at=now)
+        facts.record_failure(agent="riley", proposal=f"p-{n}", at=now)
+    facts.record_failure(agent="riley", proposal="p-0", at=now)
+    facts.record_failure(agent="robin", proposal="p-8", at=now)
     late = now - timedelta(hours=2)
-    facts.observe_failure(agent="riley", proposal="p-9", at=late)
+    facts.record_failure(agent="riley", proposal="p-9", at=late)
     look_up = inputs("p-new", tool="look_up_order")
     assert collect(document, look_up)["count"] == {"failures": 4}
 
 
 def test_a_failure_stays_when_its_proposal_is_released(document):
     observe(document, inputs("p-1"))
-    facts.observe_failure(agent="riley", proposal="p-1", at=clock.now())
-    facts.release("p-1")
+    facts.record_failure(agent="riley", proposal="p-1", at=clock.now())
+    facts.release_observations("p-1")
     observe(document, inputs("p-1", amount="1.00"))
     assert collect(document, inputs("p-new"))["count"]["failures"] == 1
 
@@ -381,28 +385,28 @@ def test_collected_facts_are_all_that_the_shipped_rules_need(document, tool):
 
 def test_collecting_takes_one_query(document, django_assert_num_queries):
     for one in (inputs(), inputs(tool="look_up_order"), inputs(tool="send_email")):
-        tools.definition(one.tool)
+        tools.load_definition(one.tool)
         now = clock.now()
         with django_assert_num_queries(1):
-            facts.collect(document, one, now=now)
+            facts.collect_facts(document, one, now=now)
         with django_assert_num_queries(1):
-            facts.observe(document, one, at=now)
+            facts.record_observations(document, one, at=now)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_every_step_needs_its_callers_transaction():
-    tools_without_rows = Inputs(
+    tools_without_rows = RevisionInputs(
         Tool(name="x"), {}, "riley", False, "t", 0.0, {}, {}, "p-1"
     )
     document, now = store.shipped(), clock.now()
     for step in (
-        lambda: facts.lock([("m", "k")]),
-        lambda: facts.collect(document, tools_without_rows, now=now),
-        lambda: facts.observe(document, tools_without_rows, at=now),
-        lambda: facts.release("p-1"),
-        lambda: facts.count_effect("p-1", at=now),
-        lambda: facts.deny_effect("p-1"),
-        lambda: facts.observe_failure(agent="riley", proposal="p-1", at=now),
+        lambda: facts.lock_measures([("m", "k")]),
+        lambda: facts.collect_facts(document, tools_without_rows, now=now),
+        lambda: facts.record_observations(document, tools_without_rows, at=now),
+        lambda: facts.release_observations("p-1"),
+        lambda: facts.mark_effect_ran("p-1", at=now),
+        lambda: facts.mark_effect_denied("p-1"),
+        lambda: facts.record_failure(agent="riley", proposal="p-1", at=now),
     ):
         with pytest.raises(TransactionManagementError):
             step()

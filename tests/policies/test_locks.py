@@ -21,7 +21,7 @@ def try_in_another_connection(*pairs):
             with transaction.atomic():
                 with connection.cursor() as cursor:
                     cursor.execute("SET LOCAL lock_timeout = '200ms'")
-                locks.measures(pairs)
+                locks.lock_measures(pairs)
             result.append(True)
         except OperationalError:
             result.append(False)
@@ -36,7 +36,7 @@ def try_in_another_connection(*pairs):
 
 def test_a_sum_is_held_until_the_transaction_ends():
     with transaction.atomic():
-        locks.measures([("refunds", "C-1"), ("refunds", "C-2")])
+        locks.lock_measures([("refunds", "C-1"), ("refunds", "C-2")])
         assert not try_in_another_connection(("refunds", "C-2"))
         assert not try_in_another_connection(("other", "C-1"), ("refunds", "C-1"))
         assert try_in_another_connection(("refunds", "C-3"))
@@ -46,7 +46,7 @@ def test_a_sum_is_held_until_the_transaction_ends():
 
 def test_no_sums_need_no_query(django_assert_num_queries):
     with transaction.atomic(), django_assert_num_queries(0):
-        locks.measures([])
+        locks.lock_measures([])
 
 
 def test_opposite_orders_do_not_deadlock():
@@ -57,7 +57,7 @@ def test_opposite_orders_do_not_deadlock():
         try:
             for _ in range(10):
                 with transaction.atomic():
-                    locks.measures(order)
+                    locks.lock_measures(order)
         except OperationalError as error:
             failed.append(error)
         finally:

@@ -73,15 +73,15 @@ def test_money_is_written_with_its_currency():
 
 
 def test_sums_never_mix_currencies():
-    found = money.totals([Money(1, "USD"), Money(2, "EUR"), Money(3, "USD")])
+    found = money.sum_by_currency([Money(1, "USD"), Money(2, "EUR"), Money(3, "USD")])
     assert found == {"USD": 4, "EUR": 2}
 
 
 def test_amounts_of_several_currencies_are_no_one_amount():
     one, other = Money(1, "USD"), Money(2, "EUR")
-    assert money.together([], "USD") is None
-    assert money.together([one, Money(3, "USD")], "USD") == Money(4, "USD")
-    assert money.together([other], "USD") == other
-    assert money.together([one, other, one], "USD") == Money(2, money.MIXED)
-    assert money.together([other, Money(0, "USD")], "USD") == other
-    assert money.together([Money(0, "USD")], "USD") == Money(0, "USD")
+    assert money.combine_amounts([], "USD") is None
+    assert money.combine_amounts([one, Money(3, "USD")], "USD") == Money(4, "USD")
+    assert money.combine_amounts([other], "USD") == other
+    assert money.combine_amounts([one, other, one], "USD") == Money(2, money.MIXED)
+    assert money.combine_amounts([other, Money(0, "USD")], "USD") == other
+    assert money.combine_amounts([Money(0, "USD")], "USD") == Money(0, "USD")

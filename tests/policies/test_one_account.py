@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
 
-from journal.errors import Conflict, Invalid
+from journal.errors import Conflict, InvalidInput
 from journal.log import Actor
 from policies import people
 from policies.choices import Role
@@ -32,8 +32,8 @@ SAME = [
 ]
 
 
-def newcomer(email: str) -> people.Newcomer:
-    return people.Newcomer("sue.l", email, "a long enough secret", Role.SUPERVISOR)
+def newcomer(email: str) -> people.NewPerson:
+    return people.NewPerson("sue.l", email, "a long enough secret", Role.SUPERVISOR)
 
 
 @pytest.mark.parametrize("email", SAME)
@@ -41,7 +41,7 @@ def test_a_second_account_with_the_same_mailbox_is_refused(
     gate: Gate, email: str
 ) -> None:
     with pytest.raises(Conflict, match="sue has this mail address already"):
-        people.add(newcomer(email), by=BY)
+        people.add_person(newcomer(email), by=BY)
     assert not Person.objects.filter(username="sue.l").exists()
 
 
@@ -53,12 +53,12 @@ def test_the_command_says_so(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("email", ["s.ue@example.com", "sue@example.org"])
 def test_another_mailbox_is_another_person(gate: Gate, email: str) -> None:
-    assert people.add(newcomer(email), by=BY).email == email
+    assert people.add_person(newcomer(email), by=BY).email == email
 
 
 def test_what_is_no_address_is_refused(gate: Gate) -> None:
-    with pytest.raises(Invalid):
-        people.add(newcomer("sue"), by=BY)
+    with pytest.raises(InvalidInput):
+        people.add_person(newcomer("sue"), by=BY)
 
 
 def test_the_model_refuses_it_too(gate: Gate) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from journal.errors import Conflict, Invalid
+from journal.errors import Conflict, InvalidInput
 from journal.log import Actor
 from journal.models import LogRecord
 from policies import people
@@ -16,12 +16,12 @@ from reviews import permissions
 from tests.conftest import Gate
 
 BY = Actor("system", "test")
-ZOE = people.Newcomer("zoe", "zoe@example.com", "a long enough secret", Role.REVIEWER)
+ZOE = people.NewPerson("zoe", "zoe@example.com", "a long enough secret", Role.REVIEWER)
 
 
 def test_adding_and_admitting_are_records(gate: Gate) -> None:
-    person = people.add(ZOE, by=BY)
-    people.admit(person, Queue.objects.filter(name="money"), by=BY)
+    person = people.add_person(ZOE, by=BY)
+    people.admit_to_queues(person, Queue.objects.filter(name="money"), by=BY)
     kinds = LogRecord.objects.filter(kind__startswith="person.")
     assert list(kinds.order_by("id").values_list("kind", flat=True)) == [
         "person.added",
@@ -31,21 +31,23 @@ def test_adding_and_admitting_are_records(gate: Gate) -> None:
 
 
 def test_who_is_dismissed_decides_no_more(gate: Gate) -> None:
-    people.dismiss(gate.rita, Queue.objects.all(), by=BY)
+    people.dismiss_from_queues(gate.rita, Queue.objects.all(), by=BY)
     assert permissions.queues_of(Person.objects.get(username="rita")) == frozenset()
 
 
 def test_a_weak_password_is_refused(gate: Gate) -> None:
-    weak = people.Newcomer("zoe", "zoe@example.com", "short", Role.REVIEWER)
-    with pytest.raises(Invalid):
-        people.add(weak, by=BY)
+    weak = people.NewPerson("zoe", "zoe@example.com", "short", Role.REVIEWER)
+    with pytest.raises(InvalidInput):
+        people.add_person(weak, by=BY)
     assert not Person.objects.filter(username="zoe").exists()
 
 
 def test_a_name_is_given_once(gate: Gate) -> None:
-    taken = people.Newcomer("rita", "r@example.com", "a long enough secret", Role.OWNER)
+    taken = people.NewPerson(
+        "rita", "r@example.com", "a long enough secret", Role.OWNER
+    )
     with pytest.raises(Conflict):
-        people.add(taken, by=BY)
+        people.add_person(taken, by=BY)
 
 
 def test_the_command_reads_the_password_and_admits(
@@ -69,7 +71,7 @@ def test_the_command_reads_the_password_and_admits(
 
 
 def test_the_commands_admit_and_dismiss(gate: Gate) -> None:
-    people.dismiss(gate.rita, Queue.objects.all(), by=BY)
+    people.dismiss_from_queues(gate.rita, Queue.objects.all(), by=BY)
     call_command("admit", "rita", "--queue=money", "--queue=mail")
     rita = Person.objects.get(username="rita")
     both = set(Queue.objects.filter(name__in=["money", "mail"]).values_list("pk"))

@@ -21,7 +21,9 @@ NESTED: dict[str, Any] = {
 
 
 def paths(schema, value):
-    return [e["path"] for e in schemas.errors(schemas.compile_schema(schema), value)]
+    return [
+        e["path"] for e in schemas.list_errors(schemas.compile_schema(schema), value)
+    ]
 
 
 def test_undeclared_properties_are_refused_at_every_depth_and_named():
@@ -55,7 +57,7 @@ def test_composition_is_closed_around_its_branches():
 def test_missing_arguments_are_named_and_values_never_repeated():
     assert paths(NESTED, {}) == ["args.who"]
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
-    (error,) = schemas.errors(schemas.compile_schema(schema), {"n": "secret"})
+    (error,) = schemas.list_errors(schemas.compile_schema(schema), {"n": "secret"})
     assert error == {"path": "args.n", "message": 'this is not of type "integer"'}
 
 
@@ -114,12 +116,12 @@ def test_patterns_are_linear():
 )
 def test_only_what_can_be_stated_in_full_is_inspectable(part, whole):
     root = {"$defs": {**NESTED["$defs"], "loop": {"$ref": "#/$defs/loop"}}}
-    assert schemas.inspectable(part, root) is whole
+    assert schemas.is_inspectable(part, root) is whole
 
 
 def test_a_schema_without_an_end_is_not_inspectable():
     root = {"$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}}
-    assert not schemas.inspectable({"$ref": "#/$defs/tree"}, root)
+    assert not schemas.is_inspectable({"$ref": "#/$defs/tree"}, root)
 
 
 @pytest.mark.parametrize(
@@ -134,4 +136,4 @@ def test_a_schema_without_an_end_is_not_inspectable():
     ],
 )
 def test_arguments_are_found_by_path(path, there):
-    assert (schemas.declared(NESTED, path) is not None) is there
+    assert (schemas.find_declared(NESTED, path) is not None) is there

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from policies.choices import Role, Tier
-from policies.evaluation import Step
+from policies.evaluation import RequiredStep
 from policies.models import Tool
-from policies.tools import validate
+from policies.tools import list_argument_errors
 from tests.policies import store
 from tests.policies.store import SATURDAY_NIGHT, ids, judge
 
@@ -50,8 +50,8 @@ def test_there_are_the_nine_tools_of_the_table_and_each_takes_its_example():
     assert set(store.shipped().tools) == set(store.ARGS)
     for name, tool in store.shipped().tools.items():
         row = Tool(name=name, digest=name, definition=tool.model_dump(by_alias=True))
-        assert validate(row, store.ARGS[name]) == []
-        assert validate(row, {**store.ARGS[name], "extra": 1}) == [
+        assert list_argument_errors(row, store.ARGS[name]) == []
+        assert list_argument_errors(row, {**store.ARGS[name], "extra": 1}) == [
             {"path": "args.extra", "message": "this is not an argument of the tool"}
         ]
 
@@ -61,9 +61,9 @@ def test_a_subject_is_one_line(subject):
     tool = store.shipped().tools["send_email"]
     row = Tool(name="m", digest="m", definition=tool.model_dump(by_alias=True))
     args = store.ARGS["send_email"]
-    [error] = validate(row, {**args, "subject": subject})
+    [error] = list_argument_errors(row, {**args, "subject": subject})
     assert error["path"] == "args.subject"
-    assert validate(row, {**args, "body": "Hi\r\nBcc: nobody\n"}) == []
+    assert list_argument_errors(row, {**args, "body": "Hi\r\nBcc: nobody\n"}) == []
 
 
 def test_every_rule_of_the_policy_is_tested_here():
@@ -78,8 +78,8 @@ def test_return_labels_and_refunds_are_batchable():
 
 
 def test_one_reviewer_approves_and_two_supervisors_escalate():
-    assert refund("500.00").steps == (Step(Role.REVIEWER, 1),)
-    assert refund("500.01").steps == (Step(Role.SUPERVISOR, 2),)
+    assert refund("500.00").steps == (RequiredStep(Role.REVIEWER, 1),)
+    assert refund("500.01").steps == (RequiredStep(Role.SUPERVISOR, 2),)
     assert refund("500.01").step_up
     assert not refund("500.00").step_up
 

@@ -9,7 +9,7 @@ from django.db import DatabaseError, transaction
 from django.db.transaction import TransactionManagementError
 
 from policies import tools
-from policies.documents import parse
+from policies.documents import parse_document
 from policies.models import Queue, Tool
 from tests import factories
 from tests.policies import builders, store
@@ -25,8 +25,8 @@ PAYMENT = {"to": "a", "amount": "899.00", "currency": "USD"}
 
 
 def test_arguments_fit_or_are_refused_by_path():
-    assert tools.validate(row(), PAYMENT) == []
-    assert tools.validate(row(), {**PAYMENT, "amuont": "1", "to": 7}) == [
+    assert tools.list_argument_errors(row(), PAYMENT) == []
+    assert tools.list_argument_errors(row(), {**PAYMENT, "amuont": "1", "to": 7}) == [
         {"path": "args.to", "message": 'this is not of type "string"'},
         {"path": "args.amuont", "message": "this is not an argument of the tool"},
     ]
@@ -34,13 +34,13 @@ def test_arguments_fit_or_are_refused_by_path():
 
 @pytest.mark.parametrize("args", [[], "x", None, 7])
 def test_arguments_are_an_object(args):
-    (error,) = tools.validate(row(), args)
+    (error,) = tools.list_argument_errors(row(), args)
     assert error["path"] == "args"
 
 
 @pytest.mark.parametrize("amount", ["899.001", "-1.00", "1e3", "", "many"])
 def test_money_is_a_decimal_string_with_the_decimals_of_its_currency(amount):
-    (error,) = tools.validate(row(), {**PAYMENT, "amount": amount})
+    (error,) = tools.list_argument_errors(row(), {**PAYMENT, "amount": amount})
     assert error["path"] == "args.amount"
 
 
@@ -48,13 +48,16 @@ def test_an_amount_needs_its_currency():
     schema = builders.data()["tools"]["pay"]["schema"]
     schema["required"], effect = ["amount"], "Pay {amount}"
     found = row(schema=schema, effect=effect)
-    assert tools.validate(found, {"amount": "1.00"})[0]["path"] == "args.amount"
+    assert (
+        tools.list_argument_errors(found, {"amount": "1.00"})[0]["path"]
+        == "args.amount"
+    )
 
 
 @pytest.mark.django_db
 class TestRows:
     def sync(self, **tool):
-        tools.sync(builders.document(**tool))
+        tools.sync_tools(builders.document(**tool))
         return list(Tool.objects.order_by("version").values_list("version", flat=True))
 
     def test_a_changed_definition_is_a_new_version_and_an_old_one_comes_back(self):
@@ -64,11 +67,11 @@ class TestRows:
         assert self.sync() == [1, 2]
 
     def test_a_row_says_everything_that_the_policy_said(self):
-        tools.sync(store.shipped())
+        tools.sync_tools(store.shipped())
         for found in Tool.objects.select_related("queue"):
             definition = store.shipped().tools[found.name]
-            assert tools.definition(found) == definition
-            assert tools.definition(found) is tools.definition(found)
+            assert tools.load_definition(found) == definition
+            assert tools.load_definition(found) is tools.load_definition(found)
             assert found.queue.name == definition.queue
             assert found.risk == definition.risk
             assert found.execution_class == definition.execution_class
@@ -98,7 +101,7 @@ class TestRows:
         self, django_assert_num_queries
     ):
         def version(policy=None):
-            found = tools.current("pay", policy)
+            found = tools.find_current_tool("pay", policy)
             return found and found.version
 
         assert version() is None
@@ -107,7 +110,7 @@ class TestRows:
         assert version() == 1
         factories.policy(people, builders.data(title="Pay somebody"))
         assert version() == 2
-        assert tools.current("wire_money") is None
+        assert tools.find_current_tool("wire_money") is None
         with django_assert_num_queries(1):
             version()
         with django_assert_num_queries(0):
@@ -119,4 +122,4 @@ class TestRows:
 @pytest.mark.django_db(transaction=True)
 def test_queues_and_tools_need_their_callers_transaction():
     with pytest.raises(TransactionManagementError):
-        tools.sync(parse(builders.data()))
+        tools.sync_tools(parse_document(builders.data()))

@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from guardian.shortcuts import assign_perm, remove_perm
 
-from journal.errors import IllegalTransition, NotFound, NotYours, Policy
+from journal.errors import IllegalTransition, NotFound, NotPermitted, PolicyViolation
 from journal.models import LogRecord
 from policies import versions
 from policies.choices import Role
@@ -44,9 +44,9 @@ def kinds():
 def test_a_draft_does_not_rule(people):
     found = draft(people)
     assert (found.number, found.status) == (1, "draft")
-    assert versions.active_or_none() is None
-    with pytest.raises(versions.NoPolicy):
-        versions.active()
+    assert versions.find_active_policy() is None
+    with pytest.raises(versions.NoActivePolicy):
+        versions.load_active_policy()
     assert Tool.objects.count() == 0
     assert set(Queue.objects.values_list("name", flat=True)) >= {"money", "other"}
     assert kinds() == ["policy.saved"]
@@ -56,7 +56,7 @@ def test_text_and_variables_are_read_when_it_is_saved(people):
     found = versions.save_draft(
         text_or_mapping=store.text(), author=people["adam"], variables=store.VARIABLES
     )
-    assert versions.compiled(found) == store.shipped()
+    assert versions.load_document(found) == store.shipped()
     with pytest.raises(InvalidPolicy):
         versions.save_draft(text_or_mapping="name: x", author=people["adam"])
     assert PolicyVersion.objects.count() == 1
@@ -65,11 +65,11 @@ def test_text_and_variables_are_read_when_it_is_saved(people):
 def test_a_second_administrator_puts_it_in_force(people):
     found = draft(people)
     admit(people, "rita", "sue", "sam")
-    activated = versions.activate(version_id=found.pk, by=people["alma"])
+    activated = versions.activate_version(version_id=found.pk, by=people["alma"])
     assert activated.status == "active"
     assert activated.activated_by == people["alma"]
     assert activated.activated_at is not None
-    assert versions.active() == activated
+    assert versions.load_active_policy() == activated
     assert Tool.objects.get().name == "pay"
     assert kinds() == ["policy.saved", "policy.activated"]
 
@@ -77,9 +77,9 @@ def test_a_second_administrator_puts_it_in_force(people):
 def test_the_author_cannot_activate_it(people):
     found = draft(people)
     admit(people, "rita", "sue", "sam")
-    with pytest.raises(Policy):
-        versions.activate(version_id=found.pk, by=people["adam"])
-    assert versions.active_or_none() is None
+    with pytest.raises(PolicyViolation):
+        versions.activate_version(version_id=found.pk, by=people["adam"])
+    assert versions.find_active_policy() is None
     with pytest.raises(IntegrityError), transaction.atomic():
         PolicyVersion.objects.filter(pk=found.pk).update(
             status="active",
@@ -90,16 +90,16 @@ def test_the_author_cannot_activate_it(people):
 
 @pytest.mark.parametrize("name", ["rita", "sue", "otto", "owen"])
 def test_only_administrators_write_and_activate(people, name):
-    with pytest.raises(NotYours):
+    with pytest.raises(NotPermitted):
         draft(people, author=name)
     found = draft(people)
-    with pytest.raises(NotYours):
-        versions.activate(version_id=found.pk, by=people[name])
+    with pytest.raises(NotPermitted):
+        versions.activate_version(version_id=found.pk, by=people[name])
 
 
 def test_an_administrator_who_left_does_nothing(people):
     people["adam"].is_active = False
-    with pytest.raises(NotYours):
+    with pytest.raises(NotPermitted):
         draft(people)
 
 
@@ -109,19 +109,19 @@ def test_the_next_version_retires_the_one_before(people):
     first.refresh_from_db()
     assert (first.status, second.status) == ("retired", "active")
     assert (first.number, second.number) == (1, 2)
-    assert versions.active() == second
+    assert versions.load_active_policy() == second
     assert kinds()[-2:] == ["policy.retired", "policy.activated"]
 
 
 def test_a_version_is_activated_once(people):
     found = factories.policy(people, builders.data())
     with pytest.raises(IllegalTransition):
-        versions.activate(version_id=found.pk, by=people["alma"])
+        versions.activate_version(version_id=found.pk, by=people["alma"])
     factories.policy(people, builders.data())
     with pytest.raises(IllegalTransition):
-        versions.activate(version_id=found.pk, by=people["alma"])
+        versions.activate_version(version_id=found.pk, by=people["alma"])
     with pytest.raises(NotFound):
-        versions.activate(version_id=0, by=people["alma"])
+        versions.activate_version(version_id=0, by=people["alma"])
 
 
 @pytest.mark.parametrize("change", [{"document": {}}, {"digest": "x"}, {"number": 9}])
@@ -133,18 +133,18 @@ def test_what_a_version_says_never_changes(people, change):
 
 def test_an_active_policy_is_read_with_one_query(people, django_assert_num_queries):
     factories.policy(people, builders.data())
-    document = versions.compiled(versions.active())
+    document = versions.load_document(versions.load_active_policy())
     with django_assert_num_queries(1):
-        version = versions.active()
+        version = versions.load_active_policy()
     with django_assert_num_queries(0):
-        assert versions.compiled(version) is document
+        assert versions.load_document(version) is document
 
 
 # Enough people [I12].
 def shortage(people, found):
     with pytest.raises(InvalidPolicy) as refused:
-        versions.activate(version_id=found.pk, by=people["alma"])
-    assert versions.active_or_none() is None
+        versions.activate_version(version_id=found.pk, by=people["alma"])
+    assert versions.find_active_policy() is None
     return {(e["path"], e["message"]) for e in refused.value.errors}
 
 
@@ -159,13 +159,13 @@ def test_a_policy_that_nobody_could_satisfy_is_refused(people):
         ("queues.money", "escalate for pay: 1 of 2 supervisors may decide here")
     }
     admit(people, "sam")
-    versions.activate(version_id=found.pk, by=people["alma"])
+    versions.activate_version(version_id=found.pk, by=people["alma"])
 
 
 def test_supervisors_stand_in_for_reviewers(people):
     found = draft(people)
     admit(people, "sue", "sam")
-    versions.activate(version_id=found.pk, by=people["alma"])
+    versions.activate_version(version_id=found.pk, by=people["alma"])
 
 
 def test_those_who_never_decide_and_those_who_left_do_not_count(people):
@@ -207,7 +207,7 @@ def test_a_role_may_be_admitted_as_a_whole(people):
     group = people["sue"].groups.get()
     for queue in Queue.objects.all():
         assign_perm("policies.decide", group, queue)
-    versions.activate(version_id=found.pk, by=people["alma"])
+    versions.activate_version(version_id=found.pk, by=people["alma"])
 
 
 def test_the_shipped_policy_needs_the_cast_of_the_demo(people):
@@ -225,7 +225,7 @@ def test_of_two_activations_at_once_both_rule_in_turn():
 
     def activate(version):
         try:
-            versions.activate(version_id=version.pk, by=people["alma"])
+            versions.activate_version(version_id=version.pk, by=people["alma"])
         except Exception as error:
             failed.append(error)
         finally:

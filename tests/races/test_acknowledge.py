@@ -12,7 +12,7 @@ from agents import acknowledgements, representation, transitions
 from agents.models import Acknowledgement, Delivery
 from agents.webhooks import enqueue
 from journal.models import OutboxMessage
-from journal.state_machine import TOLD
+from journal.state_machine import PROPOSAL_TOLD
 from reviews.models import Proposal
 from tests.agents.webhooks import deliveries as post
 from tests.conftest import Gate
@@ -29,17 +29,23 @@ def both(gate: Gate, networks: Callable[..., None]) -> tuple[str, Call, Call]:
     networks("127.0.0.1/32")
     post.register(gate.agent, URL, gate.owen)
     proposal = post.rejected(gate)
-    told = OutboxMessage.objects.filter(topic=TOLD, subject=proposal.pk).latest("pk")
-    outcome = representation.settled(proposal.pk)
-    return outcome, partial(enqueue.promise, message=told), word(gate, proposal)
+    told = OutboxMessage.objects.filter(
+        topic=PROPOSAL_TOLD, subject=proposal.pk
+    ).latest("pk")
+    outcome = representation.compute_settled_id(proposal.pk)
+    return (
+        outcome,
+        partial(enqueue.enqueue_deliveries, message=told),
+        word(gate, proposal),
+    )
 
 
 def word(gate: Gate, proposal: Proposal) -> Call:
     return partial(
-        acknowledgements.acknowledge,
+        acknowledgements.acknowledge_outcome,
         agent=gate.agent,
         proposal_id=proposal.pk,
-        outcome=representation.settled(proposal.pk),
+        outcome=representation.compute_settled_id(proposal.pk),
     )
 
 
@@ -62,7 +68,7 @@ def test_no_letter_is_written_beside_the_word(
     both: tuple[str, Call, Call], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome, promise, said = both
-    rival = while_held(monkeypatch, acknowledgements, "note", promise)
+    rival = while_held(monkeypatch, acknowledgements, "record_acknowledgement", promise)
     said()
     assert rival.result.value == []
     assert statuses(outcome) == []
@@ -75,8 +81,8 @@ def test_at_once_nothing_is_left_to_send(
     post.register(gate.agent, URL, gate.owen)
     for number in range(30):
         proposal = post.rejected(gate, customer=f"C-{number}")
-        told = OutboxMessage.objects.filter(topic=TOLD, subject=proposal.pk)
-        promise = partial(enqueue.promise, message=told.latest("pk"))
+        told = OutboxMessage.objects.filter(topic=PROPOSAL_TOLD, subject=proposal.pk)
+        promise = partial(enqueue.enqueue_deliveries, message=told.latest("pk"))
         results = at_once(promise, word(gate, proposal))
         assert all(result.won for result in results)
-        assert "waiting" not in statuses(representation.settled(proposal.pk))
+        assert "waiting" not in statuses(representation.compute_settled_id(proposal.pk))

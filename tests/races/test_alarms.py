@@ -27,7 +27,7 @@ def test_many_sweeps_at_once_raise_each_once(gate: Gate) -> None:
     late = [ended(states.queued(gate)) for _ in range(2)]
     other = states.queued(gate, "pay_queryable")
     Grant.objects.filter(execution=other).update(action_hash="sha256:" + "0" * 64)
-    changed = [one.value for one in at_once(*[watch.watch] * 6)]
+    changed = [one.value for one in at_once(*[watch.sweep_alarms] * 6)]
     assert sum(changed) == 3
     assert sorted(raised()) == [
         *sorted(("never_executed", one.pk, 1) for one in late),
@@ -53,12 +53,12 @@ def test_the_same_report_many_times_at_once_is_kept_once(gate: Gate) -> None:
 def _saying(execution: Execution, number: int) -> Callable[[], Any]:
     execution = Execution.objects.select_related("grant").get(pk=execution.pk)
     return partial(
-        record.keep_late,
+        record.record_late_report,
         execution_id=execution.pk,
         fence=execution.fence,
         action_hash=execution.grant.action_hash,
-        outcome=executors.succeeded({"number": number}),
-        actor=claims.EXECUTOR,
+        outcome=executors.build_success({"number": number}),
+        actor=claims.EXECUTOR_ACTOR,
     )
 
 
@@ -68,7 +68,10 @@ def test_of_two_who_close_one_the_first_is_kept(gate: Gate) -> None:
     done = at_once(
         *[
             partial(
-                standing.close, alarm_id=alarm.pk, person=gate.people[name], note=note
+                standing.close_alarm,
+                alarm_id=alarm.pk,
+                person=gate.people[name],
+                note=note,
             )
             for name, note in notes.items()
         ]
@@ -81,8 +84,8 @@ def test_of_two_who_close_one_the_first_is_kept(gate: Gate) -> None:
 
 def test_what_was_refused_is_asked_after_once(gate: Gate) -> None:
     execution = ended(states.queued(gate, "pay_queryable"))
-    run.run(execution.pk)
-    asked = at_once(*[partial(reconcile.begin, execution_id=execution.pk)] * 6)
+    run.run_execution(execution.pk)
+    asked = at_once(*[partial(reconcile.plan_audit, execution_id=execution.pk)] * 6)
     assert [one.value is not None for one in asked].count(True) == 1
 
 
@@ -97,10 +100,10 @@ def _taken_over(
 
     def successor() -> None:
         factories.lapsed(execution)
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
 
-    rival = before(monkeypatch, run, "_conclude", successor)
-    run.run(execution.pk)
+    rival = before(monkeypatch, run, "_record_conclusion", successor)
+    run.run_execution(execution.pk)
     assert rival.result.refusal is None
     execution.refresh_from_db()
     assert (execution.status, execution.fence) == ("succeeded", 2)

@@ -19,7 +19,7 @@ from reviews.grants import grants
 from reviews.models import Execution, Grant, Stop
 from reviews.stops import stops
 from reviews.tool_services import readers, verifiers
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -39,14 +39,14 @@ def status_of(execution: Execution) -> str:
 
 
 def taking(execution: Execution) -> Callable[[], Any]:
-    return partial(claims.take, execution_id=execution.pk, actor=log.SYSTEM)
+    return partial(claims.claim_execution, execution_id=execution.pk, actor=log.SYSTEM)
 
 
 @pytest.mark.parametrize("tool", ["pay", "pay_queryable", "pay_opaque"])
 def test_of_many_workers_one_performs_the_effect(gate: Gate, tool: str) -> None:
     for number in range(5):
         execution = queued(gate, tool, number)
-        at_once(*[partial(run.run, execution.pk)] * 8)
+        at_once(*[partial(run.run_execution, execution.pk)] * 8)
         assert status_of(execution) == ExecutionStatus.SUCCEEDED
         claimed = LogRecord.objects.filter(
             kind="execution.claimed", proposal=execution.proposal_id
@@ -67,7 +67,7 @@ def test_a_claim_right_before_the_lock_leaves_nothing(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execution = queued(gate)
-    rival = before(monkeypatch, locks, "execution", taking(execution))
+    rival = before(monkeypatch, locks, "lock_execution", taking(execution))
     assert taking(execution)() is None
     assert rival.result.value.fence == 1
 
@@ -76,7 +76,7 @@ def test_a_claim_waits_for_the_rivals_commit(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execution = queued(gate)
-    rival = while_held(monkeypatch, rechecks, "switches", taking(execution))
+    rival = while_held(monkeypatch, rechecks, "find_stop_refusal", taking(execution))
     claim = taking(execution)()
     assert claim is not None
     assert rival.result.value is None
@@ -94,10 +94,10 @@ def test_a_lapsed_lease_is_taken_over_by_one(gate: Gate) -> None:
 
 def recording(execution: Execution, fence: int) -> Callable[[], Any]:
     return partial(
-        record.record,
+        record.record_outcome,
         execution_id=execution.pk,
         fence=fence,
-        outcome=Outcome("succeeded", {"fence": fence}),
+        outcome=EffectOutcome("succeeded", {"fence": fence}),
         actor=log.SYSTEM,
     )
 
@@ -127,10 +127,10 @@ def test_who_slept_past_the_lease_writes_nothing(
 
     def overtaken() -> None:
         factories.lapsed(execution)
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
 
-    before(monkeypatch, run, "_conclude", overtaken)
-    run.run(execution.pk)
+    before(monkeypatch, run, "_record_conclusion", overtaken)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.fence) == (ExecutionStatus.SUCCEEDED, 2)
     assert len(worlds.effects()) == 1
@@ -155,23 +155,23 @@ def test_who_slept_before_the_effect_does_not_begin_it(
 
     def overtaken() -> None:
         factories.lapsed(execution)
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
 
-    before(monkeypatch, leases, "check_held", overtaken)
-    run.run(execution.pk)
+    before(monkeypatch, leases, "check_lease_holds", overtaken)
+    run.run_execution(execution.pk)
     assert status_of(execution) == status
     assert len(worlds.effects()) == happened
 
 
 def stopping(gate: Gate, **scope: Any) -> Callable[[], Stop]:
     given = {"scope": Scope.EVERYTHING, "person": gate.adam, "reason": "halt", **scope}
-    return partial(stops.stop, **given)
+    return partial(stops.create_stop, **given)
 
 
 PLACES = [
-    pytest.param(rechecks, "check", id="before-the-checks"),
-    pytest.param(readers, "read", id="while-the-world-is-read"),
-    pytest.param(verifiers, "verify", id="while-verifiers-are-asked"),
+    pytest.param(rechecks, "find_refusal", id="before-the-checks"),
+    pytest.param(readers, "read_state", id="while-the-world-is-read"),
+    pytest.param(verifiers, "run_verifiers", id="while-verifiers-are-asked"),
 ]
 
 
@@ -189,19 +189,19 @@ def test_a_stop_between_claim_and_effect_is_honoured(
     claim = taking(execution)()
     assert claim is not None
     before(monkeypatch, module, name, stopping(gate))
-    outcome = run._attempt(claim)
-    assert isinstance(outcome, rechecks.No)
+    outcome = run._attempt_effect(claim)
+    assert isinstance(outcome, rechecks.Refusal)
     assert worlds.effects() == []
 
 
 def test_after_a_stop_is_acknowledged_nothing_begins(gate: Gate) -> None:
     """T23: whatever had not passed its last check by then does not happen."""
     rows = [queued(gate, number=number) for number in range(6)]
-    runs = [partial(run.run, row.pk) for row in rows]
+    runs = [partial(run.run_execution, row.pk) for row in rows]
     *_, stopped = at_once(*runs, stopping(gate))
     assert stopped.won
     for row in rows:
-        run.run(row.pk)
+        run.run_execution(row.pk)
     statuses = [status_of(row) for row in rows]
     done = statuses.count(ExecutionStatus.SUCCEEDED)
     assert set(statuses) <= {ExecutionStatus.SUCCEEDED, ExecutionStatus.REFUSED}
@@ -220,7 +220,7 @@ def test_two_who_lift_everything_at_once_are_still_two(gate: Gate) -> None:
     """One call asks; the other, by somebody else, lifts or comes too early."""
     for _ in range(5):
         row = stopping(gate)()
-        lift = partial(stops.lift, stop_id=row.pk, reason="fine")
+        lift = partial(stops.lift_stop, stop_id=row.pk, reason="fine")
         at_once(*[partial(lift, person=gate.alma)] * 3)
         row.refresh_from_db()
         assert row.lifted_at is None
@@ -234,8 +234,8 @@ def test_an_agent_redeems_its_grant_once(gate: Gate) -> None:
         request = propose(gate.agent, "deploy", args={"ref": f"v{number}"}).request
         decide(request, gate.sue)
         decide(request, gate.sam)
-        token = grants.token(Grant.objects.get(proposal=request.proposal_id).pk)
-        redeem = partial(redeeming.redeem, token=token, agent="riley")
+        token = grants.load_token(Grant.objects.get(proposal=request.proposal_id).pk)
+        redeem = partial(redeeming.redeem_grant, token=token, agent="riley")
         results = at_once(*[redeem] * 6)
         assert [r.won for r in results].count(True) == 1
         assert {type(r.refusal) for r in results if r.refusal} == {errors.GrantSpent}
@@ -246,7 +246,7 @@ def test_of_two_who_settle_an_unknown_one_is_heard(gate: Gate) -> None:
         execution = queued(gate, "pay_opaque", number)
         taking(execution)()
         factories.lapsed(execution)
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
         settle = partial(
             settlements.settle_unknown, execution_id=execution.pk, reason="seen"
         )
@@ -264,7 +264,7 @@ def test_a_pause_right_before_the_claim_keeps_it_queued(
 ) -> None:
     execution = queued(gate)
     pause = stopping(gate, mode=StopMode.PAUSED)
-    before(monkeypatch, rechecks, "switches", pause)
+    before(monkeypatch, rechecks, "find_stop_refusal", pause)
     assert taking(execution)() is None
     assert status_of(execution) == ExecutionStatus.QUEUED
     assert elsewhere(taking(execution)).value is None

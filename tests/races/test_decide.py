@@ -19,7 +19,7 @@ from reviews import locks
 from reviews.choices import RequestStatus, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions import votes
-from reviews.decisions.submission import Said
+from reviews.decisions.submission import VerdictSubmission
 from reviews.models import ApprovalRequest, Decision, Execution, Grant
 from tests import factories, guards
 from tests.conftest import Gate
@@ -49,7 +49,7 @@ def verdicts(
     request: ApprovalRequest, people: Sequence[Person], words: Sequence[Verdict]
 ) -> Iterator[Callable[[], Any]]:
     for person, word in zip(fresh(people), words, strict=True):
-        seen = Said(
+        seen = VerdictSubmission(
             request_id=request.pk,
             person=person,
             verdict=word,
@@ -57,7 +57,7 @@ def verdicts(
             action_hash=request.action_hash,
             reason_code=factories.reason_for(word),
         )
-        yield partial(decisions.decide, factories.proved(seen))
+        yield partial(decisions.decide_request, factories.proved(seen))
 
 
 def percentile(seconds: Sequence[float], share: float) -> float:
@@ -105,7 +105,7 @@ def check_one_winner(request: ApprovalRequest, results: list[Result]) -> None:
     """One row, one grant if it is a yes, one record, one message; 31 log records."""
     assert [r.won for r in results].count(True) == 1
     losers = [r.refusal for r in results if r.refusal]
-    assert {type(error) for error in losers} == {errors.Decided}
+    assert {type(error) for error in losers} == {errors.AlreadyDecided}
     request.refresh_from_db()
     yes = request.status == RequestStatus.AUTHORIZED
     decision = Decision.objects.get(request=request)
@@ -166,7 +166,9 @@ def test_two_of_three_simultaneous_approvals_are_enough(
             request = asked(gate, number, "899.00")
             results = together.run(list(verdicts(request, people, [APPROVE] * 3)))
             assert sorted(r.won for r in results) == [False, True, True]
-            assert {type(r.refusal) for r in results if r.refusal} == {errors.Decided}
+            assert {type(r.refusal) for r in results if r.refusal} == {
+                errors.AlreadyDecided
+            }
             request.refresh_from_db()
             assert request.status == RequestStatus.AUTHORIZED
             check_effects(request, grants=1)
@@ -223,7 +225,7 @@ def test_a_second_vote_waits_for_the_first_and_counts_it(
     the first one's vote and its count."""
     request = asked(gate, 1, "899.00")
     late = partial(decide, request, gate.sam)
-    rival = while_held(monkeypatch, votes, "_recorded", late)
+    rival = while_held(monkeypatch, votes, "_build_log_entry", late)
     decide(ApprovalRequest.objects.get(pk=request.pk), gate.sue)
     assert rival.result.won
     request.refresh_from_db()
@@ -240,11 +242,11 @@ def test_a_rejection_right_before_the_lock_is_final(
     rival = before(
         monkeypatch,
         locks,
-        "approval_request",
+        "lock_request",
         lambda: decide(request, gate.rita, "reject"),
     )
-    with pytest.raises(errors.Decided):
-        decisions.decide(seen)
+    with pytest.raises(errors.AlreadyDecided):
+        decisions.decide_request(seen)
     assert rival.result.won
     request.refresh_from_db()
     assert request.status == RequestStatus.REJECTED
@@ -261,11 +263,11 @@ def test_a_revision_right_before_the_lock_makes_the_verdict_stale(
     before(
         monkeypatch,
         locks,
-        "approval_request",
+        "lock_request",
         lambda: factories.revise(gate.agent, proposal, amount="60.00"),
     )
-    with pytest.raises(errors.Stale):
-        decisions.decide(seen)
+    with pytest.raises(errors.StaleVersion):
+        decisions.decide_request(seen)
     request.refresh_from_db()
     assert (request.status, request.version) == (RequestStatus.PENDING, 2)
     assert not Decision.objects.exists()
@@ -278,7 +280,7 @@ def test_one_person_in_two_tabs_votes_once(gate: Gate) -> None:
         calls = list(verdicts(request, [gate.sue] * 4, [APPROVE] * 4))
         results = at_once(*calls)
         assert [r.won for r in results].count(True) == 1
-        assert {type(r.refusal) for r in results if r.refusal} == {errors.NotYours}
+        assert {type(r.refusal) for r in results if r.refusal} == {errors.NotPermitted}
         request.refresh_from_db()
         assert request.status == RequestStatus.PENDING
 
@@ -289,8 +291,10 @@ def test_of_an_edit_and_an_approval_one_is_stale_or_late(gate: Gate) -> None:
         request = asked(gate, number)
         args = {"customer": f"C-{number}", "amount": "20.00", "currency": "USD"}
         results = at_once(
-            partial(decisions.decide, said(request, gate.rita)),
-            partial(decisions.decide, said(request, gate.tom, "modify", args=args)),
+            partial(decisions.decide_request, said(request, gate.rita)),
+            partial(
+                decisions.decide_request, said(request, gate.tom, "modify", args=args)
+            ),
         )
         assert [r.won for r in results].count(True) == 1
         request.refresh_from_db()

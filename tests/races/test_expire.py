@@ -16,7 +16,7 @@ from reviews.choices import RequestStatus
 from reviews.decisions import decide as decisions
 from reviews.decisions import tally as tallies
 from reviews.decisions import verdicts
-from reviews.decisions.votes import Vote
+from reviews.decisions.votes import StepVote
 from reviews.grants import grants
 from reviews.models import ApprovalRequest, Decision, Grant
 from reviews.stops import incidents
@@ -44,12 +44,14 @@ def test_at_the_deadline_a_request_is_decided_or_expires_never_both(
 ) -> None:
     for number in range(20):
         request = propose(gate.agent, customer=f"C-{number}").request
-        approve = partial(decisions.decide, said(request, gate.rita))
+        approve = partial(decisions.decide_request, said(request, gate.rita))
         due_in_a_moment(request, 0.004 * (number % 6))
         verdict, _ = at_once(approve, deadlines.expire_chunk)
         wait_until(partial(settled, request), 5)
         yes = verdict.won
-        assert yes or isinstance(verdict.refusal, errors.Expired | errors.Conflict)
+        assert yes or isinstance(
+            verdict.refusal, errors.RequestExpired | errors.Conflict
+        )
         expected = RequestStatus.AUTHORIZED if yes else RequestStatus.EXPIRED
         assert status_of(request) == expected
         assert Grant.objects.filter(proposal=request.proposal_id).count() == int(yes)
@@ -70,9 +72,9 @@ def test_an_expiry_right_before_the_lock_wins(
         factories.overdue(request)
         deadlines.expire_chunk()
 
-    before(monkeypatch, locks, "approval_request", expire)
-    with pytest.raises(errors.Expired):
-        decisions.decide(seen)
+    before(monkeypatch, locks, "lock_request", expire)
+    with pytest.raises(errors.RequestExpired):
+        decisions.decide_request(seen)
     assert status_of(request) == RequestStatus.EXPIRED
     assert not Decision.objects.exists()
     assert LogRecord.objects.filter(kind="decision.refused").count() == 1
@@ -92,8 +94,8 @@ def test_the_sweep_passes_over_what_is_being_decided(
         return deadlines.expire_chunk()
 
     overdue = ApprovalRequest.objects.filter(expires_at__lt=clock.ClockTimestamp())
-    rival = before(monkeypatch, grants, "issue_many", sweep_when_due)
-    decisions.decide(seen)
+    rival = before(monkeypatch, grants, "issue_request_grants", sweep_when_due)
+    decisions.decide_request(seen)
     assert rival.result.value == []
     assert status_of(request) == RequestStatus.AUTHORIZED
 
@@ -104,7 +106,9 @@ def test_a_deadline_that_passes_during_the_decision_refuses_it(
     """T8: the guard asks the database's clock at the write itself, not `now()` of a
     transaction that began in time."""
     request = propose(gate.agent).request
-    monkeypatch.setattr(verdicts, "tally", after_the_deadline(tallies.tally))
+    monkeypatch.setattr(
+        verdicts, "tally_votes", after_the_deadline(tallies.tally_votes)
+    )
     with pytest.raises(errors.Conflict):
         decide(request, gate.rita)
     assert status_of(request) == RequestStatus.PENDING
@@ -112,7 +116,7 @@ def test_a_deadline_that_passes_during_the_decision_refuses_it(
 
 
 def after_the_deadline(tally: Callable[..., None]) -> Callable[..., None]:
-    def late(votes: Sequence[Vote]) -> None:
+    def late(votes: Sequence[StepVote]) -> None:
         for vote in votes:
             factories.overdue(vote.case.request)
         tally(votes)
@@ -144,7 +148,7 @@ def test_a_revision_against_the_deadline(gate: Gate) -> None:
         factories.overdue(proposal.request)
         revise = partial(factories.revise, gate.agent, proposal)
         revised, _ = at_once(revise, deadlines.expire_chunk)
-        assert isinstance(revised.refusal, errors.Expired)
+        assert isinstance(revised.refusal, errors.RequestExpired)
         wait_until(partial(settled, proposal.request), 5)
         assert status_of(proposal.request) == RequestStatus.EXPIRED
 
@@ -157,7 +161,7 @@ def test_a_declared_incident_against_the_sweep(gate: Gate) -> None:
         rows = [propose(gate.agent, customer=f"{number}-{n}").request for n in range(4)]
         pks = [row.pk for row in rows]
         ApprovalRequest.objects.filter(pk__in=pks).update(expires_at=due)
-        declare = partial(incidents.declare, person=gate.sue, reason="fire")
+        declare = partial(incidents.declare_incident, person=gate.sue, reason="fire")
         swept, declared = at_once(sweep_when_due_at(due), declare)
         incident = declared.value
         expired = ApprovalRequest.objects.filter(pk__in=pks, status="expired")
@@ -166,9 +170,9 @@ def test_a_declared_incident_against_the_sweep(gate: Gate) -> None:
             assert not expired.exists()
         else:
             assert expired.count() in {0, 4}
-        incidents.hold_deadlines()
+        incidents.advance_frozen_deadlines()
         assert deadlines.expire_chunk() == []
-        incidents.end(incident_id=incident.pk, person=gate.sam)
+        incidents.end_incident(incident_id=incident.pk, person=gate.sam)
 
 
 def sweep_when_due_at(due: datetime) -> Callable[[], list[str]]:

@@ -14,7 +14,7 @@ from reviews import locks
 from reviews.decisions import decide
 from reviews.holds import rows
 from reviews.holds import take as holds_take
-from reviews.holds.take import take
+from reviews.holds.take import take_hold
 from reviews.models import ApprovalRequest, Decision, Lease
 from tests.conftest import Gate
 from tests.factories import propose, said
@@ -37,10 +37,10 @@ def test_of_eight_who_open_it_at_once_one_holds_it(gate: Gate, crowd) -> None:
     for number in range(4):
         request = request_of(gate, number)
         if number % 2:
-            take(request_id=request.pk, person=gate.tom)
+            take_hold(request_id=request.pk, person=gate.tom)
             lapse(request)
         found = at_once(
-            *[partial(take, request_id=request.pk, person=p) for p in people]
+            *[partial(take_hold, request_id=request.pk, person=p) for p in people]
         )
         holds = [result.value for result in found]
         assert [hold.mine for hold in holds].count(True) == 1
@@ -51,10 +51,10 @@ def test_of_eight_who_open_it_at_once_one_holds_it(gate: Gate, crowd) -> None:
 
 def test_one_who_opens_many_at_once_holds_three(gate: Gate) -> None:
     rows = [request_of(gate, number) for number in range(6)]
-    calls = [partial(take, request_id=row.pk, person=gate.rita) for row in rows]
+    calls = [partial(take_hold, request_id=row.pk, person=gate.rita) for row in rows]
     assert all(result.won for result in at_once(*calls))
     held = Lease.objects.filter(holder=gate.rita, until__gt=clock.now())
-    assert held.count() == holds_take.MAX_LEASES
+    assert held.count() == holds_take.MAX_HOLDS
 
 
 def test_a_lease_taken_right_before_the_lock_stops_the_decision(
@@ -65,11 +65,11 @@ def test_a_lease_taken_right_before_the_lock_stops_the_decision(
     rival = before(
         monkeypatch,
         locks,
-        "approval_request",
-        partial(take, request_id=request.pk, person=gate.tom),
+        "lock_request",
+        partial(take_hold, request_id=request.pk, person=gate.tom),
     )
-    with pytest.raises(errors.Held):
-        decide.decide(mine)
+    with pytest.raises(errors.HeldByAnother):
+        decide.decide_request(mine)
     assert rival.result.value.mine
     assert not Decision.objects.exists()
 
@@ -82,11 +82,11 @@ def test_a_lease_asked_for_during_a_decision_comes_too_late(
     rival = while_held(
         monkeypatch,
         rows,
-        "check",
-        partial(take, request_id=request.pk, person=gate.tom),
+        "check_hold",
+        partial(take_hold, request_id=request.pk, person=gate.tom),
     )
-    decide.decide(mine)
-    assert isinstance(rival.result.refusal, errors.Decided)
+    decide.decide_request(mine)
+    assert isinstance(rival.result.refusal, errors.AlreadyDecided)
     assert not Lease.objects.filter(holder__isnull=False).exists()
 
 
@@ -94,13 +94,13 @@ def test_a_decision_and_a_taking_at_once_are_one_or_the_other(gate: Gate) -> Non
     for number in range(12):
         request = request_of(gate, number)
         decided, taken = at_once(
-            partial(decide.decide, said(request, gate.rita)),
-            partial(take, request_id=request.pk, person=gate.tom),
+            partial(decide.decide_request, said(request, gate.rita)),
+            partial(take_hold, request_id=request.pk, person=gate.tom),
         )
         if decided.won:
-            assert isinstance(taken.refusal, errors.Decided)
+            assert isinstance(taken.refusal, errors.AlreadyDecided)
         else:
-            assert isinstance(decided.refusal, errors.Held)
+            assert isinstance(decided.refusal, errors.HeldByAnother)
             assert taken.value.mine
         held = Lease.objects.filter(pk=request.pk, holder=gate.tom).exists()
         assert held != decided.won
@@ -109,7 +109,7 @@ def test_a_decision_and_a_taking_at_once_are_one_or_the_other(gate: Gate) -> Non
 def test_a_break_and_a_decision_at_once_leave_nothing_held(gate: Gate) -> None:
     for number in range(8):
         request = request_of(gate, number)
-        token = take(request_id=request.pk, person=gate.rita).token
+        token = take_hold(request_id=request.pk, person=gate.rita).token
         broken, decided = at_once(
             partial(
                 holds_take.break_hold,
@@ -117,7 +117,7 @@ def test_a_break_and_a_decision_at_once_leave_nothing_held(gate: Gate) -> None:
                 person=gate.sue,
                 reason="x",
             ),
-            partial(decide.decide, said(request, gate.rita, lease=token)),
+            partial(decide.decide_request, said(request, gate.rita, lease=token)),
         )
         assert decided.won
         assert broken.won or isinstance(broken.refusal, errors.Conflict)

@@ -28,7 +28,7 @@ WHY = "It was paid twice."
 
 def test_of_two_who_undo_an_effect_one_proposes(gate: Gate) -> None:
     paid = states.succeeded(gate)
-    undo = partial(reversals.propose, execution_id=paid.pk, reason=WHY)
+    undo = partial(reversals.propose_reversal, execution_id=paid.pk, reason=WHY)
     people = [gate.tom, gate.rita, gate.sue, gate.sam]
     results = at_once(*[partial(undo, person=one) for one in people])
     assert [r.won for r in results].count(True) == 1
@@ -64,7 +64,7 @@ def test_a_repair_is_applied_or_refused_and_never_both(gate: Gate) -> None:
 def test_of_a_look_up_and_a_person_one_settles(gate: Gate) -> None:
     execution = doubtful(gate, ran=True)
     results = at_once(
-        partial(reconcile.look_up, execution.pk),
+        partial(reconcile.look_up_if_due, execution.pk),
         partial(
             settlements.settle_unknown,
             execution_id=execution.pk,
@@ -93,8 +93,8 @@ def test_who_answers_while_the_service_is_asked_is_heard(
         happened=False,
         reason="not in the ledger",
     )
-    rival = before(monkeypatch, executors, "look_up", settle)
-    reconcile.look_up(execution.pk)
+    rival = before(monkeypatch, executors, "look_up_effect", settle)
+    reconcile.look_up_if_due(execution.pk)
     assert rival.result.won
     found: Any = Execution.objects.get(pk=execution.pk)
     assert (found.status, found.code) == (ExecutionStatus.FAILED, "settled_by_person")
@@ -102,6 +102,6 @@ def test_who_answers_while_the_service_is_asked_is_heard(
 
 def test_of_many_sweeps_one_asks(gate: Gate) -> None:
     execution = doubtful(gate)
-    results = at_once(*[partial(reconcile.look_up, execution.pk)] * 6)
+    results = at_once(*[partial(reconcile.look_up_if_due, execution.pk)] * 6)
     assert [r.value is not None for r in results].count(True) == 1
     assert Execution.objects.get(pk=execution.pk).asked == 1

@@ -17,7 +17,7 @@ from django.db import connection
 from agents import idempotency, intake, proposals, transitions
 from agents import keys as agent_keys
 from agents.models import Agent, IdempotencyKey, Thread
-from agents.proposals import Key
+from agents.proposals import CallKey
 from agents.schemas import ProposalIn
 from agents.webhooks import endpoints
 from journal import clock, errors
@@ -36,16 +36,18 @@ from tests.reviews.executions import attempts
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
-def key_of(text: str, body: ProposalIn) -> Key:
+def key_of(text: str, body: ProposalIn) -> CallKey:
     said = body.model_dump(mode="json")
-    return intake.key_of(text, "POST", "/proposals", said)
+    return intake.parse_call_key(text, "POST", "/proposals", said)
 
 
 def proposing(agent: Agent, key: str, **fields: Any) -> Callable[[], Any]:
     """What the view does once it has not found the key."""
     body = proposal_body(**fields)
-    asked = intake.asked_to_propose(agent, body)
-    return partial(proposals.propose, agent=agent, key=key_of(key, body), asked=asked)
+    asked = intake.build_proposal_input(agent, body)
+    return partial(
+        proposals.propose_action, agent=agent, key=key_of(key, body), asked=asked
+    )
 
 
 @pytest.mark.proof
@@ -73,7 +75,7 @@ def check_one(agent: Agent) -> None:
 
 @pytest.fixture
 def caller(gate: Gate) -> Caller:
-    key = agent_keys.issue(agent=gate.agent, by=gate.owen)
+    key = agent_keys.issue_key(agent=gate.agent, by=gate.owen)
     return Caller(key, itertools.count())
 
 
@@ -145,7 +147,9 @@ def test_when_the_first_one_fails_the_rival_is_the_first(
     rival = while_held(
         monkeypatch, gate_proposals, "govern", proposing(gate.agent, "the-key")
     )
-    monkeypatch.setattr(idempotency, "store", failing_once(idempotency.store))
+    monkeypatch.setattr(
+        idempotency, "store_answer", failing_once(idempotency.store_answer)
+    )
     with pytest.raises(ZeroDivisionError):
         first()
     assert rival.result.won
@@ -196,7 +200,10 @@ def test_a_rival_begins_the_same_thread_first(
 ) -> None:
     """Between the look and the INSERT somebody else's INSERT is committed."""
     rival = before(
-        monkeypatch, transitions, "start", proposing(gate.agent, "rival", tool="look")
+        monkeypatch,
+        transitions,
+        "start_thread",
+        proposing(gate.agent, "rival", tool="look"),
     )
     proposing(gate.agent, "mine", tool="look")()
     assert rival.result.won
@@ -230,7 +237,7 @@ def test_a_retry_and_a_proposal_are_not_both_the_first_of_a_sum(
         of = {"amount": "80.00", "customer": f"C-{number}"}
         failed = attempts.declined(gate, monkeypatch, thread=f"f-{number}", **of)
         retried, proposed = at_once(
-            partial(settle.retry, execution_id=failed.pk, person=gate.rita),
+            partial(settle.retry_execution, execution_id=failed.pk, person=gate.rita),
             proposing(gate.agent, f"again-{number}", thread=f"t-{number}", **of),
         )
         tier = "escalate" if retried.won else "approve"
@@ -241,7 +248,7 @@ def test_who_registers_an_endpoint_hears_of_what_is_just_being_proposed(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register = partial(
-        endpoints.register,
+        endpoints.register_endpoint,
         agent=gate.agent,
         url="https://a.example/hook",
         by=gate.people["owen"],

@@ -43,7 +43,7 @@ def closes_in(request: ApprovalRequest, seconds: float) -> None:
 
 
 def recall(request: ApprovalRequest, gate: Gate) -> ApprovalRequest:
-    return recalls.recall(request_id=request.pk, person=gate.rita)
+    return recalls.recall_approval(request_id=request.pk, person=gate.rita)
 
 
 def check(request: ApprovalRequest, *, recalled: bool) -> None:
@@ -62,7 +62,7 @@ def test_a_recall_wins_or_the_window_closes_never_both(gate: Gate) -> None:
         result, _ = at_once(
             partial(recall, request, gate), deadlines.close_recall_windows
         )
-        assert result.won or isinstance(result.refusal, errors.Running)
+        assert result.won or isinstance(result.refusal, errors.AlreadyRunning)
         deadlines.close_recall_windows()
         if not result.won:
             closes_in(request, -1)
@@ -79,8 +79,8 @@ def test_a_window_that_closes_right_before_the_lock_is_over(
         closes_in(request, -1)
         deadlines.close_recall_windows()
 
-    before(monkeypatch, locks, "approval_request", close)
-    with pytest.raises(errors.Running):
+    before(monkeypatch, locks, "lock_request", close)
+    with pytest.raises(errors.AlreadyRunning):
         recall(request, gate)
     check(request, recalled=False)
 
@@ -98,7 +98,7 @@ def test_the_sweep_passes_over_what_is_being_recalled(
         return deadlines.close_recall_windows()
 
     over = ApprovalRequest.objects.filter(recall_until__lt=clock.ClockTimestamp())
-    rival = before(monkeypatch, versions, "seal", sweep_when_over)
+    rival = before(monkeypatch, versions, "seal_version", sweep_when_over)
     recall(request, gate)
     assert rival.result.value == []
     check(request, recalled=True)
@@ -127,22 +127,22 @@ def test_a_rejection_in_the_window_against_its_end(gate: Gate) -> None:
     """I7: deny wins as long as nothing is granted."""
     for number in range(10):
         request = recallable(gate, number)
-        no = partial(decisions.decide, said(request, gate.tom, "reject"))
+        no = partial(decisions.decide_request, said(request, gate.tom, "reject"))
         closes_in(request, -1 if number % 2 else 0.004)
         result, _ = at_once(no, deadlines.close_recall_windows)
         closed = {RequestStatus.AUTHORIZED, RequestStatus.RECALLABLE}
         request.refresh_from_db()
         assert (request.status == RequestStatus.REJECTED) == result.won
         assert result.won or request.status in closed
-        assert result.won or isinstance(result.refusal, errors.Decided)
+        assert result.won or isinstance(result.refusal, errors.AlreadyDecided)
 
 
 def test_a_rejection_waits_for_the_approval_and_still_wins(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = propose(gate.agent).request
-    no = partial(decisions.decide, said(request, gate.tom, "reject"))
-    rival = while_held(monkeypatch, votes, "_recorded", no)
+    no = partial(decisions.decide_request, said(request, gate.tom, "reject"))
+    rival = while_held(monkeypatch, votes, "_build_log_entry", no)
     decide(ApprovalRequest.objects.get(pk=request.pk), gate.rita)
     assert rival.result.won
     request.refresh_from_db()

@@ -15,7 +15,7 @@ from journal.models import LogRecord
 from reviews.choices import ExecutionStatus, Scope
 from reviews.executions import claims, leases, record
 from reviews.executions import redeem as redeeming
-from reviews.executions.rechecks import No
+from reviews.executions.rechecks import Refusal
 from reviews.grants import grants
 from reviews.models import Execution
 from reviews.stops import stops
@@ -33,8 +33,8 @@ def deployment(gate: Gate, number: int = 1) -> tuple[Execution, partial[Any]]:
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grants.token(execution.grant_id)
-    return execution, partial(redeeming.redeem, token=token, agent="riley")
+    token = grants.load_token(execution.grant_id)
+    return execution, partial(redeeming.redeem_grant, token=token, agent="riley")
 
 
 def claims_of(execution: Execution) -> int:
@@ -67,7 +67,7 @@ def test_of_different_keys_at_once_one_wins(gate: Gate) -> None:
 
 
 def stop(gate: Gate) -> None:
-    stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="halt")
+    stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="halt")
 
 
 def test_what_a_repeated_call_was_given_is_not_taken_back(
@@ -81,7 +81,9 @@ def test_what_a_repeated_call_was_given_is_not_taken_back(
         stop(gate)
         return claim
 
-    rival = before(monkeypatch, leases, "note_outside", answered_then_stopped)
+    rival = before(
+        monkeypatch, leases, "record_outside_database", answered_then_stopped
+    )
     with pytest.raises(errors.AgentStopped):
         redeem(key="mine")
     assert rival.result.value.replayed
@@ -96,7 +98,7 @@ def test_what_was_taken_back_is_given_to_nobody(
 ) -> None:
     """The second call has passed every check when the first takes it back."""
     execution, redeem = deployment(gate)
-    claim = claims.take(
+    claim = claims.claim_execution(
         execution_id=execution.pk,
         actor=log.Actor("agent", "riley"),
         redeeming=True,
@@ -104,9 +106,9 @@ def test_what_was_taken_back_is_given_to_nobody(
     )
     assert claim is not None
     claim = replace(claim, untouched=untouched)
-    no = No("stopped", "This was stopped before it ran.")
-    back = partial(record.give_back, claim=claim, no=no)
-    rival = before(monkeypatch, leases, "hand_out", back)
+    no = Refusal("stopped", "This was stopped before it ran.")
+    back = partial(record.release_claim, claim=claim, no=no)
+    rival = before(monkeypatch, leases, "mark_handed_out", back)
     refusal = errors.AgentStopped if untouched else errors.GrantSpent
     with pytest.raises(refusal):
         redeem(key="mine")
@@ -121,7 +123,7 @@ def test_a_lease_that_ends_during_the_checks_is_given_to_nobody(
 ) -> None:
     execution, redeem = deployment(gate)
     lapse = partial(factories.lapsed, execution)
-    before(monkeypatch, leases, "note_outside", lapse)
+    before(monkeypatch, leases, "record_outside_database", lapse)
     with pytest.raises(errors.GrantSpent):
         redeem(key="mine")
     again = redeem(key="mine")

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 
 def stopping(gate: Gate) -> partial[Stop]:
     return partial(
-        stops.stop, scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd"
+        stops.create_stop, scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd"
     )
 
 
@@ -47,9 +47,9 @@ def test_a_stop_right_before_the_verdict_leaves_nothing_to_decide(
 ) -> None:
     request = propose(gate.agent).request
     seen = said(request, gate.rita)
-    before(monkeypatch, locks, "approval_request", stopping(gate))
-    with pytest.raises(errors.Withdrawn):
-        decisions.decide(seen)
+    before(monkeypatch, locks, "lock_request", stopping(gate))
+    with pytest.raises(errors.RequestWithdrawn):
+        decisions.decide_request(seen)
     assert not Decision.objects.exists()
     enforce()
     assert statuses() == {RequestStatus.WITHDRAWN}
@@ -59,7 +59,7 @@ def test_what_is_submitted_while_the_stop_is_enforced_does_not_stay(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It had looked at the switches before the stop, and commits after the sweep."""
-    under, swept = scope.under, threading.Event()
+    under, swept = scope.list_proposals_to_withdraw, threading.Event()
 
     def listed(stop: Stop) -> list[str]:
         found = under(stop)
@@ -71,7 +71,7 @@ def test_what_is_submitted_while_the_stop_is_enforced_does_not_stay(
         sweeping.start()
         assert swept.wait(PATIENCE_S)
 
-    monkeypatch.setattr(scope, "under", listed)
+    monkeypatch.setattr(scope, "list_proposals_to_withdraw", listed)
     sweeping = threading.Thread(target=enforcing)
     before(monkeypatch, proposals, "govern", stop_and_sweep)
     request = propose(gate.agent).request
@@ -113,7 +113,7 @@ def test_what_is_settled_during_the_withdrawal_does_not_hold_up_the_rest(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (propose(gate.agent, customer=c) for c in ("C-1", "C-2"))
-    no = partial(decisions.decide, said(first.request, gate.rita, "reject"))
+    no = partial(decisions.decide_request, said(first.request, gate.rita, "reject"))
     stop = stopping(gate)
 
     def reject_first() -> None:
@@ -122,11 +122,11 @@ def test_what_is_settled_during_the_withdrawal_does_not_hold_up_the_rest(
     def rejecting(call: partial[ApprovalRequest]) -> None:
         # In time: the verdict's own look at the switches came before the stop.
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(stops, "in_force_over", dict.fromkeys)
+            patch.setattr(stops, "load_stop_modes", dict.fromkeys)
             call()
 
     stop()
-    before(monkeypatch, proposals, "withdraw_stopped", reject_first)
+    before(monkeypatch, proposals, "withdraw_stopped_proposal", reject_first)
     enforce()
     first.request.refresh_from_db()
     second.request.refresh_from_db()
@@ -144,21 +144,24 @@ def test_a_stop_against_verdicts_claims_and_proposals(gate: Gate) -> None:
         decide(proposal.request, gate.rita)
     rows = Execution.objects.filter(proposal__in=granted)
     *results, stopped = at_once(
-        *[partial(decisions.decide, said(p.request, gate.tom)) for p in waiting],
-        *[partial(run.run, row.pk) for row in rows],
+        *[
+            partial(decisions.decide_request, said(p.request, gate.tom))
+            for p in waiting
+        ],
+        *[partial(run.run_execution, row.pk) for row in rows],
         partial(propose, gate.agent, "look", thread="t-9"),
         stopping(gate),
     )
     assert stopped.won
     refusals = {type(r.refusal) for r in results if r.refusal}
-    assert refusals <= {errors.Withdrawn, errors.AgentStopped}
+    assert refusals <= {errors.RequestWithdrawn, errors.AgentStopped}
     enforce()
     check_halted()
 
 
 def check_halted() -> None:
     for row in Execution.objects.all():
-        run.run(row.pk)
+        run.run_execution(row.pk)
     assert RequestStatus.PENDING not in statuses()
     left = set(Execution.objects.values_list("status", flat=True))
     assert left <= {ExecutionStatus.SUCCEEDED, ExecutionStatus.REFUSED}
@@ -171,7 +174,11 @@ def check_halted() -> None:
 def revoking(gate: Gate) -> partial[Stop]:
     key = gate.rita.public_id
     return partial(
-        stops.stop, scope=Scope.REVIEWER, key=key, person=gate.sue, reason="stolen"
+        stops.create_stop,
+        scope=Scope.REVIEWER,
+        key=key,
+        person=gate.sue,
+        reason="stolen",
     )
 
 
@@ -186,7 +193,7 @@ def test_a_claim_against_the_revocation_of_its_approval(gate: Gate) -> None:
             proposal_id=request.proposal_id,
             reviewer=gate.rita.public_id,
         )
-        ran, revoked = at_once(partial(run.run, row.pk), taken)
+        ran, revoked = at_once(partial(run.run_execution, row.pk), taken)
         assert ran.won
         row.refresh_from_db()
         grant = Grant.objects.get(pk=row.grant_id).status
@@ -202,10 +209,10 @@ def test_a_claim_against_the_revocation_of_its_approval(gate: Gate) -> None:
 def test_votes_against_the_stop_of_their_reviewer(gate: Gate) -> None:
     """Whatever they approved as the stop came is taken back or was too late."""
     rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(6)]
-    votes = [partial(decisions.decide, said(row, gate.rita)) for row in rows]
+    votes = [partial(decisions.decide_request, said(row, gate.rita)) for row in rows]
     *results, stopped, _ = at_once(*votes, revoking(gate), sweeping_soon)
     assert stopped.won
-    assert {type(r.refusal) for r in results if r.refusal} <= {errors.NotYours}
+    assert {type(r.refusal) for r in results if r.refusal} <= {errors.NotPermitted}
     statuses = set(Execution.objects.values_list("status", "code"))
     assert statuses <= {("refused", "approval_revoked")}
 
@@ -216,8 +223,8 @@ def test_a_verdict_right_before_the_revocation_of_another_counts(
     """The revocation waits for the lock, and then sees what the second one said."""
     request = propose(gate.agent, amount="700.00").request
     decide(request, gate.sue)
-    second = partial(decisions.decide, said(request, gate.sam))
-    before(monkeypatch, locks, "request_of", second)
+    second = partial(decisions.decide_request, said(request, gate.sam))
+    before(monkeypatch, locks, "lock_request_of_proposal", second)
     revoke.revoke_approval(proposal_id=request.proposal_id, reviewer=gate.sue.public_id)
     execution = Execution.objects.get(proposal=request.proposal_id)
     assert (execution.status, execution.code) == ("refused", "approval_revoked")

@@ -81,7 +81,7 @@ def queued(gate: Gate, tool: str) -> Execution:
 def stopping(gate: Gate, scope: Scope, key: str, by: str, tool: str) -> partial[Any]:
     key = tool if scope is Scope.TOOL else key
     return partial(
-        stops.stop, scope=scope, key=key, person=gate.people[by], reason="halt"
+        stops.create_stop, scope=scope, key=key, person=gate.people[by], reason="halt"
     )
 
 
@@ -101,7 +101,7 @@ def test_a_stop_after_the_claim_means_no_effect(
         stop = stopping(gate, *SCOPES[turn % len(SCOPES)], tool)
         with monkeypatch.context() as patch:
             rival = before(patch, *PLACES[place], stop)
-            run.run(execution.pk)
+            run.run_execution(execution.pk)
         row = rival.result.value
         execution.refresh_from_db()
         assert (execution.status, execution.code) == ("refused", "stopped")
@@ -113,7 +113,7 @@ def test_a_stop_after_the_claim_means_no_effect(
 def lifted(gate: Gate, stop_id: int) -> None:
     for name in ("sue", "alma"):
         if Stop.objects.filter(pk=stop_id, lifted_at=None).exists():
-            stops.lift(stop_id=stop_id, person=gate.people[name], reason="fine")
+            stops.lift_stop(stop_id=stop_id, person=gate.people[name], reason="fine")
 
 
 @pytest.mark.parametrize("tool", TOOLS.values())
@@ -123,14 +123,14 @@ def test_a_pause_after_the_claim_keeps_it_for_later(
     tools(gate, outside, "webhook")
     execution = queued(gate, tool)
     pause = partial(stopping(gate, *SCOPES[1], tool), mode=StopMode.PAUSED)
-    rival = before(monkeypatch, leases, "check_held", pause)
-    run.run(execution.pk)
+    rival = before(monkeypatch, leases, "check_lease_holds", pause)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.attempts) == (ExecutionStatus.QUEUED, 0)
     assert outside.requests == []
     lifted(gate, rival.result.value.pk)
     Execution.objects.filter(pk=execution.pk).update(due_at=execution.queued_at)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     assert len(outside.requests) == 1
 
 
@@ -145,10 +145,10 @@ def test_an_agent_that_redeems_meanwhile_gets_nothing_to_do(
 ) -> None:
     tools(gate, outside, "callable")
     execution = queued(gate, "deploy")
-    token = grants.token(execution.grant_id)
+    token = grants.load_token(execution.grant_id)
     before(monkeypatch, *PLACES[place], stopping(gate, *scope, "deploy"))
     with pytest.raises(errors.AgentStopped):
-        redeem.redeem(token=token, agent="riley")
+        redeem.redeem_grant(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "stopped")
 
@@ -158,11 +158,11 @@ def test_a_stop_at_the_last_moment_of_a_redeem(
 ) -> None:
     tools(gate, outside, "callable")
     execution = queued(gate, "deploy")
-    token = grants.token(execution.grant_id)
+    token = grants.load_token(execution.grant_id)
     stop = stopping(gate, *SCOPES[3], "deploy")
-    before(monkeypatch, leases, "note_outside", stop)
+    before(monkeypatch, leases, "record_outside_database", stop)
     with pytest.raises(errors.AgentStopped):
-        redeem.redeem(token=token, agent="riley")
+        redeem.redeem_grant(token=token, agent="riley")
 
 
 def test_a_reviewer_revoked_after_the_claim_means_no_effect(
@@ -171,14 +171,14 @@ def test_a_reviewer_revoked_after_the_claim_means_no_effect(
     tools(gate, outside, "webhook")
     execution = queued(gate, "pay")
     stop = partial(
-        stops.stop,
+        stops.create_stop,
         scope=Scope.REVIEWER,
         key=gate.rita.public_id,
         person=gate.sue,
         reason="stolen",
     )
-    before(monkeypatch, rechecks, "check", stop)
-    run.run(execution.pk)
+    before(monkeypatch, rechecks, "find_refusal", stop)
+    run.run_execution(execution.pk)
     for message in OutboxMessage.objects.filter(topic="stop.raised", done_at=None):
         tasks.enforce_stop(message.pk)
     execution.refresh_from_db()
@@ -191,8 +191,8 @@ def test_a_claim_taken_before_the_stop_is_never_begun_after_it(
 ) -> None:
     tools(gate, outside, "webhook")
     execution = queued(gate, "pay")
-    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    claim = claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     assert claim is not None
     stopping(gate, *SCOPES[2], "pay")()
-    assert isinstance(run._attempt(claim), rechecks.No)
+    assert isinstance(run._attempt_effect(claim), rechecks.Refusal)
     assert outside.requests == []

@@ -25,7 +25,9 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 def withdrawing(gate: Gate, proposal: Proposal) -> partial[None]:
-    return partial(agents_proposals.withdraw, agent=gate.agent, proposal_id=proposal.pk)
+    return partial(
+        agents_proposals.withdraw_proposal, agent=gate.agent, proposal_id=proposal.pk
+    )
 
 
 def check_consistent(proposal: Proposal) -> ApprovalRequest:
@@ -44,13 +46,13 @@ def test_of_a_verdict_and_a_withdrawal_the_first_one_counts(gate: Gate) -> None:
     for number in range(15):
         proposal = propose(gate.agent, customer=f"C-{number}")
         yes, back = at_once(
-            partial(decisions.decide, said(proposal.request, gate.rita)),
+            partial(decisions.decide_request, said(proposal.request, gate.rita)),
             withdrawing(gate, proposal),
         )
         request = check_consistent(proposal)
         assert back.won  # of the question, or else of the grant that answered it
         assert yes.won == (request.status == RequestStatus.AUTHORIZED)
-        assert yes.won or isinstance(yes.refusal, errors.Withdrawn)
+        assert yes.won or isinstance(yes.refusal, errors.RequestWithdrawn)
 
 
 def test_a_withdrawal_right_before_the_lock_leaves_nothing_to_decide(
@@ -58,9 +60,9 @@ def test_a_withdrawal_right_before_the_lock_leaves_nothing_to_decide(
 ) -> None:
     proposal = propose(gate.agent)
     seen = said(proposal.request, gate.rita)
-    before(monkeypatch, locks, "approval_request", withdrawing(gate, proposal))
-    with pytest.raises(errors.Withdrawn):
-        decisions.decide(seen)
+    before(monkeypatch, locks, "lock_request", withdrawing(gate, proposal))
+    with pytest.raises(errors.RequestWithdrawn):
+        decisions.decide_request(seen)
     assert check_consistent(proposal).status == RequestStatus.WITHDRAWN
     assert not Decision.objects.exists()
 
@@ -69,12 +71,14 @@ def test_a_withdrawal_during_the_verdict_revokes_the_grant(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proposal = propose(gate.agent)
-    rival = while_held(monkeypatch, grants, "tag", withdrawing(gate, proposal))
+    rival = while_held(
+        monkeypatch, grants, "build_legacy_token", withdrawing(gate, proposal)
+    )
     decide(proposal.request, gate.rita)
     assert rival.result.won
     assert check_consistent(proposal).status == RequestStatus.AUTHORIZED
     assert Grant.objects.get().status == GrantStatus.REVOKED
-    run.run(Execution.objects.get().pk)
+    run.run_execution(Execution.objects.get().pk)
     assert worlds.effects() == []
 
 
@@ -84,13 +88,17 @@ def test_of_a_claim_and_a_withdrawal_the_first_one_counts(gate: Gate) -> None:
         decide(proposal.request, gate.rita)
         execution = Execution.objects.get(proposal=proposal)
         happened = len(worlds.effects())
-        _, back = at_once(partial(run.run, execution.pk), withdrawing(gate, proposal))
+        _, back = at_once(
+            partial(run.run_execution, execution.pk), withdrawing(gate, proposal)
+        )
         check_consistent(proposal)
         execution.refresh_from_db()
         ran = execution.status == ExecutionStatus.SUCCEEDED
         assert back.won != ran
         assert len(worlds.effects()) - happened == int(ran)
-        assert back.won or isinstance(back.refusal, errors.Conflict | errors.Decided)
+        assert back.won or isinstance(
+            back.refusal, errors.Conflict | errors.AlreadyDecided
+        )
 
 
 def test_a_claim_right_before_the_revocation_keeps_the_grant(
@@ -99,7 +107,7 @@ def test_a_claim_right_before_the_revocation_keeps_the_grant(
     proposal = propose(gate.agent)
     decide(proposal.request, gate.rita)
     execution = Execution.objects.get()
-    claim = partial(claims.take, execution_id=execution.pk, actor=log.SYSTEM)
+    claim = partial(claims.claim_execution, execution_id=execution.pk, actor=log.SYSTEM)
     rival = before(monkeypatch, transitions.grant, "apply", claim)
     with pytest.raises(errors.Conflict):
         withdrawing(gate, proposal)()
@@ -116,7 +124,7 @@ def test_finishing_a_thread_against_its_proposals(gate: Gate) -> None:
         propose(gate.agent, thread=name, customer=f"C-{number}")
         results = at_once(
             partial(
-                agents_proposals.finish,
+                agents_proposals.finish_thread,
                 agent=gate.agent,
                 name=name,
                 result=ThreadResult.GAVE_UP,

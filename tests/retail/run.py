@@ -108,8 +108,8 @@ def house(document: dict[str, Any]) -> tuple[dict[str, str], str]:
     found = {}
     for name in AGENTS:
         row = factories.agent(people["owen"], name, tools=list(EFFECTS))
-        found[name] = keys.issue(agent=row, by=people["owen"])
-    return found, tokens.mint(person=people["rita"], name="retail")
+        found[name] = keys.issue_key(agent=row, by=people["owen"])
+    return found, tokens.create_token(person=people["rita"], name="retail")
 
 
 @dataclass

@@ -47,7 +47,9 @@ def again(gate: Gate) -> Execution:
     """One whose first worker was given up, at a tool that is looked up."""
     execution = states.claimed(gate, "pay_queryable")
     factories.lapsed(execution)
-    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR
+    )
     assert claim is not None
     assert claim.fence == 2
     return execution
@@ -57,7 +59,7 @@ def test_what_a_worker_says_that_was_given_up_is_a_right_alarm(
     again: Execution,
 ) -> None:
     checks.check_alarms()
-    standing.about(again, AlarmKind.TWICE, clock.now(), fence=1)
+    standing.raise_execution_alarm(again, AlarmKind.TWICE, clock.now(), fence=1)
     checks.check_alarms()
 
 
@@ -72,7 +74,7 @@ def test_what_a_worker_says_that_was_given_up_is_a_right_alarm(
 def test_any_other_alarm_is_a_fault(
     again: Execution, kind: AlarmKind, fence: int
 ) -> None:
-    standing.about(again, kind, clock.now(), fence=fence)
+    standing.raise_execution_alarm(again, kind, clock.now(), fence=fence)
     with pytest.raises(AssertionError):
         checks.check_alarms()
 

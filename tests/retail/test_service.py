@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from policies.choices import Tier
-from policies.documents import parse
+from policies.documents import parse_document
 from reviews.outbound import webhooks
 
 from . import policy, tasks
@@ -92,7 +92,7 @@ def test_an_unsigned_call_has_no_effect(data: Path, tmp_path: Path, call: Call) 
 
 
 def test_the_policy_asks_one_reviewer_for_each_of_the_eight_tools(data: Path) -> None:
-    document = parse(policy.document(data, "http://127.0.0.1:1"))
+    document = parse_document(policy.document(data, "http://127.0.0.1:1"))
     assert set(document.tools) == set(EFFECTS)
     assert {tool.base for tool in document.tools.values()} == {Tier.APPROVE}
     (step,) = document.steps[Tier.APPROVE]
@@ -100,8 +100,8 @@ def test_the_policy_asks_one_reviewer_for_each_of_the_eight_tools(data: Path) ->
     assert set(document.recall.values()) == {0}
 
 
-def signed(url: str, call: Call) -> webhooks.Reply:
-    return webhooks.post(
+def signed(url: str, call: Call) -> webhooks.WebhookReply:
+    return webhooks.post_signed_json(
         f"{url}/{TOOL}", body(call), timeout=5, headers={"Idempotency-Key": "k"}
     )
 

@@ -15,17 +15,17 @@ from tests.conftest import Gate
 from tests.factories import decide, propose
 
 
-def seen() -> high_water_mark.Seen:
-    found = high_water_mark.read()
+def seen() -> high_water_mark.HighWaterMark:
+    found = high_water_mark.read_mark()
     assert found is not None
     return found
 
 
 def restore_an_older_one() -> None:
     """As if the database had lost its last ten records."""
-    restore_epochs.advance()
+    restore_epochs.advance_mark()
     now = seen()
-    high_water_mark.keep(replace(now, record=now.record + 10, leaf="00" * 32))
+    high_water_mark.write_mark(replace(now, record=now.record + 10, leaf="00" * 32))
 
 
 def queued(gate: Gate, tool: str = "pay") -> Execution:
@@ -35,8 +35,8 @@ def queued(gate: Gate, tool: str = "pay") -> Execution:
 
 
 def two_people_look(gate: Gate) -> Epoch:
-    recovery.look_at(person=gate.sue, reason="the disk died")
-    return recovery.look_at(person=gate.sam, reason="seen the books")
+    recovery.confirm_restore(person=gate.sue, reason="the disk died")
+    return recovery.confirm_restore(person=gate.sam, reason="seen the books")
 
 
 def restored(gate: Gate, *, looked: bool = True) -> None:
@@ -44,7 +44,7 @@ def restored(gate: Gate, *, looked: bool = True) -> None:
     restore_an_older_one()
     if looked:
         two_people_look(gate)
-        restore_epochs.accept()
+        restore_epochs.accept_epoch()
 
 
 def weighs(proposal_id: str) -> set[bool]:
@@ -55,7 +55,7 @@ def weighs(proposal_id: str) -> set[bool]:
 def out_of_time(gate: Gate) -> Execution:
     """Approved, and queued still though its window is over."""
     execution = queued(gate, "pay_queryable")
-    past = clock.now() - repairs.STUCK - timedelta(minutes=1)
+    past = clock.now() - repairs.STUCK_AFTER - timedelta(minutes=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
     Execution.objects.filter(pk=execution.pk).update(due_at=past)
     return execution

@@ -22,7 +22,7 @@ def service(networks: Callable[..., None]) -> Iterator[services.Service]:
 @pytest.fixture
 def own_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A host of its own, and no broker: that would remember between tests."""
-    monkeypatch.setattr(high_water_mark, "path", lambda: tmp_path / "epoch")
-    monkeypatch.setattr(high_water_mark, "_exchange", lambda mine: None)
+    monkeypatch.setattr(high_water_mark, "build_mark_path", lambda: tmp_path / "epoch")
+    monkeypatch.setattr(high_water_mark, "_exchange_with_broker", lambda mine: None)
     yield
-    restore_epochs.known = restore_epochs.Known()
+    restore_epochs.last_status = restore_epochs.EpochStatus()

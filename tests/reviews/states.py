@@ -31,7 +31,7 @@ from reviews.models import (
     Repair,
 )
 from reviews.stops import stops
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -48,7 +48,7 @@ def recall_windows(gate: Gate, seconds: int = 60) -> None:
 
 
 def withdraw(agent: Agent, proposal: Proposal) -> None:
-    agents_proposals.withdraw(agent=agent, proposal_id=proposal.pk)
+    agents_proposals.withdraw_proposal(agent=agent, proposal_id=proposal.pk)
 
 
 def pending(gate: Gate) -> ApprovalRequest:
@@ -57,7 +57,7 @@ def pending(gate: Gate) -> ApprovalRequest:
 
 def held(gate: Gate) -> Lease:
     request = pending(gate)
-    take.take(request_id=request.pk, person=gate.rita)
+    take.take_hold(request_id=request.pk, person=gate.rita)
     return Lease.objects.get(pk=request.pk)
 
 
@@ -107,18 +107,18 @@ def queued(gate: Gate, tool: str = "pay") -> Execution:
 
 def claimed(gate: Gate, tool: str = "pay") -> Execution:
     execution = queued(gate, tool)
-    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     return execution
 
 
 def requeued(gate: Gate, tool: str = "pay") -> Execution:
     """Tried once, known to have changed nothing, and due again in a moment."""
     execution = claimed(gate, tool)
-    record.record(
+    record.record_outcome(
         execution_id=execution.pk,
         fence=1,
-        outcome=Outcome("failed", code="not_sent", this_attempt_only=True),
-        actor=claims.EXECUTOR,
+        outcome=EffectOutcome("failed", code="not_sent", this_attempt_only=True),
+        actor=claims.EXECUTOR_ACTOR,
     )
     execution.refresh_from_db()
     assert (execution.status, execution.grant.status) == ("queued", "spent")
@@ -141,12 +141,14 @@ def unknown(gate: Gate) -> Execution:
 
 def refused(gate: Gate) -> Execution:
     execution = queued(gate)
-    stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee")
+    stops.create_stop(
+        scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee"
+    )
     return _ran(execution)
 
 
 def _ran(execution: Execution) -> Execution:
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return execution
 
 
@@ -178,7 +180,7 @@ def running(gate: Gate) -> Thread:
 
 def finished(gate: Gate) -> Thread:
     thread = running(gate)
-    agents_proposals.finish(
+    agents_proposals.finish_thread(
         agent=gate.agent, name=thread.name, result=ThreadResult.COMPLETED
     )
     return thread
@@ -206,7 +208,7 @@ def forming_batch(gate: Gate) -> Batch:
 def open_batch(gate: Gate) -> Batch:
     batch = batching.formed(gate)
     Batch.objects.filter(pk=batch.pk).update(closes_at=clock.now())
-    formation.tidy(batch_id=batch.pk)
+    formation.tidy_batch(batch_id=batch.pk)
     return batch
 
 
@@ -217,7 +219,7 @@ def decided_batch(gate: Gate) -> Batch:
 def dissolved_batch(gate: Gate) -> Batch:
     batch = batching.formed(gate, "7.00", "8.00")
     decide(batching.members(batch)[0].request, gate.rita)
-    formation.tidy(batch_id=batch.pk)
+    formation.tidy_batch(batch_id=batch.pk)
     return batch
 
 
@@ -228,12 +230,12 @@ def open_alarm(gate: Gate) -> Alarm:
 
 def acknowledged_alarm(gate: Gate) -> Alarm:
     alarm = open_alarm(gate)
-    return standing.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    return standing.acknowledge_alarm(alarm_id=alarm.pk, person=gate.sue)
 
 
 def closed_alarm(gate: Gate) -> Alarm:
     alarm = open_alarm(gate)
-    return standing.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
+    return standing.close_alarm(alarm_id=alarm.pk, person=gate.sue, note="asked again")
 
 
 def proposed_repair(gate: Gate) -> Repair:

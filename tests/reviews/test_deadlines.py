@@ -103,7 +103,7 @@ def test_a_recalled_approval_is_asked_again(gate: Gate) -> None:
     patient(gate)
     request = propose(gate.agent).request
     decide(request, gate.rita)
-    recall.recall(request_id=request.pk, person=gate.rita)
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
     request.refresh_from_db()
     assert (request.status, request.version) == (RequestStatus.PENDING, 2)
     decide(request, gate.rita)
@@ -114,17 +114,17 @@ def test_after_the_window_nothing_is_recalled(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita)
     window_over(request)
-    with pytest.raises(errors.Running):
-        recall.recall(request_id=request.pk, person=gate.rita)
+    with pytest.raises(errors.AlreadyRunning):
+        recall.recall_approval(request_id=request.pk, person=gate.rita)
 
 
 def test_only_who_approved_or_a_supervisor_recalls(gate: Gate) -> None:
     patient(gate)
     request = propose(gate.agent).request
     decide(request, gate.rita)
-    with pytest.raises(errors.NotYours):
-        recall.recall(request_id=request.pk, person=gate.tom)
-    recall.recall(request_id=request.pk, person=gate.sue)
+    with pytest.raises(errors.NotPermitted):
+        recall.recall_approval(request_id=request.pk, person=gate.tom)
+    recall.recall_approval(request_id=request.pk, person=gate.sue)
 
 
 def test_what_is_recallable_can_still_be_rejected(gate: Gate) -> None:
@@ -146,14 +146,14 @@ def test_a_recallable_request_does_not_expire(gate: Gate) -> None:
 
 def test_a_reminder_is_promised_once(gate: Gate) -> None:
     request = propose(gate.agent).request
-    assert deadlines.remind() == 0
+    assert deadlines.enqueue_reminders() == 0
     soon = clock.now() + timedelta(seconds=10)
     early = soon - timedelta(minutes=30)
     ApprovalRequest.objects.filter(pk=request.pk).update(
         opened_at=early, expires_at=soon
     )
-    assert deadlines.remind() == 1
-    assert deadlines.remind() == 0
+    assert deadlines.enqueue_reminders() == 1
+    assert deadlines.enqueue_reminders() == 0
 
 
 def test_what_no_worker_is_on_is_named(gate: Gate) -> None:
@@ -161,8 +161,8 @@ def test_what_no_worker_is_on_is_named(gate: Gate) -> None:
     decide(request, gate.rita)
     quiet = timedelta(seconds=0)
     execution = Execution.objects.get()
-    assert deadlines.queued_executions(quiet=quiet) == [execution.pk]
-    assert deadlines.lapsed_executions() == []
+    assert deadlines.list_overdue_executions(quiet=quiet) == [execution.pk]
+    assert deadlines.list_lapsed_executions() == []
 
 
 @pytest.mark.parametrize(
@@ -180,24 +180,27 @@ def test_what_is_paused_does_not_stand_before_the_others(
     robin = factories.agent(gate.owen, "robin")
     paused = propose(gate.agent, "tag").executions.get()
     other = propose(robin, "look", thread="t-2").executions.get()
-    row = stops.stop(
+    row = stops.create_stop(
         scope=scope, key=key, mode=StopMode.PAUSED, person=gate.adam, reason="look"
     )
-    named = deadlines.queued_executions(quiet=timedelta())
+    named = deadlines.list_overdue_executions(quiet=timedelta())
     assert named == ([] if scope is Scope.EVERYTHING else [other.pk])
     Grant.objects.filter(pk=paused.grant_id).update(expires_at=clock.now())
-    assert paused.pk in deadlines.queued_executions(quiet=timedelta())
+    assert paused.pk in deadlines.list_overdue_executions(quiet=timedelta())
     Grant.objects.filter(pk=paused.grant_id).update(expires_at=other.grant.expires_at)
-    stops.lift(stop_id=row.pk, person=gate.alma, reason="go on")
+    stops.lift_stop(stop_id=row.pk, person=gate.alma, reason="go on")
     if scope is Scope.EVERYTHING:
-        stops.lift(stop_id=row.pk, person=gate.sue, reason="go on")
-    assert set(deadlines.queued_executions(quiet=timedelta())) == {paused.pk, other.pk}
+        stops.lift_stop(stop_id=row.pk, person=gate.sue, reason="go on")
+    assert set(deadlines.list_overdue_executions(quiet=timedelta())) == {
+        paused.pk,
+        other.pk,
+    }
 
 
 def test_an_extension_gives_the_rules_own_time_once_more(gate: Gate) -> None:
     request = propose(gate.agent).request
     before = request.expires_at
-    deadlines.extend(request_id=request.pk, person=gate.rita)
+    deadlines.extend_deadline(request_id=request.pk, person=gate.rita)
     request.refresh_from_db()
     assert request.expires_at == before + timedelta(minutes=30)
     assert (request.version, request.reminded_at) == (1, None)
@@ -210,28 +213,28 @@ def test_the_policys_most_is_never_passed(gate: Gate) -> None:
     request = propose(gate.agent).request
     almost = request.expires_at_most - timedelta(minutes=1)
     ApprovalRequest.objects.filter(pk=request.pk).update(expires_at=almost)
-    deadlines.extend(request_id=request.pk, person=gate.rita)
+    deadlines.extend_deadline(request_id=request.pk, person=gate.rita)
     request.refresh_from_db()
     assert request.expires_at == request.expires_at_most
     with pytest.raises(errors.Conflict, match="no more time"):
-        deadlines.extend(request_id=request.pk, person=gate.rita)
+        deadlines.extend_deadline(request_id=request.pk, person=gate.rita)
 
 
 @pytest.mark.parametrize("name", ["otto", "adam", "owen"])
 def test_who_may_not_decide_gives_no_time(gate: Gate, name: str) -> None:
     request = propose(gate.agent).request
-    with pytest.raises(errors.NotYours):
-        deadlines.extend(request_id=request.pk, person=gate.people[name])
+    with pytest.raises(errors.NotPermitted):
+        deadlines.extend_deadline(request_id=request.pk, person=gate.people[name])
 
 
 def test_nothing_is_brought_back_by_an_extension(gate: Gate) -> None:
     request = propose(gate.agent).request
     factories.overdue(request)
-    with pytest.raises(errors.Expired):
-        deadlines.extend(request_id=request.pk, person=gate.rita)
+    with pytest.raises(errors.RequestExpired):
+        deadlines.extend_deadline(request_id=request.pk, person=gate.rita)
     deadlines.expire_chunk()
-    with pytest.raises(errors.Decided):
-        deadlines.extend(request_id=request.pk, person=gate.rita)
+    with pytest.raises(errors.AlreadyDecided):
+        deadlines.extend_deadline(request_id=request.pk, person=gate.rita)
 
 
 def test_a_claim_that_a_pause_keeps_stands_before_no_other(gate: Gate) -> None:
@@ -239,18 +242,18 @@ def test_a_claim_that_a_pause_keeps_stands_before_no_other(gate: Gate) -> None:
     kept, looked = states.claimed(gate), states.claimed(gate, "pay_queryable")
     for execution in (kept, looked):
         factories.lapsed(execution)
-    assert set(deadlines.lapsed_executions()) == {kept.pk, looked.pk}
-    row = stops.stop(
+    assert set(deadlines.list_lapsed_executions()) == {kept.pk, looked.pk}
+    row = stops.create_stop(
         scope=Scope.AGENT,
         key="riley",
         mode=StopMode.PAUSED,
         person=gate.sue,
         reason="look first",
     )
-    assert deadlines.lapsed_executions() == [looked.pk]
+    assert deadlines.list_lapsed_executions() == [looked.pk]
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=kept.grant_id).update(expires_at=past)
-    assert set(deadlines.lapsed_executions()) == {kept.pk, looked.pk}
+    assert set(deadlines.list_lapsed_executions()) == {kept.pk, looked.pk}
     Grant.objects.update(expires_at=clock.now() + timedelta(minutes=5))
-    stops.lift(stop_id=row.pk, person=gate.sue, reason="go on")
-    assert set(deadlines.lapsed_executions()) == {kept.pk, looked.pk}
+    stops.lift_stop(stop_id=row.pk, person=gate.sue, reason="go on")
+    assert set(deadlines.list_lapsed_executions()) == {kept.pk, looked.pk}

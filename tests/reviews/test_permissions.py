@@ -63,7 +63,7 @@ def test_who_sets_the_rules_or_checks_them_decides_in_no_other_role(
     gate.sue.groups.add(Group.objects.get(name=role))
     sue = Person.objects.get(username="sue")
     assert permissions.roles_of(sue) == {Role.SUPERVISOR, role}
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, sue)
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING

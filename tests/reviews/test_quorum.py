@@ -23,17 +23,17 @@ TWO: StepData = {"role": "supervisor", "required": 2}
     ],
 )
 def test_who_fills_which_step(role: str, step: str, fills: bool) -> None:
-    assert quorum.fills(role, step) is fills
+    assert quorum.can_fill_step(role, step) is fills
 
 
 def test_a_supervisor_takes_the_stricter_place_first() -> None:
-    assert quorum.place([ONE, TWO], [], Role.SUPERVISOR) == 1
-    assert quorum.place([ONE, TWO], [1, 1], Role.SUPERVISOR) == 0
-    assert quorum.place([ONE, TWO], [0, 1, 1], Role.SUPERVISOR) is None
+    assert quorum.find_step_to_fill([ONE, TWO], [], Role.SUPERVISOR) == 1
+    assert quorum.find_step_to_fill([ONE, TWO], [1, 1], Role.SUPERVISOR) == 0
+    assert quorum.find_step_to_fill([ONE, TWO], [0, 1, 1], Role.SUPERVISOR) is None
 
 
 def test_a_finished_step_is_dropped_when_authority_changes() -> None:
-    assert quorum.unfinished([ONE, TWO], [0, 1]) == [TWO]
+    assert quorum.list_unfinished_steps([ONE, TWO], [0, 1]) == [TWO]
 
 
 @given(
@@ -51,8 +51,8 @@ def test_no_order_of_voters_leaves_a_fillable_place_empty(
     steps: list[StepData] = [{"role": r, "required": n} for r, n in spec]
     given_: list[int] = []
     for role in [*voters, *[Role.SUPERVISOR] * 9]:
-        step = quorum.place(steps, given_, role)
+        step = quorum.find_step_to_fill(steps, given_, role)
         if step is not None:
             given_.append(step)
-    assert quorum.complete(steps, given_)
+    assert quorum.is_complete(steps, given_)
     assert len(given_) == sum(step["required"] for step in steps)

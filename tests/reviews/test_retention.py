@@ -22,7 +22,7 @@ ERASED = "execution.result_erased"
 def answered(gate: Gate, *, days: int) -> Execution:
     """An effect whose service answered so many days ago."""
     execution = granted(gate, "pay_queryable")
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     at = clock.now() - timedelta(days=days)
     Execution.objects.filter(pk=execution.pk).update(finished_at=at)
     execution.refresh_from_db()

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from journal import canonical, clock, errors, log, outbox
 from journal.models import LogRecord, OutboxMessage
-from journal.state_machine import NOWHERE, Machine
+from journal.state_machine import NO_SOURCE, Machine
 from policies import versions
 from policies.models import PolicyVersion
 from reviews import deadlines, transitions
@@ -31,7 +31,7 @@ from reviews.models import (
     RequestVersion,
     Revision,
 )
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -131,7 +131,7 @@ def test_a_row_begins_by_its_first_event_only(
 ) -> None:
     row = next(iter(reached.values()))(gate)
     before = everything()
-    first = {edge.event for edge in machine.edges if edge.source == NOWHERE}
+    first = {edge.event for edge in machine.edges if edge.source == NO_SOURCE}
     assert len(first) == 1
     for event in set(events(machine)) - first:
         with pytest.raises(errors.IllegalTransition):
@@ -147,7 +147,7 @@ def test_a_row_that_moved_meanwhile_is_a_conflict(
     row = model.objects.get(pk=reach(gate).pk)
     before = everything()
     for edge in machine.edges:
-        if edge.source in {NOWHERE, status}:
+        if edge.source in {NO_SOURCE, status}:
             continue
         row.status = edge.source  # as it would have been read a moment ago
         with pytest.raises(errors.Conflict):
@@ -233,7 +233,7 @@ REQUEST_OPERATIONS: dict[str, Operation] = {
     "reject": lambda gate, request: decide(request, gate.tom, "reject"),
     "escalate": lambda gate, request: decide(request, gate.tom, "escalate"),
     "modify": lambda gate, request: decide(request, gate.tom, "modify", args=OTHER),
-    "recall": lambda gate, request: recall.recall(
+    "recall": lambda gate, request: recall.recall_approval(
         request_id=request.pk, person=gate.sue
     ),
     "revise": lambda gate, request: factories.revise(gate.agent, request.proposal),
@@ -299,24 +299,24 @@ def fence_of(execution: Execution) -> int:
 
 
 EXECUTION_OPERATIONS: dict[str, Callable[[Gate, Execution], Any]] = {
-    "take": lambda gate, execution: claims.take(
+    "take": lambda gate, execution: claims.claim_execution(
         execution_id=execution.pk, actor=log.SYSTEM
     ),
-    "record": lambda gate, execution: executions.record(
+    "record": lambda gate, execution: executions.record_outcome(
         execution_id=execution.pk,
         fence=fence_of(execution),
-        outcome=Outcome("succeeded", {}),
+        outcome=EffectOutcome("succeeded", {}),
         actor=log.SYSTEM,
     ),
-    "refuse": lambda gate, execution: executions.refuse(
+    "refuse": lambda gate, execution: executions.refuse_claim(
         execution_id=execution.pk,
         fence=fence_of(execution),
-        no=rechecks.No("stopped", "for a test"),
+        no=rechecks.Refusal("stopped", "for a test"),
     ),
     "settle": lambda gate, execution: settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="seen"
     ),
-    "retry": lambda gate, execution: settle.retry(
+    "retry": lambda gate, execution: settle.retry_execution(
         execution_id=execution.pk, person=gate.sue
     ),
     "withdraw": lambda gate, execution: states.withdraw(gate.agent, execution.proposal),

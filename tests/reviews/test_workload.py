@@ -36,7 +36,7 @@ def waiting(gate: Gate, count: int) -> list[ApprovalRequest]:
 
 
 def due(gate: Gate) -> list[str]:
-    return page.due(fresh(gate.sue), clock.now())
+    return page.list_due_requests(fresh(gate.sue), clock.now())
 
 
 def test_all_that_expire_soon_get_more_time_and_a_record_each(gate: Gate) -> None:
@@ -46,7 +46,7 @@ def test_all_that_expire_soon_get_more_time_and_a_record_each(gate: Gate) -> Non
     ApprovalRequest.objects.filter(pk=far.pk).update(expires_at=later)
     wanted = due(gate)
     assert wanted == [one.pk for one in requests]  # the first to expire first
-    assert workload.extend_all(request_ids=wanted, person=gate.sue) == 3
+    assert workload.extend_deadlines(request_ids=wanted, person=gate.sue) == 3
     extended = LogRecord.objects.filter(kind="request.extended")
     assert set(extended.values_list("request", flat=True)) == set(wanted)
     assert due(gate) == []
@@ -58,7 +58,7 @@ def test_what_was_decided_meanwhile_is_passed_over(gate: Gate) -> None:
     first, second = waiting(gate, 2)
     wanted = due(gate)
     decide(first, gate.rita, "reject")
-    assert workload.extend_all(request_ids=wanted, person=gate.sue) == 1
+    assert workload.extend_deadlines(request_ids=wanted, person=gate.sue) == 1
     second.refresh_from_db()
     assert second.expires_at > clock.now() + SOON
 
@@ -68,29 +68,29 @@ def test_what_has_no_more_time_is_not_asked_for_it(gate: Gate) -> None:
     most = ApprovalRequest.objects.filter(pk=request.pk)
     most.update(expires_at_most=clock.now() + SOON, expires_at=clock.now() + SOON / 2)
     assert due(gate) == [request.pk]
-    workload.extend_all(request_ids=due(gate), person=gate.sue)
+    workload.extend_deadlines(request_ids=due(gate), person=gate.sue)
     assert due(gate) == []
 
 
 def test_no_press_moves_more_than_its_bound(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workload, "MOST_EXTENDED", 2)
+    monkeypatch.setattr(workload, "MAX_EXTENDED", 2)
     waiting(gate, 3)
-    assert workload.extend_all(request_ids=due(gate), person=gate.sue) == 2
+    assert workload.extend_deadlines(request_ids=due(gate), person=gate.sue) == 2
 
 
 def test_the_most_urgent_that_nobody_is_at_are_given(gate: Gate) -> None:
     requests = waiting(gate, 8)
-    take.take(request_id=requests[0].pk, person=gate.rita)
+    take.take_hold(request_id=requests[0].pk, person=gate.rita)
     now = clock.now()
-    wanted = page.to_give(fresh(gate.sue), fresh(gate.tom), now)
+    wanted = page.list_requests_to_give(fresh(gate.sue), fresh(gate.tom), now)
     assert wanted == [one.pk for one in requests[1:6]]
-    given = workload.share(request_ids=wanted, person=gate.sue, to=gate.tom)
-    assert given == workload.MOST_GIVEN
+    given = workload.assign_requests(request_ids=wanted, person=gate.sue, to=gate.tom)
+    assert given == workload.MAX_ASSIGNED
     assert ApprovalRequest.objects.filter(assignee=gate.tom).count() == 5
     assert LogRecord.objects.filter(kind="request.assigned").count() == 5
-    again = page.to_give(fresh(gate.sue), fresh(gate.tom), now)
+    again = page.list_requests_to_give(fresh(gate.sue), fresh(gate.tom), now)
     assert again == [requests[6].pk, requests[7].pk]
 
 
@@ -98,19 +98,21 @@ def test_nothing_is_given_to_whom_it_is_not_open(gate: Gate) -> None:
     waiting(gate, 1)
     propose(gate.agent, amount="899.00")  # for supervisors
     remove_perm("policies.decide", gate.tom, Queue.objects.get(name="mail"))
-    assert page.to_give(fresh(gate.sue), fresh(gate.tom), clock.now()) == []
+    assert (
+        page.list_requests_to_give(fresh(gate.sue), fresh(gate.tom), clock.now()) == []
+    )
 
 
 @pytest.mark.parametrize("name", ["rita", "adam", "otto", "owen"])
 def test_only_supervisors_do_it(gate: Gate, name: str) -> None:
     person = gate.people[name]
-    with pytest.raises(errors.NotYours):
-        workload.extend_all(request_ids=[], person=person)
-    with pytest.raises(errors.NotYours):
-        workload.share(request_ids=[], person=person, to=gate.tom)
+    with pytest.raises(errors.NotPermitted):
+        workload.extend_deadlines(request_ids=[], person=person)
+    with pytest.raises(errors.NotPermitted):
+        workload.assign_requests(request_ids=[], person=person, to=gate.tom)
     for ask in (
-        lambda: page.due(person, clock.now()),
-        lambda: page.page(person, clock.now()),
+        lambda: page.list_due_requests(person, clock.now()),
+        lambda: page.build_workload_page(person, clock.now()),
     ):
         with pytest.raises(errors.NotFound):
             ask()
@@ -118,11 +120,11 @@ def test_only_supervisors_do_it(gate: Gate, name: str) -> None:
 
 def test_who_could_help_is_listed_and_who_is_there(gate: Gate) -> None:
     (request,) = waiting(gate, 1)
-    take.take(request_id=request.pk, person=gate.rita)
-    workload.share(request_ids=[request.pk], person=gate.sue, to=gate.tom)
+    take.take_hold(request_id=request.pk, person=gate.rita)
+    workload.assign_requests(request_ids=[request.pk], person=gate.sue, to=gate.tom)
     gate.sam.is_active = False
     gate.sam.save()
-    people = page.page(fresh(gate.sue), clock.now()).people
+    people = page.build_workload_page(fresh(gate.sue), clock.now()).people
     assert [(one.name, one.here, one.given) for one in people] == [
         ("Tom Example", False, 1),
         ("Rita Example", True, 0),
@@ -136,7 +138,7 @@ def test_who_asks_the_most_stands_first(gate: Gate) -> None:
     ApprovalRequest.objects.filter(agent="robin").update(
         opened_at=clock.now() - timedelta(hours=1)
     )
-    found = page.page(fresh(gate.sue), clock.now()).asking
+    found = page.build_workload_page(fresh(gate.sue), clock.now()).asking
     assert [(one.agent, one.waiting, one.fresh) for one in found] == [
         ("riley", 2, 2),
         ("robin", 1, 0),
@@ -150,4 +152,4 @@ def test_no_more_queries_however_much_waits(
         waiting(gate, 2)
         propose(factories.agent(gate.owen, f"a-{ApprovalRequest.objects.count()}"))
         with django_assert_num_queries(13):
-            page.page(fresh(gate.sue), clock.now())
+            page.build_workload_page(fresh(gate.sue), clock.now())

@@ -88,7 +88,7 @@ def _stop(scope: str, mode: str) -> Body:
 
 def _noticed(world: World) -> None:
     """Another host says that an old database came back."""
-    recovery.notice(why="behind")
+    recovery.announce_restore(why="behind")
 
 
 def _display(world: World) -> dict[str, Any]:
@@ -424,7 +424,9 @@ ROUTES: dict[str, Row] = {
     "api:acknowledge": Row(
         post=FIRST_AGENT,
         ids={"proposal_id": "ended"},
-        body=lambda world: {"outcome": representation.settled(world.ids["ended"])},
+        body=lambda world: {
+            "outcome": representation.compute_settled_id(world.ids["ended"])
+        },
     ),
     "api:redeem": Row(post=FIRST_AGENT, body=lambda world: {"token": world.token}),
     "api:report_outcome": Row(

@@ -38,8 +38,8 @@ def everything_stored() -> str:
 
 
 def test_no_secret_is_anywhere_in_the_database(gate: Gate) -> None:
-    key = keys.issue(agent=gate.agent, by=gate.owen)
-    token = tokens.mint(person=gate.rita, name="script")
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
+    token = tokens.create_token(person=gate.rita, name="script")
     assert call(key) == 200
     assert call(token, "/requests") == 200
     Client().post("/sign-in/", {"username": "rita", "password": PASSWORD})
@@ -47,7 +47,7 @@ def test_no_secret_is_anywhere_in_the_database(gate: Gate) -> None:
     request = propose(gate.agent, "deploy").request
     decide(request, gate.sue)
     decide(request, gate.sam)
-    grant = grants.token(Execution.objects.get().grant_id)
+    grant = grants.load_token(Execution.objects.get().grant_id)
     blob = b"c2VjcmV0LWJsb2I="
     stored = everything_stored()
     assert len(stored) > 1000
@@ -62,8 +62,8 @@ def test_no_secret_is_anywhere_in_the_database(gate: Gate) -> None:
 
 def test_a_key_is_long_and_tells_what_it_is(gate: Gate) -> None:
     for text, mark in (
-        (keys.issue(agent=gate.agent, by=gate.owen), "hp"),
-        (tokens.mint(person=gate.rita, name="a"), "hpp"),
+        (keys.issue_key(agent=gate.agent, by=gate.owen), "hp"),
+        (tokens.create_token(person=gate.rita, name="a"), "hpp"),
     ):
         first, prefix, secret = text.split("_")
         assert first == mark
@@ -73,38 +73,38 @@ def test_a_key_is_long_and_tells_what_it_is(gate: Gate) -> None:
 
 
 def test_no_two_are_alike() -> None:
-    made = [bearer_tokens.mint("hp") for _ in range(1000)]
+    made = [bearer_tokens.create_token("hp") for _ in range(1000)]
     assert len({one.text.rsplit("_", 1)[1] for one in made}) == 1000
     assert len({one.prefix for one in made}) == 1000
 
 
 def _ended(gate: Gate) -> str:
-    text = keys.issue(agent=gate.agent, by=gate.owen)
-    keys.revoke(key=AgentKey.objects.latest("pk"), by=gate.owen)
+    text = keys.issue_key(agent=gate.agent, by=gate.owen)
+    keys.revoke_key(key=AgentKey.objects.latest("pk"), by=gate.owen)
     return text
 
 
 def _expired(gate: Gate) -> str:
     past = clock.now() - timedelta(seconds=1)
-    return keys.issue(agent=gate.agent, by=gate.owen, expires_at=past)
+    return keys.issue_key(agent=gate.agent, by=gate.owen, expires_at=past)
 
 
 def _of_another(gate: Gate) -> str:
-    first, second = (keys.issue(agent=gate.agent, by=gate.owen) for _ in range(2))
+    first, second = (keys.issue_key(agent=gate.agent, by=gate.owen) for _ in range(2))
     return "_".join([*first.split("_")[:2], second.split("_")[2]])
 
 
 def _upper(gate: Gate) -> str:
-    return keys.issue(agent=gate.agent, by=gate.owen).upper()
+    return keys.issue_key(agent=gate.agent, by=gate.owen).upper()
 
 
 def _longer(gate: Gate) -> str:
-    return keys.issue(agent=gate.agent, by=gate.owen) + "0"
+    return keys.issue_key(agent=gate.agent, by=gate.owen) + "0"
 
 
 def _stored(gate: Gate) -> str:
     """What somebody who read the database would try."""
-    text = keys.issue(agent=gate.agent, by=gate.owen)
+    text = keys.issue_key(agent=gate.agent, by=gate.owen)
     row = AgentKey.objects.latest("pk")
     return "_".join([*text.split("_")[:2], row.digest])
 
@@ -132,14 +132,14 @@ def test_what_is_no_key_is_refused(gate: Gate, text: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["Basic", "bearer:", "Token", "Digest"])
 def test_no_other_scheme_is_taken(gate: Gate, scheme: str) -> None:
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     headers = {"Authorization": f"{scheme} {key}"}
     for path in ("/whoami", "/requests"):
         assert Client().get(f"/api/v1{path}", headers=headers).status_code == 401
 
 
 def test_a_key_in_the_address_or_a_cookie_is_none(gate: Gate) -> None:
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     client = Client()
     client.cookies["__Host-session"] = key
     for path in (f"/whoami?key={key}", f"/whoami?Authorization=Bearer {key}"):
@@ -150,7 +150,7 @@ def test_a_key_in_the_address_or_a_cookie_is_none(gate: Gate) -> None:
 def test_a_scope_covers_its_calls_and_no_more(
     gate: Gate, scope: keys.AgentScope
 ) -> None:
-    text = keys.issue(agent=gate.agent, by=gate.owen, scopes=(scope,))
+    text = keys.issue_key(agent=gate.agent, by=gate.owen, scopes=(scope,))
     headers = {"Authorization": f"Bearer {text}", "Idempotency-Key": "k"}
     body = {"thread": "t", "tool": "look", "args": {"q": "a"}}
     sent = Client().post(
@@ -162,20 +162,20 @@ def test_a_scope_covers_its_calls_and_no_more(
 
 
 def test_a_token_is_ended_by_its_person_alone(gate: Gate) -> None:
-    text = tokens.mint(person=gate.rita, name="a")
+    text = tokens.create_token(person=gate.rita, name="a")
     row = PersonalToken.objects.get()
     client = Client()
     client.post("/sign-in/", {"username": "tom", "password": PASSWORD})
     assert client.post(f"/me/tokens/{row.pk}/revoke/").status_code == 404
     assert call(text, "/requests") == 200
-    tokens.revoke(person=gate.rita, token_id=row.pk)
+    tokens.revoke_token(person=gate.rita, token_id=row.pk)
     assert call(text, "/requests") == 401
 
 
 def test_secrets_are_compared_in_constant_time() -> None:
-    tree = ast.parse(inspect.getsource(bearer_tokens.matches))
+    tree = ast.parse(inspect.getsource(bearer_tokens.is_matching_secret))
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Compare)]
-    assert "compare_digest" in inspect.getsource(bearer_tokens.matches)
+    assert "compare_digest" in inspect.getsource(bearer_tokens.is_matching_secret)
     for module in (keys, tokens):
         source = inspect.getsource(module.authenticate)
         assert "bearer_tokens.matches(" in source

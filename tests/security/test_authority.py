@@ -15,7 +15,7 @@ from reviews import permissions
 from reviews.choices import RequestStatus, Scope
 from reviews.decisions import decide as decisions
 from reviews.decisions import preflight, recall
-from reviews.decisions.submission import Said
+from reviews.decisions.submission import VerdictSubmission
 from reviews.models import ApprovalRequest
 from reviews.stops import stops
 from reviews.tool_services import readers, verifiers
@@ -46,7 +46,7 @@ def escalated(gate: Gate) -> ApprovalRequest:
 def test_a_reviewers_edit_does_not_undo_an_escalation(
     gate: Gate, escalated: ApprovalRequest
 ) -> None:
-    with pytest.raises(errors.Policy):
+    with pytest.raises(errors.PolicyViolation):
         decide(escalated, gate.tom, "modify", args=args("39.00"))
     escalated.refresh_from_db()
     assert (escalated.status, escalated.version) == (RequestStatus.PENDING, 2)
@@ -91,27 +91,33 @@ def test_who_escalated_cannot_vote_on_the_revision(
     gate: Gate, escalated: ApprovalRequest
 ) -> None:
     revise(gate.agent, escalated.proposal, amount="40.01")
-    with pytest.raises(errors.Escalated):
+    with pytest.raises(errors.AlreadyEscalated):
         decide(escalated, gate.rita)
 
 
 def test_a_stopped_reviewer_cannot_switch_themselves_on(gate: Gate) -> None:
     key = gate.sue.public_id
-    stop = stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="left")
-    with pytest.raises(errors.NotYours):
-        stops.lift(stop_id=stop.pk, person=gate.sue, reason="me again")
-    stops.lift(stop_id=stop.pk, person=gate.sam, reason="cleared")
+    stop = stops.create_stop(
+        scope=Scope.REVIEWER, key=key, person=gate.adam, reason="left"
+    )
+    with pytest.raises(errors.NotPermitted):
+        stops.lift_stop(stop_id=stop.pk, person=gate.sue, reason="me again")
+    stops.lift_stop(stop_id=stop.pk, person=gate.sam, reason="cleared")
 
 
 def test_everything_is_one_switch_whatever_key_is_sent(gate: Gate) -> None:
-    stops.stop(scope=Scope.EVERYTHING, key="a", person=gate.adam, reason="halt")
+    stops.create_stop(scope=Scope.EVERYTHING, key="a", person=gate.adam, reason="halt")
     with pytest.raises(errors.Conflict):
-        stops.stop(scope=Scope.EVERYTHING, key="b", person=gate.alma, reason="halt")
+        stops.create_stop(
+            scope=Scope.EVERYTHING, key="b", person=gate.alma, reason="halt"
+        )
 
 
 def test_a_key_that_no_switch_can_have_is_refused(gate: Gate) -> None:
-    with pytest.raises(errors.Invalid):
-        stops.stop(scope=Scope.TOOL, key="x" * 201, person=gate.sue, reason="odd")
+    with pytest.raises(errors.InvalidInput):
+        stops.create_stop(
+            scope=Scope.TOOL, key="x" * 201, person=gate.sue, reason="odd"
+        )
 
 
 def _revoke(person: Person) -> None:
@@ -133,10 +139,13 @@ def test_an_authority_taken_away_meanwhile_is_gone(
     """The page was loaded, and what it found out about the person is remembered."""
     request = propose(gate.agent).request
     given = said(request, gate.rita)
-    assert permissions.can_decide(given.person, request, request.sealed) == ""
+    assert (
+        permissions.describe_why_cannot_decide(given.person, request, request.sealed)
+        == ""
+    )
     take_away(gate.rita)
-    with pytest.raises(errors.NotYours):
-        decisions.decide(given)
+    with pytest.raises(errors.NotPermitted):
+        decisions.decide_request(given)
     assert not request.decisions.exists()
 
 
@@ -145,12 +154,14 @@ def test_nobody_outside_is_asked_for_who_may_not_decide(
 ) -> None:
     request = propose(gate.agent).request
     asked: list[str] = []
-    monkeypatch.setattr(readers, "read", lambda *_, **__: asked.append("reader"))
-    monkeypatch.setattr(verifiers, "verify", lambda *_, **__: asked.append("verifier"))
+    monkeypatch.setattr(readers, "read_state", lambda *_, **__: asked.append("reader"))
+    monkeypatch.setattr(
+        verifiers, "run_verifiers", lambda *_, **__: asked.append("verifier")
+    )
     for person in (gate.otto, gate.owen):
-        with pytest.raises(errors.NotYours):
+        with pytest.raises(errors.NotPermitted):
             decide(request, person, "modify", args=args("39.00"))
-    with pytest.raises(errors.Stale):
+    with pytest.raises(errors.StaleVersion):
         decide(request, gate.rita, version=9)
     with pytest.raises(errors.InvalidArgs):
         decide(request, gate.rita, "modify", args={"customer": "C-1"})
@@ -167,15 +178,15 @@ def test_a_vote_for_a_version_to_come_slips_past_no_verifier(
     request = propose(gate.agent).request
     decide(request, gate.rita)
     early = said(request, gate.tom, version=2)
-    look = preflight.look
+    look = preflight.run_preflight
 
-    def recalled_meanwhile(given: Said) -> Any:
+    def recalled_meanwhile(given: VerdictSubmission) -> Any:
         found = look(given)
-        recall.recall(request_id=request.pk, person=gate.rita)
+        recall.recall_approval(request_id=request.pk, person=gate.rita)
         return found
 
-    monkeypatch.setattr(preflight, "look", recalled_meanwhile)
+    monkeypatch.setattr(preflight, "run_preflight", recalled_meanwhile)
     with pytest.raises(errors.Conflict):
-        decisions.decide(early)
+        decisions.decide_request(early)
     request.refresh_from_db()
     assert (request.status, request.version) == (RequestStatus.PENDING, 2)

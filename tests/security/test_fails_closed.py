@@ -52,7 +52,7 @@ def granted(gate: Gate) -> Execution:
 def a_policy_that_raises_blocks(gate: Gate, patch: Patch) -> None:
     before = rows()
     patch.setattr(evaluation, "evaluate", fail)
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     client = Client(raise_request_exception=False)
     told = client.post(
         "/api/v1/proposals",
@@ -111,17 +111,17 @@ def a_verifier_that_raises_refuses(gate: Gate, patch: Patch) -> None:
 
 def a_reader_that_raises_holds_the_effect(gate: Gate, patch: Patch) -> None:
     execution = granted(gate)
-    patch.setattr(readers, "load", lambda path: fail)
-    run.run(execution.pk)
+    patch.setattr(readers, "load_function", lambda path: fail)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (ExecutionStatus.QUEUED, "unread")
 
 
 def a_recheck_that_raises_holds_the_effect(gate: Gate, patch: Patch) -> None:
     execution = granted(gate)
-    patch.setattr(rechecks, "check", fail)
+    patch.setattr(rechecks, "find_refusal", fail)
     with pytest.raises(RecursionError):
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.CLAIMED
 

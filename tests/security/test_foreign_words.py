@@ -9,10 +9,10 @@ from django.test import Client
 
 from agents import keys
 from journal.models import LogRecord
-from reviews.choices import BY_PERSON
+from reviews.choices import SETTLED_BY_PERSON
 from reviews.executions import claims, record
 from reviews.models import ApprovalRequest, Execution
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -23,7 +23,7 @@ ADDRESS = "dana.private@mail.example"
 
 @pytest.fixture
 def caller(gate: Gate) -> Caller:
-    return Caller(keys.issue(agent=gate.agent, by=gate.owen), iter(range(99)))
+    return Caller(keys.issue_key(agent=gate.agent, by=gate.owen), iter(range(99)))
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_the_code_of_a_failure_is_quoted_and_never_one_of_our_flags(
 def test_nobody_but_a_person_says_that_a_person_said_so(
     gate: Gate, caller: Caller, taken: dict[str, Any]
 ) -> None:
-    assert report(caller, taken, status="failed", code=BY_PERSON) == 200
+    assert report(caller, taken, status="failed", code=SETTLED_BY_PERSON) == 200
     assert Execution.objects.get().code == "failed"
     client = Client()
     client.force_login(gate.sue, BACKEND)
@@ -86,13 +86,15 @@ def test_a_services_words_are_redacted_as_well(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita)
     execution = Execution.objects.get()
-    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR
+    )
     assert claim
-    record.record(
+    record.record_outcome(
         execution_id=execution.pk,
         fence=claim.fence,
-        outcome=Outcome("failed", code="refused", detail=f"no {ADDRESS}"),
-        actor=claims.EXECUTOR,
+        outcome=EffectOutcome("failed", code="refused", detail=f"no {ADDRESS}"),
+        actor=claims.EXECUTOR_ACTOR,
     )
     execution.refresh_from_db()
     assert ADDRESS not in execution.detail

@@ -178,7 +178,7 @@ def test_an_agent_over_its_caps_makes_no_service_work(
         update={"agent_rate_per_minute": 1}
     )
     proposing(caller)  # what it proposed before may be a minute ago
-    monkeypatch.setattr(readers, "read", lambda *_, **__: asked.append("reader"))
+    monkeypatch.setattr(readers, "read_state", lambda *_, **__: asked.append("reader"))
     args = {"customer": "C-9", "amount": "1.00", "currency": "USD"}
     assert proposing(caller, tool="pay", args=args).status_code == 429
     assert asked == []
@@ -221,5 +221,5 @@ def test_redaction_costs_in_proportion(unit: str) -> None:
 
 def _seconds(text: str) -> float:
     start = time.process_time()
-    redaction.redact(text, key=b"k" * 32)
+    redaction.redact_text(text, key=b"k" * 32)
     return time.process_time() - start

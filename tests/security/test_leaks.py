@@ -83,7 +83,7 @@ def test_the_owner_never_learns_who_decided(gate: Gate, verdict: str) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, verdict)
     if verdict == "approve":
-        run.run(Execution.objects.get().pk)
+        run.run_execution(Execution.objects.get().pk)
     request.refresh_from_db()
     for path, source in pages(signed_in(gate, "owen"), request):
         for mark in marks(gate, "rita"):
@@ -94,7 +94,7 @@ def test_agents_are_told_no_names(gate: Gate) -> None:
     settled, open_ = propose(gate.agent).request, propose(gate.agent).request
     decide(settled, gate.rita, "reject", reason="do it by hand")
     decide(open_, gate.tom, "escalate")
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     client = Client(headers={"Authorization": f"Bearer {key}"})
     paths = [f"/proposals/{one.proposal_id}" for one in (settled, open_)]
     for path in [*paths, "/proposals", "/threads/t-1/checkpoint", "/whoami", "/tools"]:
@@ -106,7 +106,7 @@ def test_agents_are_told_no_names(gate: Gate) -> None:
 def test_an_open_vote_is_no_decision_for_the_agent(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     decide(request, gate.sue, reason=NOTE)
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     client = Client(headers={"Authorization": f"Bearer {key}"})
     said = client.get(f"/api/v1/proposals/{request.proposal_id}").json()
     assert said["decision"] is None

@@ -48,7 +48,7 @@ OBEYED = "\x00\x07\x1b\x85\x9b\u200b\u202e\u2066\u2029\ufeff\U000e0041"
 def lines(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
     """Everything that is logged from here on, as an operator would see it."""
     written = io.StringIO()
-    config = logs.configure(request.param, "DEBUG")
+    config = logs.configure_logging(request.param, "DEBUG")
     structlog.configure(cache_logger_on_first_use=False)
     handler = logging.StreamHandler(written)
     formatter = dict(config["formatters"]["lines"])
@@ -82,8 +82,8 @@ def _secrets(settings: Settings) -> list[str]:
 def test_a_day_of_work_leaves_no_secret_in_the_log(
     gate: Gate, lines: io.StringIO, settings: Settings, service: Service
 ) -> None:
-    key = keys.issue(agent=gate.agent, by=gate.owen)
-    token = tokens.mint(person=gate.rita, name="script")
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
+    token = tokens.create_token(person=gate.rita, name="script")
     caller = Caller(key, iter(range(99)))
     caller.propose(
         rationale=EVIDENCE,
@@ -95,8 +95,8 @@ def test_a_day_of_work_leaves_no_secret_in_the_log(
     Caller(f"{key}x", iter(range(9))).get("/whoami")
     request = ApprovalRequest.objects.get()
     _people(gate, request, token)
-    run.run(Execution.objects.get().pk)
-    webhooks.post(service.url, {"args": EVIDENCE}, timeout=2)
+    run.run_execution(Execution.objects.get().pk)
+    webhooks.post_signed_json(service.url, {"args": EVIDENCE}, timeout=2)
     found = lines.getvalue()
     assert "request" in found
     for secret in [key, token, PASSWORD, "wrong-secret", NOTE, EVIDENCE, BLOB]:
@@ -134,7 +134,7 @@ def _broken(request: Any) -> None:
 def test_an_error_is_logged_without_what_it_worked_on(
     gate: Gate, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "page", lambda *_, **__: _broken(None))
+    monkeypatch.setattr(page, "build_queue_page", lambda *_, **__: _broken(None))
     client = Client(raise_request_exception=False)
     client.force_login(gate.rita, BACKEND)
     assert client.get("/queue/", {"q": NOTE}).status_code == 500
@@ -172,7 +172,7 @@ def test_nothing_that_others_chose_is_obeyed(
     except LookupError:
         log.exception("failed", tool=bad)
         logging.getLogger("other").exception("of %s", bad)
-    monkeypatch.setattr(page, "page", lambda *_, **__: _raised(bad))
+    monkeypatch.setattr(page, "build_queue_page", lambda *_, **__: _raised(bad))
     client = Client(raise_request_exception=False)
     client.force_login(gate.rita, BACKEND)
     assert client.get("/queue/").status_code == 500

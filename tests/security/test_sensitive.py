@@ -68,8 +68,8 @@ def test_an_edit_keeps_what_it_could_not_see(
 
 def test_a_chip_elsewhere_is_only_text(gate: Gate, asked: ApprovalRequest) -> None:
     revision = asked.sealed.revision
-    chip = requests.hidden(revision)["customer"]
-    edited = {**requests.hidden(revision), "note": "other", "currency": chip}
-    found = requests.restored(revision, edited)
+    chip = requests.hide_sensitive(revision)["customer"]
+    edited = {**requests.hide_sensitive(revision), "note": "other", "currency": chip}
+    found = requests.restore_sensitive(revision, edited)
     assert found["customer"] == SECRET
     assert (found["note"], found["currency"]) == ("other", chip)

@@ -138,7 +138,7 @@ def target_seen(case: Case) -> None:
     """And somebody's page has found it since."""
     worlds.WORLD["before"] = {"amount": "1.00"}
     target(case)
-    readings.reread(case.request.sealed.revision)
+    readings.reread_state(case.request.sealed.revision)
 
 
 def bytes_(case: Case) -> None:
@@ -189,7 +189,7 @@ def off(scope: Scope) -> Change:
             Scope.EVERYTHING: "",
         }
         by = case.gate.sue if scope is Scope.THREAD else case.gate.adam
-        stops.stop(scope=scope, key=keys[scope], person=by, reason="no")
+        stops.create_stop(scope=scope, key=keys[scope], person=by, reason="no")
 
     return change
 
@@ -218,7 +218,7 @@ def rejected(case: Case) -> None:
 
 
 def withdrawn(case: Case) -> None:
-    proposals.withdraw(agent=case.gate.agent, proposal_id=case.proposal.pk)
+    proposals.withdraw_proposal(agent=case.gate.agent, proposal_id=case.proposal.pk)
 
 
 def superseded(case: Case) -> None:
@@ -328,13 +328,13 @@ def perform(case: Case, token: str = "") -> str:
         return "asked on"
     if execution.by_agent:
         try:
-            redeem.redeem(
-                token=token or grants.token(execution.grant_id), agent="riley"
+            redeem.redeem_grant(
+                token=token or grants.load_token(execution.grant_id), agent="riley"
             )
         except DomainError as error:
             return str(error.status)
         return "DONE"
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     return "DONE" if worlds.effects() else f"{execution.status}".upper()
 
@@ -351,7 +351,7 @@ def between_approval_and_effect(name: str, case: Case) -> str:
     said = send(case, *render(case))
     assert said == "taken"
     execution = Execution.objects.get(proposal=case.proposal)
-    token = grants.token(execution.grant_id)
+    token = grants.load_token(execution.grant_id)
     CHANGES[name](case)
     return perform(case, token)
 

@@ -88,12 +88,12 @@ def body(text: str) -> dict[str, Any]:
 
 def name(text: str) -> str:
     """The text, where a name is asked for and one with an address is refused."""
-    return "plain" if redaction.kinds_in(text) else text
+    return "plain" if redaction.list_kinds(text) else text
 
 
 @pytest.fixture
 def caller(gate: Gate) -> Caller:
-    return Caller(keys.issue(agent=gate.agent, by=gate.owen), iter(range(99)))
+    return Caller(keys.issue_key(agent=gate.agent, by=gate.owen), iter(range(99)))
 
 
 def ask(caller: Caller, text: str) -> ApprovalRequest:

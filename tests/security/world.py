@@ -15,7 +15,7 @@ from guardian.shortcuts import assign_perm
 from agents import keys
 from agents.models import Agent, Delivery
 from agents.webhooks import delivery, endpoints, enqueue
-from agents.webhooks.delivery import Answer
+from agents.webhooks.delivery import AttemptResult
 from journal import clock
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies.choices import Role
@@ -40,7 +40,7 @@ from reviews.models import (
 )
 from reviews.people import saved_views, tokens
 from reviews.stops import incidents, stops
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -125,7 +125,7 @@ def _fill(world: World, other: Agent) -> None:
     held = propose(gate.agent, customer="C-2").request
     decide(held, gate.rita)
     taken = propose(gate.agent, customer="C-9").request
-    take.take(request_id=taken.pk, person=gate.tom)
+    take.take_hold(request_id=taken.pk, person=gate.tom)
     secret = {"customer": "C-3", "amount": "1.00", "currency": "USD", "note": "mine"}
     hidden = propose(gate.agent, "pay_queryable", args=secret).request
     propose(other, "write", thread="o-1")
@@ -141,15 +141,21 @@ def _fill(world: World, other: Agent) -> None:
     split = propose(gate.agent, amount="700.00", customer="C-12").request
     decide(split, gate.sue)
     decide(split, gate.sam, "reject")
-    view = saved_views.save(person=gate.rita, page="queue", name="mine", query="")
-    stop = stops.stop(scope=Scope.TOOL, key="decline", person=gate.sam, reason="odd")
+    view = saved_views.create_saved_view(
+        person=gate.rita, page="queue", name="mine", query=""
+    )
+    stop = stops.create_stop(
+        scope=Scope.TOOL, key="decline", person=gate.sam, reason="odd"
+    )
     odd = Queue.objects.get(name="odd")
-    incident = incidents.declare(person=gate.sue, reason="a drill", queue=odd)
-    tokens.mint(person=gate.rita, name="spare")
+    incident = incidents.declare_incident(person=gate.sue, reason="a drill", queue=odd)
+    tokens.create_token(person=gate.rita, name="spare")
     _fill_batches(world)
     letter = _undelivered(gate)
-    export = exports.ask(person=gate.otto, file_format="csv", query="kind=policy")
-    exports.write(export.pk)
+    export = exports.create_export(
+        person=gate.otto, file_format="csv", query="kind=policy"
+    )
+    exports.write_export(export.pk)
     world.ids |= {
         "list": "queue",
         "export": export.pk,
@@ -196,13 +202,13 @@ def _numbered(waiting: ApprovalRequest) -> LogPosition:
 def _undelivered(gate: Gate) -> Delivery:
     """A letter to an endpoint that said that it is gone."""
     url = "https://agent.example/hook"
-    endpoints.register(agent=gate.agent, url=url, by=gate.owen)
+    endpoints.register_endpoint(agent=gate.agent, url=url, by=gate.owen)
     propose(gate.agent, customer="C-31")
     told = OutboxMessage.objects.filter(topic="proposal.told").latest("pk")
-    (letter,) = enqueue.promise(message=told)
-    delivery.take(delivery_id=letter)
-    gone = Answer(410, "it answered 410")
-    delivery.record(delivery_id=letter, attempt=1, answer=gone)
+    (letter,) = enqueue.enqueue_deliveries(message=told)
+    delivery.claim_delivery(delivery_id=letter)
+    gone = AttemptResult(410, "it answered 410")
+    delivery.record_attempt(delivery_id=letter, attempt=1, answer=gone)
     return Delivery.objects.get(pk=letter)
 
 
@@ -218,7 +224,7 @@ def _never_ran(gate: Gate) -> Alarm:
     """An approved payment whose window went by."""
     execution = _approved(gate, "pay", "C-21")
     Grant.objects.filter(execution=execution).update(expires_at=clock.now())
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return Alarm.objects.get(subject=execution.pk)
 
 
@@ -248,7 +254,7 @@ def _batch(gate: Gate, group: str) -> Batch:
     for number in range(3):
         thread, customer = f"{group}-{number}", f"C-{number}"
         propose(gate.agent, "repay", customer=customer, thread=thread, group=group)
-    formation.form_all()
+    formation.form_missed_batches()
     return Batch.objects.get(group=group)
 
 
@@ -261,32 +267,32 @@ def _granted(gate: Gate) -> Proposal:
 
 
 def _token(proposal: Proposal) -> str:
-    return grants.token(proposal.executions.get().grant_id)
+    return grants.load_token(proposal.executions.get().grant_id)
 
 
 def _redeemed(proposal: Proposal) -> Execution:
-    redeem.redeem(token=_token(proposal), agent=proposal.agent)
+    redeem.redeem_grant(token=_token(proposal), agent=proposal.agent)
     return Execution.objects.select_related("grant").get(proposal=proposal)
 
 
 def _repair(gate: Gate) -> Repair:
     """A change by hand that waits for a second person."""
     execution = _approved(gate, "pay_queryable", "C-21")
-    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claims.claim_execution(execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR)
     return states.repair_of(execution, gate)
 
 
 def _done(gate: Gate) -> Execution:
     """An effect that happened, and that its tool can undo."""
     execution: Execution = propose(gate.agent, "tag").executions.get()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return execution
 
 
 def _failed_unasked(gate: Gate) -> Execution:
     """An effect that asked nobody, and is known not to have happened."""
     execution: Execution = propose(gate.agent, "tag").executions.get()
-    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claims.claim_execution(execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR)
     execution.refresh_from_db()
     _record(execution, "failed")
     return execution
@@ -295,7 +301,7 @@ def _failed_unasked(gate: Gate) -> Execution:
 def _doubtful(gate: Gate) -> Execution:
     """An effect of which nobody knows, and whose service can be asked."""
     execution = _approved(gate, "pay_queryable", "C-20")
-    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claims.claim_execution(execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR)
     Grant.objects.filter(execution=execution).update(expires_at=clock.now())
     execution.refresh_from_db()
     _record(execution, "unknown")
@@ -303,11 +309,11 @@ def _doubtful(gate: Gate) -> Execution:
 
 
 def _record(execution: Execution, status: Literal["unknown", "failed"]) -> None:
-    record.record(
+    record.record_outcome(
         execution_id=execution.pk,
         fence=execution.fence,
-        outcome=Outcome(status, code="lost", detail="nobody knows"),
-        actor=claims.EXECUTOR,
+        outcome=EffectOutcome(status, code="lost", detail="nobody knows"),
+        actor=claims.EXECUTOR_ACTOR,
     )
 
 
@@ -316,9 +322,9 @@ def _invite(world: World, other: Agent) -> None:
         world.clients[who] = Client(raise_request_exception=False)
         world.clients[who].force_login(person, BACKEND)
     bearers = {
-        Who.AGENT: keys.issue(agent=world.gate.agent, by=world.gate.owen),
-        Who.OTHER_AGENT: keys.issue(agent=other, by=other.owner),
-        Who.TOKEN: tokens.mint(person=world.gate.rita, name="script"),
+        Who.AGENT: keys.issue_key(agent=world.gate.agent, by=world.gate.owen),
+        Who.OTHER_AGENT: keys.issue_key(agent=other, by=other.owner),
+        Who.TOKEN: tokens.create_token(person=world.gate.rita, name="script"),
     }
     for who, text in bearers.items():
         world.clients[who] = Client(

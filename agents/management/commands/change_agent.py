@@ -13,7 +13,7 @@ from agents.models import Agent
 from agents.registry import AgentChange
 from journal.errors import DomainError
 from policies.choices import Risk
-from policies.management.lookups import person, refusal
+from policies.management.lookups import load_person, to_command_error
 
 
 class Command(BaseCommand):
@@ -39,17 +39,17 @@ class Command(BaseCommand):
         parser.add_argument("--owner", help="a person's user name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agent, by = lookups.agent(options["slug"]), person(options["by"])
+        agent, by = lookups.load_agent(options["slug"]), load_person(options["by"])
         ceiling, owner = options["risk_ceiling"], options["owner"]
         try:
             change = AgentChange(
-                tools=_tools(agent, options),
+                tools=_resolve_tools(agent, options),
                 risk_ceiling=Risk(ceiling) if ceiling else None,
-                owner=person(owner) if owner else None,
+                owner=load_person(owner) if owner else None,
             )
-            agent = registry.change(agent=agent, change=change, by=by)
+            agent = registry.change_agent(agent=agent, change=change, by=by)
         except DomainError as error:
-            raise refusal(error) from error
+            raise to_command_error(error) from error
         tools = ", ".join(agent.tools) or "no tool"
         self.stdout.write(
             f"{agent.slug} of {agent.owner.username} may propose up to "
@@ -57,7 +57,7 @@ class Command(BaseCommand):
         )
 
 
-def _tools(agent: Agent, options: dict[str, Any]) -> Sequence[str] | None:
+def _resolve_tools(agent: Agent, options: dict[str, Any]) -> Sequence[str] | None:
     """Return the agent's new list of tools, or None when no option names a tool. A tool
     that the policy no longer has can still be removed."""
     if not (options["tools"] or options["added"] or options["removed"]):

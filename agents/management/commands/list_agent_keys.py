@@ -19,25 +19,27 @@ class Command(BaseCommand):
         parser.add_argument("slug")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agent, now = lookups.agent(options["slug"]), clock.now()
+        agent, now = lookups.load_agent(options["slug"]), clock.now()
         keys = list(AgentKey.objects.filter(agent=agent).order_by("-created_at", "-pk"))
         if not keys:
             self.stdout.write(f"{agent.slug} has no key.")
         for key in keys:
             self.stdout.write(
-                f"hp_{key.prefix}  {_state(key, now)}  made {_day(key.created_at)}, "
-                f"last used {_day(key.last_used_at)}, {' and '.join(key.scopes)}"
+                f"hp_{key.prefix}  {_describe_key_state(key, now)}  "
+                f"made {_format_time(key.created_at)}, "
+                f"last used {_format_time(key.last_used_at)}, "
+                f"{' and '.join(key.scopes)}"
             )
 
 
-def _state(key: AgentKey, now: datetime) -> str:
+def _describe_key_state(key: AgentKey, now: datetime) -> str:
     if key.revoked_at is not None:
-        return f"revoked {_day(key.revoked_at)}"
+        return f"revoked {_format_time(key.revoked_at)}"
     if key.expires_at is not None:
         word = "expired" if key.expires_at <= now else "works until"
-        return f"{word} {_day(key.expires_at)}"
+        return f"{word} {_format_time(key.expires_at)}"
     return "works"
 
 
-def _day(at: datetime | None) -> str:
+def _format_time(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else "never"

@@ -36,24 +36,24 @@ class Command(BaseCommand):
         parser.add_argument("--agent-version", default="", help="as its owner calls it")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by = lookups.person(options["by"])
+        by = lookups.load_person(options["by"])
         try:
-            agent = registry.register(
+            agent = registry.register_agent(
                 slug=options["slug"],
                 name=options["name"] or options["slug"].title(),
-                owner=lookups.person(options["owner"]),
-                tools=_tools(options["tools"]),
+                owner=lookups.load_person(options["owner"]),
+                tools=_resolve_tools(options["tools"]),
                 by=by,
                 risk_ceiling=Risk(options["risk_ceiling"]),
                 unattended=options["unattended"],
                 version=options["agent_version"],
             )
         except DomainError as error:
-            raise lookups.refusal(error) from error
-        self.stdout.write(keys.issue(agent=agent, by=by))
+            raise lookups.to_command_error(error) from error
+        self.stdout.write(keys.issue_key(agent=agent, by=by))
 
 
-def _tools(names: Sequence[str]) -> list[str]:
+def _resolve_tools(names: Sequence[str]) -> list[str]:
     """Keep plain names as given, because a later policy may define them; expand
     patterns against the active policy's tools."""
     patterns = [name for name in names if registry.is_pattern(name)]

@@ -27,9 +27,11 @@ class Command(BaseCommand):
         agent = Agent.objects.filter(slug=options["slug"]).first()
         if agent is None:
             raise CommandError(f"No agent is called {options['slug']}.")
-        by = lookups.person(options["by"])
+        by = lookups.load_person(options["by"])
         try:
-            _, secret = endpoints.register(agent=agent, url=options["url"], by=by)
+            _, secret = endpoints.register_endpoint(
+                agent=agent, url=options["url"], by=by
+            )
         except DomainError as error:
             said = "; ".join(one["message"] for one in error.errors)
             raise CommandError(said or error.detail) from error

@@ -27,8 +27,10 @@ class Command(BaseCommand):
         agent = Agent.objects.filter(slug=options["slug"]).first()
         if agent is None:
             raise CommandError(f"No agent is called {options['slug']}.")
-        by = lookups.person(options["by"])
+        by = lookups.load_person(options["by"])
         try:
-            registry.release(agent=agent, version=options["agent_version"], by=by)
+            registry.release_version(
+                agent=agent, version=options["agent_version"], by=by
+            )
         except DomainError as error:
             raise CommandError(str(error)) from error

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from agents import keys
 from agents.management import lookups
 from journal.errors import DomainError
-from policies.management.lookups import person, refusal
+from policies.management.lookups import load_person, to_command_error
 
 
 class Command(BaseCommand):
@@ -23,12 +23,12 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agent, by = lookups.agent(options["slug"]), person(options["by"])
-        key = lookups.key(agent, options["key"])
+        agent, by = lookups.load_agent(options["slug"]), load_person(options["by"])
+        key = lookups.load_key(agent, options["key"])
         if key.revoked_at is not None:
             raise CommandError(f"{options['key']} is revoked already.")
         try:
-            keys.revoke(key=key, by=by)
+            keys.revoke_key(key=key, by=by)
         except DomainError as error:
-            raise refusal(error) from error
+            raise to_command_error(error) from error
         self.stdout.write(f"hp_{key.prefix} of {agent.slug} is revoked.")

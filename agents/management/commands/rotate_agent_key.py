@@ -11,7 +11,7 @@ from agents import keys
 from agents.management import lookups
 from journal import clock
 from journal.errors import DomainError
-from policies.management.lookups import person, refusal
+from policies.management.lookups import load_person, to_command_error
 
 
 class Command(BaseCommand):
@@ -28,12 +28,16 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=int, help="it ends after so many days")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        agent, by, days = lookups.agent(options["slug"]), options["by"], options["days"]
+        agent, by, days = (
+            lookups.load_agent(options["slug"]),
+            options["by"],
+            options["days"],
+        )
         if days is not None and not 1 <= days <= 3650:
             raise CommandError("--days is from 1 to 3650.")
         until = None if days is None else clock.now() + timedelta(days=days)
         try:
-            text = keys.issue(agent=agent, by=person(by), expires_at=until)
+            text = keys.issue_key(agent=agent, by=load_person(by), expires_at=until)
         except DomainError as error:
-            raise refusal(error) from error
+            raise to_command_error(error) from error
         self.stdout.write(text)

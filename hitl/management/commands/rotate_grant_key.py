@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hitl.local import key_rotation
-from hitl.local.layout import Fault
+from hitl.local.layout import InstallationError
 
 NEXT = {
     "publish": "Start every process anew, wait ten minutes, then run it with `sign`.",
@@ -27,6 +27,6 @@ class Command(BaseCommand):
         step = options["step"]
         try:
             getattr(key_rotation, step)(settings.HOLDPOINT.state / "keys")
-        except Fault as fault:
+        except InstallationError as fault:
             raise CommandError(str(fault)) from None
         self.stdout.write(NEXT[step])

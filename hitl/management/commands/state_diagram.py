@@ -13,4 +13,4 @@ class Command(BaseCommand):
     help = "Print the state machines as Mermaid, for docs/states.md."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(state_diagram.page(), ending="")
+        self.stdout.write(state_diagram.format_page(), ending="")

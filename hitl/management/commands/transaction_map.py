@@ -13,4 +13,4 @@ class Command(BaseCommand):
     help = "Print what each operation locks and writes, for docs/transactions.md."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(transaction_map.page(), ending="")
+        self.stdout.write(transaction_map.format_page(), ending="")

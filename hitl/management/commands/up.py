@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from hitl.local import installation
-from hitl.local.layout import Fault
+from hitl.local.layout import InstallationError
 
 
 class Command(BaseCommand):
@@ -18,8 +18,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Report a fault that a person can fix in one line, with exit code 1."""
         try:
-            installation.up(os.environ, self._say)
-        except Fault as fault:
+            installation.run_installation(os.environ, self._say)
+        except InstallationError as fault:
             raise CommandError(str(fault)) from None
 
     def _say(self, line: str) -> None:

@@ -29,12 +29,14 @@ class Command(BaseCommand):
         parser.add_argument("--by", help="an administrator's user name, for the log")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by = lookups.actor(options["by"])
-        queues = lookups.queues(options["queues"], every=options["all_queues"])
-        ceiling = lookups.ceiling(options["ceiling"])
+        by = lookups.load_actor(options["by"])
+        queues = lookups.load_queues_by_name(
+            options["queues"], every=options["all_queues"]
+        )
+        ceiling = lookups.parse_ceiling(options["ceiling"])
         try:
-            person = people.add(
-                people.Newcomer(
+            person = people.add_person(
+                people.NewPerson(
                     username=options["username"],
                     email=options["email"],
                     password=read_password(),
@@ -45,7 +47,7 @@ class Command(BaseCommand):
                 ),
                 by=by,
             )
-            people.admit(person, queues, by=by)
+            people.admit_to_queues(person, queues, by=by)
         except DomainError as error:
-            raise lookups.refusal(error) from error
+            raise lookups.to_command_error(error) from error
         self.stdout.write(f"{person.username} is {person.public_id}")

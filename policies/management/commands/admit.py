@@ -13,7 +13,7 @@ from policies.management import lookups
 
 class Command(BaseCommand):
     help = "Lets a person decide in queues, according to their role."
-    change: ClassVar[Callable[..., None]] = people.admit
+    change: ClassVar[Callable[..., None]] = people.admit_to_queues
     done: ClassVar[str] = "decides in"
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,9 +26,9 @@ class Command(BaseCommand):
         parser.add_argument("--by", help="an administrator's user name, for the log")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        person = lookups.person(options["username"])
+        person = lookups.load_person(options["username"])
         every = options["all_queues"]
-        queues = lookups.queues(options["queues"] or [], every=every)
-        type(self).change(person, queues, by=lookups.actor(options["by"]))
+        queues = lookups.load_queues_by_name(options["queues"] or [], every=every)
+        type(self).change(person, queues, by=lookups.load_actor(options["by"]))
         names = ", ".join(queue.name for queue in queues)
         self.stdout.write(f"{person.username} {type(self).done} {names}")

@@ -31,25 +31,28 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by, who = lookups.person(options["by"]), lookups.person(options["username"])
+        by, who = (
+            lookups.load_person(options["by"]),
+            lookups.load_person(options["username"]),
+        )
         role = options["role"]
         try:
             change = people.PersonChange(
                 role=Role(role) if role else None,
                 email=options["email"],
-                ceiling=lookups.ceiling(options["ceiling"]),
+                ceiling=lookups.parse_ceiling(options["ceiling"]),
                 no_ceiling=options["no_ceiling"],
             )
-            person = people.change(who, change, by=by)
+            person = people.change_person(who, change, by=by)
         except DomainError as error:
-            raise lookups.refusal(error) from error
+            raise lookups.to_command_error(error) from error
         roles = ", ".join(person.groups.values_list("name", flat=True))
         self.stdout.write(
-            f"{person.username}: {roles}, {person.email}, {_ceiling(person)}"
+            f"{person.username}: {roles}, {person.email}, {_describe_ceiling(person)}"
         )
 
 
-def _ceiling(person: Person) -> str:
+def _describe_ceiling(person: Person) -> str:
     if person.ceiling_minor is None:
         return "no ceiling"
     amount = money.Money(person.ceiling_minor, person.ceiling_currency)

@@ -12,5 +12,5 @@ from . import admit
 
 class Command(admit.Command):
     help = "Takes a person out of queues. What they decided stands."
-    change: ClassVar[Callable[..., None]] = people.dismiss
+    change: ClassVar[Callable[..., None]] = people.dismiss_from_queues
     done: ClassVar[str] = "decides no more in"

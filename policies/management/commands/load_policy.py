@@ -29,13 +29,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by = lookups.person(options["by"])
+        by = lookups.load_person(options["by"])
         try:
             version = self._do(by, options)
         except PolicyVersion.DoesNotExist:
             raise CommandError(f"There is no version {options['activate']}.") from None
         except DomainError as error:
-            raise lookups.refusal(error) from error
+            raise lookups.to_command_error(error) from error
         self.stdout.write(f"policy v{version.number} is {version.status}")
 
     def _do(self, by: Person, options: dict[str, Any]) -> PolicyVersion:
@@ -46,4 +46,4 @@ class Command(BaseCommand):
                 text_or_mapping=text, author=by, variables=variables
             )
         draft = PolicyVersion.objects.get(number=options["activate"])
-        return versions.activate(version_id=draft.pk, by=by)
+        return versions.activate_version(version_id=draft.pk, by=by)

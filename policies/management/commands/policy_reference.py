@@ -23,8 +23,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["write"]:
             docs = Path(settings.BASE_DIR) / "docs"
-            (docs / "policy-reference.md").write_text(reference.page(), "utf-8")
-            (docs / "policy.schema.json").write_text(reference.schema(), "utf-8")
+            (docs / "policy-reference.md").write_text(reference.render_page(), "utf-8")
+            (docs / "policy.schema.json").write_text(reference.render_schema(), "utf-8")
             return
-        text = reference.schema() if options["schema"] else reference.page()
+        text = (
+            reference.render_schema() if options["schema"] else reference.render_page()
+        )
         self.stdout.write(text, ending="")

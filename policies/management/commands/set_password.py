@@ -28,12 +28,15 @@ class Command(BaseCommand):
         parser.add_argument("--generate", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by, who = lookups.person(options["by"]), lookups.person(options["username"])
+        by, who = (
+            lookups.load_person(options["by"]),
+            lookups.load_person(options["username"]),
+        )
         made = secrets.token_urlsafe(MADE_BYTES) if options["generate"] else ""
         try:
             people.set_password(who, made or read_password(), by=by)
         except DomainError as error:
-            raise lookups.refusal(error) from error
+            raise lookups.to_command_error(error) from error
         self.stdout.write(
             made or f"{who.username} has a new password. Sessions and tokens ended."
         )

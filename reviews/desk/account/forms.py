@@ -9,15 +9,19 @@ from django import forms
 
 from policies.choices import Risk
 from reviews.people import preferences, shortcuts
-from reviews.people.preferences import Display, Keys, Notifications
-from reviews.people.shortcuts import CHORD, Choice
+from reviews.people.preferences import (
+    DisplayPreferences,
+    KeyPreferences,
+    NotificationPreferences,
+)
+from reviews.people.shortcuts import CHORD_PREFIX, PersonalShortcut
 
 
-def _zone(name: str) -> str:
+def _check_zone(name: str) -> str:
     """Return the name of a time zone, or an empty one. Raises ValidationError for an
     unknown zone."""
-    if name and not preferences.is_zone(name):
-        raise forms.ValidationError(preferences.NO_ZONE)
+    if name and not preferences.is_zone_name(name):
+        raise forms.ValidationError(preferences.NO_ZONE_MESSAGE)
     return name
 
 
@@ -63,59 +67,63 @@ class DisplayForm(forms.Form):
     zone = forms.CharField(label="Time zone", required=False, max_length=64)
 
     def clean_zone(self) -> str:
-        return _zone(self.cleaned_data["zone"])
+        return _check_zone(self.cleaned_data["zone"])
 
     @property
-    def shape(self) -> Display:
+    def shape(self) -> DisplayPreferences:
         """The valid form as a preference."""
-        return Display(**self.cleaned_data)
+        return DisplayPreferences(**self.cleaned_data)
 
 
 class KeysForm:
     """One field for each key that a person may change. What was typed survives an
     error."""
 
-    def __init__(self, keys: Keys, data: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, keys: KeyPreferences, data: Mapping[str, str] | None = None
+    ) -> None:
         self.on = keys.on if data is None else "on" in data
-        self.mine = dict(keys.mine) if data is None else _typed(data)
-        self.errors = {} if data is None else shortcuts.problems(self.mine)
+        self.mine = dict(keys.mine) if data is None else _read_typed_keys(data)
+        self.errors = {} if data is None else shortcuts.list_key_problems(self.mine)
 
     @property
-    def shape(self) -> Keys:
+    def shape(self) -> KeyPreferences:
         """The form as a preference."""
-        return Keys(on=self.on, mine=dict(shortcuts.changed(self.mine)))
+        return KeyPreferences(
+            on=self.on, mine=dict(shortcuts.list_changed_keys(self.mine))
+        )
 
     @property
     def places(self) -> list[tuple[str, list[dict[str, Any]]]]:
         """The actions by the page they work on, with the errors of their keys."""
         return [
             (where, [self._row(one) for one in members])
-            for where, members in shortcuts.by_place(self.mine)
+            for where, members in shortcuts.group_shortcuts(self.mine)
         ]
 
-    def _row(self, one: Choice) -> dict[str, Any]:
+    def _row(self, one: PersonalShortcut) -> dict[str, Any]:
         return {"choice": one, "error": self.errors.get(one.shortcut.key, "")}
 
 
-def _typed(data: Mapping[str, str]) -> dict[str, str]:
+def _read_typed_keys(data: Mapping[str, str]) -> dict[str, str]:
     """Read the typed key by its default key; an empty field means the default."""
     found = {}
-    for one in shortcuts.choices({}):
+    for one in shortcuts.list_shortcuts({}):
         typed = data.get(one.field, "").strip().lower()[:8]
         if typed and not one.shortcut.fixed:
-            chord = CHORD if one.shortcut.key.startswith(CHORD) else ""
+            chord = CHORD_PREFIX if one.shortcut.key.startswith(CHORD_PREFIX) else ""
             found[one.shortcut.key] = chord + typed
     return found
 
 
-MAIL = [
+MAIL_CHOICES = [
     ("now", "At once"),
     ("unclaimed", "If nobody has taken it"),
     ("digest", "In a daily digest"),
     ("never", "Never"),
 ]
-DESK = [("now", "At once"), ("never", "Never")]
-TIME = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
+DESK_CHOICES = [("now", "At once"), ("never", "Never")]
+TIME_WIDGET = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
 
 
 class NotificationsForm(forms.Form):
@@ -125,16 +133,20 @@ class NotificationsForm(forms.Form):
     minutes = forms.IntegerField(
         label="“If nobody has taken it” waits", min_value=1, max_value=1440
     )
-    digest_at = forms.TimeField(label="The daily digest goes out at", widget=TIME)
-    quiet_from = forms.TimeField(label="Quiet from", required=False, widget=TIME)
-    quiet_until = forms.TimeField(label="Quiet until", required=False, widget=TIME)
+    digest_at = forms.TimeField(
+        label="The daily digest goes out at", widget=TIME_WIDGET
+    )
+    quiet_from = forms.TimeField(label="Quiet from", required=False, widget=TIME_WIDGET)
+    quiet_until = forms.TimeField(
+        label="Quiet until", required=False, widget=TIME_WIDGET
+    )
     zone = forms.CharField(label="Their time zone", max_length=64)
     per_hour = forms.IntegerField(label="Mails an hour", min_value=1, max_value=1000)
     once_taken = forms.BooleanField(required=False)
     on_call = forms.BooleanField(required=False)
 
     def __init__(
-        self, now: Notifications, data: Mapping[str, str] | None = None
+        self, now: NotificationPreferences, data: Mapping[str, str] | None = None
     ) -> None:
         initial = now.model_dump()
         for risk in Risk:
@@ -144,14 +156,14 @@ class NotificationsForm(forms.Form):
         for risk in Risk:
             name = risk.value.capitalize()
             self.fields[f"email-{risk}"] = forms.ChoiceField(
-                choices=MAIL, label=f"{name}, by mail"
+                choices=MAIL_CHOICES, label=f"{name}, by mail"
             )
             self.fields[f"desk-{risk}"] = forms.ChoiceField(
-                choices=DESK, label=f"{name}, on an open page"
+                choices=DESK_CHOICES, label=f"{name}, on an open page"
             )
 
     def clean_zone(self) -> str:
-        return _zone(self.cleaned_data["zone"])
+        return _check_zone(self.cleaned_data["zone"])
 
     def clean(self) -> None:
         given = [self.cleaned_data.get(f"quiet_{end}") for end in ("from", "until")]
@@ -167,10 +179,10 @@ class NotificationsForm(forms.Form):
         ]
 
     @property
-    def shape(self) -> Notifications:
+    def shape(self) -> NotificationPreferences:
         """The valid form as a preference."""
         said = dict(self.cleaned_data)
-        return Notifications(
+        return NotificationPreferences(
             email={risk: said.pop(f"email-{risk}") for risk in Risk},
             desk={risk: said.pop(f"desk-{risk}") for risk in Risk},
             **said,

@@ -11,20 +11,20 @@ from django.views.decorators.http import require_POST
 
 from journal.errors import NotFound
 from reviews.desk.components import htmx
-from reviews.desk.components.frame import person
-from reviews.desk.forms import ViewForm
+from reviews.desk.components.frame import require_person
+from reviews.desk.forms import SavedViewForm
 from reviews.desk.log import views
-from reviews.desk.log.filters import Filters as LogFilters
+from reviews.desk.log.filters import LogFilters as LogFilters
 from reviews.desk.queue import views as queue
-from reviews.desk.queue.page import Filters as QueueFilters
+from reviews.desk.queue.page import QueueFilters as QueueFilters
 from reviews.people import saved_views
 
-MOST = 1000  # characters of a query
+MAX_QUERY_LENGTH = 1000  # characters of a query
 
 # How each list parses its filters, and how it is rendered.
 LISTS: dict[str, tuple[Callable[[QueryDict], Any], Callable[..., HttpResponse]]] = {
-    "queue": (QueueFilters.read, queue.shown),
-    "log": (LogFilters.read, views.shown),
+    "queue": (QueueFilters.read, queue.render_queue_page),
+    "log": (LogFilters.read, views.render_log_page),
 }
 
 
@@ -34,13 +34,13 @@ def view_save(request: HttpRequest, page: str) -> HttpResponse:
     if page not in LISTS:
         raise NotFound
     read, shown = LISTS[page]
-    form = ViewForm(request.POST)
-    filters = read(QueryDict(request.POST.get("query", "")[:MOST]))
+    form = SavedViewForm(request.POST)
+    filters = read(QueryDict(request.POST.get("query", "")[:MAX_QUERY_LENGTH]))
     if form.is_valid():
         name, query = form.cleaned_data["name"], filters.query()
-        error = htmx.attempt(
-            lambda: saved_views.save(
-                person=person(request), page=page, name=name, query=query
+        error = htmx.catch_refusal(
+            lambda: saved_views.create_saved_view(
+                person=require_person(request), page=page, name=name, query=query
             )
         )
         if error is None:
@@ -52,4 +52,5 @@ def view_save(request: HttpRequest, page: str) -> HttpResponse:
 @require_POST
 def view_delete(request: HttpRequest, pk: int) -> HttpResponse:
     """Delete one of the person's own views."""
-    return redirect(f"reviews:{saved_views.delete(person=person(request), view_id=pk)}")
+    page = saved_views.delete_saved_view(person=require_person(request), view_id=pk)
+    return redirect(f"reviews:{page}")

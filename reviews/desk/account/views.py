@@ -19,7 +19,7 @@ from journal import clock
 from policies.choices import Role
 from reviews import permissions
 from reviews.desk.components import frame, htmx
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.desk.forms import TokenForm
 from reviews.notifications import plan
 from reviews.people import preferences, shortcuts
@@ -28,27 +28,29 @@ from reviews.people import tokens as operations
 from . import zones
 from .forms import DisplayForm, KeysForm, NotificationsForm
 
-SAVED = "Saved."
+SAVED_MESSAGE = "Saved."
 
 
 @require_safe
 def me(request: HttpRequest) -> HttpResponse:
     """The settings and their current values."""
     return render(
-        request, "reviews/me.html", {"prefs": preferences.of(person(request))}
+        request,
+        "reviews/me.html",
+        {"prefs": preferences.load_preferences(require_person(request))},
     )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def display(request: HttpRequest) -> HttpResponse:
     """The display settings."""
-    who = person(request)
-    now = preferences.of(who).display
+    who = require_person(request)
+    now = preferences.load_preferences(who).display
     form = DisplayForm(request.POST or None, initial=now.model_dump())
     if form.is_valid():
-        preferences.save(person=who, display=form.shape)
-        zones.follow(request, form.shape.zone)
-        return _saved(request, "reviews:display")
+        preferences.save_preferences(person=who, display=form.shape)
+        zones.update_session_zone(request, form.shape.zone)
+        return _redirect_saved(request, "reviews:display")
     status = 422 if form.is_bound else 200
     return render(request, "reviews/display.html", {"form": form}, status=status)
 
@@ -56,14 +58,14 @@ def display(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def keys(request: HttpRequest) -> HttpResponse:
     """Single-key shortcuts: on or off, and other keys than the default."""
-    who = person(request)
+    who = require_person(request)
     if "usual" in request.POST:
-        preferences.save(person=who, keys=preferences.Keys())
-        return _saved(request, "reviews:keys")
-    form = KeysForm(preferences.of(who).keys, request.POST or None)
+        preferences.save_preferences(person=who, keys=preferences.KeyPreferences())
+        return _redirect_saved(request, "reviews:keys")
+    form = KeysForm(preferences.load_preferences(who).keys, request.POST or None)
     if request.method == "POST" and not form.errors:
-        preferences.save(person=who, keys=form.shape)
-        return _saved(request, "reviews:keys")
+        preferences.save_preferences(person=who, keys=form.shape)
+        return _redirect_saved(request, "reviews:keys")
     status = 422 if form.errors else 200
     return render(request, "reviews/keys.html", {"form": form}, status=status)
 
@@ -71,12 +73,14 @@ def keys(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def notifications(request: HttpRequest) -> HttpResponse:
     """What is sent to this person, when, and when not."""
-    who = person(request)
-    form = NotificationsForm(preferences.of(who).notifications, request.POST or None)
+    who = require_person(request)
+    form = NotificationsForm(
+        preferences.load_preferences(who).notifications, request.POST or None
+    )
     if form.is_valid():
-        preferences.save(person=who, notifications=form.shape)
-        return _saved(request, "reviews:notifications")
-    role = permissions.deciding_role(who)
+        preferences.save_preferences(person=who, notifications=form.shape)
+        return _redirect_saved(request, "reviews:notifications")
+    role = permissions.find_deciding_role(who)
     context = {
         "form": form,
         "address": who.email,
@@ -90,49 +94,49 @@ def notifications(request: HttpRequest) -> HttpResponse:
 @require_POST
 def send_test(request: HttpRequest) -> HttpResponse:
     """Send a test mail to the person, the same way as every other mail."""
-    who = person(request)
+    who = require_person(request)
     if who.email:
-        plan.ask_test(person=who)
+        plan.enqueue_test_notice(person=who)
         messages.success(request, f"A test is on its way to {who.email}.")
     else:
         messages.warning(request, "Nothing was sent: you have no address here.")
     return redirect("reviews:notifications")
 
 
-def _saved(request: HttpRequest, name: str) -> HttpResponse:
-    messages.success(request, SAVED)
+def _redirect_saved(request: HttpRequest, name: str) -> HttpResponse:
+    messages.success(request, SAVED_MESSAGE)
     return redirect(name)
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Redirect to the first page of the person's role."""
-    decides = permissions.deciding_role(person(request)) is not None
+    decides = permissions.find_deciding_role(require_person(request)) is not None
     return redirect("reviews:queue" if decides else "reviews:log")
 
 
 @login_not_required
 @require_safe
-@htmx.varies
+@htmx.vary_on_htmx
 def help(request: HttpRequest) -> HttpResponse:
     """Keys and states in words; the dialog gets the keys alone."""
-    places = shortcuts.by_place(frame.of(request).prefs.keys.mine)
-    template = htmx.part(request, "reviews/help.html", "keys")
+    places = shortcuts.group_shortcuts(frame.get_frame(request).prefs.keys.mine)
+    template = htmx.choose_template(request, "reviews/help.html", "keys")
     return render(request, template, {"places": places})
 
 
-class SignIn(LoginView):
+class SignInView(LoginView):
     """Sign in by name and password. The browser also sends its time zone."""
 
     redirect_authenticated_user = True
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         answer = super().form_valid(form)
-        zones.learn(self.request, person(self.request))
+        zones.record_browser_zone(self.request, require_person(self.request))
         return answer
 
 
-sign_in = SignIn.as_view()
+sign_in = SignInView.as_view()
 sign_out = LogoutView.as_view()
 
 
@@ -142,9 +146,11 @@ def tokens(request: HttpRequest) -> HttpResponse:
     the only copy of the new token."""
     form, minted = TokenForm(request.POST or None), ""
     if form.is_valid():
-        minted = operations.mint(person=person(request), **form.cleaned_data)
+        minted = operations.create_token(
+            person=require_person(request), **form.cleaned_data
+        )
         form = TokenForm()
-    own = operations.live().filter(person=person(request))
+    own = operations.select_live_tokens().filter(person=require_person(request))
     live = own.order_by("-created_at")
     context = {"form": form, "minted": minted, "tokens": live, "now": clock.now()}
     status = 422 if form.errors else 200
@@ -156,6 +162,6 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @require_POST
 def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """Revoke one of the person's own tokens; this takes effect at once."""
-    operations.revoke(person=person(request), token_id=pk)
+    operations.revoke_token(person=require_person(request), token_id=pk)
     messages.success(request, "Ended. Nothing can use it any more.")
     return redirect("reviews:tokens")

@@ -15,7 +15,7 @@ from django.utils import timezone
 from policies.models import Person
 from reviews.people import preferences
 
-KEY = "zone"
+ZONE_KEY = "zone"
 
 
 class ReadersZone:
@@ -27,27 +27,29 @@ class ReadersZone:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if settings.SESSION_COOKIE_NAME not in request.COOKIES:
             return self.get_response(request)
-        with timezone.override(preferences.zone_of(request.session.get(KEY, ""))):
+        with timezone.override(
+            preferences.load_zone(request.session.get(ZONE_KEY, ""))
+        ):
             answer = self.get_response(request)
         desk = getattr(request, "desk", None)  # the page frame has the preferences
-        known = preferences.remembered(desk.person) if desk else None
+        known = preferences.find_cached_preferences(desk.person) if desk else None
         if known is not None:
-            follow(request, known.display.zone)
+            update_session_zone(request, known.display.zone)
         return answer
 
 
-def learn(request: HttpRequest, person: Person) -> None:
+def record_browser_zone(request: HttpRequest, person: Person) -> None:
     """Save the zone of the browser at sign-in, unless the person has one."""
-    display = preferences.of(person).display
-    offered = request.POST.get(KEY, "")
-    if not display.zone and preferences.is_zone(offered):
-        display = display.model_copy(update={KEY: offered})
-        preferences.save(person=person, display=display)
-    follow(request, display.zone)
+    display = preferences.load_preferences(person).display
+    offered = request.POST.get(ZONE_KEY, "")
+    if not display.zone and preferences.is_zone_name(offered):
+        display = display.model_copy(update={ZONE_KEY: offered})
+        preferences.save_preferences(person=person, display=display)
+    update_session_zone(request, display.zone)
 
 
-def follow(request: HttpRequest, zone: str) -> None:
+def update_session_zone(request: HttpRequest, zone: str) -> None:
     """Copy the zone of the preference into the session; another session may have
     changed it."""
-    if request.session.get(KEY, "") != zone:
-        request.session[KEY] = zone
+    if request.session.get(ZONE_KEY, "") != zone:
+        request.session[ZONE_KEY] = zone

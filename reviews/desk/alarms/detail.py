@@ -13,17 +13,17 @@ from policies.models import Person
 from reviews.alarms import standing as alarms
 from reviews.choices import AlarmKind, AlarmStatus, ClosedHow, ExecutionStatus
 from reviews.desk.components import navigation, retry
-from reviews.desk.components.badges import visible
+from reviews.desk.components.badges import select_visible_alarms
 from reviews.desk.components.navigation import UpkeepTab
-from reviews.desk.components.retry import Reported
-from reviews.effects.wording import lines_of
+from reviews.desk.components.retry import LateReportLine
+from reviews.effects.wording import flatten_value
 from reviews.models import Alarm, Execution
 
 from . import lists
-from .lists import Line
+from .lists import AlarmLine
 
 # Labels of facts; a fact that is not here is labelled with its own name.
-LABELS = {
+FACT_LABELS = {
     "code": "Why",
     "reported_hash": "Reported content",
     "granted_hash": "Granted content",
@@ -37,7 +37,7 @@ LABELS = {
     "lacking": "May decide it",
 }
 # Our own codes in words.
-WHY = {
+CODE_WORDS = {
     "window_closed": "Its execution window went by",
     "precondition": "What it would change had changed",
     "policy_tightened": "The policy asks for more authority by now",
@@ -55,7 +55,7 @@ WHY = {
     "stored": "Before the effect",
 }
 
-ENDED: dict[str, str] = {
+SELF_CLOSED_WORDS: dict[str, str] = {
     AlarmKind.NEVER_EXECUTED: "it ran after all",
     AlarmKind.DELIVERY_DEAD: "it was delivered",
     AlarmKind.RESTORED: "two people let it run again",
@@ -65,7 +65,7 @@ ENDED: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AlarmStep:
     """One event in the life of an alarm. `note` is what a person wrote."""
 
     word: str
@@ -78,10 +78,10 @@ class Step:
 class AlarmPage:
     """One alarm in full."""
 
-    line: Line
+    line: AlarmLine
     facts: list[tuple[str, str]]
-    reports: list[Reported]
-    steps: list[Step]
+    reports: list[LateReportLine]
+    steps: list[AlarmStep]
     may_acknowledge: bool
     may_close: bool
     why_not: str
@@ -89,35 +89,40 @@ class AlarmPage:
     tabs: list[UpkeepTab]
 
 
-def one(person: Person, pk: int) -> AlarmPage:
+def load_alarm_page(person: Person, pk: int) -> AlarmPage:
     """Load the page. Raises NotFound for an unknown alarm, or one that this person may
     not see."""
-    row = lists.shown(visible(person)).select_related("closed_by").filter(pk=pk).first()
+    row = (
+        lists.annotate_alarms(select_visible_alarms(person))
+        .select_related("closed_by")
+        .filter(pk=pk)
+        .first()
+    )
     if row is None:
         raise NotFound
-    why_not = _why_not(person, row)
+    why_not = _describe_refusal(person, row)
     standing = row.status != AlarmStatus.CLOSED
     execution = Execution.objects.select_related("grant").filter(pk=row.subject).first()
     return AlarmPage(
-        line=lists.lines_of([row])[0],
-        facts=_facts(row),
-        reports=retry.of(execution) if execution else [],
-        steps=_steps(row),
+        line=lists.build_alarm_lines([row])[0],
+        facts=_list_facts(row),
+        reports=retry.list_late_reports(execution) if execution else [],
+        steps=_list_steps(row),
         may_acknowledge=row.status == AlarmStatus.OPEN and not why_not,
         may_close=standing and not why_not,
         why_not=why_not if standing else "",
-        unknown_url=_unknown(execution),
-        tabs=navigation.tabs(person, navigation.ALARMS),
+        unknown_url=_build_unknown_url(execution),
+        tabs=navigation.list_upkeep_tabs(person, navigation.ALARMS),
     )
 
 
-def _unknown(execution: Execution | None) -> str:
+def _build_unknown_url(execution: Execution | None) -> str:
     if execution is None or execution.status != ExecutionStatus.UNKNOWN:
         return ""
     return reverse("reviews:unknown_one", args=[execution.pk])
 
 
-def _why_not(person: Person, alarm: Alarm) -> str:
+def _describe_refusal(person: Person, alarm: Alarm) -> str:
     """Why this person may not answer the alarm; empty when they may."""
     try:
         alarms.check_may_answer(person, alarm)
@@ -126,26 +131,29 @@ def _why_not(person: Person, alarm: Alarm) -> str:
     return ""
 
 
-def _facts(alarm: Alarm) -> list[tuple[str, str]]:
-    found = [(n, v) for n, v in lines_of(alarm.data) if v != alarm.subject]
-    return [(_label(name), WHY.get(value, value)) for name, value in found]
+def _list_facts(alarm: Alarm) -> list[tuple[str, str]]:
+    found = [(n, v) for n, v in flatten_value(alarm.data) if v != alarm.subject]
+    return [
+        (_format_fact_label(name), CODE_WORDS.get(value, value))
+        for name, value in found
+    ]
 
 
-def _label(name: str) -> str:
-    return LABELS.get(name, name.replace("_", " ").capitalize())
+def _format_fact_label(name: str) -> str:
+    return FACT_LABELS.get(name, name.replace("_", " ").capitalize())
 
 
-def _steps(alarm: Alarm) -> list[Step]:
-    steps = [Step("Raised", alarm.opened_at)]
+def _list_steps(alarm: Alarm) -> list[AlarmStep]:
+    steps = [AlarmStep("Raised", alarm.opened_at)]
     if alarm.times > 1:
         said = f"{alarm.times} times in all"
-        steps.append(Step("Seen again", alarm.last_seen_at, said))
+        steps.append(AlarmStep("Seen again", alarm.last_seen_at, said))
     if alarm.acknowledged_at:
         said = f"by {alarm.acknowledged_by}"
-        steps.append(Step("Looked at", alarm.acknowledged_at, said))
+        steps.append(AlarmStep("Looked at", alarm.acknowledged_at, said))
     if alarm.closed_at:
         itself = alarm.closed_how == ClosedHow.ITSELF
-        why = ENDED.get(alarm.kind, "it holds no more")
+        why = SELF_CLOSED_WORDS.get(alarm.kind, "it holds no more")
         said = f"by itself: {why}" if itself else f"by {alarm.closed_by}"
-        steps.append(Step("Closed", alarm.closed_at, said, alarm.note))
+        steps.append(AlarmStep("Closed", alarm.closed_at, said, alarm.note))
     return sorted(steps, key=lambda step: step.at)

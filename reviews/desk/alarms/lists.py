@@ -14,29 +14,32 @@ from django.urls import reverse
 
 from policies.models import Person, Queue
 from reviews.alarms import wording
-from reviews.alarms.wording import Words
-from reviews.choices import GRAVE, AlarmKind, AlarmStatus
+from reviews.alarms.wording import AlarmText
+from reviews.choices import GRAVE_ALARM_KINDS, AlarmKind, AlarmStatus
 from reviews.desk.components import navigation
-from reviews.desk.components.badges import visible
-from reviews.desk.components.formatting import Choice, choice
+from reviews.desk.components.badges import select_visible_alarms
+from reviews.desk.components.formatting import FilterSelect, build_filter_select
 from reviews.desk.components.navigation import UpkeepTab
 from reviews.effects import describe
 from reviews.models import Alarm, ApprovalRequest, Proposal, Revision
 from reviews.models.alarms import STANDING
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 
-STATES = {
+STATE_LABELS = {
     "": "Standing",
     "open": "Nobody looks at it",
     "acknowledged": "Somebody looks at it",
     "closed": "Closed",
     "all": "All",
 }
-KINDS = {"": "Any", **{kind.value: wording.of(kind).title for kind in AlarmKind}}
+KIND_LABELS = {
+    "": "Any",
+    **{kind.value: wording.describe_alarm(kind).title for kind in AlarmKind},
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class AlarmFilters:
     """One view of the alarms."""
 
     kind: str = ""
@@ -45,15 +48,15 @@ class Filters:
     before: int | None = None  # only alarms older than this id
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> Filters:
+    def read(cls, query: Mapping[str, str]) -> AlarmFilters:
         """Parse the URL's query. An invalid value is ignored and never causes an
         error."""
         kind, state = query.get("kind", ""), query.get("state", "")
         before = query.get("before", "")
         return cls(
-            kind=kind if kind in KINDS else "",
+            kind=kind if kind in KIND_LABELS else "",
             queue=query.get("queue", "")[:64].replace("\0", ""),
-            state=state if state in STATES else "",
+            state=state if state in STATE_LABELS else "",
             before=int(before) if before.isdecimal() and len(before) < 19 else None,
         )
 
@@ -80,33 +83,33 @@ class Filters:
             return rows.filter(status=self.state)
         return rows if self.state == "all" else rows.filter(STANDING)
 
-    def choices(self) -> list[Choice]:
+    def choices(self) -> list[FilterSelect]:
         """The selects above the list."""
         queues = dict(Queue.objects.order_by("title").values_list("name", "title"))
         return [
-            choice("kind", "What", KINDS, self.kind),
-            choice("queue", "Queue", {"": "Any", **queues}, self.queue),
-            choice("state", "State", STATES, self.state),
+            build_filter_select("kind", "What", KIND_LABELS, self.kind),
+            build_filter_select("queue", "Queue", {"": "Any", **queues}, self.queue),
+            build_filter_select("state", "State", STATE_LABELS, self.state),
         ]
 
 
-PAGE = 50
+PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AlarmLine:
     """One alarm. It may concern no effect; then only `subject` says what it is
     about."""
 
     id: int
     url: str
     kind: str
-    said: Words
+    said: AlarmText
     grave: bool
     state: str
     looking: str  # the person who acknowledged it
     subject: str
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     risk: str
     tool: str
     agent: str
@@ -126,30 +129,31 @@ class Line:
 class AlarmsPage:
     """The page of the list."""
 
-    lines: list[Line]
-    filters: Filters
-    choices: list[Choice]
+    lines: list[AlarmLine]
+    filters: AlarmFilters
+    choices: list[FilterSelect]
     more_url: str
     tabs: list[UpkeepTab]
 
 
-def page(person: Person, filters: Filters) -> AlarmsPage:
+def build_alarms_page(person: Person, filters: AlarmFilters) -> AlarmsPage:
     """Build a page of alarms: unacknowledged ones on top, then the newest."""
-    rows = shown(filters.apply(visible(person)))
-    found = list(rows.order_by("-pk")[: PAGE + 1])
-    more = filters.url(before=found[PAGE - 1].pk) if len(found) > PAGE else ""
+    rows = annotate_alarms(filters.apply(select_visible_alarms(person)))
+    found = list(rows.order_by("-pk")[: PAGE_SIZE + 1])
+    more = filters.url(before=found[PAGE_SIZE - 1].pk) if len(found) > PAGE_SIZE else ""
     return AlarmsPage(
         lines=sorted(
-            lines_of(found[:PAGE]), key=lambda one: one.state != AlarmStatus.OPEN
+            build_alarm_lines(found[:PAGE_SIZE]),
+            key=lambda one: one.state != AlarmStatus.OPEN,
         ),
         filters=filters,
         choices=filters.choices(),
         more_url=more,
-        tabs=navigation.tabs(person, navigation.ALARMS),
+        tabs=navigation.list_upkeep_tabs(person, navigation.ALARMS),
     )
 
 
-def shown(rows: QuerySet[Alarm]) -> QuerySet[Any]:
+def annotate_alarms(rows: QuerySet[Alarm]) -> QuerySet[Any]:
     """Annotate alarms with what a line needs: revision, action hash, risk and
     request."""
     current = Revision.objects.filter(
@@ -164,23 +168,25 @@ def shown(rows: QuerySet[Alarm]) -> QuerySet[Any]:
     )
 
 
-def lines_of(rows: Sequence[Any]) -> list[Line]:
+def build_alarm_lines(rows: Sequence[Any]) -> list[AlarmLine]:
     """Build the lines of alarms that `annotate_alarms` annotated."""
-    briefs = describe.briefs({one.revision: one.hash for one in rows if one.revision})
-    return [_line(one, briefs) for one in rows]
+    briefs = describe.load_briefs_by_id(
+        {one.revision: one.hash for one in rows if one.revision}
+    )
+    return [_build_line(one, briefs) for one in rows]
 
 
-def _line(row: Any, briefs: Mapping[int, describe.Brief]) -> Line:
+def _build_line(row: Any, briefs: Mapping[int, describe.EffectBrief]) -> AlarmLine:
     proposal = row.proposal
     brief = briefs.get(row.revision)
     log = reverse("reviews:log")
     about = urlencode({"q": proposal.pk if proposal else ""})
-    return Line(
+    return AlarmLine(
         id=row.pk,
         url=reverse("reviews:alarm", args=[row.pk]),
         kind=row.kind,
-        said=wording.of(row.kind),
-        grave=row.kind in GRAVE,
+        said=wording.describe_alarm(row.kind),
+        grave=row.kind in GRAVE_ALARM_KINDS,
         state=row.status,
         looking=str(row.acknowledged_by or ""),
         subject=row.subject,
@@ -189,10 +195,10 @@ def _line(row: Any, briefs: Mapping[int, describe.Brief]) -> Line:
         tool=proposal.tool_name if proposal else "",
         agent=proposal.agent if proposal else "",
         thread=proposal.thread if proposal else "",
-        run_url=_run(proposal) if proposal else "",
-        request_url=_request(row.request) if row.request else "",
-        letter_url=_letter(row),
-        restored_url=_restored(row),
+        run_url=_build_run_url(proposal) if proposal else "",
+        request_url=_build_request_url(row.request) if row.request else "",
+        letter_url=_build_delivery_url(row),
+        restored_url=_build_restored_url(row),
         log_url=f"{log}?{about}" if proposal else f"{log}?kind=alarm",
         queue=row.queue.title if row.queue else "",
         opened_at=row.opened_at,
@@ -201,20 +207,20 @@ def _line(row: Any, briefs: Mapping[int, describe.Brief]) -> Line:
     )
 
 
-def _restored(alarm: Alarm) -> str:
+def _build_restored_url(alarm: Alarm) -> str:
     is_so = alarm.kind == AlarmKind.RESTORED
     return reverse("reviews:restored") if is_so else ""
 
 
-def _run(proposal: Proposal) -> str:
+def _build_run_url(proposal: Proposal) -> str:
     return reverse("agents:thread", args=[proposal.agent, proposal.thread])
 
 
-def _request(request: str) -> str:
+def _build_request_url(request: str) -> str:
     return reverse("reviews:request_detail", args=[request])
 
 
-def _letter(alarm: Alarm) -> str:
+def _build_delivery_url(alarm: Alarm) -> str:
     """The URL of the failed delivery. Holdpoint may delete it after the alarm is
     closed."""
     stands = alarm.status != AlarmStatus.CLOSED

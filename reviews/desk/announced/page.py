@@ -16,43 +16,43 @@ from reviews import permissions
 from reviews.choices import ExecutionStatus
 from reviews.desk.components import states
 from reviews.desk.components import undo as undoing
-from reviews.desk.components.states import State
-from reviews.desk.components.undo import Undo
+from reviews.desk.components.states import StateLabel
+from reviews.desk.components.undo import UndoStatus
 from reviews.effects import describe
 from reviews.models import Execution, Sighting
 from reviews.permissions import Permission
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 
-PAGE = 50
+PAGE_SIZE = 50
 DONE = ExecutionStatus.SUCCEEDED
 UNFINISHED = {ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED}
 
 
 @dataclass(frozen=True, slots=True)
-class Announced:
+class AnnouncedEffect:
     """One effect. `undo` is the tool's declared way to undo it; nobody is asked to do
     so here."""
 
     id: str
     at: datetime
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     undo: str
     risk: str
     tool: str
     agent: str
     thread_url: str
-    state: State
+    state: StateLabel
     stop_url: str
     seen: bool
     near_miss: bool
-    reversal: Undo
+    reversal: UndoStatus
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedPage:
     """The page of announced effects."""
 
-    lines: list[Announced]
+    lines: list[AnnouncedEffect]
     marks: bool  # whether this person can mark effects as seen
 
     @property
@@ -61,28 +61,28 @@ class AnnouncedPage:
         return [line.id for line in self.lines if not line.seen]
 
 
-def readable(person: Person) -> QuerySet[Execution]:
+def select_announced(person: Person) -> QuerySet[Execution]:
     """Select what was announced in this person's queues, or everything for people who
     see all."""
-    if permissions.allowed(person, Permission.SEE_ALL):
+    if permissions.has_permission(person, Permission.SEE_ALL):
         return Execution.objects.filter(announced_in__isnull=False)
     return Execution.objects.filter(announced_in__in=permissions.queues_of(person))
 
 
-def told(person: Person, ids: Collection[str]) -> list[Execution]:
+def list_announced_to(person: Person, ids: Collection[str]) -> list[Execution]:
     """List those of `ids` that were announced to this person."""
-    if permissions.deciding_role(person) is None:
+    if permissions.find_deciding_role(person) is None:
         return []
-    found = readable(person).filter(pk__in=list(ids)[:PAGE])
+    found = select_announced(person).filter(pk__in=list(ids)[:PAGE_SIZE])
     return list(found.select_related("proposal"))
 
 
-def page(person: Person) -> AnnouncedPage:
+def build_announced_page(person: Person) -> AnnouncedPage:
     """Build the page of the newest effects, in two queries and one more for effects not
     described before."""
     seen = Sighting.objects.filter(execution=OuterRef("pk"))
     found = (
-        readable(person)
+        select_announced(person)
         .select_related("proposal")
         .annotate(
             revision=F("grant__revision"),
@@ -94,30 +94,32 @@ def page(person: Person) -> AnnouncedPage:
         )
         .order_by("-queued_at")
     )
-    rows: list[Any] = list(found[:PAGE])
-    briefs = describe.briefs({row.revision: row.hash for row in rows})
-    done = {one.pk: _effect(one) for one in rows if one.status == DONE}
-    reversed_ = undoing.undos(person, done, clock.now()) if done else {}
+    rows: list[Any] = list(found[:PAGE_SIZE])
+    briefs = describe.load_briefs_by_id({row.revision: row.hash for row in rows})
+    done = {one.pk: _build_effect_source(one) for one in rows if one.status == DONE}
+    reversed_ = undoing.build_undo_statuses(person, done, clock.now()) if done else {}
     return AnnouncedPage(
         lines=[
-            _line(row, briefs[row.revision], reversed_.get(row.pk, Undo()))
+            _build_line(row, briefs[row.revision], reversed_.get(row.pk, UndoStatus()))
             for row in rows
         ],
-        marks=permissions.deciding_role(person) is not None,
+        marks=permissions.find_deciding_role(person) is not None,
     )
 
 
-def _effect(row: Any) -> undoing.Effect:
+def _build_effect_source(row: Any) -> undoing.ExecutedEffect:
     proposal = row.proposal
-    return undoing.Effect(row.of_tool, proposal.agent, proposal.thread)
+    return undoing.ExecutedEffect(row.of_tool, proposal.agent, proposal.thread)
 
 
-def _line(row: Any, shown: describe.Brief, reversal: Undo) -> Announced:
+def _build_line(
+    row: Any, shown: describe.EffectBrief, reversal: UndoStatus
+) -> AnnouncedEffect:
     """Build a line from an execution as `build_announced_page` annotates it."""
     proposal = row.proposal
     run = [proposal.agent, proposal.thread]
     running = row.status in UNFINISHED
-    return Announced(
+    return AnnouncedEffect(
         id=row.pk,
         at=row.queued_at,
         effect=shown.effect,
@@ -126,7 +128,7 @@ def _line(row: Any, shown: describe.Brief, reversal: Undo) -> Announced:
         tool=proposal.tool_name,
         agent=proposal.agent,
         thread_url=reverse("agents:thread", args=run),
-        state=states.of_execution(row),
+        state=states.build_execution_state(row),
         stop_url=reverse("agents:stop_thread", args=run) if running else "",
         seen=row.seen,
         near_miss=row.near_miss,

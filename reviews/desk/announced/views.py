@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.desk.components import retry
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.evidence import reveals
 from reviews.executions import settle
 
@@ -18,7 +18,7 @@ from . import page as queries
 @require_safe
 def announced(request: HttpRequest) -> HttpResponse:
     """What ran under NOTIFY, newest first."""
-    page = queries.page(person(request))
+    page = queries.build_announced_page(require_person(request))
     return render(request, "reviews/announced.html", {"page": page})
 
 
@@ -27,8 +27,10 @@ def announced_seen(request: HttpRequest) -> HttpResponse:
     """Mark one effect as a near miss, one as seen, or all on the page as seen."""
     near, one = request.POST.get("near_miss", ""), request.POST.get("seen", "")
     ids = [near or one] if near or one else request.POST.getlist("shown")
-    rows = queries.told(person(request), ids)
-    count = reveals.see(person=person(request), executions=rows, near_miss=bool(near))
+    rows = queries.list_announced_to(require_person(request), ids)
+    count = reveals.record_sightings(
+        person=require_person(request), executions=rows, near_miss=bool(near)
+    )
     if near and count:
         messages.success(request, "Noted as a near miss. It counts against its class.")
     return redirect("reviews:announced")
@@ -37,8 +39,8 @@ def announced_seen(request: HttpRequest) -> HttpResponse:
 @require_POST
 def effect_retry(request: HttpRequest, pk: str) -> HttpResponse:
     """Retry an effect that failed and for which nobody was asked."""
-    execution = retry.find(person(request), pk)
-    settle.retry(execution_id=execution.pk, person=person(request))
+    execution = retry.load_execution(require_person(request), pk)
+    settle.retry_execution(execution_id=execution.pk, person=require_person(request))
     messages.success(request, "It is queued once more, under the same key.")
     proposal = execution.proposal
     return redirect("agents:thread", proposal.agent, proposal.thread)

@@ -15,29 +15,29 @@ from journal.errors import FieldError
 from policies.documents import ToolDefinition
 
 from . import sheet as places
-from .fields import At, Node
-from .nested import Group, Rows
-from .schema import specify
-from .sheet import Sheet
+from .fields import FieldPlace, FormField
+from .nested import GroupField, ListField
+from .schema import build_spec
+from .sheet import FormContext
 
-__all__ = ["Form", "after", "form", "read"]
+__all__ = ["ArgumentForm", "apply_button", "build_form", "parse_edits"]
 
 ROOT = "args"
 
 
 @dataclass(frozen=True)
-class Form:
+class ArgumentForm:
     """All inputs for one tool's arguments."""
 
-    root: Group
+    root: GroupField
     above: tuple[FieldError, ...] = ()  # errors that belong to no input
 
     @property
-    def fields(self) -> tuple[Node, ...]:
+    def fields(self) -> tuple[FormField, ...]:
         """The fields of the arguments, in the schema's order."""
         return self.root.children
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[FormField]:
         """Every field, outer ones first."""
         for field in self.fields:
             yield from field.walk()
@@ -55,41 +55,43 @@ class Form:
 
     def label_of(self, path: str) -> str:
         """The label of the deepest field around an error's path; empty for none."""
-        around = [n for n in self.walk() if places.within(path, n.at.place)]
+        around = [n for n in self.walk() if places.is_within(path, n.at.place)]
         return max(around, key=lambda n: len(n.at.place)).label if around else ""
 
 
-def form(
+def build_form(
     definition: ToolDefinition,
     args: Mapping[str, Any],
     *,
     labels: Mapping[str, str] | None = None,
     sent: Mapping[str, str] | None = None,
     errors: Iterable[FieldError] = (),
-) -> Form:
+) -> ArgumentForm:
     """Build the form of these proposed arguments, filled with them or with what was
     `sent`.
 
     `labels` are the reader's labels by dotted path; `errors` are shown at their inputs,
     or in `above` where they belong to none.
     """
-    sheet = Sheet(definition, labels or {}, sent, tuple(errors))
-    spec = specify(definition.arguments, definition.arguments, args)
-    root = Group(At(sheet, places.PREFIX, ROOT, (), "", spec, dict(args)))
-    made = Form(root)
+    sheet = FormContext(definition, labels or {}, sent, tuple(errors))
+    spec = build_spec(definition.arguments, definition.arguments, args)
+    root = GroupField(FieldPlace(sheet, places.PREFIX, ROOT, (), "", spec, dict(args)))
+    made = ArgumentForm(root)
     known = {node.at.place: node.name for node in made.walk()}
-    return Form(root, tuple(sheet.place_errors(known)))
+    return ArgumentForm(root, tuple(sheet.place_errors(known)))
 
 
-def read(
+def parse_edits(
     definition: ToolDefinition, args: Mapping[str, Any], sent: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[FieldError]]:
     """The edited arguments, and an error for each input that cannot be read as its
     type."""
-    return form(definition, args, sent=sent).read()
+    return build_form(definition, args, sent=sent).read()
 
 
-def after(made: Form, sent: Mapping[str, str], asked: str) -> dict[str, str]:
+def apply_button(
+    made: ArgumentForm, sent: Mapping[str, str], asked: str
+) -> dict[str, str]:
     """The sent values with the effect of one button.
 
     `asked` is `add:arg.to`, `remove:arg.to.1`, `up:` or `down:` and a row, or `revert:`
@@ -98,18 +100,22 @@ def after(made: Form, sent: Mapping[str, str], asked: str) -> dict[str, str]:
     verb, _, name = asked.partition(":")
     result = dict(sent)
     if verb == "revert":
-        return {key: text for key, text in result.items() if not _belongs(key, name)}
+        return {
+            key: text
+            for key, text in result.items()
+            if not _belongs_to_input(key, name)
+        }
     above, _, key = name.rpartition(".")
-    found = {node.name: node for node in made.walk() if isinstance(node, Rows)}
+    found = {node.name: node for node in made.walk() if isinstance(node, ListField)}
     rows = found.get(name if verb == "add" else above)
     if rows is None:
         return result
-    keys = _reordered(verb, list(rows.keys), rows.fresh_key(), key)
+    keys = _reorder_rows(verb, list(rows.keys), rows.fresh_key(), key)
     result[rows.name + places.ROWS] = " ".join(keys)
     return result
 
 
-def _reordered(verb: str, keys: list[str], fresh: str, key: str) -> list[str]:
+def _reorder_rows(verb: str, keys: list[str], fresh: str, key: str) -> list[str]:
     if verb == "add":
         return [*keys, fresh]
     if key not in keys:
@@ -124,5 +130,5 @@ def _reordered(verb: str, keys: list[str], fresh: str, key: str) -> list[str]:
     return keys
 
 
-def _belongs(key: str, name: str) -> bool:
+def _belongs_to_input(key: str, name: str) -> bool:
     return key == name or key.startswith((f"{name}.", f"{name}:"))

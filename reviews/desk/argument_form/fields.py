@@ -13,19 +13,19 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from journal.errors import FieldError
-from journal.errors import at as errors_at
+from journal.errors import build_field_error as errors_at
 
 from . import sheet as places
 from . import values
-from .schema import MISSING, NUMBERS, Spec, same
-from .sheet import CURRENCY, HIDDEN, Sheet
+from .schema import MISSING, NUMBERS, FieldSpec, is_same_json
+from .sheet import CURRENCY, HIDDEN, FormContext
 from .values import BadValue
 
 GIVEN, ABSENT, NULL = "given", "absent", "null"
-STATES = {GIVEN: "Given", ABSENT: "Left out", NULL: "Empty (null)"}
+STATE_LABELS = {GIVEN: "Given", ABSENT: "Left out", NULL: "Empty (null)"}
 
 
-class Option(NamedTuple):
+class InputOption(NamedTuple):
     """One option of a select."""
 
     value: str
@@ -34,26 +34,26 @@ class Option(NamedTuple):
 
 
 @dataclass(frozen=True)
-class At:
+class FieldPlace:
     """One place in the arguments: its names for inputs, errors and people, its schema,
     and the proposed value."""
 
-    sheet: Sheet
+    sheet: FormContext
     name: str
     place: str
     path: tuple[str, ...]  # property names only, without list indices
     label: str
-    spec: Spec
+    spec: FieldSpec
     was: Any
     required: bool = True
     new: bool = False  # in a row that was not proposed
 
 
 @dataclass(frozen=True)
-class Node:
+class FormField:
     """The base of all fields."""
 
-    at: At
+    at: FieldPlace
     kind: ClassVar[str] = ""
 
     @property
@@ -62,7 +62,7 @@ class Node:
 
     @property
     def id(self) -> str:
-        return places.element_id(self.at.name)
+        return places.build_element_id(self.at.name)
 
     @property
     def label(self) -> str:
@@ -77,11 +77,11 @@ class Node:
         return not self.at.required
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[FormField, ...]:
         """The fields inside this one."""
         return ()
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[FormField]:
         """This field and all inside it."""
         yield self
         for child in self.children:
@@ -120,7 +120,7 @@ class Node:
             may.discard(ABSENT)
         if self.at.spec.nullable:
             may.add(NULL)
-        return tuple(state for state in STATES if state in may)
+        return tuple(state for state in STATE_LABELS if state in may)
 
     @cached_property
     def state(self) -> str:
@@ -146,11 +146,11 @@ class Node:
         return str(self.at.spec.schema.get("description", ""))
 
     @property
-    def state_options(self) -> list[Option]:
+    def state_options(self) -> list[InputOption]:
         """The states as options; empty where there is no choice."""
         if len(self.states) == 1:
             return []
-        return [Option(s, STATES[s], s == self.state) for s in self.states]
+        return [InputOption(s, STATE_LABELS[s], s == self.state) for s in self.states]
 
     def nothing(self) -> Any:
         """The value of a state other than given."""
@@ -158,7 +158,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Choice(Node):
+class ChoiceField(FormField):
     """A select from a closed set; left out and null are options too."""
 
     kind: ClassVar[str] = "choice"
@@ -166,19 +166,20 @@ class Choice(Node):
     @cached_property
     def choices(self) -> list[tuple[str, str, Any]]:
         """The option's text, its label and its value."""
-        found = values.options(self.at.spec)
+        found = values.build_options(self.at.spec)
         if self.at.new and self.at.required:
             found.insert(0, ("", "Choose", MISSING))
         elif ABSENT in self.states:
-            found.insert(0, ("", STATES[ABSENT], MISSING))
+            found.insert(0, ("", STATE_LABELS[ABSENT], MISSING))
         if NULL in self.states:
-            found.append(("#null", STATES[NULL], None))
+            found.append(("#null", STATE_LABELS[NULL], None))
         return found
 
     @cached_property
     def was_text(self) -> str:
         return next(
-            (text for text, _, item in self.choices if same(item, self.at.was)), ""
+            (text for text, _, item in self.choices if is_same_json(item, self.at.was)),
+            "",
         )
 
     @cached_property
@@ -196,11 +197,11 @@ class Choice(Node):
         return not self.at.new and self.text != self.was_text
 
     @property
-    def options(self) -> list[Option]:
-        return [Option(t, words, t == self.text) for t, words, _ in self.choices]
+    def options(self) -> list[InputOption]:
+        return [InputOption(t, words, t == self.text) for t, words, _ in self.choices]
 
     @property
-    def state_options(self) -> list[Option]:
+    def state_options(self) -> list[InputOption]:
         return []
 
     def read(self, wrong: list[FieldError]) -> Any:
@@ -214,14 +215,14 @@ class Choice(Node):
 
 
 @dataclass(frozen=True)
-class Line(Node):
+class LineField(FormField):
     """One input for a text, number or amount."""
 
     kind: ClassVar[str] = "line"
 
     @cached_property
     def was_text(self) -> str:
-        return values.shown(self.at.was)
+        return values.format_value(self.at.was)
 
     @cached_property
     def text(self) -> str:
@@ -249,11 +250,11 @@ class Line(Node):
 
     @property
     def multiline(self) -> bool:
-        return values.is_long(self.at.spec, self.text)
+        return values.is_multiline(self.at.spec, self.text)
 
     @property
     def input_type(self) -> str:
-        return values.input_type(self.at.spec, self.text)
+        return values.choose_input_type(self.at.spec, self.text)
 
     @property
     def money(self) -> bool:
@@ -261,11 +262,11 @@ class Line(Node):
 
     @property
     def inputmode(self) -> str:
-        return values.inputmode(self.at.spec, money=self.money)
+        return values.choose_inputmode(self.at.spec, money=self.money)
 
     @property
     def hint(self) -> str:
-        return values.hint(self.at.spec)
+        return values.build_hint(self.at.spec)
 
     def read(self, wrong: list[FieldError]) -> Any:
         if self.state != GIVEN:
@@ -282,7 +283,7 @@ class Line(Node):
 
     def typed(self) -> Any:
         """The typed text as a value. Raises BadValue."""
-        return values.typed(self.at.spec, self.text, money=self.money)
+        return values.parse_value(self.at.spec, self.text, money=self.money)
 
     @property
     def _says_so(self) -> bool:
@@ -292,14 +293,14 @@ class Line(Node):
 
 
 @dataclass(frozen=True)
-class Moment(Line):
+class MomentField(LineField):
     """A date and time, with a separate input for its zone."""
 
     kind: ClassVar[str] = "moment"
 
     @property
     def local(self) -> str:
-        return values.shortened(self._sent[0])
+        return values.shorten_local_time(self._sent[0])
 
     @property
     def zone(self) -> str:
@@ -307,25 +308,25 @@ class Moment(Line):
 
     @property
     def was_local(self) -> str:
-        return values.shortened(values.moment(self.was_text)[0])
+        return values.shorten_local_time(values.split_moment(self.was_text)[0])
 
     @property
     def was_zone(self) -> str:
-        return values.moment(self.was_text)[1]
+        return values.split_moment(self.was_text)[1]
 
     @cached_property
     def text(self) -> str:
-        return values.joined(*self._sent)
+        return values.join_moment(*self._sent)
 
     @cached_property
     def _sent(self) -> tuple[str, str]:
         local = self.at.sheet.text(self.name)
         zone = self.at.sheet.text(self.name + places.ZONE)
-        was = values.moment(self.was_text)
+        was = values.split_moment(self.was_text)
         return was[0] if local is None else local, was[1] if zone is None else zone
 
 
-DEEPEST = 6
+MOST_LEVELS = 6
 MOST_ROWS = 50  # of one list; only the proposer can change a longer one
 INVISIBLE = "Has characters that a form would lose or hide. It stays as proposed."
 LOCKED = "Cannot be edited here. It stays as proposed."
@@ -334,7 +335,7 @@ TOO_MANY = "Too long to be edited here. It stays as proposed."
 
 
 @dataclass(frozen=True)
-class Locked(Node):
+class LockedField(FormField):
     """A value that is shown and returned as proposed; `why` says why."""
 
     why: str = LOCKED
@@ -345,7 +346,9 @@ class Locked(Node):
         """The proposed value as text; empty if it is hidden."""
         if self.why == HIDDEN:
             return ""
-        return "not given" if self.at.was is MISSING else values.shown(self.at.was)
+        return (
+            "not given" if self.at.was is MISSING else values.format_value(self.at.was)
+        )
 
     def read(self, wrong: list[FieldError]) -> Any:
         fixed = self.at.spec.schema.get("const", MISSING)
@@ -354,7 +357,7 @@ class Locked(Node):
         return self.at.was
 
 
-def why_locked(where: At) -> str:
+def find_lock_reason(where: FieldPlace) -> str:
     """Why this place cannot be edited; empty if it can."""
     spec, sheet = where.spec, where.sheet
     if sheet.is_hidden(where.path):
@@ -363,24 +366,24 @@ def why_locked(where: At) -> str:
         return CURRENCY
     if "const" in spec.schema:
         return FIXED
-    if len(where.path) > DEEPEST or not _has_inputs(where):
+    if len(where.path) > MOST_LEVELS or not _has_inputs(where):
         return LOCKED
-    if values.loses(where.was):
+    if values.loses_characters(where.was):
         return INVISIBLE
     too_many = isinstance(where.was, list) and len(where.was) > MOST_ROWS
     return TOO_MANY if too_many else ""
 
 
-def _has_inputs(where: At) -> bool:
+def _has_inputs(where: FieldPlace) -> bool:
     """Whether there is an input for both the declared type and the proposed value."""
     spec, value = where.spec, where.was
     if spec.options:
-        known = any(same(item, value) for item in spec.options)
+        known = any(is_same_json(item, value) for item in spec.options)
         return known or value is MISSING or value is None
     if value is MISSING or value is None:
         fits = bool(spec.kind)
     else:
-        fits = _holds(spec.kind, value)
+        fits = _is_of_type(spec.kind, value)
     if spec.kind == "object":
         return fits and bool(spec.properties)
     if spec.kind == "array":
@@ -388,7 +391,7 @@ def _has_inputs(where: At) -> bool:
     return fits and spec.kind in {"string", "boolean", *NUMBERS}
 
 
-def _holds(kind: str, value: Any) -> bool:
+def _is_of_type(kind: str, value: Any) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     types: dict[str, Any] = {

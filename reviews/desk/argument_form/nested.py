@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
-from journal.errors import FieldError, at
+from journal.errors import FieldError, build_field_error
 
 from . import sheet as places
 from . import values
@@ -16,19 +16,19 @@ from .fields import (
     GIVEN,
     MOST_ROWS,
     NULL,
-    At,
-    Choice,
-    Line,
-    Locked,
-    Moment,
-    Node,
-    why_locked,
+    ChoiceField,
+    FieldPlace,
+    FormField,
+    LineField,
+    LockedField,
+    MomentField,
+    find_lock_reason,
 )
-from .schema import MISSING, specify
+from .schema import MISSING, build_spec
 
 
 @dataclass(frozen=True)
-class Group(Node):
+class GroupField(FormField):
     """An object: declared members as inputs, undeclared ones as they are."""
 
     kind: ClassVar[str] = "group"
@@ -38,7 +38,7 @@ class Group(Node):
         return not self.at.new and len(self.states) > 1
 
     @cached_property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[FormField, ...]:
         if self.state != GIVEN:
             return ()
         held = self.at.was if isinstance(self.at.was, Mapping) else {}
@@ -67,16 +67,16 @@ class Group(Node):
                 found[child.at.path[-1]] = value
         return found
 
-    def _member(self, name: str, value: Any) -> Node:
+    def _member(self, name: str, value: Any) -> FormField:
         subschema = self.at.spec.properties.get(name, {})
         path = (*self.at.path, name)
         sheet = self.at.sheet
-        spec = specify(subschema, sheet.root, value)
-        return make(
-            At(
+        spec = build_spec(subschema, sheet.root, value)
+        return build_field(
+            FieldPlace(
                 sheet=sheet,
-                name=places.child(self.name, name),
-                place=places.step(self.at.place, name),
+                name=places.build_child_name(self.name, name),
+                place=places.build_child_path(self.at.place, name),
                 path=path,
                 label=sheet.label(path, spec.schema.get("title")),
                 spec=spec,
@@ -88,7 +88,7 @@ class Group(Node):
 
 
 @dataclass(frozen=True)
-class Rows(Node):
+class ListField(FormField):
     """A list with one row for each entry.
 
     A row's key is its index in the proposal, or `n` and a number for a new one, so that
@@ -120,17 +120,17 @@ class Rows(Node):
         return bool(self.keys)
 
     @cached_property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[FormField, ...]:
         if self.state != GIVEN:
             return ()
         return tuple(self._row(n, key) for n, key in enumerate(self.keys))
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ListRow]:
         """The rows with their move buttons."""
         last = len(self.keys) - 1
         pairs = zip(self.keys, self.children, strict=False)
-        return [Row(c, n > 0, n < last) for n, (_, c) in enumerate(pairs)]
+        return [ListRow(c, n > 0, n < last) for n, (_, c) in enumerate(pairs)]
 
     @property
     def order(self) -> str:
@@ -170,7 +170,7 @@ class Rows(Node):
             value = child.read(wrong)
             if value is MISSING and len(wrong) == before:
                 said = "fill it in, or remove the row"
-                wrong.append(at(child.at.place, said))
+                wrong.append(build_field_error(child.at.place, said))
             found.append(None if value is MISSING else value)
         return found
 
@@ -180,15 +180,17 @@ class Rows(Node):
             return False
         return key[0] == "n" or int(key) < len(self.held)
 
-    def _row(self, number: int, key: str) -> Node:
+    def _row(self, number: int, key: str) -> FormField:
         new = key[0] == "n"
         value = MISSING if new else self.held[int(key)]
-        spec = specify(self.at.spec.schema.get("items", {}), self.at.sheet.root, value)
-        return make(
+        spec = build_spec(
+            self.at.spec.schema.get("items", {}), self.at.sheet.root, value
+        )
+        return build_field(
             replace(
                 self.at,
-                name=places.child(self.name, key),
-                place=places.step(self.at.place, number),
+                name=places.build_child_name(self.name, key),
+                place=places.build_child_path(self.at.place, number),
                 label=f"{self.at.label} {number + 1}",
                 spec=spec,
                 was=value,
@@ -198,29 +200,29 @@ class Rows(Node):
         )
 
 
-class Row(NamedTuple):
+class ListRow(NamedTuple):
     """One row, and whether it can move up or down."""
 
-    node: Node
+    node: FormField
     up: bool
     down: bool
 
 
-def make(where: At) -> Node:
+def build_field(where: FieldPlace) -> FormField:
     """The field of a place; locked where an input could not return its value
     exactly."""
-    if why := why_locked(where):
-        return Locked(where, why)
+    if why := find_lock_reason(where):
+        return LockedField(where, why)
     spec = where.spec
     if spec.kind == "object":
-        return Group(where)
+        return GroupField(where)
     if spec.kind == "array":
-        return Rows(where)
+        return ListField(where)
     if spec.options or spec.kind == "boolean":
-        return Choice(where)
-    text = values.shown(where.was)
+        return ChoiceField(where)
+    text = values.format_value(where.was)
     if spec.schema.get("format") == "date-time" and (
         not text or values.is_moment(text)
     ):
-        return Moment(where)
-    return Line(where)
+        return MomentField(where)
+    return LineField(where)

@@ -18,13 +18,15 @@ from policies import schemas
 
 MISSING: Any = object()
 NUMBERS = frozenset({"integer", "number"})
-_BRANCHES = ("oneOf", "anyOf")
-_MANY = 8  # levels of branches and references, since a schema may refer to itself
-_IMPLIED = {"properties": "object", "items": "array", "pattern": "string"}
+_BRANCH_KEYWORDS = ("oneOf", "anyOf")
+_MOST_LEVELS = (
+    8  # levels of branches and references, since a schema may refer to itself
+)
+_IMPLIED_TYPES = {"properties": "object", "items": "array", "pattern": "string"}
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class FieldSpec:
     """The merged schema of one place, and its single type."""
 
     schema: Mapping[str, Any]
@@ -47,46 +49,50 @@ class Spec:
         return [item for item in found if item is not None]
 
 
-def specify(subschema: Any, root: Mapping[str, Any], value: Any) -> Spec:
+def build_spec(subschema: Any, root: Mapping[str, Any], value: Any) -> FieldSpec:
     """The spec of a place that holds `value`; MISSING for a place without a value
     yet."""
-    merged, nullable = _merged(subschema, root, value, 0)
+    merged, nullable = _merge_schema(subschema, root, value, 0)
     if merged is None:
-        return Spec({}, "", nullable=False)
-    kinds = _kinds(merged)
+        return FieldSpec({}, "", nullable=False)
+    kinds = _list_types(merged)
     nullable = nullable or "null" in kinds or None in merged.get("enum", ())
-    return Spec(merged, _kind(kinds - {"null"}, merged, value), nullable)
+    return FieldSpec(merged, _find_type(kinds - {"null"}, merged, value), nullable)
 
 
-def _merged(
+def _merge_schema(
     subschema: Any, root: Mapping[str, Any], value: Any, depth: int
 ) -> tuple[dict[str, Any] | None, bool]:
     """The schema without references and branches, and whether a branch is null. The
     schema is None when no single branch fits."""
-    if not isinstance(subschema, Mapping) or depth > _MANY:
+    if not isinstance(subschema, Mapping) or depth > _MOST_LEVELS:
         return None, False
     found = dict(subschema)
     if isinstance(found.pop("$ref", None), str):
-        found = _both(schemas.resolve(subschema, root), found)
+        found = _combine_schemas(schemas.resolve_reference(subschema, root), found)
     for part in found.pop("allOf", ()):
-        inner, _ = _merged(part, root, value, depth + 1)
-        found = _both(found, inner or {})
+        inner, _ = _merge_schema(part, root, value, depth + 1)
+        found = _combine_schemas(found, inner or {})
     nullable = False
-    for key in _BRANCHES:
+    for key in _BRANCH_KEYWORDS:
         if key not in found:
             continue
         branches = found.pop(key)
-        nullable = nullable or any(map(_is_null, branches))
-        branch = _fitting([b for b in branches if not _is_null(b)], root, value)
-        inner, more = _merged(branch, root, value, depth + 1)
+        nullable = nullable or any(map(_is_null_branch, branches))
+        branch = _find_fitting_branch(
+            [b for b in branches if not _is_null_branch(b)], root, value
+        )
+        inner, more = _merge_schema(branch, root, value, depth + 1)
         if inner is None:
             return None, nullable
         nullable = nullable or more
-        found = _both(found, inner)
+        found = _combine_schemas(found, inner)
     return found, nullable
 
 
-def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _combine_schemas(
+    one: Mapping[str, Any], other: Mapping[str, Any]
+) -> dict[str, Any]:
     """Two schemas that both apply, merged as far as a form needs it."""
     both = {**one, **other}
     for key in ("properties", "$defs"):
@@ -97,17 +103,19 @@ def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     return both
 
 
-def _fitting(branches: list[Any], root: Mapping[str, Any], value: Any) -> Any:
+def _find_fitting_branch(
+    branches: list[Any], root: Mapping[str, Any], value: Any
+) -> Any:
     """The only branch, or the only one that accepts the value; else None."""
     if len(branches) == 1:
         return branches[0]
     if value is MISSING or value is None:
         return None
-    fitting = [branch for branch in branches if _fits(branch, root, value)]
+    fitting = [branch for branch in branches if _accepts_value(branch, root, value)]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _fits(branch: Any, root: Mapping[str, Any], value: Any) -> bool:
+def _accepts_value(branch: Any, root: Mapping[str, Any], value: Any) -> bool:
     alone = {"$defs": root.get("$defs", {}), "allOf": [branch]}
     try:
         validator = Draft202012Validator(
@@ -118,28 +126,28 @@ def _fits(branch: Any, root: Mapping[str, Any], value: Any) -> bool:
     return bool(validator.is_valid(value))
 
 
-def _is_null(branch: Any) -> bool:
+def _is_null_branch(branch: Any) -> bool:
     return isinstance(branch, Mapping) and (
         branch.get("type") == "null" or branch.get("const", MISSING) is None
     )
 
 
-def _kinds(schema: Mapping[str, Any]) -> set[str]:
+def _list_types(schema: Mapping[str, Any]) -> set[str]:
     kinds = schema.get("type", ())
     return {kinds} if isinstance(kinds, str) else set(kinds)
 
 
-def _kind(kinds: set[str], schema: Mapping[str, Any], value: Any) -> str:
+def _find_type(kinds: set[str], schema: Mapping[str, Any], value: Any) -> str:
     if len(kinds) == 1:
         return next(iter(kinds))
     if not kinds:
-        kinds = {kind for key, kind in _IMPLIED.items() if key in schema}
+        kinds = {kind for key, kind in _IMPLIED_TYPES.items() if key in schema}
         if len(kinds) == 1:
             return next(iter(kinds))
-    return _kind_of(value, kinds)
+    return _find_value_type(value, kinds)
 
 
-def _kind_of(value: Any, kinds: Iterable[str]) -> str:
+def _find_value_type(value: Any, kinds: Iterable[str]) -> str:
     """The type of the present value, where the schema allows several."""
     if value is MISSING or value is None:
         return "number" if set(kinds) == NUMBERS else ""
@@ -152,7 +160,7 @@ def _kind_of(value: Any, kinds: Iterable[str]) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def same(one: Any, other: Any) -> bool:
+def is_same_json(one: Any, other: Any) -> bool:
     """Whether two values are equal as JSON: true is not 1."""
     if one is MISSING or other is MISSING:
         return one is other

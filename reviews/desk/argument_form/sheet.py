@@ -18,15 +18,15 @@ STATE, ROWS, ZONE = ":is", ":rows", ":zone"  # suffixes of companion inputs
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _ESCAPES = str.maketrans({"~": "~0", ".": "~1", ":": "~2"})
-_UNFIT = re.compile(r"[^A-Za-z0-9_]")
+_UNSAFE_IN_ID = re.compile(r"[^A-Za-z0-9_]")
 
 
-def child(name: str, key: str) -> str:
+def build_child_name(name: str, key: str) -> str:
     """The input name of a member or row: `arg.address.city`."""
     return f"{name}.{key.translate(_ESCAPES)}"
 
 
-def step(place: str, key: str | int) -> str:
+def build_child_path(place: str, key: str | int) -> str:
     """The path of a member or entry in errors, as `policies.schemas` writes it:
     `args.to[1]`."""
     if isinstance(key, int):
@@ -36,24 +36,24 @@ def step(place: str, key: str | int) -> str:
     return f"{place}[{json.dumps(key[:64])}]"
 
 
-def within(path: str, place: str) -> bool:
+def is_within(path: str, place: str) -> bool:
     """Whether an error's path is this place or lies inside it."""
     return path == place or (path.startswith(place) and path[len(place)] in ".[")
 
 
-def element_id(name: str) -> str:
+def build_element_id(name: str) -> str:
     """An element id that needs no quoting in a selector; different names give different
     ids."""
-    return "id_" + _UNFIT.sub(_coded, name)
+    return "id_" + _UNSAFE_IN_ID.sub(_escape_character, name)
 
 
-def humanise(name: str) -> str:
+def humanise_name(name: str) -> str:
     """A name as a label: `order_id` becomes `Order id`."""
     words = re.sub(r"[_.\s-]+", " ", name).strip() or name
     return words[:1].upper() + words[1:]
 
 
-def _coded(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     return "-" if match[0] == "." else f"-{ord(match[0]):x}-"
 
 
@@ -62,7 +62,7 @@ CURRENCY = "Locked by the tool."
 
 
 @dataclass(frozen=True)
-class Sheet:
+class FormContext:
     """The shared data of one form. `sent` is None for a form that nobody has
     submitted."""
 
@@ -88,7 +88,7 @@ class Sheet:
         name."""
         dotted = ".".join(path)
         known = self.definition.labels.get(dotted) or self.labels.get(dotted)
-        return known or (str(title) if title else humanise(path[-1]))
+        return known or (str(title) if title else humanise_name(path[-1]))
 
     def is_hidden(self, path: tuple[str, ...]) -> bool:
         """Whether only a reveal shows this place, because it or a place around it is
@@ -132,7 +132,7 @@ class Sheet:
         """
         above = []
         for error in self.errors:
-            around = [p for p in known if within(error["path"], p)]
+            around = [p for p in known if is_within(error["path"], p)]
             if around:
                 name = known[max(around, key=len)]
                 self.wrong.setdefault(name, []).append(error["message"])

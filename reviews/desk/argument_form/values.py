@@ -16,9 +16,9 @@ from typing import Any
 from journal.canonical import MAX_INTEGER
 from reviews.presenters import unicode
 
-from .schema import MISSING, NUMBERS, Spec
+from .schema import MISSING, NUMBERS, FieldSpec
 
-LONG = 80  # characters; a longer text gets a text area
+LONG_TEXT = 80  # characters; a longer text gets a text area
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
@@ -36,7 +36,7 @@ class BadValue(ValueError):
     type."""
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as the text of its input."""
     if value is MISSING or value is None:
         return ""
@@ -47,7 +47,7 @@ def shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def loses(value: Any) -> bool:
+def loses_characters(value: Any) -> bool:
     """Whether a browser would change this text, or show it without all its
     characters."""
     return isinstance(value, str) and any(
@@ -58,16 +58,18 @@ def loses(value: Any) -> bool:
 def is_moment(text: str) -> bool:
     """Whether a date-time input with a separate zone can hold this text."""
     match = _MOMENT.fullmatch(text)
-    return bool(match and _is_date(match["local"][:10]) and _is_local(match["local"]))
+    return bool(
+        match and _is_date(match["local"][:10]) and _is_local_time(match["local"])
+    )
 
 
-def moment(text: str) -> tuple[str, str]:
+def split_moment(text: str) -> tuple[str, str]:
     """The local part and the zone of a date and time; `("", "Z")` for other text."""
     match = _MOMENT.fullmatch(text)
     return (match["local"], match["zone"]) if match else ("", "Z")
 
 
-def joined(local: str, zone: str) -> str:
+def join_moment(local: str, zone: str) -> str:
     """Local part and zone as RFC 3339; a browser omits seconds that are zero."""
     if not local:
         return ""
@@ -76,12 +78,12 @@ def joined(local: str, zone: str) -> str:
     return local + (zone.strip() or "Z")
 
 
-def shortened(local: str) -> str:
+def shorten_local_time(local: str) -> str:
     """A local part as browsers write it: without seconds that are zero."""
     return local[:16] if len(local) == 19 and local.endswith(":00") else local
 
 
-def input_type(spec: Spec, text: str) -> str:
+def choose_input_type(spec: FieldSpec, text: str) -> str:
     """The native input type that returns this text unchanged."""
     match spec.schema.get("format"):
         case "date" if not text or _is_date(text):
@@ -94,7 +96,7 @@ def input_type(spec: Spec, text: str) -> str:
     return "text"
 
 
-def inputmode(spec: Spec, *, money: bool) -> str:
+def choose_inputmode(spec: FieldSpec, *, money: bool) -> str:
     """The phone keyboard for the input: most numeric ones have no minus sign."""
     if money:
         return "decimal"
@@ -106,19 +108,19 @@ def inputmode(spec: Spec, *, money: bool) -> str:
     return "numeric" if spec.kind == "integer" else "decimal"
 
 
-def is_long(spec: Spec, text: str) -> bool:
+def is_multiline(spec: FieldSpec, text: str) -> bool:
     """Whether the text needs several lines."""
     if spec.kind != "string" or "format" in spec.schema:
         return "\n" in text
     most = spec.schema.get("maxLength", 0)
-    return "\n" in text or max(len(text), most) > LONG
+    return "\n" in text or max(len(text), most) > LONG_TEXT
 
 
-def options(spec: Spec) -> list[tuple[str, str, Any]]:
+def build_options(spec: FieldSpec) -> list[tuple[str, str, Any]]:
     """The options of a closed set: each option's text, its label and its value."""
     if spec.kind == "boolean":
         return [("yes", "Yes", True), ("no", "No", False)]
-    said = [shown(item) for item in spec.options]
+    said = [format_value(item) for item in spec.options]
     found = []
     for number, (text, item) in enumerate(zip(said, spec.options, strict=True)):
         clear = text and said.count(text) == 1 and text[0] != "#"
@@ -127,18 +129,18 @@ def options(spec: Spec) -> list[tuple[str, str, Any]]:
     return found
 
 
-def typed(spec: Spec, text: str, *, money: bool) -> Any:
+def parse_value(spec: FieldSpec, text: str, *, money: bool) -> Any:
     """The typed text as a value of the argument's type. Raises BadValue."""
     if money:
-        return _amount(text.strip())
+        return _parse_amount(text.strip())
     if spec.kind == "integer":
-        return _whole(text.strip())
+        return _parse_whole(text.strip())
     if spec.kind == "number":
-        return _number(text.strip())
+        return _parse_number(text.strip())
     return text
 
 
-def hint(spec: Spec) -> str:
+def build_hint(spec: FieldSpec) -> str:
     """The schema's description, or its limits in words."""
     schema = spec.schema
     if said := schema.get("description"):
@@ -146,11 +148,11 @@ def hint(spec: Spec) -> str:
     if spec.kind == "string" and "maxLength" in schema and "format" not in schema:
         return f"At most {schema['maxLength']} characters"
     if spec.kind in NUMBERS:
-        return _range(schema)
+        return _format_range(schema)
     return ""
 
 
-def _range(schema: Mapping[str, Any]) -> str:
+def _format_range(schema: Mapping[str, Any]) -> str:
     least, most = schema.get("minimum"), schema.get("maximum")
     if least is not None and most is not None:
         return f"{least} to {most}"
@@ -159,21 +161,21 @@ def _range(schema: Mapping[str, Any]) -> str:
     return "" if least is None else f"At least {least}"
 
 
-def _amount(text: str) -> str:
+def _parse_amount(text: str) -> str:
     if not _AMOUNT.fullmatch(text):
         raise BadValue("write an amount like 1000.00: no separators, a point")
     return text
 
 
-def _whole(text: str) -> int:
+def _parse_whole(text: str) -> int:
     if not _NUMBER.fullmatch(text) or float(text) % 1:
         raise BadValue("must be a whole number like 1000, without separators")
-    return _bounded(int(text) if _WHOLE.fullmatch(text) else int(float(text)))
+    return _check_bounds(int(text) if _WHOLE.fullmatch(text) else int(float(text)))
 
 
-def _number(text: str) -> int | float:
+def _parse_number(text: str) -> int | float:
     if _WHOLE.fullmatch(text):
-        return _bounded(int(text))
+        return _check_bounds(int(text))
     if not _NUMBER.fullmatch(text):
         raise BadValue("must be a number like 1000.5: no separators, a point")
     value = float(text)
@@ -182,7 +184,7 @@ def _number(text: str) -> int | float:
     return value
 
 
-def _bounded(value: int) -> int:
+def _check_bounds(value: int) -> int:
     if abs(value) > MAX_INTEGER:
         raise BadValue(f"whole numbers go up to {MAX_INTEGER}")
     return value
@@ -195,7 +197,7 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _is_local(text: str) -> bool:
+def _is_local_time(text: str) -> bool:
     try:
         datetime.fromisoformat(text)
     except ValueError:

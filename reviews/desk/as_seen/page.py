@@ -16,16 +16,16 @@ from journal.errors import NotFound
 from journal.models import LogRecord
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import REASONS, Verdict
+from reviews.choices import REASON_LABELS, Verdict
 from reviews.decisions import submission
 from reviews.desk.batches import evidence
 from reviews.desk.components import page_evidence, snapshots
 from reviews.desk.components.log_sentences import HIDDEN_NAME
-from reviews.effects.wording import GIVEN
+from reviews.effects.wording import GIVEN_VERDICTS
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
 MINUTES_MS = 120_000  # longer times are printed in minutes
-FLAGS = {
+FLAG_WORDS = {
     "fast": "committed before the time floor, twice",
     "check_missed": "failed the attention check",
     "narrow": "on a narrow screen",
@@ -35,14 +35,14 @@ FLAGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class EvidenceFinding:
     """The result of one comparison, as a sentence."""
 
     text: str
     good: bool
 
 
-class AsSeen:
+class AsSeenPage:
     """One decision with its page, for a person who may open it."""
 
     def __init__(self, person: Person, decision: Decision) -> None:
@@ -50,13 +50,13 @@ class AsSeen:
         self.decision = decision
         self.request: ApprovalRequest = decision.request
         self.url = reverse("reviews:request_detail", args=[self.request.pk])
-        self.verdict = GIVEN[Verdict(decision.verdict)]
+        self.verdict = GIVEN_VERDICTS[Verdict(decision.verdict)]
         self.at: datetime = decision.at
         self.version = self.inputs.get("version", decision.version)
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
-        return snapshots.of(self.decision)
+        return snapshots.find_snapshot(self.decision)
 
     @property
     def batch(self) -> str:
@@ -79,7 +79,7 @@ class AsSeen:
     @property
     def reason(self) -> str:
         code = self.decision.reason_code
-        return REASONS.get(code, code)
+        return REASON_LABELS.get(code, code)
 
     @property
     def took(self) -> str:
@@ -91,7 +91,7 @@ class AsSeen:
 
     @property
     def flags(self) -> list[str]:
-        return [FLAGS.get(flag, flag) for flag in self.decision.flags]
+        return [FLAG_WORDS.get(flag, flag) for flag in self.decision.flags]
 
     @cached_property
     def stored(self) -> str:
@@ -99,13 +99,13 @@ class AsSeen:
         if self.snapshot is None:
             return ""
         try:
-            return submission.shown(self.snapshot)
+            return submission.decompress_snapshot(self.snapshot)
         except ValueError:
             return ""
 
     @cached_property
     def digest(self) -> str:
-        return submission.digest(self.stored)
+        return submission.compute_page_digest(self.stored)
 
     @cached_property
     def logged(self) -> str:
@@ -133,49 +133,59 @@ class AsSeen:
         return self.stored if self.matches else ""
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[EvidenceFinding]:
         """The results of all comparisons."""
         if self.snapshot is None:
-            return [Finding("A program decided this. No page was shown.", True)]
+            return [EvidenceFinding("A program decided this. No page was shown.", True)]
         return [self._first(), self._second()]
 
-    def _first(self) -> Finding:
+    def _first(self) -> EvidenceFinding:
         if self.matches:
-            return Finding("Matches what was shown: the digest is the log's.", True)
-        return Finding(
+            return EvidenceFinding(
+                "Matches what was shown: the digest is the log's.", True
+            )
+        return EvidenceFinding(
             "Differs: these are not the bytes that the log has for this decision.",
             False,
         )
 
-    def _second(self) -> Finding:
+    def _second(self) -> EvidenceFinding:
         assert self.snapshot is not None
-        again = evidence.again if self.batch else page_evidence.again
+        again = (
+            evidence.rebuild_page_evidence
+            if self.batch
+            else page_evidence.find_rerendered_page
+        )
         made = again(self.decision.reviewer, self.snapshot.inputs)
         if made is None:
-            return Finding("It cannot be made anew: its version is not there.", False)
+            return EvidenceFinding(
+                "It cannot be made anew: its version is not there.", False
+            )
         if made.digest == self.digest:
-            return Finding("Made anew from the same inputs it reads the same.", True)
+            return EvidenceFinding(
+                "Made anew from the same inputs it reads the same.", True
+            )
         if made.template_version != self.snapshot.template_version:
-            return Finding(
+            return EvidenceFinding(
                 "Made anew it reads differently: the templates changed since.", True
             )
-        return Finding(
+        return EvidenceFinding(
             "Made anew it reads differently, with the same templates.", False
         )
 
 
-def load(person: Person, request_pk: str, decision_pk: int) -> AsSeen:
+def load_as_seen_page(person: Person, request_pk: str, decision_pk: int) -> AsSeenPage:
     """Load the page of one decision.
 
     Raises NotFound for a person who may not open it, and while they may still decide
     the request and would learn another's answer.
     """
     decision = (
-        snapshots.openable(person)
+        snapshots.select_openable_decisions(person)
         .filter(pk=decision_pk, request=request_pk)
         .select_related("request__proposal", "reviewer", "snapshot")
         .first()
     )
     if decision is None:
         raise NotFound
-    return AsSeen(person, decision)
+    return AsSeenPage(person, decision)

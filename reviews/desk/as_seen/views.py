@@ -10,9 +10,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from journal.errors import DomainError, NotFound
 from reviews import permissions
-from reviews.choices import REVEALS
+from reviews.choices import REVEAL_REASONS
 from reviews.desk.components import frame, htmx
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.desk.forms import RevealForm
 from reviews.desk.request import load, versions
 from reviews.evidence import reveals
@@ -26,7 +26,7 @@ SHOWN_FOR_S = 60
 @require_safe
 def as_seen(request: HttpRequest, pk: str, decision: int) -> HttpResponse:
     """The page that a decider had on the screen, and whether its bytes still match."""
-    page = as_seen_queries.load(person(request), pk, decision)
+    page = as_seen_queries.load_as_seen_page(require_person(request), pk, decision)
     return render(request, "reviews/as_seen.html", {"page": page})
 
 
@@ -35,36 +35,40 @@ def version(request: HttpRequest, pk: str, n: int) -> HttpResponse:
     """A version, read-only; `?compare=2..3` shows what one changed against the
     other."""
     compare = request.GET.get("compare", "")
-    page = versions.load(person(request), pk, n, compare)
+    page = versions.load_version_page(require_person(request), pk, n, compare)
     return render(request, "reviews/version.html", {"page": page})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@htmx.varies
+@htmx.vary_on_htmx
 def reveal(request: HttpRequest, pk: str) -> HttpResponse:
     """The hidden arguments; POST shows one of them for a minute."""
-    loaded = load.load(person(request), pk, frame.of(request).now)
-    hidden = reveals.hidden(loaded.sealed)
-    if not hidden or not permissions.allowed(loaded.person, Permission.REVEAL):
+    loaded = load.load_request(
+        require_person(request), pk, frame.get_frame(request).now
+    )
+    hidden = reveals.list_hidden_arguments(loaded.sealed)
+    if not hidden or not permissions.has_permission(loaded.person, Permission.REVEAL):
         raise NotFound
     form = RevealForm(request.POST)
-    values: list[reveals.Value] = []
+    values: list[reveals.RevealedValue] = []
 
     def show() -> None:
         if not form.is_valid():
             raise NotFound
         sent = form.cleaned_data
-        values.extend(reveals.reveal(request_id=pk, person=loaded.person, **sent))
+        values.extend(
+            reveals.reveal_argument(request_id=pk, person=loaded.person, **sent)
+        )
 
-    error = htmx.attempt(show) if request.method == "POST" else None
-    return _hidden(request, pk, hidden, values, error)
+    error = htmx.catch_refusal(show) if request.method == "POST" else None
+    return _render_hidden_values(request, pk, hidden, values, error)
 
 
-def _hidden(
+def _render_hidden_values(
     request: HttpRequest,
     pk: str,
-    hidden: list[reveals.Hidden],
-    values: list[reveals.Value],
+    hidden: list[reveals.HiddenArgument],
+    values: list[reveals.RevealedValue],
     error: DomainError | None,
 ) -> HttpResponse:
     """Render the list with the revealed value. Without JavaScript a Refresh header
@@ -77,10 +81,10 @@ def _hidden(
         "name": request.POST.get("name", ""),
         "reason": request.POST.get("reason", ""),
         "reason_code": request.POST.get("reason_code", ""),
-        "reasons": REVEALS.items(),
+        "reasons": REVEAL_REASONS.items(),
         "seconds": SHOWN_FOR_S,
     }
-    template = htmx.part(request, "reviews/reveal.html", "hidden")
+    template = htmx.choose_template(request, "reviews/reveal.html", "hidden")
     response = render(request, template, context, status=error.status if error else 200)
     response["Cache-Control"] = "no-store"
     if values:

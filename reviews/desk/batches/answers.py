@@ -11,61 +11,63 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from journal.errors import DomainError
 from reviews.desk.components import frame, htmx
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 
 from . import load as queries
 from . import page as changes
 from .forms import BatchForm
-from .load import Loaded
-from .page import BatchPage, Selection
+from .load import LoadedBatch
+from .page import BatchPage, BatchSelection
 
 TEMPLATE, RESULT = "reviews/batch.html", "reviews/batch_result.html"
 
 
-def load(request: HttpRequest, pk: str) -> Loaded:
+def load_requested_batch(request: HttpRequest, pk: str) -> LoadedBatch:
     """Load the batch of this URL for the signed-in person. Raises NotFound."""
-    return queries.load(person(request), pk, frame.of(request).now)
+    return queries.load_batch(require_person(request), pk, frame.get_frame(request).now)
 
 
-def selection(loaded: Loaded, form: BatchForm) -> Selection:
+def build_selection(loaded: LoadedBatch, form: BatchForm) -> BatchSelection:
     """Build the selection from the submitted form: ticked rows, opened rows and the
     changes that the page already reported."""
     whose = (loaded.batch.pk, loaded.person.public_id)
-    return Selection(
+    return BatchSelection(
         items=frozenset(form.items),
         made=bool(form.rows),
         opened=tuple(form.opened),
-        changed=changes.read(form.noted, whose, loaded.marks),
+        changed=changes.read_note_tokens(form.noted, whose, loaded.marks),
         page=form.seen,
     )
 
 
-def shown(request: HttpRequest, loaded: Loaded, form: BatchForm) -> BatchPage:
+def build_foot_page(
+    request: HttpRequest, loaded: LoadedBatch, form: BatchForm
+) -> BatchPage:
     """Build the page of which only the foot is rendered.
 
     The foot reports changes that the rows on the screen do not show yet. Without htmx
     the whole page is rendered, so the rows are rebuilt too.
     """
     if not htmx.wants_partial(request):
-        return anew(loaded, form)
-    page = BatchPage(loaded, selection(loaded, form))
-    page.news = changes.since(loaded, form.marks)
+        return build_fresh_page(loaded, form)
+    page = BatchPage(loaded, build_selection(loaded, form))
+    page.news = changes.build_batch_changes(loaded, form.marks)
     return page
 
 
-def anew(loaded: Loaded, form: BatchForm) -> BatchPage:
+def build_fresh_page(loaded: LoadedBatch, form: BatchForm) -> BatchPage:
     """Build the page with its rows as they are now.
 
     Each row that changed since the reader's page was made carries a note, and keeps the
     notes of earlier rebuilds.
     """
-    chosen = selection(loaded, form)
-    news = changes.since(loaded, form.marks) if form.rows else None
+    chosen = build_selection(loaded, form)
+    news = changes.build_batch_changes(loaded, form.marks) if form.rows else None
     changed = {**chosen.changed, **(news.by_request if news else {})}
     return BatchPage(loaded, replace(chosen, changed=changed))
 
 
-def see(request: HttpRequest, pk: str) -> HttpResponse:
+def redirect_to_batch(request: HttpRequest, pk: str) -> HttpResponse:
     """Redirect to the batch after a POST. htmx gets a full client-side redirect,
     because the whole page changes."""
     response = redirect("reviews:batch", pk)
@@ -75,29 +77,37 @@ def see(request: HttpRequest, pk: str) -> HttpResponse:
     return response
 
 
-def foot(request: HttpRequest, page: BatchPage, *, status: int = 200) -> HttpResponse:
+def render_foot(
+    request: HttpRequest, page: BatchPage, *, status: int = 200
+) -> HttpResponse:
     """Render the sum, the verdict buttons and the panel; the rows on the screen
     stay."""
-    template = htmx.part(request, TEMPLATE, "decide")
+    template = htmx.choose_template(request, TEMPLATE, "decide")
     return render(request, template, {"page": page}, status=status)
 
 
-def told(request: HttpRequest, page: BatchPage, error: DomainError) -> HttpResponse:
+def render_refusal(
+    request: HttpRequest, page: BatchPage, error: DomainError
+) -> HttpResponse:
     """Render why no verdict was armed, with the focus on the next thing to do: the
     first unopened sample, or the error."""
     page.problem = error
     first = page.unopened[:1] if page.choice.ids else []
     page.focus = f"#open-{first[0].id}" if first else "#problem"
-    return foot(request, page, status=error.status)
+    return render_foot(request, page, status=error.status)
 
 
-def whole(request: HttpRequest, page: BatchPage, *, status: int = 200) -> HttpResponse:
+def render_whole_batch(
+    request: HttpRequest, page: BatchPage, *, status: int = 200
+) -> HttpResponse:
     """Render the whole batch, even if htmx asked only for its foot."""
-    template = htmx.part(request, TEMPLATE, "batch")
-    return retargeted(request, render(request, template, {"page": page}, status=status))
+    template = htmx.choose_template(request, TEMPLATE, "batch")
+    return retarget_to_batch(
+        request, render(request, template, {"page": page}, status=status)
+    )
 
 
-def retargeted(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def retarget_to_batch(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Make htmx replace the whole batch with this response."""
     if htmx.wants_partial(request):
         response["HX-Retarget"], response["HX-Reswap"] = "#batch", "outerHTML"

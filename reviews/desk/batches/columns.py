@@ -18,14 +18,14 @@ from statistics import median
 from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews.presenters import addressed, current, inert
-from reviews.presenters.arguments import Leaf, humanise
+from reviews.presenters.arguments import Leaf, humanise_name
 from reviews.presenters.common import Subject
-from reviews.presenters.current import figure
+from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Cell, Tag
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class BatchConstant:
     """An argument or fact that has the same value in every member."""
 
     label: str
@@ -33,7 +33,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Line:
+class BatchLine:
     """One member as input to the table: its arguments, its amount and the tags of its
     view."""
 
@@ -49,7 +49,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class DistributionBar:
     """One bin of a distribution. A hot bin contains a row that stands out."""
 
     x: int
@@ -59,7 +59,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ColumnDistribution:
     """The distribution of a numeric column: three figures and the bars."""
 
     label: str
@@ -67,11 +67,11 @@ class Spread:
     smallest: str
     middle: str
     largest: str
-    bars: Sequence[Bar]
+    bars: Sequence[DistributionBar]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ColumnValue:
     """One value of a column, and the rows that have it."""
 
     place: str  # column number and value number, as `2:0`
@@ -80,7 +80,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class BatchColumn:
     """One column of the table: an argument, or a fact from the reader."""
 
     path: str
@@ -98,7 +98,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BatchTableEntry:
     """One row: a cell for each column, and the reasons why it stands out."""
 
     id: str
@@ -107,14 +107,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BatchTable:
     """The whole table of a batch."""
 
-    columns: Sequence[Column]
-    constants: Sequence[Constant]
-    entries: Sequence[Entry]  # outliers first
-    spreads: Sequence[Spread]
-    splits: Sequence[tuple[Column, Sequence[Value]]]
+    columns: Sequence[BatchColumn]
+    constants: Sequence[BatchConstant]
+    entries: Sequence[BatchTableEntry]  # outliers first
+    spreads: Sequence[ColumnDistribution]
+    splits: Sequence[tuple[BatchColumn, Sequence[ColumnValue]]]
     tags: Sequence[Tag]  # tags that the views of all members share
 
     @property
@@ -129,59 +129,63 @@ class Table:
         return next((value.ids for value in values if value.place == place), ())
 
 
-NONE = Cell("not given", "nothing")
-MOST_NARROW = 40  # characters of a label
+NOT_GIVEN = Cell("not given", "nothing")
+MAX_NARROW_LABEL = 40  # characters of a label
 
 
-def differing(lines: Sequence[Line], varying: Sequence[str]) -> list[str]:
+def list_differing_paths(
+    lines: Sequence[BatchLine], varying: Sequence[str]
+) -> list[str]:
     """List the paths within the varying arguments whose values are not all equal."""
     paths = dict.fromkeys(path for line in lines for path in line.leaves)
     return [
         path
         for path in paths
-        if _name_of(path, lines) in varying
-        and len({_said(line, path) for line in lines}) > 1
+        if _find_argument_name(path, lines) in varying
+        and len({_format_typed_value(line, path) for line in lines}) > 1
     ]
 
 
-def _name_of(path: str, lines: Sequence[Line]) -> str:
+def _find_argument_name(path: str, lines: Sequence[BatchLine]) -> str:
     """Find the argument that contains a path, from the first member that has the
     path."""
     found = (line.leaves[path].name for line in lines if path in line.leaves)
     return next(found, "")
 
 
-def _said(line: Line, path: str) -> str:
+def _format_typed_value(line: BatchLine, path: str) -> str:
     """The value with its type, because values of two types can print alike."""
     leaf = line.leaves.get(path)
     return line.subject.cell(leaf).said if leaf else ""
 
 
-def text_of(line: Line, path: str) -> str:
+def format_value(line: BatchLine, path: str) -> str:
     """Format a member's value at a path; empty when it has none."""
     leaf = line.leaves.get(path)
     return line.subject.cell(leaf).text if leaf else ""
 
 
-def column(path: str, lines: Sequence[Line]) -> Column:
+def build_column(path: str, lines: Sequence[BatchLine]) -> BatchColumn:
     """Build a column. It is numeric only when every member has a number there."""
-    numbers = {line.id: _number(line, path) for line in lines}
+    numbers = {line.id: _find_number(line, path) for line in lines}
     known = {one: number for one, number in numbers.items() if number is not None}
     numeric = len(known) == len(lines)
-    amount = _amount(lines[0], path) if numeric else None
+    amount = _find_amount(lines[0], path) if numeric else None
     label = lines[0].subject.label(path)
-    plain = plain_label(lines[0].subject.definition, _name_of(path, lines))
-    return Column(
+    plain = format_policy_label(
+        lines[0].subject.definition, _find_argument_name(path, lines)
+    )
+    return BatchColumn(
         path,
         label,
         plain,
-        _narrow(label, plain),
+        _choose_narrow_label(label, plain),
         amount.currency if amount else "",
         known if numeric else {},
     )
 
 
-def _amount(line: Line, path: str) -> Money | None:
+def _find_amount(line: BatchLine, path: str) -> Money | None:
     """The member's amount, if this path is the amount argument. Another argument of the
     same member has no amount."""
     first = line.subject.definition.money[:1]
@@ -189,11 +193,11 @@ def _amount(line: Line, path: str) -> Money | None:
     return line.subject.amount() if named else None
 
 
-def _number(line: Line, path: str) -> Decimal | None:
+def _find_number(line: BatchLine, path: str) -> Decimal | None:
     leaf = line.leaves.get(path)
     if leaf is None or line.subject.cell(leaf).kind == "sensitive":
         return None
-    amount = _amount(line, path)
+    amount = _find_amount(line, path)
     if amount is not None:
         return Decimal(amount.minor)
     value = leaf.value
@@ -202,124 +206,146 @@ def _number(line: Line, path: str) -> Decimal | None:
     return Decimal(str(value))
 
 
-def cell(line: Line, column: Column) -> Cell:
+def build_cell(line: BatchLine, column: BatchColumn) -> Cell:
     """Build the cell of one member in one column."""
     if column.fact:
-        return fact(line.subject, column.fact)
+        return build_fact_cell(line.subject, column.fact)
     leaf = line.leaves.get(column.path)
     if leaf is None:
-        return NONE
-    amount = _amount(line, column.path) if column.unit else None
+        return NOT_GIVEN
+    amount = _find_amount(line, column.path) if column.unit else None
     if amount is not None:
-        return Cell(figure(amount).rpartition(" ")[0], "number").settled
+        return Cell(format_money(amount).rpartition(" ")[0], "number").settled
     return line.subject.cell(leaf)
 
 
-def of_facts(lines: Sequence[Line]) -> tuple[list[Column], list[Constant]]:
+def build_fact_columns(
+    lines: Sequence[BatchLine],
+) -> tuple[list[BatchColumn], list[BatchConstant]]:
     """Build the columns of the reader's facts that the policy lists.
 
     A fact that differs becomes a column, a fact that is equal in all members a
     constant. A fact that the reader gave for no member becomes neither.
     """
-    subject, found, same = lines[0].subject, list[Column](), list[Constant]()
+    subject, found, same = lines[0].subject, list[BatchColumn](), list[BatchConstant]()
     for name in subject.definition.review.columns:
-        cells = [fact(line.subject, name) for line in lines]
-        if all(one == NONE for one in cells):
+        cells = [build_fact_cell(line.subject, name) for line in lines]
+        if all(one == NOT_GIVEN for one in cells):
             continue
-        label, plain = subject.label(name), plain_label(subject.definition, name)
+        label, plain = (
+            subject.label(name),
+            format_policy_label(subject.definition, name),
+        )
         if len(set(cells)) > 1:
-            narrow = _narrow(label, plain)
-            found.append(Column(f"before.{name}", label, plain, narrow, fact=name))
+            narrow = _choose_narrow_label(label, plain)
+            found.append(BatchColumn(f"before.{name}", label, plain, narrow, fact=name))
         else:
-            same.append(Constant(label, cells[0]))
+            same.append(BatchConstant(label, cells[0]))
     return found, same
 
 
-def fact(subject: Subject, name: str) -> Cell:
+def build_fact_cell(subject: Subject, name: str) -> Cell:
     """Build the cell of one fact from the reader, on one line."""
-    text = current.text(subject, name)
-    return Cell(text) if text else NONE
+    text = current.format_fact(subject, name)
+    return Cell(text) if text else NOT_GIVEN
 
 
-def constants(lines: Sequence[Line], columns: Sequence[Column]) -> list[Constant]:
+def list_constants(
+    lines: Sequence[BatchLine], columns: Sequence[BatchColumn]
+) -> list[BatchConstant]:
     """List the arguments that are equal in all members."""
     first, differs = lines[0], {column.path for column in columns}
     return [
-        Constant(first.subject.label(path), first.subject.cell(leaf))
+        BatchConstant(first.subject.label(path), first.subject.cell(leaf))
         for path, leaf in first.leaves.items()
         if path not in differs
     ]
 
 
-def plain_label(definition: ToolDefinition, name: str) -> str:
+def format_policy_label(definition: ToolDefinition, name: str) -> str:
     """Format an argument's label from the policy alone. Our own sentences never contain
     text of the agent or the reader."""
-    return definition.labels.get(name) or humanise(name or "value")
+    return definition.labels.get(name) or humanise_name(name or "value")
 
 
-def _narrow(label: str, plain: str) -> str:
+def _choose_narrow_label(label: str, plain: str) -> str:
     """Choose the label that a narrow page prints beside each cell.
 
     There it is an HTML attribute, so the column's own label is used only when it is
     short and contains nothing that must be marked.
     """
-    short = len(label) <= MOST_NARROW and not addressed.speaking([label])
-    marked = any(token.kind != "plain" for token in inert.tokens(label))
+    short = len(label) <= MAX_NARROW_LABEL and not addressed.find_addressed_lines(
+        [label]
+    )
+    marked = any(token.kind != "plain" for token in inert.build_line_segments(label))
     return label if short and not marked else plain
 
 
-FAR = Decimal(2)  # times the median; from there on a number stands out
-USUAL = Decimal("0.75")  # share of rows that makes a value the usual one
-FEW = 4  # with fewer rows no value counts as usual
-DOMAIN = re.compile(r"(?:@|://)([\w.-]+)\s*$|://([\w.-]+)")
+FAR_FROM_MEDIAN = Decimal(2)  # times the median; from there on a number stands out
+USUAL_SHARE = Decimal("0.75")  # share of rows that makes a value the usual one
+MIN_ROWS_FOR_USUAL = 4  # with fewer rows no value counts as usual
+DOMAIN_PATTERN = re.compile(r"(?:@|://)([\w.-]+)\s*$|://([\w.-]+)")
 
 
-def reasons(
-    line: Line, columns: Sequence[Column], lines: Sequence[Line], shared: Sequence[Tag]
+def list_outlier_reasons(
+    line: BatchLine,
+    columns: Sequence[BatchColumn],
+    lines: Sequence[BatchLine],
+    shared: Sequence[Tag],
 ) -> Iterator[str]:
     """List why a row stands out. Tags that all members share are not a reason."""
     for column in columns:
         if column.numeric:
-            yield from _far_off(line, column)
+            yield from _list_numeric_reasons(line, column)
         else:
-            yield from _odd(line, column, lines)
+            yield from _list_text_reasons(line, column, lines)
     for tag in line.tags:
         if tag.loud and tag not in shared:
             yield tag.text
 
 
-def _far_off(line: Line, column: Column) -> Iterator[str]:
+def _list_numeric_reasons(line: BatchLine, column: BatchColumn) -> Iterator[str]:
     middle = median(column.numbers.values())
     times = column.numbers[line.id] / middle if middle > 0 else Decimal(0)
-    if times >= FAR:
+    if times >= FAR_FROM_MEDIAN:
         yield f"{times:.1f} times the median"
 
 
-def _odd(line: Line, column: Column, lines: Sequence[Line]) -> Iterator[str]:
+def _list_text_reasons(
+    line: BatchLine, column: BatchColumn, lines: Sequence[BatchLine]
+) -> Iterator[str]:
     """The reasons of a text column: a value unlike the usual one, a value that occurs
     twice where the others all differ, or an address in another domain."""
-    texts = [text_of(one, column.path) for one in lines]
-    mine, label = text_of(line, column.path), column.plain
+    texts = [format_value(one, column.path) for one in lines]
+    mine, label = format_value(line, column.path), column.plain
     if _is_rare(mine, texts):
         yield f"{label} is not the usual one"
-    elif _is_double(mine, texts):
+    elif _is_duplicate(mine, texts):
         yield f"{label} stands here twice"
-    elif _is_rare(_domain(mine), [_domain(text) for text in texts]):
+    elif _is_rare(_parse_domain(mine), [_parse_domain(text) for text in texts]):
         yield f"{label} has another domain"
 
 
 def _is_rare(mine: str, all_: Sequence[str]) -> bool:
     usual, count = Counter(all_).most_common(1)[0]
-    return len(all_) >= FEW and mine != usual and count >= USUAL * len(all_)
+    return (
+        len(all_) >= MIN_ROWS_FOR_USUAL
+        and mine != usual
+        and count >= USUAL_SHARE * len(all_)
+    )
 
 
-def _is_double(mine: str, all_: Sequence[str]) -> bool:
+def _is_duplicate(mine: str, all_: Sequence[str]) -> bool:
     different = len(set(all_))
-    return len(all_) >= FEW and all_.count(mine) > 1 and different >= USUAL * len(all_)
+    return (
+        len(all_) >= MIN_ROWS_FOR_USUAL
+        and all_.count(mine) > 1
+        and different >= USUAL_SHARE * len(all_)
+    )
 
 
-def _domain(text: str) -> str:
-    found = DOMAIN.search(text)
+def _parse_domain(text: str) -> str:
+    found = DOMAIN_PATTERN.search(text)
     return (found[1] or found[2] or "").lower() if found else ""
 
 
@@ -327,37 +353,41 @@ BINS = 42
 WIDE, HIGH = 10, 32  # width of a bin and height of the highest bar
 
 
-def spread(column: Column) -> Spread:
+def build_distribution(column: BatchColumn) -> ColumnDistribution:
     """Build the distribution of a numeric column."""
     numbers = sorted(column.numbers.values())
     middle = Decimal(median(numbers))
-    said = _spread_said(column)
-    return Spread(
+    said = _build_number_format(column)
+    return ColumnDistribution(
         label=column.label,
         unit=column.unit,
         smallest=said(numbers[0]),
         middle=said(middle),
         largest=said(numbers[-1]),
-        bars=list(_bars(numbers, middle)),
+        bars=list(_build_bars(numbers, middle)),
     )
 
 
-def _spread_said(column: Column) -> Callable[[Decimal], str]:
+def _build_number_format(column: BatchColumn) -> Callable[[Decimal], str]:
     if not column.unit:
         return lambda number: f"{number.normalize():f}"
-    return lambda number: figure(Money(round(number), column.unit)).rpartition(" ")[0]
+    return lambda number: format_money(Money(round(number), column.unit)).rpartition(
+        " "
+    )[0]
 
 
-def _bars(numbers: Sequence[Decimal], middle: Decimal) -> Iterator[Bar]:
+def _build_bars(
+    numbers: Sequence[Decimal], middle: Decimal
+) -> Iterator[DistributionBar]:
     low, width = numbers[0], (numbers[-1] - numbers[0]) or Decimal(1)
     counts: Counter[int] = Counter()
     hot: set[int] = set()
     for number in numbers:
         place = min(int((number - low) / width * BINS), BINS - 1)
         counts[place] += 1
-        if middle > 0 and number / middle >= FAR:
+        if middle > 0 and number / middle >= FAR_FROM_MEDIAN:
             hot.add(place)
     most = max(counts.values())
     for place, count in sorted(counts.items()):
         height = max(round(HIGH * count / most), 3)
-        yield Bar(place * WIDE, HIGH - height, height, place in hot)
+        yield DistributionBar(place * WIDE, HIGH - height, height, place in hot)

@@ -16,21 +16,31 @@ from django.shortcuts import render
 from journal.errors import BatchChanged, DomainError, TooFast
 from policies import active
 from reviews.batches import decide
-from reviews.batches.decide import SaidOfMany
-from reviews.choices import OFFERED, REASONS, Verdict
-from reviews.decisions.submission import Sight
+from reviews.batches.decide import BatchSubmission
+from reviews.choices import OFFERED_REASONS, REASON_LABELS, Verdict
+from reviews.decisions.submission import RenderedPage
 from reviews.desk.components import htmx, throttle
 from reviews.desk.components.reasons import ReasonChoice
 
 from . import evidence, table
 from . import page as timing
-from .answers import RESULT, anew, load, retargeted, see, selection, shown, told, whole
-from .evidence import Shown
-from .forms import BatchForm, Do
-from .links import called
-from .load import Loaded
+from .answers import (
+    RESULT,
+    build_foot_page,
+    build_fresh_page,
+    build_selection,
+    load_requested_batch,
+    redirect_to_batch,
+    render_refusal,
+    render_whole_batch,
+    retarget_to_batch,
+)
+from .evidence import ShownBatchRow
+from .forms import BatchButton, BatchForm
+from .links import format_request_count
+from .load import LoadedBatch
 from .page import BatchPage
-from .result import ResultPage
+from .result import BatchResultPage
 
 VERBS = {
     Verdict.APPROVE: "Approve",
@@ -64,7 +74,7 @@ class BatchPanel:
         return "#problem" if self.problem else "#panel"
 
 
-def build(
+def build_panel(
     page: BatchPage,
     verdict: Verdict,
     form: BatchForm,
@@ -73,25 +83,27 @@ def build(
 ) -> BatchPanel:
     """Build the panel for the current selection, with what the person typed so far."""
     code = error.code if error else ""
-    commits = form.do is Do.COMMIT
-    reasons = _reasons(page, verdict, form)
+    commits = form.do is BatchButton.COMMIT
+    reasons = _list_reason_choices(page, verdict, form)
     return BatchPanel(
         name=verdict.value,
         heading=f"{VERBS[verdict]} these",
         digest=page.choice.digest,
-        lines=_lines(page, verdict),
+        lines=_describe_consequences(page, verdict),
         reasons=reasons,
         reason_required=_needs_reason(page, verdict),
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=str(form.cleaned_data.get("reason", "")),
         stop=bool(form.cleaned_data.get("stop")) if commits else True,
-        problem=_problem(error) if error and not (code == "reason" and reasons) else "",
+        problem=_describe_problem(error)
+        if error and not (code == "reason" and reasons)
+        else "",
         commit=f"{VERBS[verdict]} {page.choice.what}",
-        after=_after(page, verdict),
+        after=_describe_what_follows(page, verdict),
     )
 
 
-def _problem(error: DomainError) -> str:
+def _describe_problem(error: DomainError) -> str:
     if error.code == "batch_changed":
         return (
             "What is ticked is not what this panel was made for. Nothing was recorded."
@@ -100,8 +112,8 @@ def _problem(error: DomainError) -> str:
     return error.detail
 
 
-def _lines(page: BatchPage, verdict: Verdict) -> list[str]:
-    many = called(page.definition, len(page.choice.ids))
+def _describe_consequences(page: BatchPage, verdict: Verdict) -> list[str]:
+    many = format_request_count(page.definition, len(page.choice.ids))
     said = {
         Verdict.APPROVE: f"Exactly the {many} that are ticked, as shown.",
         Verdict.REJECT: (
@@ -113,10 +125,10 @@ def _lines(page: BatchPage, verdict: Verdict) -> list[str]:
             " them yourself."
         ),
     }
-    return [said[verdict] + _back(len(page.choice.left_out))]
+    return [said[verdict] + _describe_left_out(len(page.choice.left_out))]
 
 
-def _back(out: int) -> str:
+def _describe_left_out(out: int) -> str:
     if not out:
         return ""
     return f" {out} left out {'goes' if out == 1 else 'go'} back to the queue."
@@ -128,17 +140,19 @@ def _needs_reason(page: BatchPage, verdict: Verdict) -> bool:
     return verdict is not Verdict.APPROVE or page.facts.first.version.requires_reason
 
 
-def _reasons(page: BatchPage, verdict: Verdict, form: BatchForm) -> list[ReasonChoice]:
+def _list_reason_choices(
+    page: BatchPage, verdict: Verdict, form: BatchForm
+) -> list[ReasonChoice]:
     if not _needs_reason(page, verdict):
         return []
     chosen = form.cleaned_data.get("reason_code", "")
     return [
-        ReasonChoice(code.value, REASONS[code], code.value == chosen)
-        for code in OFFERED[verdict]
+        ReasonChoice(code.value, REASON_LABELS[code], code.value == chosen)
+        for code in OFFERED_REASONS[verdict]
     ]
 
 
-def _after(page: BatchPage, verdict: Verdict) -> str:
+def _describe_what_follows(page: BatchPage, verdict: Verdict) -> str:
     if verdict is Verdict.REJECT:
         return ""
     if verdict is Verdict.ESCALATE:
@@ -151,15 +165,19 @@ def _after(page: BatchPage, verdict: Verdict) -> str:
     )
 
 
-def commit(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
+def commit_verdict(
+    request: HttpRequest, loaded: LoadedBatch, form: BatchForm
+) -> HttpResponse:
     """Record the verdict on every item, or on none."""
-    error = htmx.attempt(lambda: decide.decide(_said(loaded, form)))
+    error = htmx.catch_refusal(
+        lambda: decide.decide_batch(_build_submission(loaded, form))
+    )
     if error is None:
-        return see(request, loaded.batch.pk)
-    return _refused(request, form, error, loaded.batch.pk)
+        return redirect_to_batch(request, loaded.batch.pk)
+    return _render_failed_commit(request, form, error, loaded.batch.pk)
 
 
-def not_yet(page: BatchPage, verdict: Verdict) -> DomainError | None:
+def find_arming_refusal(page: BatchPage, verdict: Verdict) -> DomainError | None:
     """Find what the page has against this verdict: the batch is not this person's to
     decide, nothing is ticked, the sum is too high, or a sample is unopened. None if it
     may be armed."""
@@ -180,10 +198,10 @@ def not_yet(page: BatchPage, verdict: Verdict) -> DomainError | None:
     return None
 
 
-def _said(loaded: Loaded, form: BatchForm) -> SaidOfMany:
+def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
     """Build the submission, with a refusal of the page itself if there is one."""
-    items = _in_order(loaded, form.items)
-    said = SaidOfMany(
+    items = _sort_items(loaded, form.items)
+    said = BatchSubmission(
         batch_id=loaded.batch.pk,
         person=loaded.person,
         verdict=form.meant,
@@ -198,42 +216,46 @@ def _said(loaded: Loaded, form: BatchForm) -> SaidOfMany:
     )
     if not (loaded.members and loaded.waits and items):
         return said
-    page = BatchPage(loaded, selection(loaded, form))
-    sight = _sight(page, form)
-    took_ms = timing.took_ms(loaded, form.marks, form.seen)
+    page = BatchPage(loaded, build_selection(loaded, form))
+    sight = _collect_evidence(page, form)
+    took_ms = timing.compute_took_ms(loaded, form.marks, form.seen)
     return replace(
         said,
         took_ms=took_ms,
-        samples=table.recorded(page.opened, loaded.now),
+        samples=table.build_opened_record(page.opened, loaded.now),
         seen=sight,
-        objection=not_yet(page, form.meant)
-        or _not_seen(sight, took_ms)
-        or _too_many(loaded, form.meant),
+        objection=find_arming_refusal(page, form.meant)
+        or _find_evidence_refusal(sight, took_ms)
+        or _find_throttle_refusal(loaded, form.meant),
     )
 
 
-def _too_many(loaded: Loaded, verdict: Verdict) -> DomainError | None:
+def _find_throttle_refusal(loaded: LoadedBatch, verdict: Verdict) -> DomainError | None:
     if verdict is not Verdict.APPROVE:
         return None
-    desk = active.compiled(loaded.members[0].version.policy).desk
-    return throttle.objection(loaded.person, most=desk.most_decisions, now=loaded.now)
+    desk = active.load_document(loaded.members[0].version.policy).desk
+    return throttle.find_rate_refusal(
+        loaded.person, most=desk.most_decisions, now=loaded.now
+    )
 
 
-def _in_order(loaded: Loaded, items: Sequence[str]) -> list[str]:
+def _sort_items(loaded: LoadedBatch, items: Sequence[str]) -> list[str]:
     """Sort items in the order of the batch; unknown ones come last."""
     places = {member.id: at for at, member in enumerate(loaded.members)}
     return sorted(items, key=lambda pk: places.get(pk, len(places)))
 
 
-def _sight(page: BatchPage, form: BatchForm) -> Sight | None:
+def _collect_evidence(page: BatchPage, form: BatchForm) -> RenderedPage | None:
     rows = {
-        row.request: (row.mark, Shown(row.request, row.version, row.reading))
+        row.request: (row.mark, ShownBatchRow(row.request, row.version, row.reading))
         for row in form.rows
     }
-    return evidence.sight(page, rows)
+    return evidence.build_page_evidence(page, rows)
 
 
-def _not_seen(sight: Sight | None, took_ms: int | None) -> DomainError | None:
+def _find_evidence_refusal(
+    sight: RenderedPage | None, took_ms: int | None
+) -> DomainError | None:
     """Refuse a commit whose page cannot have been rendered by us."""
     if sight is not None and took_ms is not None:
         return None
@@ -243,24 +265,24 @@ def _not_seen(sight: Sight | None, took_ms: int | None) -> DomainError | None:
     )
 
 
-def _refused(
+def _render_failed_commit(
     request: HttpRequest, form: BatchForm, error: DomainError, pk: str
 ) -> HttpResponse:
     """Show the refusal on the batch as it is now; everything typed is kept."""
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
-    loaded = load(request, pk)
+    loaded = load_requested_batch(request, pk)
     if loaded.over:
-        context = {"page": ResultPage(loaded), "problem": error}
+        context = {"page": BatchResultPage(loaded), "problem": error}
         answer = render(request, RESULT, context, status=error.status)
-        return retargeted(request, answer)
+        return retarget_to_batch(request, answer)
     changed = {one["path"]: one["message"] for one in error.errors}
     if isinstance(error, TooFast):
-        return told(request, shown(request, loaded, form), error)
-    page = anew(loaded, form)
+        return render_refusal(request, build_foot_page(request, loaded, form), error)
+    page = build_fresh_page(loaded, form)
     page.selection = replace(
         page.selection, changed={**page.selection.changed, **changed}
     )
     page.problem = error
     if not page.pinned:
-        page.armed = build(page, form.meant, form, error=error)
-    return whole(request, page, status=error.status)
+        page.armed = build_panel(page, form.meant, form, error=error)
+    return render_whole_batch(request, page, status=error.status)

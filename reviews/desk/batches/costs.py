@@ -14,13 +14,13 @@ from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews.governance import readings
 from reviews.models import Batch, Revision
-from reviews.presenters.current import figure
+from reviews.presenters.current import format_money
 
-from .columns import plain_label
+from .columns import format_policy_label
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class BatchCost:
     """The sum of one fact, for each currency that occurs."""
 
     label: str  # from the policy
@@ -30,10 +30,10 @@ class Cost:
     @property
     def said(self) -> str:
         """The sums as text, joined with `and`."""
-        return " and ".join(map(figure, self.amounts))
+        return " and ".join(map(format_money, self.amounts))
 
 
-def names(definition: ToolDefinition) -> list[str]:
+def list_cost_facts(definition: ToolDefinition) -> list[str]:
     """List the facts that can be a member's cost: those that the policy shows for each
     member. Empty when the call itself moves an amount."""
     if definition.moves_money or not definition.profile.monetary:
@@ -41,54 +41,56 @@ def names(definition: ToolDefinition) -> list[str]:
     return list(definition.review.columns)
 
 
-def total(definition: ToolDefinition, read: Iterable[Any]) -> list[Cost]:
+def sum_costs(definition: ToolDefinition, read: Iterable[Any]) -> list[BatchCost]:
     """Sum the costs. `read` holds the reader's facts of each member, as rules see
     them."""
     members = [one if isinstance(one, Mapping) else {} for one in read]
     found = []
-    for name in names(definition):
-        amounts = [money for one in members if (money := _amount(one, name))]
+    for name in list_cost_facts(definition):
+        amounts = [money for one in members if (money := _parse_amount(one, name))]
         if amounts:
-            sums = _by_currency(amounts)
-            found.append(Cost(plain_label(definition, name), sums, len(amounts)))
+            sums = _sum_by_currency(amounts)
+            found.append(
+                BatchCost(format_policy_label(definition, name), sums, len(amounts))
+            )
     return found
 
 
-def _amount(read: Mapping[str, Any], name: str) -> Money | None:
+def _parse_amount(read: Mapping[str, Any], name: str) -> Money | None:
     value, currency = read.get(name), read.get(f"{name}_currency")
     if not isinstance(value, int) or isinstance(value, bool) or not currency:
         return None
     return Money(value, str(currency))
 
 
-def _by_currency(amounts: Iterable[Money]) -> list[Money]:
+def _sum_by_currency(amounts: Iterable[Money]) -> list[Money]:
     sums: dict[str, int] = {}
     for amount in amounts:
         sums[amount.currency] = sums.get(amount.currency, 0) + amount.minor
     return [Money(minor, currency) for currency, minor in sorted(sums.items())]
 
 
-def of_many(
+def load_costs_by_batch(
     batches: Iterable[Batch], members: Mapping[str, Sequence[int]]
-) -> dict[str, list[Cost]]:
+) -> dict[str, list[BatchCost]]:
     """Sum the costs of several batches, by batch id.
 
     Two queries, or none when no reader reports costs. `members` maps a batch to its
     revisions.
     """
-    defined = {one.pk: tools.definition(one.tool) for one in batches}
-    asked = [pk for pk in members if names(defined[pk])]
-    read = _read({revision for pk in asked for revision in members[pk]})
-    return {pk: total(defined[pk], map(read.get, members[pk])) for pk in asked}
+    defined = {one.pk: tools.load_definition(one.tool) for one in batches}
+    asked = [pk for pk in members if list_cost_facts(defined[pk])]
+    read = _load_facts({revision for pk in asked for revision in members[pk]})
+    return {pk: sum_costs(defined[pk], map(read.get, members[pk])) for pk in asked}
 
 
-def _read(revisions: Collection[int]) -> dict[int, Any]:
+def _load_facts(revisions: Collection[int]) -> dict[int, Any]:
     """The readers' newest facts, by revision."""
     if not revisions:
         return {}
     rows = list(Revision.objects.filter(pk__in=revisions).only("facts"))
     found = {one.pk: one.facts.get("before") for one in rows}
-    for pk, newer in readings.newest_of(rows).items():
+    for pk, newer in readings.list_newest_by_revision(rows).items():
         if newer.reading.get("facts"):
-            found[pk] = facts.as_read(newer.reading["facts"])
+            found[pk] = facts.parse_reader_facts(newer.reading["facts"])
     return found

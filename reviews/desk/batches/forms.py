@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 from django import forms
 from django.http import QueryDict
 
-from reviews.choices import REASONS, Verdict
+from reviews.choices import REASON_LABELS, Verdict
 
-MOST = 100
-LONGEST_TOKEN = 500
-MOST_DIGITS = 18  # of a number that fits into a bigint
+MAX_ROWS = 100
+MAX_TOKEN_LENGTH = 500
+MAX_DIGITS = 18  # of a number that fits into a bigint
 
 
 VERDICTS = (Verdict.APPROVE, Verdict.REJECT, Verdict.ESCALATE)
 
 
-class Do(StrEnum):
+class BatchButton(StrEnum):
     """The button that was pressed. Some carry an argument after a colon."""
 
     SELECT = "select"
@@ -31,7 +31,7 @@ class Do(StrEnum):
     COMMIT = "commit"
 
 
-class RowSent(NamedTuple):
+class SentBatchRow(NamedTuple):
     """One row as the page showed it: its request, version and reading, and their
     mark."""
 
@@ -53,7 +53,7 @@ class BatchForm(forms.Form):
         required=False,
     )
     digest = forms.CharField(max_length=80, required=False)
-    reason_code = forms.ChoiceField(choices=list(REASONS.items()), required=False)
+    reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
     reason = forms.CharField(max_length=2000, required=False)
     stop = forms.BooleanField(required=False)
     split = forms.CharField(max_length=20, required=False)
@@ -64,10 +64,10 @@ class BatchForm(forms.Form):
         self.is_valid()  # drops invalid fields; the operation refuses the rest
 
     @property
-    def do(self) -> Do:
+    def do(self) -> BatchButton:
         """The button; SELECT for an unknown one."""
         name, _, _ = self._pressed.partition(":")
-        return Do(name) if name in set(Do) else Do.SELECT
+        return BatchButton(name) if name in set(BatchButton) else BatchButton.SELECT
 
     @property
     def argument(self) -> str:
@@ -102,38 +102,40 @@ class BatchForm(forms.Form):
         return {row.request: row.mark for row in self.rows}
 
     @property
-    def rows(self) -> list[RowSent]:
+    def rows(self) -> list[SentBatchRow]:
         """Every row of the page, in no particular order."""
-        return [_row(text) for text in self._list("row", 80)]
+        return [_parse_row(text) for text in self._list("row", 80)]
 
     @property
     def opened(self) -> list[str]:
         """The tokens of opened rows."""
-        return self._list("opened", LONGEST_TOKEN)
+        return self._list("opened", MAX_TOKEN_LENGTH)
 
     @property
     def seen(self) -> str:
         """The token of the page; empty when it is too long."""
         sent = str(self.data.get("seen", ""))
-        return sent if len(sent) <= LONGEST_TOKEN * 2 else ""
+        return sent if len(sent) <= MAX_TOKEN_LENGTH * 2 else ""
 
     @property
     def noted(self) -> list[str]:
         """The tokens of rows whose change was reported."""
-        return self._list("noted", LONGEST_TOKEN)
+        return self._list("noted", MAX_TOKEN_LENGTH)
 
     def _list(self, name: str, longest: int) -> list[str]:
-        found: list[Any] = self.lists.getlist(name)[:MOST]
+        found: list[Any] = self.lists.getlist(name)[:MAX_ROWS]
         return [str(one) for one in found if len(str(one)) <= longest]
 
 
-def _row(text: str) -> RowSent:
+def _parse_row(text: str) -> SentBatchRow:
     """Parse one row. A missing version becomes 0 and a missing reading None; no such
     row exists."""
     request, mark, version, reading = [*text.split("~"), "", "", ""][:4]
-    return RowSent(request, mark, _number(version[:9]) or 0, _number(reading))
+    return SentBatchRow(
+        request, mark, _parse_number(version[:9]) or 0, _parse_number(reading)
+    )
 
 
-def _number(text: str) -> int | None:
-    fits = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
+def _parse_number(text: str) -> int | None:
+    fits = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
     return int(text) if fits else None

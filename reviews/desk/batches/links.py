@@ -14,15 +14,15 @@ from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, BatchItem
-from reviews.presenters.current import figure
-from reviews.presenters.shapes import Part, Text, Value
+from reviews.presenters.current import format_money
+from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
 
-from .costs import Cost
-from .load import LEAST, OPEN
+from .costs import BatchCost
+from .load import MIN_MEMBERS, OPEN_STATUSES
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class BatchLink:
     """A link to the open batch that a request is part of."""
 
     id: str
@@ -30,22 +30,24 @@ class Within:
     count: int
 
 
-def containing(request: ApprovalRequest, definition: ToolDefinition) -> Within | None:
+def find_batch_link(
+    request: ApprovalRequest, definition: ToolDefinition
+) -> BatchLink | None:
     """Find the batch that a request waits in. One query, none for a tool that never
     batches."""
     if definition.batchable is None or request.status != RequestStatus.PENDING:
         return None
-    return of_many([request.pk]).get(request.pk)
+    return list_batch_links([request.pk]).get(request.pk)
 
 
-def of_many(requests: Collection[str]) -> dict[str, Within]:
+def list_batch_links(requests: Collection[str]) -> dict[str, BatchLink]:
     """List the batches that these requests wait in, by request.
 
     One query for any number of requests. A request that is alone in its batch is left
     out.
     """
     mine = BatchItem.objects.filter(
-        request__in=requests, left_at__isnull=True, batch__status__in=OPEN
+        request__in=requests, left_at__isnull=True, batch__status__in=OPEN_STATUSES
     )
     rows = (
         BatchItem.objects.filter(
@@ -55,44 +57,51 @@ def of_many(requests: Collection[str]) -> dict[str, Within]:
         )
         .values("batch")
         .annotate(count=Count("pk"), members=ArrayAgg("request"))
-        .filter(count__gte=LEAST)
+        .filter(count__gte=MIN_MEMBERS)
         .order_by()
     )
     return {
-        request: _within(row["batch"], row["count"])
+        request: _build_link(row["batch"], row["count"])
         for row in rows
         for request in row["members"]
         if request in requests
     }
 
 
-def _within(batch: str, count: int) -> Within:
-    return Within(batch, reverse("reviews:batch", args=[batch]), count)
+def _build_link(batch: str, count: int) -> BatchLink:
+    return BatchLink(batch, reverse("reviews:batch", args=[batch]), count)
 
 
-def title(
+def build_batch_title(
     definition: ToolDefinition,
     count: int,
     total: Money | None,
     largest: Money | None,
-    costs: Sequence[Cost] = (),
-) -> tuple[Part, ...]:
+    costs: Sequence[BatchCost] = (),
+) -> tuple[SentencePart, ...]:
     """Build the sentence that says what the batch as a whole does."""
-    parts: list[Part] = [Text(f"{definition.title}: ")]
-    parts.append(Value(called(definition, count), untrusted=False))
+    parts: list[SentencePart] = [TextPart(f"{definition.title}: ")]
+    parts.append(ValuePart(format_request_count(definition, count), untrusted=False))
     if total is not None:
-        parts += [Text(", "), Value(figure(total), untrusted=False), Text(" in all")]
+        parts += [
+            TextPart(", "),
+            ValuePart(format_money(total), untrusted=False),
+            TextPart(" in all"),
+        ]
     if largest is not None:
-        parts += [Text(", largest "), Value(figure(largest), untrusted=False)]
+        parts += [
+            TextPart(", largest "),
+            ValuePart(format_money(largest), untrusted=False),
+        ]
     for cost in costs:
         label = cost.label[:1].lower() + cost.label[1:]
-        parts += [Text(f", {label} "), Value(cost.said, untrusted=False)]
+        parts += [TextPart(f", {label} "), ValuePart(cost.said, untrusted=False)]
         known = f" (known of {cost.known})" if cost.known < count else ""
-        parts.append(Text(f" in all{known}"))
+        parts.append(TextPart(f" in all{known}"))
     return tuple(parts)
 
 
-def called(definition: ToolDefinition, count: int) -> str:
+def format_request_count(definition: ToolDefinition, count: int) -> str:
     """Format a count with the tool's own noun: `37 refunds`."""
     batch = definition.batchable
     many = batch.called if batch else "requests"

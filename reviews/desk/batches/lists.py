@@ -16,74 +16,88 @@ from policies.models import Person
 from policies.money import Money
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.desk.components import cursors, formatting
-from reviews.desk.components.cursors import Place
-from reviews.desk.components.formatting import Clock
+from reviews.desk.components.cursors import CursorPosition
+from reviews.desk.components.formatting import DeadlineClock
 from reviews.models import Batch, RequestVersion
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 
 from . import costs
-from .links import title as links_title
-from .load import OPEN, visible
+from .links import build_batch_title as links_title
+from .load import OPEN_STATUSES, select_visible_batches
 
 DECIDED_FOR = timedelta(days=7)
-MOST = 50
+MAX_LISTED = 50
 WAITING, DECIDED = "waiting", "decided"  # the two parts of the list, in order
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class BatchListItem:
     """One batch as a line of the list."""
 
     id: str
     url: str
-    title: tuple[Part, ...]
+    title: tuple[SentencePart, ...]
     risk: str
     tier: str
     tool: str
     agent: str
     forming: bool
     decided: bool
-    clock: Clock | None
+    clock: DeadlineClock | None
     at: datetime | None
     said: str
 
 
 @dataclass(frozen=True, slots=True)
-class ListPage:
+class BatchListPage:
     """The page of batches: waiting ones and decided ones."""
 
-    waiting: list[Listed]
-    decided: list[Listed]
+    waiting: list[BatchListItem]
+    decided: list[BatchListItem]
 
 
-def listed(person: Person, *, now: datetime) -> ListPage:
+def build_batch_list(person: Person, *, now: datetime) -> BatchListPage:
     """List waiting batches by deadline, then those decided in the last week. Four
     queries, plus those of `costs`."""
-    waiting = list(visible(person).filter(status__in=OPEN).order_by("formed_at")[:MOST])
-    decided = list(_decided(person, now).order_by("-settled_at")[:MOST])
-    facts = _facts([*waiting, *decided], now)
+    waiting = list(
+        select_visible_batches(person)
+        .filter(status__in=OPEN_STATUSES)
+        .order_by("formed_at")[:MAX_LISTED]
+    )
+    decided = list(_select_decided(person, now).order_by("-settled_at")[:MAX_LISTED])
+    facts = _load_totals([*waiting, *decided], now)
     lines = [
-        _line(batch, facts[batch.pk], now) for batch in waiting if batch.pk in facts
+        _build_item(batch, facts[batch.pk], now)
+        for batch in waiting
+        if batch.pk in facts
     ]
     lines.sort(key=lambda line: line.at or now)
-    return ListPage(
+    return BatchListPage(
         [line for line in lines if line.clock is not None],
-        [_line(batch, facts[batch.pk], now) for batch in decided if batch.pk in facts],
+        [
+            _build_item(batch, facts[batch.pk], now)
+            for batch in decided
+            if batch.pk in facts
+        ],
     )
 
 
-def sentences(ids: Collection[str], now: datetime) -> dict[str, tuple[Part, ...]]:
+def load_batch_titles(
+    ids: Collection[str], now: datetime
+) -> dict[str, tuple[SentencePart, ...]]:
     """Load the titles of these batches by id. Two queries, plus those of `costs`."""
     found = list(Batch.objects.filter(pk__in=ids).select_related("tool"))
-    facts = _facts(found, now)
+    facts = _load_totals(found, now)
     return {
-        one.pk: _line(one, facts[one.pk], now).title for one in found if one.pk in facts
+        one.pk: _build_item(one, facts[one.pk], now).title
+        for one in found
+        if one.pk in facts
     }
 
 
-def after(
-    person: Person, place: Place | None, *, size: int, now: datetime
-) -> tuple[list[Listed], str | None]:
+def list_batches_after(
+    person: Person, place: CursorPosition | None, *, size: int, now: datetime
+) -> tuple[list[BatchListItem], str | None]:
     """List one page of batches for the API, with the cursor of the next page.
 
     Waiting batches come in the order in which they formed, then decided ones, newest
@@ -92,48 +106,56 @@ def after(
     """
     rows: list[Batch] = []
     if place is None or place.part == WAITING:
-        rows += _waiting_after(person, place)[: size + 1]
+        rows += _select_waiting_after(person, place)[: size + 1]
     if len(rows) <= size:
         since = place if place and place.part == DECIDED else None
-        rows += _decided_after(person, since, now)[: size + 1 - len(rows)]
+        rows += _select_decided_after(person, since, now)[: size + 1 - len(rows)]
     shown = rows[:size]
-    facts = _facts(shown, now)
-    lines = [_line(one, facts[one.pk], now) for one in shown if one.pk in facts]
-    more = cursors.write(_place(shown[-1])) if len(rows) > size else None
+    facts = _load_totals(shown, now)
+    lines = [_build_item(one, facts[one.pk], now) for one in shown if one.pk in facts]
+    more = cursors.encode_cursor(_build_place(shown[-1])) if len(rows) > size else None
     return [one for one in lines if one.decided or one.clock is not None], more
 
 
-def _waiting_after(person: Person, place: Place | None) -> QuerySet[Batch]:
-    found = visible(person).filter(status__in=OPEN).order_by("formed_at", "pk")
+def _select_waiting_after(
+    person: Person, place: CursorPosition | None
+) -> QuerySet[Batch]:
+    found = (
+        select_visible_batches(person)
+        .filter(status__in=OPEN_STATUSES)
+        .order_by("formed_at", "pk")
+    )
     if place is None:
         return found
     same = Q(formed_at=place.at, pk__gt=place.pk)
     return found.filter(Q(formed_at__gt=place.at) | same)
 
 
-def _decided(person: Person, now: datetime) -> QuerySet[Batch]:
-    return visible(person).filter(
+def _select_decided(person: Person, now: datetime) -> QuerySet[Batch]:
+    return select_visible_batches(person).filter(
         status=BatchStatus.DECIDED, settled_at__gt=now - DECIDED_FOR
     )
 
 
-def _decided_after(
-    person: Person, place: Place | None, now: datetime
+def _select_decided_after(
+    person: Person, place: CursorPosition | None, now: datetime
 ) -> QuerySet[Batch]:
-    found = _decided(person, now).order_by("-settled_at", "-pk")
+    found = _select_decided(person, now).order_by("-settled_at", "-pk")
     if place is None:
         return found
     same = Q(settled_at=place.at, pk__lt=place.pk)
     return found.filter(Q(settled_at__lt=place.at) | same)
 
 
-def _place(batch: Batch) -> Place:
+def _build_place(batch: Batch) -> CursorPosition:
     if batch.settled_at is None:
-        return Place(batch.formed_at, batch.pk, WAITING)
-    return Place(batch.settled_at, batch.pk, DECIDED)
+        return CursorPosition(batch.formed_at, batch.pk, WAITING)
+    return CursorPosition(batch.settled_at, batch.pk, DECIDED)
 
 
-def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, Any]]:
+def _load_totals(
+    batches: Sequence[Batch], now: datetime
+) -> dict[str, Mapping[str, Any]]:
     """Load the count, sum, cost, risk and earliest deadline of each batch. One query,
     plus those of `costs`."""
     place = "request__batch_items"
@@ -163,18 +185,22 @@ def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, An
     )
     found = {row["batch"]: row for row in rows}
     inside = {pk: row["revisions"] for pk, row in found.items()}
-    cost = costs.of_many(batches, inside)
+    cost = costs.load_costs_by_batch(batches, inside)
     return {pk: {**row, "costs": cost.get(pk, [])} for pk, row in found.items()}
 
 
-def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
+def _build_item(batch: Batch, facts: Mapping[str, Any], now: datetime) -> BatchListItem:
     total = None if facts["sum"] is None else Money(facts["sum"], facts["currency"])
-    waits = batch.status in OPEN and facts["count"] > 1
-    return Listed(
+    waits = batch.status in OPEN_STATUSES and facts["count"] > 1
+    return BatchListItem(
         id=batch.pk,
         url=reverse("reviews:batch", args=[batch.pk]),
         title=links_title(
-            tools.definition(batch.tool), facts["count"], total, None, facts["costs"]
+            tools.load_definition(batch.tool),
+            facts["count"],
+            total,
+            None,
+            facts["costs"],
         ),
         risk=facts["risk"],
         tier=facts["tier"],
@@ -182,16 +208,16 @@ def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
         agent=batch.agent,
         forming=batch.status == BatchStatus.FORMING,
         decided=batch.status == BatchStatus.DECIDED,
-        clock=_clock(facts, now) if waits else None,
+        clock=_build_clock(facts, now) if waits else None,
         at=batch.settled_at or facts["expires"],
         said="Halted after a failure" if batch.halted_at else "",
     )
 
 
-def _clock(facts: Mapping[str, Any], now: datetime) -> Clock:
+def _build_clock(facts: Mapping[str, Any], now: datetime) -> DeadlineClock:
     """The earliest deadline. During an incident it shows the time that was left, which
     does not run."""
-    found = formatting.until(facts["expires"], since=facts["since"], now=now)
+    found = formatting.build_clock(facts["expires"], since=facts["since"], now=now)
     if facts["frozen"] is None:
         return found
     return replace(found, left=facts["frozen"], urgent=False, frozen=True)

@@ -16,36 +16,36 @@ from policies.models import Person
 from policies.staffing import Shortage
 from reviews import permissions
 from reviews.batches import membership
-from reviews.batches.membership import Member
+from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus
 from reviews.desk.components import choice
-from reviews.desk.components.states import Tally
+from reviews.desk.components.states import ApprovalTally
 from reviews.governance import voters
 from reviews.models import Batch, Decision, Execution, Lease
 from reviews.permissions import Permission
 
-LEAST = 2  # members; a single one is decided on its own page
-OPEN = (BatchStatus.FORMING, BatchStatus.OPEN)
+MIN_MEMBERS = 2  # members; a single one is decided on its own page
+OPEN_STATUSES = (BatchStatus.FORMING, BatchStatus.OPEN)
 
 
-def visible(person: Person) -> QuerySet[Batch]:
+def select_visible_batches(person: Person) -> QuerySet[Batch]:
     """Select the batches of the person's queues, or all batches for a role that sees
     all."""
     found = Batch.objects.select_related("tool", "queue")
-    if permissions.allowed(person, Permission.SEE_ALL):
+    if permissions.has_permission(person, Permission.SEE_ALL):
         return found
     return found.filter(queue__in=permissions.queues_of(person))
 
 
 @dataclass
-class Loaded:
+class LoadedBatch:
     """One batch with its current members, for one person."""
 
     person: Person
     batch: Batch
-    members: list[Member]
+    members: list[BatchMember]
     now: datetime
-    gone: list[Member] = field(default_factory=list)
+    gone: list[BatchMember] = field(default_factory=list)
     # By request, the other person who holds it.
     held: Mapping[str, str] = field(default_factory=dict)
     # By proposal id.
@@ -57,18 +57,18 @@ class Loaded:
 
     @property
     def definition(self) -> ToolDefinition:
-        return tools.definition(self.batch.tool)
+        return tools.load_definition(self.batch.tool)
 
     @property
     def waits(self) -> bool:
         """Whether the batch is still to be decided."""
-        return self.batch.status in OPEN
+        return self.batch.status in OPEN_STATUSES
 
     @property
     def over(self) -> bool:
         """Whether there is nothing to decide here: it was decided, or too few members
         are left."""
-        return not self.waits or len(self.members) < LEAST
+        return not self.waits or len(self.members) < MIN_MEMBERS
 
     @cached_property
     def why_not(self) -> str:
@@ -77,7 +77,7 @@ class Loaded:
         if not self.waits:
             return "This batch is decided."
         try:
-            permissions.admitted_role(self.person, self.batch.queue_id)
+            permissions.check_admitted_to_queue(self.person, self.batch.queue_id)
         except DomainError as error:
             return error.detail
         return ""
@@ -87,28 +87,28 @@ class Loaded:
         """The mark of each member, by request."""
         return {member.id: member.mark for member in self.members}
 
-    def blocked(self, member: Member) -> str:
+    def blocked(self, member: BatchMember) -> str:
         """Why this member cannot be in this person's decision; empty when it can."""
         who = self.held.get(member.id)
         return self.shut(member) or (f"{who} is deciding this." if who else "")
 
-    def shut(self, member: Member) -> str:
+    def shut(self, member: BatchMember) -> str:
         """The same without reasons that pass, such as another person's hold."""
         if self.told is not None:
             return self.told.get(member.id, "")
         revision = member.version.revision
         if member.request.proposal.bars(self.person.public_id):
-            return f"{permissions.CONCERNED}decide it."
-        if permissions.above_ceiling(
+            return f"{permissions.CONCERNED_PREFIX}decide it."
+        if permissions.is_above_ceiling(
             self.person, revision.amount_minor, revision.currency
         ):
             return "This amount is above what you may decide."
         return ""
 
-    def tally(self, member: Member) -> Tally:
+    def tally(self, member: BatchMember) -> ApprovalTally:
         """The approvals that a member has, and how many it needs."""
         required = sum(step["required"] for step in member.version.steps)
-        return Tally(self.votes.get(member.id, 0), required)
+        return ApprovalTally(self.votes.get(member.id, 0), required)
 
     def lacking(self, request_id: str) -> Shortage | None:
         """The people who would be missing if this request were escalated. None when
@@ -121,9 +121,11 @@ class Loaded:
         them."""
         if self.why_not or self.told is not None:
             return {}
-        people = voters.of_queue(self.batch.queue_id)
+        people = voters.list_voters(self.batch.queue_id)
         return {
-            one.id: choice.lacking(self.person, one.request, one.version, (), people)
+            one.id: choice.find_shortage(
+                self.person, one.request, one.version, (), people
+            )
             for one in self.members
         }
 
@@ -133,39 +135,41 @@ class Loaded:
         return [one.id for one in self.members if not self.blocked(one)]
 
 
-def load(person: Person, pk: str, now: datetime) -> Loaded:
+def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
     """Load one batch, in at most eight queries. Raises NotFound."""
-    batch = visible(person).filter(pk=pk).first()
+    batch = select_visible_batches(person).filter(pk=pk).first()
     if batch is None:
         raise NotFound
-    waits = batch.status in OPEN
-    members = membership.load if waits else membership.decided
+    waits = batch.status in OPEN_STATUSES
+    members = membership.load_members if waits else membership.load_decided_members
     found = members(batch, now=now)
-    return Loaded(
+    return LoadedBatch(
         person=person,
         batch=batch,
         members=[one for one in found if not waits or not one.gone],
         gone=[one for one in found if waits and one.gone],
-        held=_held(found, person, now) if waits else {},
-        executions={} if waits else _executions(batch),
-        votes={} if waits else _votes(found),
+        held=_list_holders(found, person, now) if waits else {},
+        executions={} if waits else _list_executions(batch),
+        votes={} if waits else _count_approvals(found),
         now=now,
     )
 
 
-def _held(members: Iterable[Member], person: Person, now: datetime) -> dict[str, str]:
+def _list_holders(
+    members: Iterable[BatchMember], person: Person, now: datetime
+) -> dict[str, str]:
     leases = Lease.objects.filter(
         request__in=[member.id for member in members], until__gt=now
     ).exclude(holder=person)
     return {row.request_id: str(row.holder) for row in leases.select_related("holder")}
 
 
-def _executions(batch: Batch) -> dict[str, Execution]:
+def _list_executions(batch: Batch) -> dict[str, Execution]:
     rows = batch.executions.select_related("grant")
     return {row.proposal_id: row for row in rows}
 
 
-def _votes(members: Iterable[Member]) -> dict[str, int]:
+def _count_approvals(members: Iterable[BatchMember]) -> dict[str, int]:
     counted = Decision.objects.filter(
         request__in=[member.id for member in members],
         version=F("request__version"),

@@ -24,31 +24,40 @@ from policies.documents import ToolDefinition
 from policies.money import Money
 from policies.staffing import Shortage
 from reviews.batches import decide, similarity
-from reviews.batches.membership import Member
+from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus
 from reviews.decisions import submission
-from reviews.decisions.submission import Seen
+from reviews.decisions.submission import PageToken
 from reviews.desk.components import formatting, undo
-from reviews.desk.components.choice import too_few
-from reviews.desk.components.formatting import Clock
-from reviews.desk.components.undo import Reverses
-from reviews.effects.wording import asked_of
-from reviews.presenters.common import reversal as common_reversal
-from reviews.presenters.current import figure
-from reviews.presenters.shapes import Part, Reversal
+from reviews.desk.components.choice import describe_shortage
+from reviews.desk.components.formatting import DeadlineClock
+from reviews.desk.components.undo import ReversedEffect
+from reviews.effects.wording import format_required_people
+from reviews.presenters.common import build_reversibility as common_reversal
+from reviews.presenters.current import format_money
+from reviews.presenters.shapes import Reversibility, SentencePart
 
 from . import costs
 from . import table as batches_table
-from .columns import Entry, Line, Table
-from .costs import Cost
-from .links import called
-from .links import title as links_title
-from .load import Loaded
-from .table import Opened, Peek, Row, build, line_of, peek_of, sent_of, total_of
+from .columns import BatchLine, BatchTable, BatchTableEntry
+from .costs import BatchCost
+from .links import build_batch_title as links_title
+from .links import format_request_count
+from .load import LoadedBatch
+from .table import (
+    BatchPeek,
+    BatchRow,
+    OpenedBatchRow,
+    build_line,
+    build_peek,
+    build_table,
+    compute_total_and_largest,
+    format_sent_row,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class BatchChanges:
     """The rows that changed since a page was made, and whether the batch is over."""
 
     rows: tuple[FieldError, ...]
@@ -76,15 +85,18 @@ class News:
         return canonical.digest(canonical.encode(said)).removeprefix("sha256:")[:16]
 
 
-def since(loaded: Loaded, marks: Mapping[str, str]) -> News:
+def build_batch_changes(loaded: LoadedBatch, marks: Mapping[str, str]) -> BatchChanges:
     """Build the changes from the mark that each row had on the page."""
     if loaded.over:
-        return News((), over=True)
-    return News(tuple(decide.since(marks, [*loaded.members, *loaded.gone])), over=False)
+        return BatchChanges((), over=True)
+    return BatchChanges(
+        tuple(decide.list_changes_since(marks, [*loaded.members, *loaded.gone])),
+        over=False,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class BatchSelection:
     """What a page sent: ticked rows, opened rows and the changes it had reported.
 
     Without `made` the person has not chosen yet, so every row is ticked.
@@ -98,11 +110,11 @@ class Selection:
     page: str = ""  # the token of the page that was submitted
 
 
-class Choice:
+class TickedRows:
     """The ticked rows: their digest, their sum and what speaks against a verdict."""
 
     def __init__(
-        self, loaded: Loaded, selection: Selection, lines: Sequence[Line]
+        self, loaded: LoadedBatch, selection: BatchSelection, lines: Sequence[BatchLine]
     ) -> None:
         self.loaded = loaded
         self.selection = selection
@@ -126,7 +138,7 @@ class Choice:
     def digest(self) -> str:
         """The digest of exactly the ticked list."""
         chosen = set(self.ids)
-        return similarity.digest(
+        return similarity.compute_list_digest(
             member.entry for member in self.loaded.members if member.id in chosen
         )
 
@@ -135,28 +147,31 @@ class Choice:
         """The sum of the amounts; None without money."""
         chosen = set(self.ids)
         amounts = (line.amount for line in self.lines if line.id in chosen)
-        return total_of(amounts)[0]
+        return compute_total_and_largest(amounts)[0]
 
     @property
     def total_said(self) -> str:
         """The sum of the amounts or costs as text; empty where neither is known."""
         if self.total:
-            return figure(self.total)
+            return format_money(self.total)
         chosen = [line for line in self.lines if line.id in set(self.ids)]
         return ", ".join(
             cost.said
             if cost.known == len(chosen)
             else f"{cost.said} for {cost.known} of them"
-            for cost in costs_of(self.definition, chosen)
+            for cost in sum_line_costs(self.definition, chosen)
         )
 
     @property
     def too_much(self) -> str:
         """Why the sum is too high for one decision; empty when it is not."""
         batch = self.definition.batchable
-        if not similarity.too_much(self.total, self.definition) or not batch:
+        if (
+            not similarity.is_above_batch_limit(self.total, self.definition)
+            or not batch
+        ):
             return ""
-        most = figure(batch.total.money) if batch.total else ""
+        most = format_money(batch.total.money) if batch.total else ""
         return f"Together this is above {most}, the most for one batch."
 
     @cached_property
@@ -174,7 +189,7 @@ class Choice:
             return ""
         many, of = len(self.in_vain), len(self.ids)
         which = "These" if many == of else f"{many} of these"
-        return f"{which} cannot be escalated: {too_few(self.in_vain[0])}."
+        return f"{which} cannot be escalated: {describe_shortage(self.in_vain[0])}."
 
     @property
     def escalates(self) -> bool:
@@ -184,20 +199,22 @@ class Choice:
     @property
     def what(self) -> str:
         """`36 refunds, 1,788.20 USD`: the text on the commit button."""
-        said = called(self.definition, len(self.ids))
+        said = format_request_count(self.definition, len(self.ids))
         return f"{said}, {self.total_said}" if self.total_said else said
 
 
-def costs_of(definition: ToolDefinition, lines: Iterable[Line]) -> list[Cost]:
+def sum_line_costs(
+    definition: ToolDefinition, lines: Iterable[BatchLine]
+) -> list[BatchCost]:
     """Sum what these rows cost, by their readings."""
     read = (line.subject.facts.get("before") for line in lines)
-    return costs.total(definition, read)
+    return costs.sum_costs(definition, read)
 
 
-class Facts:
+class BatchFacts:
     """The facts that are equal for all members, printed once."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedBatch) -> None:
         self.loaded = loaded
         self.count = len(loaded.members)
         self.agent = loaded.batch.agent
@@ -205,7 +222,7 @@ class Facts:
         self.tool_version = loaded.batch.tool.version
 
     @cached_property
-    def first(self) -> Member:
+    def first(self) -> BatchMember:
         return self.loaded.members[0]
 
     @property
@@ -228,7 +245,7 @@ class Facts:
     @property
     def asked(self) -> str:
         """The approvals that each member needs: `1 reviewer`."""
-        return asked_of(self.first.version.steps)
+        return format_required_people(self.first.version.steps)
 
     @property
     def proposed(self) -> tuple[datetime, datetime]:
@@ -237,14 +254,14 @@ class Facts:
         return min(times), max(times)
 
     @property
-    def reversal(self) -> Reversal:
+    def reversal(self) -> Reversibility:
         return common_reversal(self.loaded.definition)
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> DeadlineClock:
         """The earliest deadline, which applies to the whole batch."""
         first = min(self.loaded.members, key=lambda member: member.request.expires_at)
-        return formatting.of(first.request, self.loaded.now)
+        return formatting.build_request_clock(first.request, self.loaded.now)
 
     @property
     def forming_until(self) -> datetime | None:
@@ -253,24 +270,24 @@ class Facts:
         return batch.closes_at if batch.status == BatchStatus.FORMING else None
 
 
-SALT = "reviews.noted"
-Whose = tuple[str, str]  # batch and person
+NOTE_SALT = "reviews.noted"
+NoteOwner = tuple[str, str]  # batch and person
 
 
-def notes_token(whose: Whose, request: str, mark: str, said: str) -> str:
+def create_note_token(whose: NoteOwner, request: str, mark: str, said: str) -> str:
     """Sign the reported change of a row, for a hidden field of that row."""
-    return signing.dumps([*whose, request, mark, said], salt=SALT)
+    return signing.dumps([*whose, request, mark, said], salt=NOTE_SALT)
 
 
-def read(
-    tokens: Iterable[str], whose: Whose, marks: Mapping[str, str]
+def read_note_tokens(
+    tokens: Iterable[str], whose: NoteOwner, marks: Mapping[str, str]
 ) -> dict[str, str]:
     """Read the signed changes by request. A note is dropped when its row changed
     again."""
     found = {}
     for text in tokens:
         try:
-            batch, person, request, mark, said = signing.loads(text, salt=SALT)
+            batch, person, request, mark, said = signing.loads(text, salt=NOTE_SALT)
         except (signing.BadSignature, ValueError, TypeError):
             continue
         if (batch, person) == whose and marks.get(request) == mark:
@@ -278,27 +295,29 @@ def read(
     return found
 
 
-def timing_token(loaded: Loaded, before: str) -> str:
+def create_timing_token(loaded: LoadedBatch, before: str) -> str:
     """Sign since when the page is on the screen, for a hidden field. `before` is the
     token that the browser sent; a page rebuilt with the same rows keeps its start."""
-    made = _made(loaded, loaded.marks)
-    sent = submission.read_or_none(before)
+    made = _build_page_token(loaded, loaded.marks)
+    sent = submission.find_page_token(before)
     return (made.read_since(sent) if sent else made).token()
 
 
-def took_ms(loaded: Loaded, marks: Mapping[str, str], sent: str) -> int | None:
+def compute_took_ms(
+    loaded: LoadedBatch, marks: Mapping[str, str], sent: str
+) -> int | None:
     """Compute how long a page with these rows was on the screen, in milliseconds.
 
     None if the token is not ours or belongs to another page.
     """
-    page, ours = submission.read_or_none(sent), _made(loaded, marks)
+    page, ours = submission.find_page_token(sent), _build_page_token(loaded, marks)
     if page is None or not page.is_for(ours.person, ours.request):
         return None
     return page.took_ms(loaded.now) if page.digest == ours.digest else None
 
 
-def _made(loaded: Loaded, marks: Mapping[str, str]) -> Seen:
-    return Seen(
+def _build_page_token(loaded: LoadedBatch, marks: Mapping[str, str]) -> PageToken:
+    return PageToken(
         person=loaded.person.public_id,
         request=loaded.batch.pk,
         version=0,  # a batch has no version; the digest covers its rows' versions
@@ -308,11 +327,11 @@ def _made(loaded: Loaded, marks: Mapping[str, str]) -> Seen:
     )
 
 
-MOST = 280  # characters of a rationale that differs from the usual one
+MAX_RATIONALE = 280  # characters of a rationale that differs from the usual one
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class DifferentRationale:
     """The agent's rationale for a member, where it differs from the usual one."""
 
     id: str
@@ -320,11 +339,13 @@ class Said:
     text: str
 
 
-class Words:
+class BatchRationales:
     """The agent's rationales: untrusted text, to be printed as such. `labels` name the
     members."""
 
-    def __init__(self, members: Sequence[Member], labels: Mapping[str, str]) -> None:
+    def __init__(
+        self, members: Sequence[BatchMember], labels: Mapping[str, str]
+    ) -> None:
         self._labels = labels
         self._texts = [
             (member.id, member.version.revision.rationale) for member in members
@@ -341,10 +362,12 @@ class Words:
         return sum(text == self.rationale for _, text in self._texts)
 
     @cached_property
-    def different(self) -> list[Said]:
+    def different(self) -> list[DifferentRationale]:
         return [
-            Said(
-                pk, self._labels[pk], text[:MOST] + (" […]" if len(text) > MOST else "")
+            DifferentRationale(
+                pk,
+                self._labels[pk],
+                text[:MAX_RATIONALE] + (" […]" if len(text) > MAX_RATIONALE else ""),
             )
             for pk, text in self._texts
             if text != self.rationale
@@ -358,62 +381,62 @@ class BatchPage:
 
     def __init__(
         self,
-        loaded: Loaded,
-        selection: Selection | None = None,
+        loaded: LoadedBatch,
+        selection: BatchSelection | None = None,
         *,
         armed: Any = None,
         problem: DomainError | None = None,
         focus: str = "",
     ) -> None:
         self.loaded = loaded
-        self.selection = selection or Selection()
+        self.selection = selection or BatchSelection()
         self.armed = armed
         self.problem = problem
         self.focus = focus
-        self.news: News | None = None  # changes since the rows were rendered
+        self.news: BatchChanges | None = None  # changes since the rows were rendered
         self.id = loaded.batch.pk
         self.url = reverse("reviews:batch", args=[self.id])
         self.decide_url = reverse("reviews:batch_decide", args=[self.id])
         self.definition = loaded.definition
-        self.facts = Facts(loaded)
+        self.facts = BatchFacts(loaded)
 
     @property
-    def title(self) -> tuple[Part, ...]:
-        total, largest = total_of(line.amount for line in self.lines)
-        found = costs_of(self.definition, self.lines)
+    def title(self) -> tuple[SentencePart, ...]:
+        total, largest = compute_total_and_largest(line.amount for line in self.lines)
+        found = sum_line_costs(self.definition, self.lines)
         return links_title(self.definition, len(self.lines), total, largest, found)
 
     @cached_property
-    def choice(self) -> Choice:
-        return Choice(self.loaded, self.selection, self.lines)
+    def choice(self) -> TickedRows:
+        return TickedRows(self.loaded, self.selection, self.lines)
 
     @cached_property
-    def words(self) -> Words:
+    def words(self) -> BatchRationales:
         labels = {row.id: row.first.text if row.first else "" for row in self.rows}
-        return Words(self.loaded.members, labels)
+        return BatchRationales(self.loaded.members, labels)
 
     @cached_property
-    def lines(self) -> list[Line]:
-        return [line_of(member) for member in self.loaded.members]
+    def lines(self) -> list[BatchLine]:
+        return [build_line(member) for member in self.loaded.members]
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> BatchTable:
         batch = self.definition.batchable
-        return build(self.lines, batch.varying if batch else ())
+        return build_table(self.lines, batch.varying if batch else ())
 
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[BatchRow]:
         """Every member: first the rows that changed, then the outliers, then the others
         in the order in which they will run."""
         by_id = {member.id: member for member in self.loaded.members}
         found = [self._row(by_id[entry.id], entry) for entry in self.table.entries]
         return sorted(found, key=lambda row: not row.changed)
 
-    def _row(self, member: Member, entry: Entry) -> Row:
-        return Row(
+    def _row(self, member: BatchMember, entry: BatchTableEntry) -> BatchRow:
+        return BatchRow(
             id=member.id,
             url=reverse("reviews:batch_item", args=[self.id, member.id]),
-            sent=sent_of(member),
+            sent=format_sent_row(member),
             noted=self._noted(member),
             first=entry.cells[0] if entry.cells else None,
             reverses=self.reverses.get(member.request.proposal_id),
@@ -427,36 +450,36 @@ class BatchPage:
         )
 
     @cached_property
-    def reverses(self) -> dict[str, Reverses]:
+    def reverses(self) -> dict[str, ReversedEffect]:
         """The effects that members undo, by proposal, where people proposed the
         reversal."""
         members = self.loaded.members
-        return undo.reversed_by(member.request.proposal for member in members)
+        return undo.group_reversals(member.request.proposal for member in members)
 
-    def _noted(self, member: Member) -> str:
+    def _noted(self, member: BatchMember) -> str:
         """Sign the reported change, so that the next response reports it again."""
         said = self.selection.changed.get(member.id, "")
         if not said or self.kept:
             return ""
-        return notes_token(self._whose, member.id, member.mark, said)
+        return create_note_token(self._whose, member.id, member.mark, said)
 
     @property
     def _whose(self) -> tuple[str, str]:
         return self.id, self.loaded.person.public_id
 
-    def _peek(self, member: Member) -> Peek | None:
+    def _peek(self, member: BatchMember) -> BatchPeek | None:
         """The opened view of a member. It keeps the time at which it was first
         opened."""
         if member.id in self.opened:
-            return peek_of(self.loaded, member, self.opened[member.id].at)
+            return build_peek(self.loaded, member, self.opened[member.id].at)
         if member.id in self.selection.open_now:
-            return peek_of(self.loaded, member)
+            return build_peek(self.loaded, member)
         return None
 
     @property
     def token(self) -> str:
         """The signed time since when these rows have been on the screen."""
-        return timing_token(self.loaded, self.selection.page)
+        return create_timing_token(self.loaded, self.selection.page)
 
     @property
     def gone(self) -> list[tuple[str, str]]:
@@ -486,11 +509,13 @@ class BatchPage:
 
     @cached_property
     def samples(self) -> list[str]:
-        return batches_table.picked(self.id, self.loaded.choosable, self.table.outliers)
+        return batches_table.pick_samples(
+            self.id, self.loaded.choosable, self.table.outliers
+        )
 
     @cached_property
-    def opened(self) -> dict[str, Opened]:
-        return batches_table.read(
+    def opened(self) -> dict[str, OpenedBatchRow]:
+        return batches_table.read_opened_tokens(
             self.selection.opened,
             batch=self.id,
             person=self.loaded.person.public_id,
@@ -498,6 +523,6 @@ class BatchPage:
         )
 
     @property
-    def unopened(self) -> list[Row]:
+    def unopened(self) -> list[BatchRow]:
         """The samples that are still to be opened, in the order of the page."""
         return [row for row in self.rows if row.sample and row.peek is None]

@@ -14,22 +14,22 @@ from django.urls import reverse
 from journal.errors import DomainError
 from reviews import permissions
 from reviews.batches import similarity
-from reviews.batches.membership import Member
+from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus, Verdict
 from reviews.desk.components import snapshots, states
-from reviews.desk.components.states import State
+from reviews.desk.components.states import StateLabel
 from reviews.models import Decision, Execution
 from reviews.presenters import current
 from reviews.presenters.common import Subject
-from reviews.presenters.current import figure
-from reviews.presenters.shapes import Part
+from reviews.presenters.current import format_money
+from reviews.presenters.shapes import SentencePart
 
 from . import columns, costs
-from .links import title as links_title
-from .load import Loaded
-from .table import amount_of, reading_of, subject_of, total_of
+from .links import build_batch_title as links_title
+from .load import LoadedBatch
+from .table import build_subject, compute_total_and_largest, find_amount, find_reading
 
-SAID = {
+VERDICT_WORDS = {
     Verdict.APPROVE: "Approved",
     Verdict.REJECT: "Rejected",
     Verdict.ESCALATE: "Escalated",
@@ -37,14 +37,14 @@ SAID = {
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class BatchVerdict:
     """The verdict that was given on the whole batch."""
 
     word: str
     as_seen_url: str  # empty when there is none, or the person may not open it
 
 
-def given(loaded: Loaded) -> Given | None:
+def find_batch_verdict(loaded: LoadedBatch) -> BatchVerdict | None:
     """Find the verdict, in two queries; None if nobody decided the batch."""
     votes = Decision.objects.filter(
         request__in=[member.id for member in loaded.members],
@@ -53,29 +53,34 @@ def given(loaded: Loaded) -> Given | None:
     vote = votes.order_by("pk").first()
     if vote is None:
         return None
-    word = SAID[Verdict(vote.verdict)]
+    word = VERDICT_WORDS[Verdict(vote.verdict)]
     kept = vote.authority.get("view")
-    opens = kept and snapshots.openable(loaded.person).filter(pk=vote.pk).exists()
-    return Given(word, snapshots.url(vote) if opens else "")
+    opens = (
+        kept
+        and snapshots.select_openable_decisions(loaded.person)
+        .filter(pk=vote.pk)
+        .exists()
+    )
+    return BatchVerdict(word, snapshots.build_snapshot_url(vote) if opens else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class BatchItemResult:
     """One item of a decided batch and its state."""
 
     id: str
     url: str
     label: str
     amount: str
-    state: State
+    state: StateLabel
     note: str
     facts: tuple[str, ...]  # from the reader and the tool's result, by heading
 
 
-class ResultPage:
+class BatchResultPage:
     """The page of a decided batch, item by item."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedBatch) -> None:
         self.loaded = loaded
         self.id = loaded.batch.pk
         self.url = reverse("reviews:batch", args=[self.id])
@@ -87,25 +92,33 @@ class ResultPage:
         self.dissolved = loaded.batch.status == BatchStatus.DISSOLVED
 
     @cached_property
-    def given(self) -> Given | None:
+    def given(self) -> BatchVerdict | None:
         """The verdict, and the link to its page evidence."""
-        return given(self.loaded)
+        return find_batch_verdict(self.loaded)
 
     @property
-    def title(self) -> tuple[Part, ...]:
+    def title(self) -> tuple[SentencePart, ...]:
         members = self.loaded.members
-        total, largest = total_of(amount_of(member) for member in members)
-        subjects = map(_subject, members)
+        total, largest = compute_total_and_largest(
+            find_amount(member) for member in members
+        )
+        subjects = map(_build_member_subject, members)
         read = [subject.facts.get("before") for subject in subjects]
-        found = costs.total(self.definition, read)
+        found = costs.sum_costs(self.definition, read)
         return links_title(self.definition, len(members), total, largest, found)
 
     @cached_property
     def headings(self) -> list[tuple[int, str]]:
         """The facts that the policy lists and that some item has: position and
         heading."""
-        review, first = self.definition.review, _subject(self.loaded.members[0])
-        plain = [columns.plain_label(first.definition, name) for name in review.columns]
+        review, first = (
+            self.definition.review,
+            _build_member_subject(self.loaded.members[0]),
+        )
+        plain = [
+            columns.format_policy_label(first.definition, name)
+            for name in review.columns
+        ]
         named = [*plain, *review.result.values()]
         return [
             (place, heading)
@@ -122,7 +135,7 @@ class ResultPage:
         return any(one.note for one in self.results)
 
     @property
-    def rows(self) -> list[tuple[Result, list[tuple[str, str]]]]:
+    def rows(self) -> list[tuple[BatchItemResult, list[tuple[str, str]]]]:
         """Each item with its facts as pairs of heading and text."""
         return [
             (one, [(heading, one.facts[place]) for place, heading in self.headings])
@@ -130,12 +143,12 @@ class ResultPage:
         ]
 
     @cached_property
-    def results(self) -> list[Result]:
+    def results(self) -> list[BatchItemResult]:
         return [self._result(member) for member in self.loaded.members]
 
-    def _result(self, member: Member) -> Result:
+    def _result(self, member: BatchMember) -> BatchItemResult:
         execution = self._execution(member)
-        state = states.of_request(
+        state = states.build_request_state(
             member.request,
             execution,
             self.loaded.tally(member),
@@ -143,21 +156,23 @@ class ResultPage:
             now=self.loaded.now,
         )
         if member.item.left_at is not None:
-            state = State("recalled", "Recalled. Nothing was executed.", icon="back")
+            state = StateLabel(
+                "recalled", "Recalled. Nothing was executed.", icon="back"
+            )
         elif self._not_run(execution):
-            state = State("behind", "Not run", icon="wait")
-        amount, subject = amount_of(member), _subject(member)
-        return Result(
+            state = StateLabel("behind", "Not run", icon="wait")
+        amount, subject = find_amount(member), _build_member_subject(member)
+        return BatchItemResult(
             id=member.id,
             url=reverse("reviews:request_detail", args=[member.id]),
-            label=_label(member, subject),
-            amount=figure(amount) if amount else "",
+            label=_format_label(member, subject),
+            amount=format_money(amount) if amount else "",
             state=state,
-            note=_note(execution),
-            facts=_facts(subject, execution),
+            note=_format_failure_note(execution),
+            facts=_list_facts(subject, execution),
         )
 
-    def _execution(self, member: Member) -> Execution | None:
+    def _execution(self, member: BatchMember) -> Execution | None:
         return self.loaded.executions.get(member.request.proposal_id)
 
     def _not_run(self, execution: Execution | None) -> bool:
@@ -167,13 +182,15 @@ class ResultPage:
     @cached_property
     def figures(self) -> list[tuple[str, int]]:
         """The number of items by state: `48 done, 1 failed`."""
-        counts = Counter(_word(result) for result in self.results)
+        counts = Counter(_format_state_word(result) for result in self.results)
         return list(counts.items())
 
     @property
     def _may(self) -> bool:
         try:
-            permissions.admitted_role(self.loaded.person, self.loaded.batch.queue_id)
+            permissions.check_admitted_to_queue(
+                self.loaded.person, self.loaded.batch.queue_id
+            )
         except DomainError:
             return False
         return True
@@ -231,26 +248,30 @@ class ResultPage:
     def etag(self) -> str:
         parts = [f"{one.id}{one.state.key}{one.state.word}" for one in self.results]
         said = "|".join([*parts, str(self.halted), str(self.recall), str(self.failed)])
-        return similarity.digest([{"said": said}]).removeprefix("sha256:")[:16]
+        return similarity.compute_list_digest([{"said": said}]).removeprefix("sha256:")[
+            :16
+        ]
 
 
-def _subject(member: Member) -> Subject:
-    return subject_of(member.version.revision, member.definition, reading_of(member))
+def _build_member_subject(member: BatchMember) -> Subject:
+    return build_subject(
+        member.version.revision, member.definition, find_reading(member)
+    )
 
 
-def _facts(subject: Subject, execution: Execution | None) -> tuple[str, ...]:
+def _list_facts(subject: Subject, execution: Execution | None) -> tuple[str, ...]:
     """List the reader's facts and the fields of the tool's result that the policy
     names: untrusted text, to be printed as such."""
     review = subject.definition.review
     shown = execution.result_shown if execution else None
     result = shown if isinstance(shown, Mapping) else {}
     return (
-        *(current.text(subject, name) for name in review.columns),
+        *(current.format_fact(subject, name) for name in review.columns),
         *(str(result.get(name) or "") for name in review.result),
     )
 
 
-def _label(member: Member, subject: Subject) -> str:
+def _format_label(member: BatchMember, subject: Subject) -> str:
     """Format what tells an item from the others: its first argument that may differ."""
     batch = member.definition.batchable
     names = batch.varying if batch else []
@@ -260,7 +281,7 @@ def _label(member: Member, subject: Subject) -> str:
     return member.id
 
 
-def _note(execution: Execution | None) -> str:
+def _format_failure_note(execution: Execution | None) -> str:
     """Format the tool's message about a failure: untrusted text, to be printed as
     such."""
     if execution is None or execution.status == ExecutionStatus.SUCCEEDED:
@@ -268,7 +289,7 @@ def _note(execution: Execution | None) -> str:
     return ": ".join(part for part in (execution.code, execution.detail) if part)
 
 
-def _word(result: Result) -> str:
+def _format_state_word(result: BatchItemResult) -> str:
     return {
         "executed": "done",
         "behind": "not run",

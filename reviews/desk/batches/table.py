@@ -22,42 +22,52 @@ from django.utils.dateparse import parse_datetime
 from journal.errors import NotFound
 from policies.documents import ToolDefinition
 from policies.money import Money
-from reviews.batches.membership import Member
-from reviews.desk.components.undo import Reverses
+from reviews.batches.membership import BatchMember
+from reviews.desk.components.undo import ReversedEffect
 from reviews.effects import describe
 from reviews.models import Revision
 from reviews.presenters import Presentation
-from reviews.presenters.amounts import counts
-from reviews.presenters.arguments import in_order
+from reviews.presenters.amounts import build_count_changes
+from reviews.presenters.arguments import sort_by_schema
 from reviews.presenters.common import Subject
 from reviews.presenters.shapes import Cell, Tag
-from reviews.presenters.shapes import Row as Fact
+from reviews.presenters.shapes import ValueRow as Fact
 
 from . import columns
-from .columns import Column, Constant, Entry, Line, Table, Value, spread
-from .load import Loaded
+from .columns import (
+    BatchColumn,
+    BatchConstant,
+    BatchLine,
+    BatchTable,
+    BatchTableEntry,
+    ColumnValue,
+    build_distribution,
+)
+from .load import LoadedBatch
 
-SALT = "reviews.opened"
-SMALL = 20  # items; a larger batch has more samples
+OPENED_SALT = "reviews.opened"
+SMALL_BATCH = 20  # items; a larger batch has more samples
 OF_SMALL, OF_LARGE = 3, 5
 
 
-def picked(batch: str, requests: Sequence[str], outliers: Sequence[str]) -> list[str]:
+def pick_samples(
+    batch: str, requests: Sequence[str], outliers: Sequence[str]
+) -> list[str]:
     """Pick the samples, in no particular order: outliers first, then by keyed hash."""
-    count = OF_SMALL if len(requests) <= SMALL else OF_LARGE
+    count = OF_SMALL if len(requests) <= SMALL_BATCH else OF_LARGE
     odd = [one for one in outliers if one in requests]
     others = [one for one in requests if one not in odd]
-    others.sort(key=lambda one: _lot(batch, one))
+    others.sort(key=lambda one: _compute_lot(batch, one))
     return [*odd, *others][:count]
 
 
-def _lot(batch: str, request: str) -> bytes:
+def _compute_lot(batch: str, request: str) -> bytes:
     text = f"sample|{batch}|{request}".encode()
     return hmac.digest(settings.HOLDPOINT.tag_key, text, "sha256")
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedBatchRow:
     """One row that was opened: its mark at that time, and when."""
 
     request: str
@@ -65,36 +75,40 @@ class Opened:
     at: datetime
 
 
-def token(*, batch: str, person: str, request: str, mark: str, at: datetime) -> str:
+def create_opened_token(
+    *, batch: str, person: str, request: str, mark: str, at: datetime
+) -> str:
     """Sign that a row was opened; the token is bound to person, batch and content."""
     said = [batch, person, request, mark, at.isoformat()]
-    return signing.dumps(said, salt=SALT)
+    return signing.dumps(said, salt=OPENED_SALT)
 
 
-def read(
+def read_opened_tokens(
     tokens: Iterable[str], *, batch: str, person: str, marks: Mapping[str, str]
-) -> dict[str, Opened]:
+) -> dict[str, OpenedBatchRow]:
     """Read which rows were opened as they are now. The first opening of each counts."""
-    found: dict[str, Opened] = {}
+    found: dict[str, OpenedBatchRow] = {}
     for text in tokens:
-        one = _read(text, batch, person)
+        one = _parse_opened_token(text, batch, person)
         if one is not None and marks.get(one.request) == one.mark:
             found.setdefault(one.request, one)
     return found
 
 
-def _read(text: str, batch: str, person: str) -> Opened | None:
+def _parse_opened_token(text: str, batch: str, person: str) -> OpenedBatchRow | None:
     try:
-        of, by, request, mark, at = signing.loads(text, salt=SALT)
+        of, by, request, mark, at = signing.loads(text, salt=OPENED_SALT)
     except (signing.BadSignature, ValueError, TypeError):
         return None
     moment = parse_datetime(str(at))
     if (of, by) != (batch, person) or moment is None:
         return None
-    return Opened(request, mark, moment)
+    return OpenedBatchRow(request, mark, moment)
 
 
-def recorded(opened: Mapping[str, Opened], now: datetime) -> dict[str, dict[str, Any]]:
+def build_opened_record(
+    opened: Mapping[str, OpenedBatchRow], now: datetime
+) -> dict[str, dict[str, Any]]:
     """Build the record for the decision: the seconds that each opened row was in view.
 
     A row counts until the next one was opened, or until the commit. The page cannot
@@ -103,17 +117,17 @@ def recorded(opened: Mapping[str, Opened], now: datetime) -> dict[str, dict[str,
     rows = sorted(opened.values(), key=lambda one: one.at)
     ends = [*(one.at for one in rows[1:]), now]
     return {
-        one.request: {"opened": True, "seconds": _seconds(end - one.at)}
+        one.request: {"opened": True, "seconds": _to_whole_seconds(end - one.at)}
         for one, end in zip(rows, ends, strict=False)
     }
 
 
-def _seconds(span: timedelta) -> int:
+def _to_whole_seconds(span: timedelta) -> int:
     return max(int(span.total_seconds()), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BatchRow:
     """One member as a row of the table."""
 
     id: str
@@ -121,18 +135,18 @@ class Row:
     sent: str  # what the form sends for it, as `format_sent_row` formats it
     noted: str  # the signed note that it changed
     first: Cell | None  # the cell that tells it from the others
-    reverses: Reverses | None  # the effect that it undoes
-    others: Sequence[tuple[Column, Cell]]
+    reverses: ReversedEffect | None  # the effect that it undoes
+    others: Sequence[tuple[BatchColumn, Cell]]
     reasons: Sequence[str]
     changed: str
     blocked: str
     checked: bool
     sample: bool
-    peek: Peek | None  # None until it is opened
+    peek: BatchPeek | None  # None until it is opened
 
 
 @dataclass(frozen=True, slots=True)
-class Peek:
+class BatchPeek:
     """Regions R1 to R3 of one member, opened in the table."""
 
     id: str
@@ -148,19 +162,19 @@ class Peek:
         return (*self.shown.top, *self.shown.now) if self.shown else ()
 
 
-def line_of(member: Member) -> Line:
+def build_line(member: BatchMember) -> BatchLine:
     """Build the table's input from a member, with the values and tags of its view."""
     revision = member.version.revision
-    shown = describe.presentation(revision, reading_of(member))
-    return Line(
+    shown = describe.build_presentation(revision, find_reading(member))
+    return BatchLine(
         id=member.id,
-        subject=subject_of(revision, member.definition, reading_of(member)),
-        amount=amount_of(member),
+        subject=build_subject(revision, member.definition, find_reading(member)),
+        amount=find_amount(member),
         tags=shown.tags if shown else (),
     )
 
 
-def subject_of(
+def build_subject(
     revision: Revision,
     definition: ToolDefinition,
     reading: Mapping[str, Any] | None = None,
@@ -173,32 +187,34 @@ def subject_of(
     known = reading or revision.reading
     return Subject(
         definition,
-        in_order(revision.args, definition.arguments),
+        sort_by_schema(revision.args, definition.arguments),
         before=known.get("before"),
         labels=known.get("labels", {}),
-        facts=describe.facts_of(revision, reading),
-        conceal=describe.concealer(revision),
+        facts=describe.collect_facts(revision, reading),
+        conceal=describe.build_concealer(revision),
     )
 
 
-def sent_of(member: Member) -> str:
+def format_sent_row(member: BatchMember) -> str:
     """Format what the form sends for a row: request, mark, version and reading."""
     reading = member.reading.pk if member.reading else ""
     return f"{member.id}~{member.mark}~{member.version.number}~{reading}"
 
 
-def reading_of(member: Member) -> Mapping[str, Any] | None:
+def find_reading(member: BatchMember) -> Mapping[str, Any] | None:
     return member.reading.reading if member.reading else None
 
 
-def peek_of(loaded: Loaded, member: Member, at: datetime | None = None) -> Peek:
+def build_peek(
+    loaded: LoadedBatch, member: BatchMember, at: datetime | None = None
+) -> BatchPeek:
     """Build the opened view of one member, with the token that it was opened. `at` is
     when; it defaults to now."""
     revision = member.version.revision
-    shown = describe.presentation(revision, reading_of(member))
-    subject = subject_of(revision, member.definition)
+    shown = describe.build_presentation(revision, find_reading(member))
+    subject = build_subject(revision, member.definition)
     told = {change.path for change in shown.changes} if shown else set()
-    return Peek(
+    return BatchPeek(
         id=member.id,
         url=reverse("reviews:request_detail", args=[member.id]),
         shown=shown,
@@ -208,12 +224,12 @@ def peek_of(loaded: Loaded, member: Member, at: datetime | None = None) -> Peek:
             if leaf.path not in told
         ],
         at=at or loaded.now,
-        token=_token(loaded, member, at or loaded.now),
+        token=_create_member_token(loaded, member, at or loaded.now),
     )
 
 
-def _token(loaded: Loaded, member: Member, at: datetime) -> str:
-    return token(
+def _create_member_token(loaded: LoadedBatch, member: BatchMember, at: datetime) -> str:
+    return create_opened_token(
         batch=loaded.batch.pk,
         person=loaded.person.public_id,
         request=member.id,
@@ -222,86 +238,97 @@ def _token(loaded: Loaded, member: Member, at: datetime) -> str:
     )
 
 
-def peek(loaded: Loaded, request_id: str) -> Peek:
+def load_peek(loaded: LoadedBatch, request_id: str) -> BatchPeek:
     """Find a member by request and open it. Raises NotFound if it is no member."""
     for member in loaded.members:
         if member.id == request_id:
-            return peek_of(loaded, member)
+            return build_peek(loaded, member)
     raise NotFound
 
 
-def amount_of(member: Member) -> Money | None:
+def find_amount(member: BatchMember) -> Money | None:
     """Find the amount that a member moves; None without money."""
     revision = member.version.revision
     minor = revision.amount_minor
     return None if minor is None else Money(minor, revision.currency)
 
 
-MOST_VALUES = 8  # of a column by which a batch can be split
+MAX_SPLIT_VALUES = 8  # of a column by which a batch can be split
 
 
-def build(lines: Sequence[Line], varying: Sequence[str]) -> Table:
+def build_table(lines: Sequence[BatchLine], varying: Sequence[str]) -> BatchTable:
     """Build the table of similar members, which all have the same tool. Runs no
     query."""
-    found = [columns.column(path, lines) for path in columns.differing(lines, varying)]
-    facts, same = columns.of_facts(lines)
+    found = [
+        columns.build_column(path, lines)
+        for path in columns.list_differing_paths(lines, varying)
+    ]
+    facts, same = columns.build_fact_columns(lines)
     shown = [*found, *facts]
-    shared = _shared_tags(lines)
+    shared = _list_shared_tags(lines)
     entries = [
-        Entry(
+        BatchTableEntry(
             line.id,
-            [columns.cell(line, column) for column in shown],
-            list(columns.reasons(line, found, lines, shared)),
+            [columns.build_cell(line, column) for column in shown],
+            list(columns.list_outlier_reasons(line, found, lines, shared)),
         )
         for line in lines
     ]
-    return Table(
+    return BatchTable(
         columns=shown,
-        constants=[*columns.constants(lines, found), *same, *_same_counts(lines)],
+        constants=[
+            *columns.list_constants(lines, found),
+            *same,
+            *_list_shared_counts(lines),
+        ],
         entries=sorted(entries, key=lambda entry: -len(entry.reasons)),
-        spreads=[spread(column) for column in found if column.numeric],
-        splits=list(_splits(shown, entries)),
+        spreads=[build_distribution(column) for column in found if column.numeric],
+        splits=list(_build_splits(shown, entries)),
         tags=shared,
     )
 
 
-def _shared_tags(lines: Sequence[Line]) -> list[Tag]:
+def _list_shared_tags(lines: Sequence[BatchLine]) -> list[Tag]:
     """The tags that all members' views have; the page prints them once."""
     common = set(lines[0].tags).intersection(*(set(line.tags) for line in lines))
     return [tag for tag in lines[0].tags if tag in common]
 
 
-def _same_counts(lines: Sequence[Line]) -> list[Constant]:
+def _list_shared_counts(lines: Sequence[BatchLine]) -> list[BatchConstant]:
     """The numeric changes that are equal in all members: `0 → 1`."""
-    moves = [list(counts(line.subject)) for line in lines]
+    moves = [list(build_count_changes(line.subject)) for line in lines]
     return [
-        Constant(one.label, Cell(f"{one.before.said} → {one.after.said}"))
+        BatchConstant(one.label, Cell(f"{one.before.said} → {one.after.said}"))
         for one in moves[0]
         if one.before and one.after and all(one in others for others in moves)
     ]
 
 
-def _splits(
-    among: Sequence[Column], entries: Sequence[Entry]
-) -> Iterator[tuple[Column, Sequence[Value]]]:
+def _build_splits(
+    among: Sequence[BatchColumn], entries: Sequence[BatchTableEntry]
+) -> Iterator[tuple[BatchColumn, Sequence[ColumnValue]]]:
     """The columns with few values, by which a person can split the batch."""
     for at, column in enumerate(among):
         having: dict[Cell, list[str]] = {}
         for entry in entries:
             having.setdefault(entry.cells[at], []).append(entry.id)
-        if column.numeric or not 2 <= len(having) <= min(MOST_VALUES, len(entries) - 1):
+        if column.numeric or not 2 <= len(having) <= min(
+            MAX_SPLIT_VALUES, len(entries) - 1
+        ):
             continue
         pairs = sorted(having.items(), key=lambda pair: -len(pair[1]))
         yield (
             column,
             [
-                Value(f"{at}:{number}", cell, ids)
+                ColumnValue(f"{at}:{number}", cell, ids)
                 for number, (cell, ids) in enumerate(pairs)
             ],
         )
 
 
-def total_of(amounts: Iterable[Money | None]) -> tuple[Money | None, Money | None]:
+def compute_total_and_largest(
+    amounts: Iterable[Money | None],
+) -> tuple[Money | None, Money | None]:
     """Compute the sum and the largest of amounts in one currency; None without
     money."""
     known = [amount for amount in amounts if amount is not None]

@@ -20,27 +20,27 @@ from reviews.people import preferences
 from reviews.permissions import Permission
 
 
-def visible(person: Person) -> QuerySet[Alarm]:
+def select_visible_alarms(person: Person) -> QuerySet[Alarm]:
     """Alarms this person may see: all for auditors and administrators; for a supervisor
     those of their queues and those of no queue."""
-    if not permissions.allowed(person, Permission.SEE_ALARMS):
+    if not permissions.has_permission(person, Permission.SEE_ALARMS):
         return Alarm.objects.none()
-    if sees_all(person):
+    if may_see_all_alarms(person):
         return Alarm.objects.all()
     return Alarm.objects.filter(
         Q(queue__in=permissions.queues_of(person)) | Q(queue__isnull=True)
     )
 
 
-def sees_all(person: Person) -> bool:
+def may_see_all_alarms(person: Person) -> bool:
     """Whether the person sees the alarms of every queue."""
     roles = permissions.roles_of(person)
     return bool(roles & {Role.ADMINISTRATOR, Role.AUDITOR})
 
 
-CAP = 99
+HIGHEST_SHOWN = 99
 # Counting stops here: any higher number is printed as "99+".
-MOST = CAP + 1
+COUNT_LIMIT = HIGHEST_SHOWN + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Badges:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class BadgeUpdate:
     """One person's numbers, and when each of the newest requests was opened, oldest
     first."""
 
@@ -68,10 +68,10 @@ class News:
     opened: list[datetime]
 
 
-NONE = News(Badges(), [])
+EMPTY_UPDATE = BadgeUpdate(Badges(), [])
 # The same rule as `visibility.select_decidable`, as SQL for many people at once; a test
 # compares the two. Each count walks an index and stops at `COUNT_LIMIT`.
-_ASKED = """
+_OPEN_REQUESTS_SQL = """
 FROM reviews_approvalrequest AS asked
 WHERE asked.status = 'pending'
   AND asked.expires_at > statement_timestamp()
@@ -83,34 +83,35 @@ WHERE asked.status = 'pending'
                   WHERE lease.request_id = asked.id AND lease.holder_id <> who.id
                     AND lease.until > statement_timestamp())
 """
-_COUNTS = f"""
+_COUNTS_SQL = f"""
 SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, unseen.n, alarming.n,
   fresh.at
 FROM jsonb_to_recordset(%s::jsonb)
   AS who (id bigint, me text, kinds boolean[], queues bigint[], muted text[],
           since timestamptz, alarms text)
 CROSS JOIN LATERAL (
-  SELECT count(*) AS n FROM (SELECT {_ASKED} LIMIT {MOST}) AS found) AS waiting
+  SELECT count(*) AS n
+  FROM (SELECT {_OPEN_REQUESTS_SQL} LIMIT {COUNT_LIMIT}) AS found) AS waiting
 CROSS JOIN LATERAL (
-  SELECT count(*) AS n FROM (SELECT {_ASKED}
+  SELECT count(*) AS n FROM (SELECT {_OPEN_REQUESTS_SQL}
     AND asked.expires_at < statement_timestamp() + interval '10 minutes'
-    LIMIT {MOST}) AS found) AS soon
+    LIMIT {COUNT_LIMIT}) AS found) AS soon
 CROSS JOIN LATERAL (
-  SELECT count(*) AS n FROM (SELECT {_ASKED}
-    AND asked.tier = 'escalate' LIMIT {MOST}) AS found) AS handed_up
+  SELECT count(*) AS n FROM (SELECT {_OPEN_REQUESTS_SQL}
+    AND asked.tier = 'escalate' LIMIT {COUNT_LIMIT}) AS found) AS handed_up
 CROSS JOIN LATERAL (
   SELECT count(*) AS n FROM (
     SELECT FROM reviews_batch AS batch
     WHERE batch.status IN ('forming', 'open') AND batch.queue_id = ANY (who.queues)
-    LIMIT {MOST}) AS found) AS together
+    LIMIT {COUNT_LIMIT}) AS found) AS together
 CROSS JOIN LATERAL (
-  SELECT least(count(*), {MOST}) AS n
+  SELECT least(count(*), {COUNT_LIMIT}) AS n
   FROM unnest(who.queues) AS told (queue)
   CROSS JOIN LATERAL (
     SELECT effect.id FROM reviews_execution AS effect
     WHERE effect.announced_in_id = told.queue
       AND effect.queued_at > statement_timestamp() - interval '7 days'
-    ORDER BY effect.queued_at DESC LIMIT {MOST}) AS effect
+    ORDER BY effect.queued_at DESC LIMIT {COUNT_LIMIT}) AS effect
   WHERE NOT EXISTS (SELECT 1 FROM reviews_sighting AS sighting
                     WHERE sighting.execution_id = effect.id
                       AND sighting.person_id = who.id)) AS unseen
@@ -120,82 +121,88 @@ CROSS JOIN LATERAL (
     WHERE alarm.status = 'open' AND who.alarms <> ''
       AND (who.alarms = 'all' OR alarm.queue_id IS NULL
            OR alarm.queue_id = ANY (who.queues))
-    LIMIT {MOST}) AS found) AS alarming
+    LIMIT {COUNT_LIMIT}) AS found) AS alarming
 CROSS JOIN LATERAL (
   SELECT array_agg(found.opened_at ORDER BY found.opened_at) AS at
-  FROM (SELECT asked.opened_at {_ASKED}
+  FROM (SELECT asked.opened_at {_OPEN_REQUESTS_SQL}
     AND who.since IS NOT NULL AND asked.opened_at > who.since
     AND NOT asked.risk = ANY (who.muted)
-    ORDER BY asked.opened_at DESC LIMIT {MOST}) AS found) AS fresh
+    ORDER BY asked.opened_at DESC LIMIT {COUNT_LIMIT}) AS found) AS fresh
 WHERE NOT EXISTS (SELECT 1 FROM reviews_stop AS stop
                   WHERE stop.scope = 'reviewer' AND stop.key = who.me
                     AND stop.lifted_at IS NULL)
 """  # noqa: S608 the parts are constants
 
 
-def of(person: Person) -> Badges:
+def count_badges(person: Person) -> Badges:
     """Count this person's badges now, in one query."""
-    asked = _who(person)
-    found = _counted([asked]) if asked else {}
-    return found.get(person.pk, NONE).badges
+    asked = _build_count_input(person)
+    found = _load_updates([asked]) if asked else {}
+    return found.get(person.pk, EMPTY_UPDATE).badges
 
 
-def of_people(ids: Collection[int], since: Mapping[int, datetime]) -> dict[int, News]:
+def collect_badge_updates(
+    ids: Collection[int], since: Mapping[int, datetime]
+) -> dict[int, BadgeUpdate]:
     """The numbers of many people, with the requests opened after each one's moment.
 
     `since` has a moment by the person's primary key; without one nothing is listed as
     newly opened. Roles, queues and preferences are loaded again, in a few queries for
     all.
     """
-    people = permissions.with_standing(ids)
-    asked = [_who(person, since.get(person.pk)) for person in people]
-    found = _counted([one for one in asked if one is not None])
-    return {pk: found.get(pk, NONE) for pk in ids}
+    people = permissions.list_people_with_roles(ids)
+    asked = [_build_count_input(person, since.get(person.pk)) for person in people]
+    found = _load_updates([one for one in asked if one is not None])
+    return {pk: found.get(pk, EMPTY_UPDATE) for pk in ids}
 
 
-def _who(person: Person, since: datetime | None = None) -> dict[str, Any] | None:
-    role = permissions.deciding_role(person)
-    alarms = _alarms(person)
+def _build_count_input(
+    person: Person, since: datetime | None = None
+) -> dict[str, Any] | None:
+    role = permissions.find_deciding_role(person)
+    alarms = _find_alarm_scope(person)
     if role is None and not alarms:
         return None
     return {
         "id": person.pk,
         "me": person.public_id,
-        "kinds": _kinds(role),
+        "kinds": _list_asked_kinds(role),
         "queues": sorted(permissions.queues_of(person)) if role else [],
-        "muted": preferences.of(person).notifications.muted if since else [],
+        "muted": preferences.load_preferences(person).notifications.muted
+        if since
+        else [],
         "since": since.isoformat() if since else None,
         "alarms": alarms,
     }
 
 
-def _kinds(role: Role | None) -> list[bool]:
+def _list_asked_kinds(role: Role | None) -> list[bool]:
     """The values of `supervisors_only` for which this role is asked."""
     if role is None:
         return []
     return [False, True] if role is Role.SUPERVISOR else [False]
 
 
-def _alarms(person: Person) -> str:
+def _find_alarm_scope(person: Person) -> str:
     """Which alarms count for this person, by the rule of `select_visible_alarms`."""
-    if not permissions.allowed(person, Permission.SEE_ALARMS):
+    if not permissions.has_permission(person, Permission.SEE_ALARMS):
         return ""
-    return "all" if sees_all(person) else "mine"
+    return "all" if may_see_all_alarms(person) else "mine"
 
 
-def _counted(asked: list[dict[str, Any]]) -> dict[int, News]:
+def _load_updates(asked: list[dict[str, Any]]) -> dict[int, BadgeUpdate]:
     if not asked:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_COUNTS, [json.dumps(asked)])
+        cursor.execute(_COUNTS_SQL, [json.dumps(asked)])
         return {
-            pk: News(Badges(*numbers), opened or [])
+            pk: BadgeUpdate(Badges(*numbers), opened or [])
             for pk, *numbers, opened in cursor.fetchall()
         }
 
 
-def capped(number: int) -> str:
+def format_badge(number: int) -> str:
     """What a badge prints: nothing for 0, at most `99+`."""
     if not number:
         return ""
-    return f"{CAP}+" if number > CAP else str(number)
+    return f"{HIGHEST_SHOWN}+" if number > HIGHEST_SHOWN else str(number)

@@ -14,17 +14,17 @@ from django.db.models import Count, Q
 
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.choices import EVERY_QUEUE, OPEN, SCOPE_NOUNS, Scope
+from reviews.choices import EVERY_QUEUE_VALUE, OPEN, SCOPE_NOUNS, Scope
 from reviews.models import ApprovalRequest, Incident
 from reviews.permissions import Permission
 
 from . import log_lines
-from .badges import MOST as MOST_SAID
+from .badges import COUNT_LIMIT as MOST_SAID
 
-MOST = 50  # ended incidents on the page
-EVERY = "Every queue"
+MOST_ENDED = 50  # ended incidents on the page
+EVERY_QUEUE_TITLE = "Every queue"
 # SQL, because every page needs the clock and this adds the rest to the same query.
-_MOMENT = f"""
+_DESK_STATUS_SQL = f"""
 SELECT clock_timestamp(),
   (SELECT count(*) FROM (
     SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {MOST_SAID}) AS found), (
@@ -40,7 +40,7 @@ SELECT clock_timestamp(),
 
 
 @dataclass(frozen=True, slots=True)
-class Banner:
+class IncidentBanner:
     """One open incident as a banner; `where` is the queue's title, empty for every
     queue."""
 
@@ -68,57 +68,59 @@ class SwitchBanner:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DeskStatus:
     """The database's clock, and the alarms, incidents and switches open at that
     moment."""
 
     now: datetime
     alarms: int = 0  # open in any queue, counted up to the limit of a badge
-    open: tuple[Banner, ...] = ()
+    open: tuple[IncidentBanner, ...] = ()
     switches: tuple[SwitchBanner, ...] = ()
 
-    def concerning(self, person: Person | None) -> list[Banner]:
+    def concerning(self, person: Person | None) -> list[IncidentBanner]:
         """Incidents of every queue, and of queues that this person is in or may see."""
         if person is None or not self.open:
             return []
-        if permissions.allowed(person, Permission.SEE_ALL):
+        if permissions.has_permission(person, Permission.SEE_ALL):
             return list(self.open)
         mine = {None, *permissions.queues_of(person)}
         return [one for one in self.open if one.queue in mine]
 
 
-def moment() -> Moment:
+def load_desk_status() -> DeskStatus:
     """Load the clock and the open alarms, incidents and switches, in one query."""
     with connection.cursor() as cursor:
-        cursor.execute(_MOMENT)
+        cursor.execute(_DESK_STATUS_SQL)
         now, alarms, incidents, switches = cursor.fetchone()
-    return Moment(
+    return DeskStatus(
         now,
         alarms,
-        tuple(_banner(*row) for row in _rows(incidents)),
-        tuple(_switch(*row) for row in _rows(switches)),
+        tuple(_build_incident_banner(*row) for row in _parse_rows(incidents)),
+        tuple(_build_switch_banner(*row) for row in _parse_rows(switches)),
     )
 
 
-def _rows(found: Any) -> list[list[Any]]:
+def _parse_rows(found: Any) -> list[list[Any]]:
     """The rows of a JSON aggregate, which the driver returns as text or as a list."""
     rows: list[list[Any]] = json.loads(found) if isinstance(found, str) else found
     return rows or []
 
 
-def _switch(
+def _build_switch_banner(
     pk: int, scope: str, key: str, mode: str, at: str, reason: str, by: str
 ) -> SwitchBanner:
     moment = datetime.fromisoformat(at)
     return SwitchBanner(pk, scope, key, mode, moment, reason, by or "Someone")
 
 
-def _banner(queue: int | None, title: str | None, at: str, reason: str) -> Banner:
-    return Banner(queue, title or "", datetime.fromisoformat(at), reason)
+def _build_incident_banner(
+    queue: int | None, title: str | None, at: str, reason: str
+) -> IncidentBanner:
+    return IncidentBanner(queue, title or "", datetime.fromisoformat(at), reason)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class IncidentLine:
     """One incident on the incidents page; `requests` counts the open requests whose
     deadlines it freezes now."""
 
@@ -138,11 +140,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class IncidentsPage:
     """The incidents page: open and ended incidents, and what may still be frozen."""
 
-    open: list[Line]
-    ended: list[Line]
+    open: list[IncidentLine]
+    ended: list[IncidentLine]
     may: bool  # whether this person may declare one
     queues: list[Queue]  # without an open incident of their own
     every: bool  # whether an incident over every queue may be declared
@@ -151,7 +153,7 @@ class Page:
     def offered(self) -> dict[str, str]:
         """The choices of the form by value: each queue that is not frozen yet, and
         every queue."""
-        every = {EVERY_QUEUE: EVERY} if self.every else {}
+        every = {EVERY_QUEUE_VALUE: EVERY_QUEUE_TITLE} if self.every else {}
         return every | {str(queue.pk): queue.title for queue in self.queues}
 
     def offers(self, chosen: str) -> bool:
@@ -159,43 +161,43 @@ class Page:
         return chosen in self.offered
 
 
-def page(person: Person) -> Page:
+def build_incidents_page(person: Person) -> IncidentsPage:
     """The incidents that concern this person, open ones and the newest ended ones."""
-    found = Incident.objects.select_related("queue").filter(_concerning(person))
+    found = Incident.objects.select_related("queue").filter(_filter_for_person(person))
     now_open = list(found.filter(ended_at__isnull=True).order_by("at"))
-    over = found.filter(ended_at__isnull=False).order_by("-at")[:MOST]
+    over = found.filter(ended_at__isnull=False).order_by("-at")[:MOST_ENDED]
     frozen = {row.queue_id for row in now_open}
     queues = [one for one in Queue.objects.order_by("title") if one.pk not in frozen]
-    lines = _lines([*now_open, *over])
-    return Page(
+    lines = _build_incident_lines([*now_open, *over])
+    return IncidentsPage(
         open=[one for one in lines if one.ended_at is None],
         ended=[one for one in lines if one.ended_at is not None],
-        may=permissions.allowed(person, Permission.DECLARE),
+        may=permissions.has_permission(person, Permission.DECLARE),
         queues=queues,
         every=None not in frozen,
     )
 
 
-def _concerning(person: Person) -> Q:
-    if permissions.allowed(person, Permission.SEE_ALL):
+def _filter_for_person(person: Person) -> Q:
+    if permissions.has_permission(person, Permission.SEE_ALL):
         return Q()
     mine = permissions.queues_of(person)
     return Q(queue__isnull=True) | Q(queue__in=mine)
 
 
-def _lines(rows: Iterable[Incident]) -> list[Line]:
+def _build_incident_lines(rows: Iterable[Incident]) -> list[IncidentLine]:
     rows = list(rows)
     said = [one for row in rows for one in (row.declared_by, row.ended_by) if one]
-    names = log_lines.names_of(said) if said else {}
-    kept = _kept() if any(row.ended_at is None for row in rows) else {}
+    names = log_lines.load_names(said) if said else {}
+    kept = _count_open_by_queue() if any(row.ended_at is None for row in rows) else {}
     return [
-        Line(
+        IncidentLine(
             id=row.pk,
-            where=row.queue.title if row.queue else EVERY,
+            where=row.queue.title if row.queue else EVERY_QUEUE_TITLE,
             at=row.at,
             by=names.get(row.declared_by, "Someone"),
             reason=row.reason,
-            requests=_of(kept, row),
+            requests=_count_frozen_requests(kept, row),
             ended_at=row.ended_at,
             ended_by=names.get(row.ended_by, "Someone") if row.ended_by else "",
         )
@@ -203,13 +205,13 @@ def _lines(rows: Iterable[Incident]) -> list[Line]:
     ]
 
 
-def _kept() -> dict[int, int]:
+def _count_open_by_queue() -> dict[int, int]:
     """The number of open requests by queue."""
     found = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
     return dict(found.values_list("queue").annotate(n=Count("pk")))
 
 
-def _of(kept: Mapping[int, int], row: Incident) -> int:
+def _count_frozen_requests(kept: Mapping[int, int], row: Incident) -> int:
     if row.queue_id is None:
         return sum(kept.values())
     return kept.get(row.queue_id, 0)

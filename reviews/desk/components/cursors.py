@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from journal.errors import Invalid
-from journal.errors import at as errors_at
+from journal.errors import InvalidInput
+from journal.errors import build_field_error as errors_at
 
 _ID = re.compile(r"[a-z]-[a-z0-9]+")
 _PART = re.compile(r"[a-z]*")
 
 
-class Place(NamedTuple):
+class CursorPosition(NamedTuple):
     """The last row of a page; `part` names the list where a page joins several in a
     row."""
 
@@ -25,13 +25,13 @@ class Place(NamedTuple):
     part: str = ""
 
 
-def write(place: Place) -> str:
+def encode_cursor(place: CursorPosition) -> str:
     """The opaque text that a caller sends back for the next page."""
     text = f"{place.at.isoformat()}|{place.pk}|{place.part}"
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
-def read(cursor: str) -> Place | None:
+def parse_cursor(cursor: str) -> CursorPosition | None:
     """The position in a cursor; None for an empty one, where the list begins.
 
     Raises Invalid for a cursor that the gate did not issue.
@@ -46,14 +46,18 @@ def read(cursor: str) -> Place | None:
         if not (_ID.fullmatch(pk) and _PART.fullmatch(part)):
             raise ValueError(rest)
     except (ValueError, OverflowError):
-        raise Invalid(errors=[errors_at("cursor", "not a cursor of ours")]) from None
-    return Place(moment, pk, part)
+        raise InvalidInput(
+            errors=[errors_at("cursor", "not a cursor of ours")]
+        ) from None
+    return CursorPosition(moment, pk, part)
 
 
-def after(found: Sequence[Any], size: int, field: str, part: str = "") -> str | None:
+def build_next_cursor(
+    found: Sequence[Any], size: int, field: str, part: str = ""
+) -> str | None:
     """The cursor after the first `size` of these rows; None where no more follow.
     `field` is the attribute with the row's time."""
     if len(found) <= size:
         return None
     last = found[size - 1]
-    return write(Place(getattr(last, field), last.pk, part))
+    return encode_cursor(CursorPosition(getattr(last, field), last.pk, part))

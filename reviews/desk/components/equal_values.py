@@ -14,53 +14,57 @@ from itertools import islice
 
 from reviews import redaction
 from reviews.presenters import Presentation
-from reviews.presenters.shapes import Cell, Row
-from reviews.presenters.views import Group
+from reviews.presenters.shapes import Cell, ValueRow
+from reviews.presenters.views import GroupView
 
-LONGEST = 200  # characters; a longer value is neither an address nor a number
-MOST = 200  # the first values of a page
+LONGEST_VALUE = 200  # characters; a longer value is neither an address nor a number
+MOST_VALUES = 200  # the first values of a page
 # The headings of the columns of the comparison.
 AFTER, BEFORE, CURRENT = "after", "before", "in the current record"
 
 
-def named(shown: Presentation, texts: Iterable[str], key: bytes) -> dict[str, str]:
+def label_equal_values(
+    shown: Presentation, texts: Iterable[str], key: bytes
+) -> dict[str, str]:
     """The chips in these texts that match a value on the page, each with that value's
     label.
 
     `key` is the redaction key of the run. The proposed value is preferred over the one
     it replaces. A tag that two different values of the page share gets no label.
     """
-    wanted = {chip for text in texts for chip in redaction.chips_of(text)}
+    wanted = {chip for text in texts for chip in redaction.list_chips(text)}
     labels: dict[str, str] = {}
     forms: dict[str, set[str]] = {}
-    for label, value in islice(_values(shown), MOST) if wanted else ():
-        for chip, form in redaction.chips_for(value, key).items():
+    for label, value in islice(_list_page_values(shown), MOST_VALUES) if wanted else ():
+        for chip, form in redaction.build_possible_chips(value, key).items():
             if chip in wanted:
                 labels.setdefault(chip, label)
                 forms.setdefault(chip, set()).add(form)
     return {chip: label for chip, label in labels.items() if len(forms[chip]) == 1}
 
 
-def _values(shown: Presentation) -> Iterator[tuple[str, str]]:
+def _list_page_values(shown: Presentation) -> Iterator[tuple[str, str]]:
     """The values shown in the clear, with their labels: proposed first, then unchanged,
     then previous."""
     for change in shown.changes:
-        yield from _clear(f"{change.label} {AFTER}", change.after)
-    groups = (view.rows for view in shown.views if isinstance(view, Group))
+        yield from _list_clear_value(f"{change.label} {AFTER}", change.after)
+    groups = (view.rows for view in shown.views if isinstance(view, GroupView))
     for rows in (shown.other, *groups, shown.unchanged):
-        yield from _of(rows)
+        yield from _list_row_values(rows)
     for change in shown.changes:
-        yield from _clear(f"{change.label} {BEFORE}", change.before)
+        yield from _list_clear_value(f"{change.label} {BEFORE}", change.before)
     for rows in (shown.top, shown.now):
-        yield from _of(rows, f" {CURRENT}")
+        yield from _list_row_values(rows, f" {CURRENT}")
 
 
-def _of(rows: Iterable[Row], more: str = "") -> Iterator[tuple[str, str]]:
+def _list_row_values(
+    rows: Iterable[ValueRow], more: str = ""
+) -> Iterator[tuple[str, str]]:
     for row in rows:
-        yield from _clear(row.label + more, row.cell)
+        yield from _list_clear_value(row.label + more, row.cell)
 
 
-def _clear(label: str, cell: Cell | None) -> Iterator[tuple[str, str]]:
+def _list_clear_value(label: str, cell: Cell | None) -> Iterator[tuple[str, str]]:
     """The value, unless it is concealed, empty or too long."""
-    if cell is not None and not cell.hides and 0 < len(cell.text) <= LONGEST:
+    if cell is not None and not cell.hides and 0 < len(cell.text) <= LONGEST_VALUE:
         yield label, cell.text

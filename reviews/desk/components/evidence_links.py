@@ -5,37 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import OPEN, Verdict
-from reviews.effects.wording import GIVEN
+from reviews.effects.wording import GIVEN_VERDICTS
 from reviews.models import ApprovalRequest, Decision
 
 from . import snapshots
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class EvidenceLink:
     """A link to the page stored with one decision."""
 
     text: str
     url: str
 
 
-def links(
+def list_evidence_links(
     person: Person, request: ApprovalRequest, found: Iterable[Decision]
-) -> list[Kept]:
+) -> list[EvidenceLink]:
     """Links for those of these decisions whose stored page this person may open. The
     decisions must already be limited to what the person may read."""
     roles = permissions.roles_of(person)
     settled = Role.SUPERVISOR in roles and request.status not in OPEN
     every = settled or Role.AUDITOR in roles
     mine = (one for one in found if every or one.reviewer_id == person.pk)
-    return [Kept(_said(one), snapshots.url(one)) for one in mine]
+    return [
+        EvidenceLink(_describe_decision(one), snapshots.build_snapshot_url(one))
+        for one in mine
+    ]
 
 
-def _said(decision: Decision) -> str:
-    verdict = GIVEN[Verdict(decision.verdict)].lower()
-    return f"{verdict} at {time_of_day(decision.at)}, version {decision.version}"
+def _describe_decision(decision: Decision) -> str:
+    verdict = GIVEN_VERDICTS[Verdict(decision.verdict)].lower()
+    return f"{verdict} at {format_time(decision.at)}, version {decision.version}"

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from reviews.choices import ExecutionStatus
 from reviews.models import ApprovalRequest, Execution
 from reviews.stops import incidents
 
-URGENT = 0.2  # of the whole time; not marked earlier (ux.md 1b, Swaroop 2023)
+URGENT_SHARE = 0.2  # of the whole time; not marked earlier (ux.md 1b, Swaroop 2023)
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class DeadlineClock:
     """A deadline as a page shows it.
 
     `left` is the time until it, `quarters` how many quarters of the clock face are
@@ -31,28 +31,30 @@ class Clock:
     frozen: bool = False
 
 
-def until(at: datetime, *, since: datetime, now: datetime) -> Clock:
+def build_clock(at: datetime, *, since: datetime, now: datetime) -> DeadlineClock:
     """The clock of a deadline `at` that was set at `since`."""
     left = max(at - now, timedelta(0))
     share = left / max(at - since, timedelta(seconds=1))
-    return Clock(
+    return DeadlineClock(
         at=at,
         left=left,
         quarters=min(math.ceil(share * 4), 4),
-        urgent=share < URGENT,
+        urgent=share < URGENT_SHARE,
     )
 
 
-def of(request: ApprovalRequest, now: datetime) -> Clock:
+def build_request_clock(request: ApprovalRequest, now: datetime) -> DeadlineClock:
     """The clock of an open request; an incident may have frozen it."""
     frozen = request.frozen_through is not None
-    left = incidents.left(request, now)
-    found = until(now + left, since=now + left - incidents.waited(request), now=now)
+    left = incidents.compute_time_left(request, now)
+    found = build_clock(
+        now + left, since=now + left - incidents.compute_time_given(request), now=now
+    )
     urgent = found.urgent and not frozen
     return replace(found, at=request.expires_at, urgent=urgent, frozen=frozen)
 
 
-def which(execution: Execution, most: int) -> str:
+def format_attempt(execution: Execution, most: int) -> str:
     """The running or next attempt as `Attempt 2 of 3`. An attempt that a person asked
     for after all `most` are used has no total."""
     waits = execution.status == ExecutionStatus.QUEUED
@@ -60,20 +62,20 @@ def which(execution: Execution, most: int) -> str:
     return f"Attempt {number} of {most}" if number <= most else f"Attempt {number}"
 
 
-def coming(execution: Execution, most: int) -> str:
+def format_next_attempt(execution: Execution, most: int) -> str:
     """The next attempt of a queued execution, and its time."""
-    return f"{which(execution, most)}, next at {time_of_day(execution.due_at)}"
+    return f"{format_attempt(execution, most)}, next at {format_time(execution.due_at)}"
 
 
-def again(execution: Execution, most: int) -> str:
+def format_repeat(execution: Execution, most: int) -> str:
     """The attempt, only where it is not the first; else empty."""
     if execution.status == ExecutionStatus.QUEUED:
-        return coming(execution, most) if execution.attempts else ""
-    return which(execution, most) if execution.attempts > 1 else ""
+        return format_next_attempt(execution, most) if execution.attempts else ""
+    return format_attempt(execution, most) if execution.attempts > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SelectOption:
     """One option of a select."""
 
     value: str
@@ -82,15 +84,19 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FilterSelect:
     """One filter of a list as a select."""
 
     name: str
     label: str
-    options: list[Option]
+    options: list[SelectOption]
 
 
-def choice(name: str, label: str, said: Mapping[str, str], chosen: str) -> Choice:
+def build_filter_select(
+    name: str, label: str, said: Mapping[str, str], chosen: str
+) -> FilterSelect:
     """Build a select; `said` has the labels by value, in their order."""
-    options = [Option(value, text, value == chosen) for value, text in said.items()]
-    return Choice(name, label, options)
+    options = [
+        SelectOption(value, text, value == chosen) for value, text in said.items()
+    ]
+    return FilterSelect(name, label, options)

@@ -18,15 +18,15 @@ from journal import restore_epochs
 from policies.models import Person
 from reviews import permissions, standstills
 from reviews.people import preferences
-from reviews.people.preferences import Prefs
+from reviews.people.preferences import PersonPreferences
 from reviews.permissions import Permission
-from reviews.standstills import Known
+from reviews.standstills import StandstillState
 
 from . import badges as components_badges
 from . import banners, navigation
 from . import switches as components_switches
 from .badges import Badges
-from .banners import Banner, Moment, SwitchBanner
+from .banners import DeskStatus, IncidentBanner, SwitchBanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class NavItem:
     @property
     def shown(self) -> str:
         """The number as the badge prints it."""
-        return components_badges.capped(self.count)
+        return components_badges.format_badge(self.count)
 
     @property
     def has_soon(self) -> bool:
@@ -52,7 +52,7 @@ class NavItem:
         return self.badge_id == "badge-queue"
 
 
-class Desk:
+class PageFrame:
     """The frame of a page, as `desk` in templates.
 
     Everything is computed when a template first reads it, once a request; an API
@@ -75,16 +75,16 @@ class Desk:
     @property
     def restored(self) -> bool:
         """Whether nothing runs until two people have checked the restored database."""
-        return bool(restore_epochs.known.why) and not self.unread
+        return bool(restore_epochs.last_status.why) and not self.unread
 
     @property
     def unread(self) -> bool:
         """Whether nothing runs because the note beside the database cannot be read from
         disk."""
-        return restore_epochs.known.why == restore_epochs.UNREAD
+        return restore_epochs.last_status.why == restore_epochs.DISK_ERROR
 
     @cached_property
-    def standstill(self) -> Known | None:
+    def standstill(self) -> StandstillState | None:
         """The late executions and sweeps; None when all run, or for a person not signed
         in."""
         known = standstills.known
@@ -96,7 +96,9 @@ class Desk:
     def sees_alarms(self) -> bool:
         """Whether this person may see alarms."""
         person = self.person
-        return person is not None and permissions.allowed(person, Permission.SEE_ALARMS)
+        return person is not None and permissions.has_permission(
+            person, Permission.SEE_ALARMS
+        )
 
     @cached_property
     def now(self) -> datetime:
@@ -104,18 +106,20 @@ class Desk:
         return self.moment.now
 
     @cached_property
-    def moment(self) -> Moment:
+    def moment(self) -> DeskStatus:
         """The clock and the notices, in one query."""
-        return banners.moment()
+        return banners.load_desk_status()
 
     @property
     def stops_tools(self) -> bool:
         """Whether this person may raise a stop."""
         person = self.person
-        return person is not None and permissions.allowed(person, Permission.STOP)
+        return person is not None and permissions.has_permission(
+            person, Permission.STOP
+        )
 
     @property
-    def incidents(self) -> list[Banner]:
+    def incidents(self) -> list[IncidentBanner]:
         """The open incidents that concern this person."""
         return self.moment.concerning(self.person)
 
@@ -124,7 +128,7 @@ class Desk:
         """The paused or stopped agents and tools that concern this person."""
         if self.person is None or not self.moment.switches:
             return []
-        return components_switches.concerning(self.person, self.moment.switches)
+        return components_switches.filter_for_person(self.person, self.moment.switches)
 
     @cached_property
     def person(self) -> Person | None:
@@ -141,8 +145,8 @@ class Desk:
         return ", ".join(sorted(role.value for role in found)) or "no role"
 
     @property
-    def prefs(self) -> Prefs:
-        return preferences.of(self.person)
+    def prefs(self) -> PersonPreferences:
+        return preferences.load_preferences(self.person)
 
     @property
     def keys(self) -> str:
@@ -157,15 +161,15 @@ class Desk:
     def badges(self) -> Badges:
         """This person's numbers."""
         person = self.person
-        if person is None or permissions.deciding_role(person) is not None:
-            return components_badges.of(person) if person else Badges()
+        if person is None or permissions.find_deciding_role(person) is not None:
+            return components_badges.count_badges(person) if person else Badges()
         # Without a deciding role only alarms count, and the clock query has those.
         return Badges(alarms=self.moment.alarms if self.sees_alarms else 0)
 
     @property
     def waiting(self) -> str:
         """The number in the window's title: `(7) Queue`."""
-        return components_badges.capped(self.badges.queue)
+        return components_badges.format_badge(self.badges.queue)
 
     @cached_property
     def nav(self) -> list[NavItem]:
@@ -201,11 +205,13 @@ class Desk:
         item = self._item(
             "Alarms", navigation.ALARMS, "a", "alarms", self.badges.alarms
         )
-        return [replace(item, current=navigation.is_upkeep(self.request.path))]
+        return [replace(item, current=navigation.is_upkeep_path(self.request.path))]
 
     def _policies(self) -> list[NavItem]:
         person = self.person
-        if person is None or not permissions.allowed(person, Permission.SEE_POLICIES):
+        if person is None or not permissions.has_permission(
+            person, Permission.SEE_POLICIES
+        ):
             return []
         return [self._item("Policies", "policies:policies", "p")]
 
@@ -232,19 +238,19 @@ class Desk:
 
 def desk(request: HttpRequest) -> Mapping[str, Any]:
     """The context processor: `desk` in every template."""
-    return {"desk": of(request)}
+    return {"desk": get_frame(request)}
 
 
-def of(request: HttpRequest) -> Desk:
+def get_frame(request: HttpRequest) -> PageFrame:
     """The frame of this request; always the same object, so that its queries run
     once."""
-    found: Desk | None = getattr(request, "desk", None)
+    found: PageFrame | None = getattr(request, "desk", None)
     if found is None:
-        found = request.desk = Desk(request)  # type: ignore[attr-defined]
+        found = request.desk = PageFrame(request)  # type: ignore[attr-defined]
     return found
 
 
-def person(request: HttpRequest) -> Person:
+def require_person(request: HttpRequest) -> Person:
     """The signed-in person; LoginRequiredMiddleware admits nobody else."""
     assert isinstance(request.user, Person)
     return request.user

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Q, QuerySet
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions, quorum
@@ -22,7 +22,7 @@ from .log_sentences import HIDDEN_NAME
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HoldStatus:
     """A hold as a page shows it; a lapsed hold counts as none."""
 
     mine: bool = False
@@ -47,21 +47,23 @@ class Holding:
         return f"{int(self.mine)}{int(self.asked)}{int(self.offered)}{until}"
 
 
-def of(person: Person, request: ApprovalRequest, now: datetime) -> Holding:
+def build_hold_status(
+    person: Person, request: ApprovalRequest, now: datetime
+) -> HoldStatus:
     """The hold on a request that was loaded with its lease; no query."""
-    lease = _lease(request)
+    lease = _find_lease(request)
     if lease is None or not rows.is_held(lease, now):
-        return Holding()
+        return HoldStatus()
     if lease.holder_id == person.pk:
-        return Holding(
+        return HoldStatus(
             mine=True,
             since=lease.taken_at,
             until=lease.until,
             token=lease.token,
             offered_to=str(lease.offered_to or ""),
         )
-    return Holding(
-        by=HIDDEN_NAME if _concerned(person, request) else str(lease.holder),
+    return HoldStatus(
+        by=HIDDEN_NAME if _is_own_run(person, request) else str(lease.holder),
         since=lease.taken_at,
         until=lease.until,
         asked=person.public_id in lease.asked_by,
@@ -69,28 +71,28 @@ def of(person: Person, request: ApprovalRequest, now: datetime) -> Holding:
     )
 
 
-def lost(person: Person, request: ApprovalRequest) -> str:
+def describe_lost_hold(person: Person, request: ApprovalRequest) -> str:
     """The sentence for a person whose hold somebody else ended; empty for everybody
     else."""
-    lease = _lease(request)
+    lease = _find_lease(request)
     if lease is None or lease.lost_by_id != person.pk:
         return ""
     if lease.lost_how == LostHow.BROKEN:
         return (
-            f"{lease.lost_to} ended your hold at {time_of_day(lease.lost_at)}. "
+            f"{lease.lost_to} ended your hold at {format_time(lease.lost_at)}. "
             "What you typed is kept."
         )
-    return f"{lease.lost_to} took this over from you at {time_of_day(lease.lost_at)}."
+    return f"{lease.lost_to} took this over from you at {format_time(lease.lost_at)}."
 
 
-def _lease(request: ApprovalRequest) -> Lease | None:
+def _find_lease(request: ApprovalRequest) -> Lease | None:
     try:
         return request.lease
     except ObjectDoesNotExist:
         return None  # nobody ever held it
 
 
-def _concerned(person: Person, request: ApprovalRequest) -> bool:
+def _is_own_run(person: Person, request: ApprovalRequest) -> bool:
     """Whether this is the person's own run: they never learn who decides on it (as in
     the log)."""
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
@@ -98,38 +100,42 @@ def _concerned(person: Person, request: ApprovalRequest) -> bool:
     return person.public_id in request.barred
 
 
-def may_break(person: Person, request: ApprovalRequest) -> bool:
+def may_break_hold(person: Person, request: ApprovalRequest) -> bool:
     """Whether this person may end another's hold, by the rule of `take.break_hold`: a
     supervisor of the queue."""
-    supervises = permissions.deciding_role(person) is Role.SUPERVISOR
+    supervises = permissions.find_deciding_role(person) is Role.SUPERVISOR
     return supervises and request.queue_id in permissions.queues_of(person)
 
 
-def takes_up(person: Person, sealed: RequestVersion) -> bool:
+def should_hold_on_opening(person: Person, sealed: RequestVersion) -> bool:
     """Whether opening the page should hold the request for this person.
 
     A supervisor reads many requests that others are asked to decide; holding those
     would only keep the others out.
     """
-    if permissions.deciding_role(person) is not Role.SUPERVISOR:
+    if permissions.find_deciding_role(person) is not Role.SUPERVISOR:
         return True
     return any(step["role"] == Role.SUPERVISOR for step in sealed.steps)
 
 
-def eligible(request: ApprovalRequest, sealed: RequestVersion) -> QuerySet[Person]:
+def select_eligible_people(
+    request: ApprovalRequest, sealed: RequestVersion
+) -> QuerySet[Person]:
     """People with a role that one of the steps asks for, admitted to the queue and not
     barred from the request."""
     steps = {step["role"] for step in sealed.steps}
-    roles = [r for r in Role if any(quorum.fills(r, step) for step in steps)]
-    return _admitted(request, roles)
+    roles = [r for r in Role if any(quorum.can_fill_step(r, step) for step in steps)]
+    return _select_admitted(request, roles)
 
 
-def supervisors(request: ApprovalRequest) -> QuerySet[Person]:
+def select_supervisors(request: ApprovalRequest) -> QuerySet[Person]:
     """The supervisors who are asked when the request is escalated."""
-    return _admitted(request, [Role.SUPERVISOR])
+    return _select_admitted(request, [Role.SUPERVISOR])
 
 
-def _admitted(request: ApprovalRequest, roles: Iterable[Role]) -> QuerySet[Person]:
+def _select_admitted(
+    request: ApprovalRequest, roles: Iterable[Role]
+) -> QuerySet[Person]:
     queue = request.queue_id
     never = [role.value for role in permissions.NEVER_DECIDE]
     admitted = Q(queueuserpermission__content_object=queue) | Q(

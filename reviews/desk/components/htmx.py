@@ -22,12 +22,12 @@ def wants_partial(request: HttpRequest) -> bool:
     return bool(htmx) and not (htmx.boosted or htmx.history_restore_request)
 
 
-def part(request: HttpRequest, template: str, name: str) -> str:
+def choose_template(request: HttpRequest, template: str, name: str) -> str:
     """`page.html#name` for htmx, the whole template otherwise."""
     return f"{template}#{name}" if wants_partial(request) else template
 
 
-def varies(
+def vary_on_htmx(
     view: Callable[Concatenate[HttpRequest, _Args], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, _Args], HttpResponse]:
     """A decorator for views whose response differs for htmx: caches must not mix the
@@ -45,7 +45,7 @@ def varies(
     return wrapped
 
 
-def fragment(
+def render_fragment(
     request: HttpRequest,
     template: str,
     context: dict[str, Any],
@@ -64,13 +64,13 @@ def fragment(
     return response
 
 
-def query(address: str) -> QueryDict:
+def parse_query(address: str) -> QueryDict:
     """The query of an address that a script remembered, with or without its `?`; at
     most 1000 characters are read."""
     return QueryDict(address.removeprefix("?")[:1000])
 
 
-def attempt(operation: Callable[[], object]) -> DomainError | None:
+def catch_refusal(operation: Callable[[], object]) -> DomainError | None:
     """Run an operation and return its refusal, for pages that show it in place and keep
     the typed text."""
     try:
@@ -80,7 +80,7 @@ def attempt(operation: Callable[[], object]) -> DomainError | None:
     return None
 
 
-def status_of(error: DomainError | None, *, sent: bool) -> int:
+def compute_form_status(error: DomainError | None, *, sent: bool) -> int:
     """The status of a page with a form: 200 for a read; for a form that was `sent` the
     refusal's own status, or 422 for invalid input."""
     if error is not None:

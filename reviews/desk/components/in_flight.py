@@ -15,18 +15,18 @@ from policies.models import Person
 from reviews.choices import OPEN, ExecutionStatus, Scope
 from reviews.effects import describe
 from reviews.models import ApprovalRequest, Execution
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 from reviews.stops import scope as stop_work
 
 from . import formatting, visibility
 
-UNFINISHED = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
+UNFINISHED_STATUSES = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 MOST_SHOWN = 20
 MOST_COUNTED = 1000
 TO_PROPOSAL = "proposal__"
-Target = tuple[Scope, str]
+ScopeTarget = tuple[Scope, str]
 # SQL: a loose index scan visits one row an agent, however many requests it has.
-_BUSY = """
+_BUSY_AGENTS_SQL = """
 WITH RECURSIVE asking (agent) AS (
   (SELECT agent FROM reviews_approvalrequest
    WHERE status = 'pending' ORDER BY agent LIMIT 1)
@@ -42,7 +42,7 @@ UNION SELECT p.agent FROM reviews_execution AS x
       WHERE x.status IN ('queued', 'claimed')
 ORDER BY agent LIMIT %s
 """
-_WAITING = f"""
+_WAITING_COUNTS_SQL = f"""
 SELECT one.agent,
   (SELECT count(*) FROM (SELECT FROM reviews_approvalrequest AS r
    WHERE r.status = 'pending' AND r.agent = one.agent
@@ -54,7 +54,7 @@ FROM unnest(%s::text[]) AS one (agent)
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class InFlightCounts:
     """How many executions are queued or running, and how many requests wait for
     people."""
 
@@ -70,42 +70,42 @@ class Load:
     @property
     def if_stopped(self) -> str:
         """What a stop would do, in words."""
-        return _listed(
+        return _join_counts(
             (self.queued, "queued: cancelled"),
             (self.running, "running: asked to halt, may finish"),
-            (self.waiting, f"{_requests(self.waiting)}: withdrawn"),
+            (self.waiting, f"{_format_waiting(self.waiting)}: withdrawn"),
         )
 
     @property
     def if_paused(self) -> str:
         """What a pause would do, in words."""
-        return _listed(
+        return _join_counts(
             (self.queued, "queued: kept, does not run"),
             (self.running, "running: may finish"),
-            (self.waiting, f"{_requests(self.waiting)}: stays open"),
+            (self.waiting, f"{_format_waiting(self.waiting)}: stays open"),
         )
 
 
-def _listed(*parts: tuple[int, str]) -> str:
-    said = (f"{capped(count)} {what}" for count, what in parts if count)
+def _join_counts(*parts: tuple[int, str]) -> str:
+    said = (f"{format_count(count)} {what}" for count, what in parts if count)
     return " · ".join(said) or "Nothing is under way."
 
 
-def _requests(count: int) -> str:
+def _format_waiting(count: int) -> str:
     return f"{'request' if count == 1 else 'requests'} waiting for people"
 
 
-def capped(count: int) -> str:
+def format_count(count: int) -> str:
     """A count as text; counting ends at `MOST_COUNTED`."""
     return f"{MOST_COUNTED}+" if count > MOST_COUNTED else str(count)
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class InFlightAction:
     """One unfinished execution as a page lists it."""
 
     id: str
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     undo: str  # how it can be undone, as the tool declares it
     tool: str
     agent: str
@@ -121,40 +121,46 @@ class Action:
         return [self.agent, self.thread]
 
 
-def loads(targets: Sequence[Target]) -> dict[Target, Load]:
+def count_in_flight(
+    targets: Sequence[ScopeTarget],
+) -> dict[ScopeTarget, InFlightCounts]:
     """What is under way, by scope.
 
     One query counts the executions, one the requests of agents, and one more each other
     scope. Requests are counted up to `MOST_COUNTED`.
     """
-    counted = _executions(targets)
-    waits = _waiting_of([key for scope, key in targets if scope is Scope.AGENT])
+    counted = _count_executions(targets)
+    waits = _count_waiting_by_agent(
+        [key for scope, key in targets if scope is Scope.AGENT]
+    )
     return {
-        one: Load(
+        one: InFlightCounts(
             queued=counted[f"{n}_queued"],
             running=counted[f"{n}_claimed"],
-            waiting=waits[one[1]] if one[0] is Scope.AGENT else waiting(*one),
+            waiting=waits[one[1]] if one[0] is Scope.AGENT else count_waiting(*one),
         )
         for n, one in enumerate(targets)
     }
 
 
-def _executions(targets: Sequence[Target]) -> dict[str, int]:
+def _count_executions(targets: Sequence[ScopeTarget]) -> dict[str, int]:
     counts = {
         f"{n}_{status}": Count(
-            "pk", filter=Q(status=status) & stop_work.within(*one, TO_PROPOSAL)
+            "pk",
+            filter=Q(status=status)
+            & stop_work.build_scope_condition(*one, TO_PROPOSAL),
         )
         for n, one in enumerate(targets)
-        for status in UNFINISHED
+        for status in UNFINISHED_STATUSES
     }
-    found = Execution.objects.filter(status__in=UNFINISHED)
+    found = Execution.objects.filter(status__in=UNFINISHED_STATUSES)
     return found.aggregate(**counts) if counts else {}
 
 
-def running(targets: Sequence[Target]) -> dict[Target, int]:
+def count_running(targets: Sequence[ScopeTarget]) -> dict[ScopeTarget, int]:
     """How many executions run now, by scope, in one query."""
     counts = {
-        f"n{n}": Count("pk", filter=stop_work.within(*one, TO_PROPOSAL))
+        f"n{n}": Count("pk", filter=stop_work.build_scope_condition(*one, TO_PROPOSAL))
         for n, one in enumerate(targets)
     }
     found = Execution.objects.filter(status=ExecutionStatus.CLAIMED)
@@ -162,59 +168,60 @@ def running(targets: Sequence[Target]) -> dict[Target, int]:
     return {one: counted[f"n{n}"] for n, one in enumerate(targets)}
 
 
-def _waiting_of(agents: list[str]) -> dict[str, int]:
+def _count_waiting_by_agent(agents: list[str]) -> dict[str, int]:
     if not agents:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, [agents])
+        cursor.execute(_WAITING_COUNTS_SQL, [agents])
         return dict(cursor.fetchall())
 
 
-def waiting(scope: Scope, key: str) -> int:
+def count_waiting(scope: Scope, key: str) -> int:
     """How many requests wait for people within a scope, up to `MOST_COUNTED` + 1."""
     found = ApprovalRequest.objects.filter(
-        stop_work.within(scope, key, TO_PROPOSAL), status__in=OPEN
+        stop_work.build_scope_condition(scope, key, TO_PROPOSAL), status__in=OPEN
     )
     return found.order_by()[: MOST_COUNTED + 1].count()
 
 
-def agents(most: int) -> list[str]:
+def list_busy_agents(most: int) -> list[str]:
     """At most `most` agents with something under way, by name."""
     with connection.cursor() as cursor:
-        cursor.execute(_BUSY, [most])
+        cursor.execute(_BUSY_AGENTS_SQL, [most])
         return [agent for (agent,) in cursor.fetchall()]
 
 
-def unfinished(scope: Scope, key: str) -> QuerySet[Execution]:
+def select_unfinished(scope: Scope, key: str) -> QuerySet[Execution]:
     """Unfinished executions within a scope, running ones first."""
     found = Execution.objects.filter(
-        stop_work.within(scope, key, TO_PROPOSAL), status__in=UNFINISHED
+        stop_work.build_scope_condition(scope, key, TO_PROPOSAL),
+        status__in=UNFINISHED_STATUSES,
     )
     return found.order_by("status", "queued_at")  # "claimed" before "queued"
 
 
-def actions(person: Person, scope: Scope, key: str) -> list[Action]:
+def list_actions(person: Person, scope: Scope, key: str) -> list[InFlightAction]:
     """The unfinished executions that this person may see, at most `MOST_SHOWN`.
 
     Two queries, and one for revisions that are not cached.
     """
-    mine = visibility.proposals(person).values("pk")
+    mine = visibility.select_visible_proposals(person).values("pk")
     rows: list[Any] = list(
-        unfinished(scope, key)
+        select_unfinished(scope, key)
         .filter(proposal__in=mine)
         .select_related("proposal")
         .annotate(revision=F("grant__revision"), hash=F("grant__action_hash"))[
             :MOST_SHOWN
         ]
     )
-    briefs = describe.briefs({row.revision: row.hash for row in rows})
-    return [_action(row, briefs[row.revision]) for row in rows]
+    briefs = describe.load_briefs_by_id({row.revision: row.hash for row in rows})
+    return [_build_action(row, briefs[row.revision]) for row in rows]
 
 
-def _action(row: Any, shown: describe.Brief) -> Action:
+def _build_action(row: Any, shown: describe.EffectBrief) -> InFlightAction:
     """From an execution as `list_actions` annotates it."""
     running = row.status == ExecutionStatus.CLAIMED
-    return Action(
+    return InFlightAction(
         id=row.pk,
         effect=shown.effect,
         undo=shown.undo,
@@ -223,6 +230,6 @@ def _action(row: Any, shown: describe.Brief) -> Action:
         thread=row.proposal.thread,
         running=running,
         since=row.claimed_at if running else row.queued_at,
-        attempt=formatting.again(row, shown.attempts),
+        attempt=formatting.format_repeat(row, shown.attempts),
         by_agent=row.by_agent,
     )

@@ -21,21 +21,21 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.effects import describe
-from reviews.effects.wording import Part
+from reviews.effects.wording import WordingPart
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
 from reviews.permissions import Permission
 from reviews.presenters import shapes
 
-from .log_sentences import answer as log_sentences_answer
-from .log_sentences import flags as log_sentences_flags
-from .log_sentences import said as log_sentences_said
-from .log_sentences import who
+from .log_sentences import describe_record as log_sentences_said
+from .log_sentences import find_answer_code as log_sentences_answer
+from .log_sentences import format_actor
+from .log_sentences import list_flags as log_sentences_flags
 
 # Kinds of records that reveal a vote start with one of these.
-VOTES = ("decision.",)
+VOTE_KIND_PREFIXES = ("decision.",)
 
 
-def records(person: Person) -> QuerySet[LogRecord]:
+def select_records(person: Person) -> QuerySet[LogRecord]:
     """The log records this person may read.
 
     Supervisors, administrators and auditors see all; others see their own decisions and
@@ -43,14 +43,14 @@ def records(person: Person) -> QuerySet[LogRecord]:
     who may still decide.
     """
     found = LogRecord.objects.select_related("position")
-    if not permissions.allowed(person, Permission.SEE_LOG):
-        found = found.filter(_own(person))
+    if not permissions.has_permission(person, Permission.SEE_LOG):
+        found = found.filter(_filter_own(person))
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return found
-    return found.exclude(others_votes(person))
+    return found.exclude(filter_others_votes(person))
 
 
-def _own(person: Person) -> Q:
+def _filter_own(person: Person) -> Q:
     decided = Decision.objects.filter(reviewer=person, request=OuterRef("request"))
     mine = Proposal.objects.filter(
         pk=OuterRef("proposal"), barred__contains=[person.public_id]
@@ -58,12 +58,12 @@ def _own(person: Person) -> Q:
     return Q(actor_id=person.public_id) | Exists(decided) | Exists(mine)
 
 
-def others_votes(person: Person) -> Q:
+def filter_others_votes(person: Person) -> Q:
     """The condition for records that would reveal another person's vote on an open
     request."""
     unsettled = ApprovalRequest.objects.filter(pk=OuterRef("request"), status__in=OPEN)
     votes = Q()
-    for prefix in VOTES:
+    for prefix in VOTE_KIND_PREFIXES:
         votes |= Q(kind__startswith=prefix)
     # A voter's other records, such as taking a hold, would reveal when they voted.
     voted = Decision.objects.filter(
@@ -73,7 +73,7 @@ def others_votes(person: Person) -> Q:
     return votes & Exists(unsettled) & ~Q(actor_id=person.public_id)
 
 
-def nameless(person: Person) -> Q:
+def filter_hidden_names(person: Person) -> Q:
     """The condition for records whose names are hidden from this person. A search by
     name must exclude them, or a match would reveal the name."""
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
@@ -84,13 +84,15 @@ def nameless(person: Person) -> Q:
     return Exists(hidden) & ~Q(actor_id=person.public_id)
 
 
-def records_about(person: Person, request: ApprovalRequest) -> QuerySet[LogRecord]:
+def select_request_records(
+    person: Person, request: ApprovalRequest
+) -> QuerySet[LogRecord]:
     """The history of one request, oldest first, as this person may read it."""
     found = LogRecord.objects.select_related("position").filter(
         proposal=request.proposal_id
     )
     if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
-        found = found.exclude(others_votes(person))
+        found = found.exclude(filter_others_votes(person))
     return found.order_by("pk")
 
 
@@ -102,7 +104,7 @@ def hides_names(person: Person, request: ApprovalRequest) -> bool:
     return owned or request.status in OPEN
 
 
-def masked(person: Person, rows: Iterable[LogRecord]) -> set[str]:
+def find_masked_requests(person: Person, rows: Iterable[LogRecord]) -> set[str]:
     """The ids of requests on which this person does not see other people's names."""
     wanted = {row.request for row in rows if row.request}
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
@@ -112,15 +114,15 @@ def masked(person: Person, rows: Iterable[LogRecord]) -> set[str]:
     return set(found.filter(owned | Q(status__in=OPEN)).values_list("pk", flat=True))
 
 
-def names_of(public_ids: Iterable[str]) -> dict[str, str]:
+def load_names(public_ids: Iterable[str]) -> dict[str, str]:
     """Names by public id; the log itself never stores names."""
     found = Person.objects.filter(public_id__in=set(public_ids))
     return {person.public_id: str(person) for person in found}
 
 
-HISTORY = 100
-DECIDED = "decision.recorded"
-OUTCOMES = {
+MOST_HISTORY = 100
+DECISION_KIND = "decision.recorded"
+OUTCOME_WORDS = {
     ExecutionStatus.QUEUED: "queued",
     ExecutionStatus.CLAIMED: "running",
     ExecutionStatus.SUCCEEDED: "done",
@@ -131,14 +133,14 @@ OUTCOMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LogLine:
     """One record as a line of the log page."""
 
     id: int
     url: str
     at: datetime
-    said: tuple[Part, ...]
-    effect: tuple[shapes.Part, ...]
+    said: tuple[WordingPart, ...]
+    effect: tuple[shapes.SentencePart, ...]
     tool: str
     agent: str
     thread: str
@@ -155,17 +157,17 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HistoryLine:
     """One record as a line of a request's history."""
 
     at: datetime
-    said: tuple[Part, ...]
+    said: tuple[WordingPart, ...]
     flags: list[str]
     answer: str
 
 
 @dataclass(frozen=True)
-class _Around:
+class _LineContext:
     """What the lines need beside their records, each loaded once for all."""
 
     names: Mapping[str, str]
@@ -174,37 +176,41 @@ class _Around:
     took: Mapping[tuple[str, int, str], int]
 
 
-def events(person: Person, rows: Iterable[LogRecord]) -> list[Event]:
+def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
     """Records as lines of the log page, in five queries however many there are."""
     rows = list(rows)
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
-    around = _Around(
-        names=names_of(r.actor_id for r in rows if r.actor_kind == "person"),
-        revisions=_revisions(leaves.values()),
-        masked=masked(person, rows),
-        took=_took(rows),
+    around = _LineContext(
+        names=load_names(r.actor_id for r in rows if r.actor_kind == "person"),
+        revisions=_load_revisions(leaves.values()),
+        masked=find_masked_requests(person, rows),
+        took=_load_durations(rows),
     )
-    return [_event(person, row, leaves[row.pk], around) for row in rows]
+    return [_build_log_line(person, row, leaves[row.pk], around) for row in rows]
 
 
-def history(person: Person, request: ApprovalRequest) -> list[Told]:
+def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]:
     """A request's first `MOST_HISTORY` records, oldest first, in at most two
     queries."""
-    rows = records_about(person, request)[:HISTORY]
-    names = names_of(r.actor_id for r in rows if r.actor_kind == "person")
+    rows = select_request_records(person, request)[:MOST_HISTORY]
+    names = load_names(r.actor_id for r in rows if r.actor_kind == "person")
     hides = hides_names(person, request)
     told = []
     for row in rows:
         leaf = json.loads(bytes(row.leaf))
-        actor = who(row, names, hide=hides and row.actor_id != person.public_id)
+        actor = format_actor(
+            row, names, hide=hides and row.actor_id != person.public_id
+        )
         line = log_sentences_said(row, leaf, actor)
         told.append(
-            Told(row.at, line, log_sentences_flags(leaf), log_sentences_answer(leaf))
+            HistoryLine(
+                row.at, line, log_sentences_flags(leaf), log_sentences_answer(leaf)
+            )
         )
     return told
 
 
-def _revisions(
+def _load_revisions(
     leaves: Iterable[Mapping[str, Any]],
 ) -> dict[tuple[str, int], Revision]:
     wanted = {leaf["proposal"] for leaf in leaves if leaf["proposal"]}
@@ -216,10 +222,10 @@ def _revisions(
     }
 
 
-def _took(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
+def _load_durations(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
     """Milliseconds from opening the page to the commit, by request, version and
     person."""
-    wanted = {row.request for row in rows if row.kind == DECIDED}
+    wanted = {row.request for row in rows if row.kind == DECISION_KIND}
     found = Decision.objects.filter(request__in=wanted)
     return {
         (request, version, person): took
@@ -230,7 +236,7 @@ def _took(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
     }
 
 
-def url_of(row: LogRecord) -> str:
+def build_record_url(row: LogRecord) -> str:
     """The address of a record's page: by its number in the log, or by its key until the
     sequencer has numbered it."""
     position = getattr(row, "position", None)
@@ -239,24 +245,24 @@ def url_of(row: LogRecord) -> str:
     return reverse("reviews:log_record", args=[position.seq])
 
 
-def _outcome(revision: Revision | None) -> str:
+def _format_outcome(revision: Revision | None) -> str:
     status = getattr(revision, "ran", None)
-    return OUTCOMES[ExecutionStatus(status)] if status else ""
+    return OUTCOME_WORDS[ExecutionStatus(status)] if status else ""
 
 
-def _event(
-    person: Person, row: LogRecord, leaf: Mapping[str, Any], around: _Around
-) -> Event:
+def _build_log_line(
+    person: Person, row: LogRecord, leaf: Mapping[str, Any], around: _LineContext
+) -> LogLine:
     revision = around.revisions.get((leaf["proposal"], leaf["revision"] or 1))
     position = getattr(row, "position", None)
     hide = row.request in around.masked and row.actor_id != person.public_id
     about = reverse("reviews:request_detail", args=[row.request]) if row.request else ""
-    return Event(
+    return LogLine(
         id=row.pk,
-        url=url_of(row),
+        url=build_record_url(row),
         at=row.at,
-        said=log_sentences_said(row, leaf, who(row, around.names, hide=hide)),
-        effect=describe.brief_of(revision).effect if revision else (),
+        said=log_sentences_said(row, leaf, format_actor(row, around.names, hide=hide)),
+        effect=describe.load_brief(revision).effect if revision else (),
         tool=revision.tool.name if revision and revision.tool else "",
         agent=row.agent,
         thread=row.thread,
@@ -267,20 +273,24 @@ def _event(
         kind=row.kind,
         flags=log_sentences_flags(leaf),
         policy=leaf["policy"] or (revision.policy_number if revision else None),
-        took=_took_of(row, leaf, around),
-        outcome=_outcome(revision),
+        took=_format_decision_time(row, leaf, around),
+        outcome=_format_outcome(revision),
         answer=log_sentences_answer(leaf),
     )
 
 
-def _took_of(row: LogRecord, leaf: Mapping[str, Any], around: _Around) -> str:
+def _format_decision_time(
+    row: LogRecord, leaf: Mapping[str, Any], around: _LineContext
+) -> str:
     """How long a decision took; empty for other records, even of the same person."""
-    if row.kind != DECIDED:
+    if row.kind != DECISION_KIND:
         return ""
-    return _seconds(around.took.get((row.request, leaf["version"], row.actor_id)))
+    return _format_seconds(
+        around.took.get((row.request, leaf["version"], row.actor_id))
+    )
 
 
-def _seconds(took_ms: int | None) -> str:
+def _format_seconds(took_ms: int | None) -> str:
     if took_ms is None:
         return ""
     seconds = round(took_ms / 1000)

@@ -7,7 +7,7 @@ from typing import Any
 
 from journal.models import LogRecord
 from reviews.choices import StopMode
-from reviews.effects.wording import Part, sentence
+from reviews.effects.wording import WordingPart, build_wording
 
 HIDDEN_NAME = "A reviewer"
 SENTENCES = {
@@ -123,15 +123,15 @@ SENTENCES = {
     "export.finished": "An export of the log was finished",
     "export.failed": "An export of the log failed",
 }
-VERDICTS = {
+VERDICT_WORDS = {
     "approve": "approved",
     "reject": "rejected",
     "modify": "modified",
     "escalate": "escalated",
 }
 # In these records the code may come from the tool or the agent.
-ANSWERED = {"execution.failed", "execution.requeued", "execution.unknown"}
-TRIED = {
+FOREIGN_CODE_KINDS = {"execution.failed", "execution.requeued", "execution.unknown"}
+ATTEMPTED_VERDICTS = {
     "approve": "to approve",
     "reject": "to reject",
     "modify": "to modify",
@@ -139,50 +139,52 @@ TRIED = {
 }
 
 
-def who(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str:
+def format_actor(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str:
     """The actor's name: a person's (hidden on request), an agent's, or Holdpoint."""
     if row.actor_kind == "person":
         return HIDDEN_NAME if hide else names.get(row.actor_id, "Someone")
     return row.actor_id if row.actor_kind == "agent" else "Holdpoint"
 
 
-def said(row: LogRecord, leaf: Mapping[str, Any], actor: str) -> tuple[Part, ...]:
+def describe_record(
+    row: LogRecord, leaf: Mapping[str, Any], actor: str
+) -> tuple[WordingPart, ...]:
     """What a record says happened, as the parts of a sentence."""
     data = leaf["data"] or {}
     verdict = leaf["verdict"] or ""
     if row.kind == "decision.recorded":
-        return sentence("{who} " + VERDICTS.get(verdict, verdict), who=actor)
+        return build_wording("{who} " + VERDICT_WORDS.get(verdict, verdict), who=actor)
     if row.kind == "decision.refused":
-        tried = TRIED.get(verdict, "to decide")
-        return sentence("{who} tried " + tried + "; it had no effect", who=actor)
+        tried = ATTEMPTED_VERDICTS.get(verdict, "to decide")
+        return build_wording("{who} tried " + tried + "; it had no effect", who=actor)
     pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
     if row.kind == "stop.raised" and data.get("mode") == StopMode.PAUSED:
         pattern = "{who} paused {scope} {key}"
-    return sentence(
+    return build_wording(
         pattern,
         who=actor,
-        scope=_scope(data.get("scope")),
+        scope=_format_scope(data.get("scope")),
         key=str(data.get("key", "")),
         queue=str(data.get("queue", "")),
         version=str(data.get("number", leaf["policy"] or "")),
     )
 
 
-def _scope(scope: object) -> str:
+def _format_scope(scope: object) -> str:
     return "run" if scope == "thread" else str(scope or "")
 
 
-def answer(leaf: Mapping[str, Any]) -> str:
+def find_answer_code(leaf: Mapping[str, Any]) -> str:
     """The failure code that a tool or its agent gave: untrusted text; empty for other
     records."""
     data = leaf["data"] or {}
-    return str(data.get("code") or "") if leaf["kind"] in ANSWERED else ""
+    return str(data.get("code") or "") if leaf["kind"] in FOREIGN_CODE_KINDS else ""
 
 
-def flags(leaf: Mapping[str, Any]) -> list[str]:
+def list_flags(leaf: Mapping[str, Any]) -> list[str]:
     """The record's reason code as words, unless the code may be foreign text."""
     data = leaf["data"] or {}
-    if leaf["kind"] in ANSWERED:
+    if leaf["kind"] in FOREIGN_CODE_KINDS:
         return []
     code = data.get("reason_code") or data.get("code") or ""
     return [str(code).replace("_", " ").capitalize()] if code else []

@@ -16,7 +16,7 @@ UNKNOWN = "reviews:unknown"
 REPAIRS = "agents:repairs"
 DELIVERIES = "agents:deliveries"
 # The page's URL name, its label, and the permission that it needs.
-PAGES: tuple[tuple[str, str, Permission], ...] = (
+UPKEEP_PAGES: tuple[tuple[str, str, Permission], ...] = (
     (ALARMS, "Alarms", Permission.SEE_ALARMS),
     (UNKNOWN, "Unknown", Permission.SEE_ALARMS),
     (REPAIRS, "Repairs", Permission.SEE_ALARMS),
@@ -34,20 +34,20 @@ class UpkeepTab:
     current: bool
 
 
-def tabs(person: Person, current: str) -> list[UpkeepTab]:
+def list_upkeep_tabs(person: Person, current: str) -> list[UpkeepTab]:
     """The tabs that this person may open; `current` is the URL name of the page."""
     return [
         UpkeepTab(label, reverse(name), name == current)
-        for name, label, needed in PAGES
-        if permissions.allowed(person, needed)
+        for name, label, needed in UPKEEP_PAGES
+        if permissions.has_permission(person, needed)
     ]
 
 
-def is_upkeep(path: str) -> bool:
+def is_upkeep_path(path: str) -> bool:
     """Whether a path belongs to an upkeep page, for the main navigation."""
-    return any(path.startswith(reverse(name)) for name, _, _ in PAGES)
+    return any(path.startswith(reverse(name)) for name, _, _ in UPKEEP_PAGES)
 
 
-def url(name: str) -> str:
+def build_page_url(name: str) -> str:
     """The address of an upkeep page by its URL name."""
     return reverse(name)

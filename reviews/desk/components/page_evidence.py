@@ -25,19 +25,19 @@ from journal import canonical
 from policies import tools
 from policies.models import Person
 from reviews.decisions import submission
-from reviews.decisions.submission import Sight
+from reviews.decisions.submission import RenderedPage
 from reviews.models import RequestVersion, StateReading
 
 from .regions import Regions
 
-PARTS = (
+REGION_TEMPLATES = (
     "reviews/_seen_facts.html",
     "reviews/_seen_rules.html",
     "reviews/_seen_words.html",
 )
 # What else determines the bytes: how values are computed, escaped and drawn. Modules
 # and whole packages are listed by name, other files by path.
-SOURCES = (
+RENDERING_SOURCES = (
     "reviews.presenters",
     "reviews.redaction",
     "reviews.desk.components.equal_values",
@@ -47,39 +47,39 @@ SOURCES = (
     "reviews.templatetags.inert",
     "static/icons.svg",
 )
-_NAMED = re.compile(r"\{% include \"([^\"]+)\"|\{% (untrusted) ")
+_INCLUDE_PATTERN = re.compile(r"\{% include \"([^\"]+)\"|\{% (untrusted) ")
 
 
-def of(regions: Regions) -> Sight:
+def render_regions(regions: Regions) -> RenderedPage:
     """Render the page's regions. Their context has nothing that changes by itself: no
     request, no token, no clock and no other person's actions."""
     context = {"page": regions}
     with timezone.override(UTC):  # the same bytes for every reader's zone
-        parts = tuple(str(render_to_string(name, context)) for name in PARTS)
-    return Sight(parts, inputs(regions), template_version())
+        parts = tuple(str(render_to_string(name, context)) for name in REGION_TEMPLATES)
+    return RenderedPage(parts, build_inputs(regions), compute_template_digest())
 
 
-def kept(regions: Regions) -> Sight:
+def load_cached_regions(regions: Regions) -> RenderedPage:
     """Render the regions, or return the bytes cached by this process.
 
     Only for showing pages. Page evidence that is compared at a commit or opened by an
     auditor is always rendered from the database.
     """
-    made_from, memory = inputs(regions), caches["sights"]
-    key = canonical.digest(canonical.encode(_alike(regions, made_from)))
+    made_from, memory = build_inputs(regions), caches["sights"]
+    key = canonical.digest(canonical.encode(_build_cache_inputs(regions, made_from)))
     parts = memory.get(key)
     if parts is None:
-        parts = of(regions).parts
+        parts = render_regions(regions).parts
         memory.set(key, parts)
-    return Sight(parts, made_from, template_version())
+    return RenderedPage(parts, made_from, compute_template_digest())
 
 
-def _alike(regions: Regions, made_from: dict[str, Any]) -> dict[str, Any]:
+def _build_cache_inputs(regions: Regions, made_from: dict[str, Any]) -> dict[str, Any]:
     """The cache key's inputs: people who see the same links see the same bytes."""
     return {**made_from, "person": regions.policy_url}
 
 
-def inputs(regions: Regions) -> dict[str, Any]:
+def build_inputs(regions: Regions) -> dict[str, Any]:
     """What the bytes were made from: ids and digests only, no text."""
     sealed, revision = regions.sealed, regions.revision
     tool = revision.tool
@@ -95,30 +95,32 @@ def inputs(regions: Regions) -> dict[str, Any]:
         "tool": {"name": tool.name, "version": tool.version, "digest": tool.digest}
         if tool
         else None,
-        "presenter": tools.definition(tool).presenter if tool else "",
-        "reading": _reading(regions),
+        "presenter": tools.load_definition(tool).presenter if tool else "",
+        "reading": _build_reading_input(regions),
         "evidence": [str(item.get("digest", "")) for item in revision.evidence],
         "since": regions.older.number if regions.older else 0,
     }
 
 
-def again(person: Person, stored: Mapping[str, Any]) -> Sight | None:
+def find_rerendered_page(
+    person: Person, stored: Mapping[str, Any]
+) -> RenderedPage | None:
     """The page that this person saw, rendered again from the inputs in a snapshot; None
     when its version is gone."""
-    sealed = version(stored["request"], stored["version"])
+    sealed = find_version(stored["request"], stored["version"])
     if sealed is None:
         return None
-    return of(
+    return render_regions(
         Regions(
             person,
             sealed,
-            reading=reading(sealed, stored["reading"]["id"]),
-            since=version(stored["request"], stored["since"]),
+            reading=find_reading(sealed, stored["reading"]["id"]),
+            since=find_version(stored["request"], stored["since"]),
         )
     )
 
 
-def version(request: str, number: int) -> RequestVersion | None:
+def find_version(request: str, number: int) -> RequestVersion | None:
     """One sealed version with everything that its page needs."""
     return (
         RequestVersion.objects.filter(request=request, number=number)
@@ -127,7 +129,7 @@ def version(request: str, number: int) -> RequestVersion | None:
     )
 
 
-def reading(sealed: RequestVersion, pk: int | None) -> StateReading | None:
+def find_reading(sealed: RequestVersion, pk: int | None) -> StateReading | None:
     """A reading by its key, only if it belongs to this version's revision."""
     if pk is None:
         return None
@@ -135,26 +137,27 @@ def reading(sealed: RequestVersion, pk: int | None) -> StateReading | None:
 
 
 @cache
-def template_version(
-    parts: tuple[str, ...] = PARTS, sources: tuple[str, ...] = SOURCES
+def compute_template_digest(
+    parts: tuple[str, ...] = REGION_TEMPLATES,
+    sources: tuple[str, ...] = RENDERING_SOURCES,
 ) -> str:
     """One digest over the templates and sources that make the bytes.
 
     Cached for the process: the files change only with a new installation.
     """
-    place = root()
-    names = sorted({*_templates(place, parts), *_sources(place, sources)})
-    return submission.digest_of_files(
+    place = get_product_root()
+    names = sorted({*_list_templates(place, parts), *_list_sources(place, sources)})
+    return submission.compute_files_digest(
         (name, (place / name).read_bytes()) for name in names
     )
 
 
-def root() -> Path:
+def get_product_root() -> Path:
     """The directory of the product's files."""
     return Path(settings.BASE_DIR)
 
 
-def _templates(root: Path, parts: Iterable[str]) -> Iterator[str]:
+def _list_templates(root: Path, parts: Iterable[str]) -> Iterator[str]:
     """These templates and all that they include."""
     views = [f"reviews/{one.name}" for one in root.glob("templates/reviews/_view_*")]
     waiting, done = [*parts, *views], set[str]()
@@ -164,16 +167,20 @@ def _templates(root: Path, parts: Iterable[str]) -> Iterator[str]:
             continue
         done.add(name)
         yield f"templates/{name}"
-        for included, _ in _NAMED.findall((root / "templates" / name).read_text()):
+        for included, _ in _INCLUDE_PATTERN.findall(
+            (root / "templates" / name).read_text()
+        ):
             waiting.append(included or "reviews/_untrusted.html")
 
 
-def _sources(root: Path, sources: Iterable[str]) -> Iterator[str]:
+def _list_sources(root: Path, sources: Iterable[str]) -> Iterator[str]:
     for name in sources:
-        yield from (str(one.relative_to(root)) for one in _files(root, name))
+        yield from (
+            str(one.relative_to(root)) for one in _list_module_files(root, name)
+        )
 
 
-def _files(root: Path, name: str) -> list[Path]:
+def _list_module_files(root: Path, name: str) -> list[Path]:
     if "/" in name:
         return [root / name]
     spec = find_spec(name)
@@ -183,7 +190,7 @@ def _files(root: Path, name: str) -> list[Path]:
     return sorted(path.parent.rglob("*.py")) if path.stem == "__init__" else [path]
 
 
-def _reading(regions: Regions) -> dict[str, Any]:
+def _build_reading_input(regions: Regions) -> dict[str, Any]:
     newer = regions.newer_reading
     if newer is not None:
         return {"id": newer.pk, "digest": newer.digest}

@@ -21,38 +21,38 @@ from policies.choices import ExecutionClass, Tier
 from policies.models import Person
 from policies.money import Money
 from reviews import permissions
-from reviews.choices import REVERSAL
+from reviews.choices import REVERSAL_SOURCE
 from reviews.effects import describe
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
 from reviews.permissions import Permission
 from reviews.presenters import Presentation, addressed
-from reviews.presenters.common import UNKNOWN_REVERSAL
-from reviews.presenters.current import figure
-from reviews.presenters.shapes import Part, Reversal
+from reviews.presenters.common import UNKNOWN_REVERSIBILITY
+from reviews.presenters.current import format_money
+from reviews.presenters.shapes import Reversibility, SentencePart
 from reviews.redaction import redactor
 
 from . import equal_values
 
-RADII = {
+BLAST_RADIUS_WORDS = {
     1: "Leaves no trace",
     2: "Wastes work at worst",
     3: "Affects one person's own data",
     4: "Affects other systems or people",
     5: "Affects money, law or reputation",
 }
-IF_UNCLEAR = {
+UNCLEAR_OUTCOME_WORDS = {
     ExecutionClass.KEYED: "Sent again with the same id; it happens once",
     ExecutionClass.QUERYABLE: "Looked up by our reference first, then decided",
     ExecutionClass.OPAQUE: "Never sent again: a person says what happened",
 }
-FLOORS = {
+FLOOR_REASONS = {
     Tier.APPROVE: "The policy wants a person for this tool.",
     Tier.ESCALATE: "The policy wants two people for this tool, one a supervisor.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RuleLine:
     """One policy rule that matched, in words."""
 
     id: str
@@ -61,16 +61,16 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Since:
+class VersionChanges:
     """What differs from the older version that this reader has read."""
 
     number: int
-    rows: list[describe.Moved]
+    rows: list[describe.ArgumentChange]
     words: bool  # the agent's words or its evidence changed too
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class TextWarning:
     """A warning about the agent's words or evidence, and the region where those are."""
 
     text: str
@@ -119,12 +119,16 @@ class Regions:
     @cached_property
     def shown(self) -> Presentation | None:
         """The decoded effect; None when it cannot be presented."""
-        return describe.presentation(self.revision, self.reading)
+        return describe.build_presentation(self.revision, self.reading)
 
     @property
-    def effect(self) -> tuple[Part, ...]:
+    def effect(self) -> tuple[SentencePart, ...]:
         """The effect as one sentence."""
-        return self.shown.sentence if self.shown else describe.effect(self.revision)
+        return (
+            self.shown.sentence
+            if self.shown
+            else describe.build_effect_sentence(self.revision)
+        )
 
     @property
     def read_from(self) -> str:
@@ -145,22 +149,23 @@ class Regions:
         return "This tool declares no look-up. What follows are its arguments."
 
     @cached_property
-    def since(self) -> Since | None:
+    def since(self) -> VersionChanges | None:
         """What differs from the version that the person read before; None without
         one."""
         older = self.older
         if older is None:
             return None
-        return Since(
+        return VersionChanges(
             older.number,
-            describe.changes(older.revision, self.revision),
-            words=_words_of(older.revision) != _words_of(self.revision),
+            describe.list_changed_arguments(older.revision, self.revision),
+            words=_collect_agent_words(older.revision)
+            != _collect_agent_words(self.revision),
         )
 
     @cached_property
-    def reversal(self) -> Reversal:
+    def reversal(self) -> Reversibility:
         """How the effect can be undone."""
-        return self.shown.reversal if self.shown else UNKNOWN_REVERSAL
+        return self.shown.reversal if self.shown else UNKNOWN_REVERSIBILITY
 
     @property
     def declared(self) -> str:
@@ -174,32 +179,34 @@ class Regions:
         tool = self.revision.tool
         if tool is None:
             return ""
-        return RADII[tools.definition(tool).profile.blast_radius]
+        return BLAST_RADIUS_WORDS[tools.load_definition(tool).profile.blast_radius]
 
     @property
     def if_unclear(self) -> str:
         """What happens after an attempt without a clear outcome."""
         tool = self.revision.tool
-        return IF_UNCLEAR[ExecutionClass(tool.execution_class)] if tool else ""
+        return (
+            UNCLEAR_OUTCOME_WORDS[ExecutionClass(tool.execution_class)] if tool else ""
+        )
 
     # R4, the part that never changes
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[RuleLine]:
         """The rules that the version was sealed with."""
         return [
-            Rule(rule["id"], rule["text"], rule.get("effect", ""))
+            RuleLine(rule["id"], rule["text"], rule.get("effect", ""))
             for rule in self.sealed.rules
         ]
 
     @property
     def floor_said(self) -> str:
         """Why a person is asked when no rule matched."""
-        return FLOORS.get(Tier(self.tier), "The policy wants a person for this.")
+        return FLOOR_REASONS.get(Tier(self.tier), "The policy wants a person for this.")
 
     @property
     def policy_url(self) -> str:
         """The page of the policy version; empty for a person who may not see it."""
-        if not permissions.allowed(self.person, Permission.SEE_POLICIES):
+        if not permissions.has_permission(self.person, Permission.SEE_POLICIES):
             return ""
         return reverse("policies:policy", args=[self.policy])
 
@@ -216,7 +223,7 @@ class Regions:
         """The id of the parent call; empty for anything that is not an id, since the
         agent wrote it."""
         named = self.proposal.parent
-        return named if ids.is_one(named, "p") else ""
+        return named if ids.is_id(named, "p") else ""
 
     @cached_property
     def _written_for(self) -> RequestVersion | None:
@@ -250,7 +257,7 @@ class Regions:
         minor, currency = first.revision.amount_minor, first.revision.currency
         amount = ""
         if currency and minor is not None and minor != self.revision.amount_minor:
-            amount = f" ({figure(Money(minor, currency))})"
+            amount = f" ({format_money(Money(minor, currency))})"
         return f"written for version {first.number}{amount}"
 
     # R5, R6: redacted before it is stored; only the `untrusted` tag prints it
@@ -262,30 +269,30 @@ class Regions:
     @property
     def by_person(self) -> bool:
         """Whether a person wrote the words, in a proposal to undo an effect."""
-        return self.proposal.source == REVERSAL
+        return self.proposal.source == REVERSAL_SOURCE
 
     @cached_property
     def claims(self) -> list[tuple[str, str]]:
         """The agent's other texts by heading: untrusted."""
-        return describe.claims(self.proposal, self.revision)
+        return describe.list_agent_claims(self.proposal, self.revision)
 
     @cached_property
-    def evidence(self) -> list[describe.Evidence]:
+    def evidence(self) -> list[describe.EvidenceItem]:
         """The evidence that the agent attached: untrusted."""
-        return describe.evidence(self.revision)
+        return describe.list_evidence(self.revision)
 
     @cached_property
-    def signs(self) -> list[Sign]:
+    def signs(self) -> list[TextWarning]:
         """Warnings shown beside the facts, so that nobody has to read to the end to
         find that the words or the evidence try to manipulate the reader."""
         who = "proposer" if self.by_person else "agent"
         said = [self.rationale, *(text for _, text in self.claims)]
         found = (
-            (any(map(addressed.speaks, said)), f"{who} text", "r5"),
+            (any(map(addressed.is_addressed_to_reviewer, said)), f"{who} text", "r5"),
             (any(item.speaks for item in self.evidence), "evidence", "r6"),
         )
         signs = [
-            Sign(f"Possible manipulation: {what} addresses the reviewer", at)
+            TextWarning(f"Possible manipulation: {what} addresses the reviewer", at)
             for holds, what, at in found
             if holds
         ]
@@ -295,7 +302,7 @@ class Regions:
             "HTML": any(item.markup for item in self.evidence),
         }
         if tries := " and ".join(name for name, holds in has.items() if holds):
-            signs.append(Sign(f"Evidence has {tries}", "r6"))
+            signs.append(TextWarning(f"Evidence has {tries}", "r6"))
         return signs
 
     @cached_property
@@ -305,8 +312,8 @@ class Regions:
             return {}
         texts = [self.rationale, *(text for _, text in self.claims)]
         texts += [item.text for item in self.evidence]
-        key = redactor.of(self.agent, self.thread).key
-        return equal_values.named(self.shown, texts, key)
+        key = redactor.load_redactor(self.agent, self.thread).key
+        return equal_values.label_equal_values(self.shown, texts, key)
 
     @property
     def redactions(self) -> int:
@@ -314,7 +321,7 @@ class Regions:
         return sum(item.redactions for item in self.evidence)
 
 
-def _words_of(revision: Revision) -> tuple[Any, ...]:
+def _collect_agent_words(revision: Revision) -> tuple[Any, ...]:
     return (
         revision.rationale,
         revision.expected_outcome,

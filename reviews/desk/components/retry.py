@@ -17,18 +17,18 @@ from policies.models import Person
 from reviews import permissions
 from reviews.alarms import late_reports
 from reviews.choices import ExecutionStatus
-from reviews.effects.wording import lines_of
+from reviews.effects.wording import flatten_value
 from reviews.models import Execution, LateReport
 from reviews.stops import scope
 
 from . import visibility
 
-SAID = {
+REPORT_WORDS = {
     "succeeded": "It happened",
     "failed": "It did not happen",
     "unknown": "It may have happened",
 }
-FOUND = {
+STATUS_WORDS = {
     "queued": "it was waiting to run",
     "claimed": "it was under way",
     "succeeded": "it was recorded as done",
@@ -39,7 +39,7 @@ FOUND = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class LateReportLine:
     """One late report. `result`, `code` and `detail` are redacted foreign text."""
 
     at: datetime
@@ -57,63 +57,71 @@ class Reported:
     detail: str
 
 
-def of(execution: Execution) -> list[Reported]:
+def list_late_reports(execution: Execution) -> list[LateReportLine]:
     """The late reports of an execution, oldest first, in one query."""
-    return of_many([execution]).get(execution.pk, [])
+    return group_late_reports([execution]).get(execution.pk, [])
 
 
-def of_many(executions: Sequence[Execution]) -> dict[str, list[Reported]]:
+def group_late_reports(
+    executions: Sequence[Execution],
+) -> dict[str, list[LateReportLine]]:
     """Late reports by execution id, oldest first, in one query."""
     granted = {one.pk: one.grant.action_hash for one in executions}
-    found: dict[str, list[Reported]] = {}
+    found: dict[str, list[LateReportLine]] = {}
     for row in LateReport.objects.filter(execution__in=granted).order_by("at", "pk"):
-        said = _reported(row, granted[row.execution_id])
+        said = _build_report_line(row, granted[row.execution_id])
         found.setdefault(row.execution_id, []).append(said)
     return found
 
 
-def _reported(row: LateReport, granted: str) -> Reported:
-    return Reported(
+def _build_report_line(row: LateReport, granted: str) -> LateReportLine:
+    return LateReportLine(
         at=row.at,
         agent=row.actor_id if row.actor_kind == "agent" else "",
-        said=SAID[row.status],
+        said=REPORT_WORDS[row.status],
         status=row.status,
         fence=row.fence,
-        found=FOUND[row.found],
+        found=STATUS_WORDS[row.found],
         same_attempt=row.fence == row.found_fence,
         same_bytes=row.action_hash == granted,
         counted=row.counted,
-        result=list(lines_of(row.result_shown)) if row.result_shown else [],
+        result=list(flatten_value(row.result_shown)) if row.result_shown else [],
         digest=row.result_digest,
         code=row.code,
         detail=row.detail,
     )
 
 
-def able(person: Person, executions: Collection[str], now: datetime) -> set[str]:
+def find_retryable(
+    person: Person, executions: Collection[str], now: datetime
+) -> set[str]:
     """Those of these execution ids that this person may have tried again now.
 
     The rules of `settle.retry_execution` that a query can check; the operation also
     checks whether sums have grown. At most two queries, none for a person without a
     deciding role.
     """
-    if not executions or permissions.deciding_role(person) is None:
+    if not executions or permissions.find_deciding_role(person) is None:
         return set()
     rows = Execution.objects.filter(
         pk__in=executions, status=ExecutionStatus.FAILED, grant__expires_at__gt=now
     ).filter(grant__revision__tool__queue__in=permissions.queues_of(person))
     rows = rows.exclude(batch__halted_at__isnull=False)
     rows = rows.exclude(
-        Exists(late_reports.unanswered().filter(execution=OuterRef("pk")))
+        Exists(
+            late_reports.select_unanswered_reports().filter(execution=OuterRef("pk"))
+        )
     )
-    rows = rows.exclude(scope.taken_back()).exclude(scope.revoked())
+    rows = rows.exclude(scope.build_stopped_condition()).exclude(
+        scope.build_revoked_condition()
+    )
     mine = set(rows.values_list("pk", flat=True))
-    return set() if mine and permissions.reviewer_stopped(person) else mine
+    return set() if mine and permissions.is_reviewer_stopped(person) else mine
 
 
-def find(person: Person, pk: str) -> Execution:
+def load_execution(person: Person, pk: str) -> Execution:
     """An execution whose proposal this person may see. Raises NotFound."""
-    mine = visibility.proposals(person).values("pk")
+    mine = visibility.select_visible_proposals(person).values("pk")
     rows = Execution.objects.select_related("proposal")
     found = rows.filter(pk=pk, proposal__in=mine).first()
     if found is None:

@@ -13,7 +13,7 @@ from reviews.people import saved_views
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SavedViewLink:
     """A link to one saved view."""
 
     id: int
@@ -23,12 +23,12 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedViewList:
     """A person's saved views of one list. `offers`: the list is filtered, so its view
     can be saved."""
 
     page: str
-    views: list[View]
+    views: list[SavedViewLink]
     query: str
     offers: bool
 
@@ -38,14 +38,19 @@ class Saved:
         return reverse("reviews:view_save", args=[self.page])
 
 
-def of(person: Person, page: str, query: str, *, offers: bool) -> Saved:
+def build_saved_view_list(
+    person: Person, page: str, query: str, *, offers: bool
+) -> SavedViewList:
     """The person's saved views of `page` ("queue" or "log"), in one query; `query` is
     the one on the screen."""
     base = reverse(f"reviews:{page}")
-    views = [_view(one, base, query) for one in saved_views.of(person, page)]
-    return Saved(page, views, query, offers)
+    views = [
+        _build_view_link(one, base, query)
+        for one in saved_views.list_saved_views(person, page)
+    ]
+    return SavedViewList(page, views, query, offers)
 
 
-def _view(one: SavedView, base: str, query: str) -> View:
+def _build_view_link(one: SavedView, base: str, query: str) -> SavedViewLink:
     url = f"{base}?{one.query}" if one.query else base
-    return View(one.pk, one.name, url, one.query == query)
+    return SavedViewLink(one.pk, one.name, url, one.query == query)

@@ -17,14 +17,14 @@ from reviews.models import Decision, Snapshot
 from . import visibility
 
 
-def of(decision: Decision) -> Snapshot | None:
+def find_snapshot(decision: Decision) -> Snapshot | None:
     """The stored page of a decision; None where a program decided through the API."""
     if batch := decision.authority.get("batch"):
-        return of_batch(batch)
+        return find_batch_snapshot(batch)
     return Snapshot.objects.filter(decision=decision).first()
 
 
-def of_batch(batch: str) -> Snapshot | None:
+def find_batch_snapshot(batch: str) -> Snapshot | None:
     """The stored page of a decided batch; a batch is decided once."""
     found = Snapshot.objects.filter(
         decision__request__batch_items__batch=batch, decision__authority__batch=batch
@@ -32,17 +32,19 @@ def of_batch(batch: str) -> Snapshot | None:
     return found.select_related("decision__reviewer").first()
 
 
-def url(decision: Decision) -> str:
+def build_snapshot_url(decision: Decision) -> str:
     """The address of a decision's stored page."""
     return reverse("reviews:as_seen", args=[decision.request_id, decision.pk])
 
 
-def openable(person: Person) -> QuerySet[Decision]:
+def select_openable_decisions(person: Person) -> QuerySet[Decision]:
     """Decisions whose stored page this person may open: their own; all for auditors;
     for supervisors others' once the request is settled, when reviewers are no longer
     blind."""
     roles = permissions.roles_of(person)
-    found = Decision.objects.filter(request__in=visibility.requests(person))
+    found = Decision.objects.filter(
+        request__in=visibility.select_visible_requests(person)
+    )
     if Role.AUDITOR in roles:
         return found
     settled = Q(reviewer=person)

@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from reviews.choices import ExecutionStatus, RequestStatus
-from reviews.effects.wording import span
+from reviews.effects.wording import format_duration
 from reviews.grants import uncertain
 from reviews.models import ApprovalRequest, Execution
 from reviews.stops import incidents
 
-from .holding import Holding
+from .holding import HoldStatus
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateLabel:
     """A state as the strip, a row or the outcome shows it: icon, words and what
     follows."""
 
@@ -40,11 +40,11 @@ class State:
     def until_said(self) -> str:
         """The time left when the page was made, for browsers without the counting
         script."""
-        return self.until_words.replace("{}", span(self.left))
+        return self.until_words.replace("{}", format_duration(self.left))
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ApprovalTally:
     """Approvals given and required over the open steps, without names."""
 
     given: int
@@ -60,29 +60,31 @@ class Tally:
         return f"{self.given} of {self.required}"
 
 
-def of_request(
+def build_request_state(
     request: ApprovalRequest,
     execution: Execution | None,
-    tally: Tally,
+    tally: ApprovalTally,
     *,
     cause: str,
     now: datetime,
     since: datetime | None = None,
-    held: Holding | None = None,
+    held: HoldStatus | None = None,
     by: str = "",
     behind: bool = False,
-) -> State:
+) -> StateLabel:
     """The state of a request; once it is authorized, that of its execution.
 
     `since` is when the version was sealed, `by` the name of the person who rejected it,
     `held` the hold on it. `behind`: it waits for other members of its batch.
     """
     if request.status == RequestStatus.PENDING:
-        return _held(_pending(request, tally, cause, now, since), held)
+        return _add_hold(_build_pending_state(request, tally, cause, now, since), held)
     if request.status == RequestStatus.RECALLABLE and tally.given < tally.required:
-        return State("stuck", "Held: votes are missing. Nothing runs.", icon="wait")
+        return StateLabel(
+            "stuck", "Held: votes are missing. Nothing runs.", icon="wait"
+        )
     if request.status == RequestStatus.RECALLABLE:
-        return State(
+        return StateLabel(
             "recallable",
             "Approved,",
             quarters=1,
@@ -92,101 +94,111 @@ def of_request(
         )
     if request.status == RequestStatus.AUTHORIZED:
         if behind:
-            return State("queued", "Approved, waits in its batch", icon="wait")
-        return of_execution(execution)
-    return _ended(request, by)
+            return StateLabel("queued", "Approved, waits in its batch", icon="wait")
+        return build_execution_state(execution)
+    return _build_ended_state(request, by)
 
 
-def _held(state: State, held: Holding | None) -> State:
+def _add_hold(state: StateLabel, held: HoldStatus | None) -> StateLabel:
     """The hold comes first; the state becomes its note."""
     if held is None or held.free or state.key == "expired":
         return state
     if held.mine:
-        said = f"You hold this until {time_of_day(held.until)}"
-        return _beside(state, State(state.key, said, icon="hold", at=held.until))
-    said = f"{held.by} is deciding (since {time_of_day(held.since)})"
-    return _beside(state, State("held", said, quarters=2, at=held.since))
+        said = f"You hold this until {format_time(held.until)}"
+        return _move_word_to_note(
+            state, StateLabel(state.key, said, icon="hold", at=held.until)
+        )
+    said = f"{held.by} is deciding (since {format_time(held.since)})"
+    return _move_word_to_note(
+        state, StateLabel("held", said, quarters=2, at=held.since)
+    )
 
 
-def _beside(state: State, holds: State) -> State:
+def _move_word_to_note(state: StateLabel, holds: StateLabel) -> StateLabel:
     note = "" if state.word == "Waiting" else state.word
     return replace(holds, note=note, note_at=state.at)
 
 
-def _pending(
+def _build_pending_state(
     request: ApprovalRequest,
-    tally: Tally,
+    tally: ApprovalTally,
     cause: str,
     now: datetime,
     since: datetime | None,
-) -> State:
-    if not incidents.is_open(request, now):
-        return _expired(request)
+) -> StateLabel:
+    if not incidents.has_time_left(request, now):
+        return _build_expired_state(request)
     if tally.given:
         said = f"{tally.said} approvals"
-        return State("waiting", said, quarters=2)
+        return StateLabel("waiting", said, quarters=2)
     if cause in {"escalated", "verifier"}:
-        clock = f" since {time_of_day(since)}" if since else ""
-        return State("escalated", f"With supervisors{clock}", icon="up", at=since)
+        clock = f" since {format_time(since)}" if since else ""
+        return StateLabel("escalated", f"With supervisors{clock}", icon="up", at=since)
     if cause == "returned":
-        return State("waiting", "Returned with guidance", icon="back")
+        return StateLabel("waiting", "Returned with guidance", icon="back")
     if cause == "revoked":
-        return State("waiting", "Asked again: an approval was revoked", icon="back")
+        return StateLabel(
+            "waiting", "Asked again: an approval was revoked", icon="back"
+        )
     if cause == "recalled":
-        return State("waiting", "Recalled. Nothing was executed.", icon="back")
-    return State("waiting", "Waiting")
+        return StateLabel("waiting", "Recalled. Nothing was executed.", icon="back")
+    return StateLabel("waiting", "Waiting")
 
 
-def _expired(request: ApprovalRequest) -> State:
+def _build_expired_state(request: ApprovalRequest) -> StateLabel:
     at = request.expires_at
-    said = f"Expired {time_of_day(at)}. {uncertain.said_of(request)}"
-    return State("expired", said, icon="void", at=at)
+    said = f"Expired {format_time(at)}. {uncertain.describe_effect(request)}"
+    return StateLabel("expired", said, icon="void", at=at)
 
 
-def _ended(request: ApprovalRequest, by: str) -> State:
+def _build_ended_state(request: ApprovalRequest, by: str) -> StateLabel:
     at = request.settled_at
-    clock = f" {time_of_day(at)}" if at else ""
+    clock = f" {format_time(at)}" if at else ""
     who = f" by {by}" if by else ""
     return {
-        RequestStatus.REJECTED: State(
+        RequestStatus.REJECTED: StateLabel(
             "rejected", f"Rejected{who}{clock}", icon="no", at=at
         ),
-        RequestStatus.EXPIRED: _expired(request),
-        RequestStatus.WITHDRAWN: State(
+        RequestStatus.EXPIRED: _build_expired_state(request),
+        RequestStatus.WITHDRAWN: StateLabel(
             "withdrawn", f"Withdrawn{clock}", icon="stop", at=at
         ),
-        RequestStatus.SUPERSEDED: State(
+        RequestStatus.SUPERSEDED: StateLabel(
             "superseded", f"Replaced by a later proposal{clock}", icon="void", at=at
         ),
     }[RequestStatus(request.status)]
 
 
-def of_execution(execution: Execution | None) -> State:
+def build_execution_state(execution: Execution | None) -> StateLabel:
     """The state of an authorized effect; None is an execution that does not exist
     yet."""
     if execution is None:
-        return State("authorized", "Authorized, not started", quarters=1)
+        return StateLabel("authorized", "Authorized, not started", quarters=1)
     at = execution.finished_at or execution.claimed_at
-    clock = f" {time_of_day(at)}" if at else ""
+    clock = f" {format_time(at)}" if at else ""
     status = ExecutionStatus(execution.status)
     if status is ExecutionStatus.QUEUED and execution.by_agent:
-        return State("authorized", "Authorized, waits for the agent", quarters=1)
+        return StateLabel("authorized", "Authorized, waits for the agent", quarters=1)
     if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:
-        said = f"Failed without effect, tried again at {time_of_day(execution.due_at)}"
-        return State("queued", said, icon="wait", at=execution.due_at)
+        said = f"Failed without effect, tried again at {format_time(execution.due_at)}"
+        return StateLabel("queued", said, icon="wait", at=execution.due_at)
     return {
-        ExecutionStatus.QUEUED: State("queued", "Approved, starts now", quarters=1),
-        ExecutionStatus.CLAIMED: State(
+        ExecutionStatus.QUEUED: StateLabel(
+            "queued", "Approved, starts now", quarters=1
+        ),
+        ExecutionStatus.CLAIMED: StateLabel(
             "running", f"Running since{clock}", icon="run", at=at
         ),
-        ExecutionStatus.SUCCEEDED: State("executed", f"Done{clock}", icon="ok", at=at),
-        ExecutionStatus.FAILED: State(
+        ExecutionStatus.SUCCEEDED: StateLabel(
+            "executed", f"Done{clock}", icon="ok", at=at
+        ),
+        ExecutionStatus.FAILED: StateLabel(
             "failed", f"Failed{clock}. Nothing was changed.", icon="no", at=at
         ),
-        ExecutionStatus.UNKNOWN: State(
+        ExecutionStatus.UNKNOWN: StateLabel(
             "unknown", "Outcome unknown. A person must say.", icon="ask"
         ),
-        ExecutionStatus.REFUSED: State(
+        ExecutionStatus.REFUSED: StateLabel(
             "refused", f"Refused{clock}. Nothing was executed.", icon="void", at=at
         ),
     }[status]

@@ -20,13 +20,13 @@ from reviews.stops import stops
 
 from . import in_flight, log_lines, visibility
 from .banners import SwitchBanner
-from .in_flight import Target
+from .in_flight import ScopeTarget
 
 Switched = TypeVar("Switched", Stop, SwitchBanner)
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class SwitchLine:
     """One Stop row as a page shows it."""
 
     id: int
@@ -59,53 +59,56 @@ class Switch:
         return reverse("reviews:stopped", args=[self.id])
 
 
-def in_force(person: Person) -> list[Switch]:
+def list_switches_in_force(person: Person) -> list[SwitchLine]:
     """Every stop and pause in force that concerns this person, newest first."""
     found = list(Stop.objects.filter(lifted_at__isnull=True).order_by("-at"))
-    return lines(person, concerning(person, found))
+    return build_switch_lines(person, filter_for_person(person, found))
 
 
-def over(person: Person, agent: str, thread: str = "") -> list[Switch]:
+def list_agent_switches(
+    person: Person, agent: str, thread: str = ""
+) -> list[SwitchLine]:
     """The stops and pauses over an agent or one of its runs, with those over
     everything. The caller has checked that the person may see the agent."""
     mine = Q(scope=Scope.EVERYTHING) | Q(scope=Scope.AGENT, key=agent)
     if thread:
-        mine |= Q(scope=Scope.THREAD, key=stops.thread_key(agent, thread))
-    return lines(person, Stop.objects.filter(mine, lifted_at__isnull=True))
+        mine |= Q(scope=Scope.THREAD, key=stops.build_thread_key(agent, thread))
+    return build_switch_lines(person, Stop.objects.filter(mine, lifted_at__isnull=True))
 
 
-def lines(person: Person, found: Iterable[Stop]) -> list[Switch]:
+def build_switch_lines(person: Person, found: Iterable[Stop]) -> list[SwitchLine]:
     """Stop rows as lines: one query for the names, one for what still runs."""
     rows = list(found)
-    names = _names(rows)
-    off = [_target(row) for row in rows if row.lifted_at is None]
-    running = in_flight.running(off)
-    lifts = permissions.allowed(person, Permission.LIFT)
+    names = _load_names(rows)
+    off = [_to_target(row) for row in rows if row.lifted_at is None]
+    running = in_flight.count_running(off)
+    lifts = permissions.has_permission(person, Permission.LIFT)
     return [
-        _switch(row, names, running.get(_target(row), 0), lifts, person) for row in rows
+        _build_switch_line(row, names, running.get(_to_target(row), 0), lifts, person)
+        for row in rows
     ]
 
 
-def _target(row: Stop | SwitchBanner) -> Target:
+def _to_target(row: Stop | SwitchBanner) -> ScopeTarget:
     return Scope(row.scope), row.key
 
 
-def _names(rows: list[Stop]) -> dict[str, str]:
+def _load_names(rows: list[Stop]) -> dict[str, str]:
     wanted = [
         one for row in rows for one in (row.by, row.lift_asked_by, row.lifted_by) if one
     ]
     wanted += [row.key for row in rows if row.scope == Scope.REVIEWER]
-    return log_lines.names_of(wanted) if wanted else {}
+    return log_lines.load_names(wanted) if wanted else {}
 
 
-def _switch(
+def _build_switch_line(
     row: Stop, names: dict[str, str], running: int, lifts: bool, person: Person
-) -> Switch:
+) -> SwitchLine:
     open_ = row.lifted_at is None
-    return Switch(
+    return SwitchLine(
         id=row.pk,
         target=f"{row.scope}:{row.key}",
-        said=_said(row, names),
+        said=_describe_target(row, names),
         paused=row.mode == StopMode.PAUSED,
         by=names.get(row.by, "Someone"),
         at=row.at,
@@ -128,29 +131,29 @@ def _may_lift(person: Person, row: Stop) -> bool:
     return not of_mine and row.lift_asked_by != person.public_id
 
 
-def _said(row: Stop, names: dict[str, str]) -> str:
+def _describe_target(row: Stop, names: dict[str, str]) -> str:
     if row.scope == Scope.REVIEWER:
         return f"Decisions of {names.get(row.key, row.key)}"
     return f"{SCOPE_NOUNS[Scope(row.scope)]} {row.key}".rstrip()
 
 
-def concerning(person: Person, rows: Sequence[Switched]) -> list[Switched]:
+def filter_for_person(person: Person, rows: Sequence[Switched]) -> list[Switched]:
     """The rows that this person may see: tools and everything for all people; runs,
     agents and reviewers only for those concerned."""
-    if permissions.allowed(person, Permission.SEE_ALL):
+    if permissions.has_permission(person, Permission.SEE_ALL):
         return list(rows)
-    seen = _seen(person, rows)
-    return [row for row in rows if _concerns(person, row, seen)]
+    seen = _find_seen_keys(person, rows)
+    return [row for row in rows if _concerns_person(person, row, seen)]
 
 
-def _concerns(person: Person, row: Stop | SwitchBanner, seen: set[str]) -> bool:
+def _concerns_person(person: Person, row: Stop | SwitchBanner, seen: set[str]) -> bool:
     scope = Scope(row.scope)
     if scope is Scope.REVIEWER:
         return row.key == person.public_id
     return scope in {Scope.EVERYTHING, Scope.TOOL} or row.key in seen
 
 
-def _seen(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[str]:
+def _find_seen_keys(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[str]:
     """The keys of those of these agents and runs of which this person may see
     something."""
     named = [row for row in rows if row.scope in {Scope.AGENT, Scope.THREAD}]
@@ -158,15 +161,17 @@ def _seen(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[str]:
         return set()
     wanted = Q(pk__in=[])
     for row in named:
-        wanted |= stop_work.within(*_target(row))
-    found = visibility.proposals(person).filter(wanted).order_by()
+        wanted |= stop_work.build_scope_condition(*_to_target(row))
+    found = visibility.select_visible_proposals(person).filter(wanted).order_by()
     pairs = set(found.values_list("agent", "thread").distinct())
-    return {stops.thread_key(*pair) for pair in pairs} | {agent for agent, _ in pairs}
+    return {stops.build_thread_key(*pair) for pair in pairs} | {
+        agent for agent, _ in pairs
+    }
 
 
-def sees(person: Person, agent: str, thread: str = "") -> bool:
+def may_see_agent(person: Person, agent: str, thread: str = "") -> bool:
     """Whether this person may see any proposal of the agent, or of its run."""
-    if permissions.allowed(person, Permission.SEE_ALL):
+    if permissions.has_permission(person, Permission.SEE_ALL):
         return True
     run = {"agent": agent} | ({"thread": thread} if thread else {})
-    return visibility.proposals(person).filter(**run).exists()
+    return visibility.select_visible_proposals(person).filter(**run).exists()

@@ -15,31 +15,33 @@ from time import monotonic
 
 from django.db.models import Count, Q
 
-from journal.errors import DomainError, Throttle
+from journal.errors import DomainError, ReviewerRateLimited
 from policies.models import Person
-from reviews.effects.wording import people
+from reviews.effects.wording import format_people
 from reviews.models import Decision
 
 WINDOW = timedelta(minutes=10)
 RETRY_AFTER_S = 60
 
 
-def objection(person: Person, *, most: int, now: datetime) -> DomainError | None:
+def find_rate_refusal(
+    person: Person, *, most: int, now: datetime
+) -> DomainError | None:
     """The refusal of another approval: a Throttle error once this person has made
     `most` decisions in ten minutes, else None. `most` 0 switches it off. One query."""
-    count = _decided(person, now - WINDOW) if most else 0
+    count = _count_decisions(person, now - WINDOW) if most else 0
     if count < most or not most:
         return None
     minutes = WINDOW // timedelta(minutes=1)
-    return Throttle(
-        f"You have decided {people(count, 'item')} in {minutes} minutes. "
+    return ReviewerRateLimited(
+        f"You have decided {format_people(count, 'item')} in {minutes} minutes. "
         "Nothing was recorded. "
         "Take a minute, then commit again; your note is kept.",
         retry_after=RETRY_AFTER_S,
     )
 
 
-def _decided(person: Person, since: datetime) -> int:
+def _count_decisions(person: Person, since: datetime) -> int:
     in_batches = Q(authority__has_key="batch")
     found = Decision.objects.filter(reviewer=person, at__gt=since).aggregate(
         alone=Count("pk", filter=~in_batches),
@@ -48,10 +50,10 @@ def _decided(person: Person, since: datetime) -> int:
     return int(found["alone"] + found["batches"])
 
 
-FORGET_AT = 1000  # people; beyond it, idle ones are dropped
+MOST_REMEMBERED = 1000  # people; beyond it, idle ones are dropped
 
 
-class Pace:
+class RateLimiter:
     """At most `most` calls in `seconds` seconds for each person. Per process and
     thread-safe; a convenience, not a security control."""
 
@@ -65,7 +67,7 @@ class Pace:
         """Whether one more call is within the limit; if so it is counted."""
         now = monotonic()
         with self._lock:
-            if len(self._times) > FORGET_AT:
+            if len(self._times) > MOST_REMEMBERED:
                 self._forget(now)
             times = self._times.setdefault(who, deque())
             while times and times[0] <= now - self.seconds:

@@ -12,19 +12,19 @@ from django.urls import reverse
 from policies import tools
 from policies.models import Person, Tool
 from reviews import permissions
-from reviews.choices import REVERSAL, ExecutionStatus, RequestStatus, StopMode
+from reviews.choices import REVERSAL_SOURCE, ExecutionStatus, RequestStatus, StopMode
 from reviews.effects import describe
 from reviews.executions import reversals
 from reviews.models import Execution, Proposal, Reversal
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 from reviews.stops import stops
 
 # By tool id: its queue, and the tool that undoes it. Tool rows are immutable.
-_tools: dict[int, tuple[int, str]] = {}
+_compensation_cache: dict[int, tuple[int, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ExecutedEffect:
     """An executed effect: the key of its tool's row, and its run."""
 
     tool: int | None
@@ -33,7 +33,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class Undo:
+class UndoStatus:
     """Undoing one effect: its state in words, and where this person may propose it.
 
     `stopped`: it can be proposed once what is stopped is switched on again.
@@ -46,48 +46,50 @@ class Undo:
 
 
 @dataclass(frozen=True, slots=True)
-class Reverses:
+class ReversedEffect:
     """The effect that one proposal undoes."""
 
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     url: str
     by: str
     at: datetime
 
 
-def undos(
-    person: Person, effects: Mapping[str, Effect], now: datetime
-) -> dict[str, Undo]:
+def build_undo_statuses(
+    person: Person, effects: Mapping[str, ExecutedEffect], now: datetime
+) -> dict[str, UndoStatus]:
     """By execution id, for executions that succeeded.
 
     Two queries, and where something may be proposed one each for tools that are not
     cached and for stops.
     """
-    declared = _declared({one.tool for one in effects.values() if one.tool})
+    declared = _load_compensations({one.tool for one in effects.values() if one.tool})
     able = {x: one for x, one in effects.items() if one.tool and declared[one.tool][1]}
-    newest = _newest(able)
+    newest = _load_newest_reversals(able)
     actions = {
         pk: (one.agent, one.thread, declared[one.tool][1])
         for pk, one in able.items()
-        if one.tool and _may(person, declared[one.tool][0], newest.get(pk), now)
+        if one.tool and _may_propose(person, declared[one.tool][0], newest.get(pk), now)
     }
-    off = stops.in_force_over(set(actions.values())) if actions else {}
+    off = stops.load_stop_modes(set(actions.values())) if actions else {}
     halted = {pk for pk, one in actions.items() if off[one] is StopMode.STOPPED}
     return {
-        pk: _undo(pk, newest.get(pk), may=pk in actions, stopped=pk in halted)
+        pk: _build_undo_status(
+            pk, newest.get(pk), may=pk in actions, stopped=pk in halted
+        )
         for pk in able
     }
 
 
-def _declared(wanted: Collection[int]) -> Mapping[int, tuple[int, str]]:
-    missing = [pk for pk in wanted if pk not in _tools]
+def _load_compensations(wanted: Collection[int]) -> Mapping[int, tuple[int, str]]:
+    missing = [pk for pk in wanted if pk not in _compensation_cache]
     for tool in Tool.objects.filter(pk__in=missing) if missing else ():
-        undoes = tools.definition(tool).compensation
-        _tools[tool.pk] = tool.queue_id, undoes.tool if undoes else ""
-    return _tools
+        undoes = tools.load_definition(tool).compensation
+        _compensation_cache[tool.pk] = tool.queue_id, undoes.tool if undoes else ""
+    return _compensation_cache
 
 
-def _newest(effects: Collection[str]) -> Mapping[str, Reversal]:
+def _load_newest_reversals(effects: Collection[str]) -> Mapping[str, Reversal]:
     if not effects:
         return {}
     rows = Reversal.objects.filter(execution__in=effects).order_by("at")
@@ -96,37 +98,41 @@ def _newest(effects: Collection[str]) -> Mapping[str, Reversal]:
     return {row.execution_id: row for row in executions}
 
 
-def _may(person: Person, queue: int, row: Reversal | None, now: datetime) -> bool:
+def _may_propose(
+    person: Person, queue: int, row: Reversal | None, now: datetime
+) -> bool:
     """Whether this person may propose a reversal, apart from stops."""
-    if permissions.deciding_role(person) is None:
+    if permissions.find_deciding_role(person) is None:
         return False
     if queue not in permissions.queues_of(person):
         return False
     over = row is None or row.over_at is not None
-    return over or (row is not None and reversals.is_dead(row.proposal, now))
+    return over or (row is not None and reversals.is_reversal_over(row.proposal, now))
 
 
-def _undo(pk: str, row: Reversal | None, *, may: bool, stopped: bool) -> Undo:
+def _build_undo_status(
+    pk: str, row: Reversal | None, *, may: bool, stopped: bool
+) -> UndoStatus:
     offered = may and not stopped
-    return Undo(
-        word=_word(row.proposal) if row else "",
-        url=_address(row.proposal) if row else "",
+    return UndoStatus(
+        word=_describe_reversal(row.proposal) if row else "",
+        url=_build_proposal_url(row.proposal) if row else "",
         offer=reverse("agents:reversal", args=[pk]) if offered else "",
         stopped=stopped,
     )
 
 
-def _address(proposal: Proposal) -> str:
+def _build_proposal_url(proposal: Proposal) -> str:
     request = getattr(proposal, "request", None)
     if request is not None:
         return reverse("reviews:request_detail", args=[request.pk])
     return reverse("agents:thread", args=[proposal.agent, proposal.thread])
 
 
-def _word(proposal: Proposal) -> str:
+def _describe_reversal(proposal: Proposal) -> str:
     if proposal.blocked_by:
         return "Reversal blocked"
-    execution = reversals.newest(proposal)
+    execution = reversals.find_newest_execution(proposal)
     if execution is not None:
         return {
             ExecutionStatus.QUEUED: "Reversal approved",
@@ -142,16 +148,16 @@ def _word(proposal: Proposal) -> str:
     return f"Reversal {RequestStatus(request.status).value}"
 
 
-def reverses(proposal: Proposal) -> Reverses | None:
+def find_reversed_effect(proposal: Proposal) -> ReversedEffect | None:
     """The effect that this proposal undoes; no query unless a person made it for
     that."""
-    return reversed_by([proposal]).get(proposal.pk)
+    return group_reversals([proposal]).get(proposal.pk)
 
 
-def reversed_by(proposals: Iterable[Proposal]) -> dict[str, Reverses]:
+def group_reversals(proposals: Iterable[Proposal]) -> dict[str, ReversedEffect]:
     """The effects that these proposals undo, by proposal id; two queries if there are
     any."""
-    made = [one.pk for one in proposals if one.source == REVERSAL]
+    made = [one.pk for one in proposals if one.source == REVERSAL_SOURCE]
     if not made:
         return {}
     revision = "execution__grant__revision"
@@ -159,27 +165,31 @@ def reversed_by(proposals: Iterable[Proposal]) -> dict[str, Reverses]:
         "execution__proposal__request", f"{revision}__tool", f"{revision}__proposal"
     )
     people = Person.objects.in_bulk({row.by for row in rows}, field_name="public_id")
-    return {row.proposal_id: _reverses(row, people.get(row.by)) for row in rows}
+    return {
+        row.proposal_id: _build_reversed_effect(row, people.get(row.by)) for row in rows
+    }
 
 
-def _reverses(row: Reversal, who: Person | None) -> Reverses:
-    return Reverses(
-        effect=describe.effect(row.execution.grant.revision),
-        url=_address(row.execution.proposal),
+def _build_reversed_effect(row: Reversal, who: Person | None) -> ReversedEffect:
+    return ReversedEffect(
+        effect=describe.build_effect_sentence(row.execution.grant.revision),
+        url=_build_proposal_url(row.execution.proposal),
         by=str(who) if who else "Someone",
         at=row.at,
     )
 
 
-def of_execution(
+def find_execution_undo(
     person: Person,
     execution: Execution | None,
     proposal: Proposal,
     tool: int | None,
     now: datetime,
-) -> Undo:
+) -> UndoStatus:
     """The undo status of one execution of this proposal, of whatever status."""
     if execution is None or execution.status != ExecutionStatus.SUCCEEDED:
-        return Undo()
-    effect = Effect(tool, proposal.agent, proposal.thread)
-    return undos(person, {execution.pk: effect}, now).get(execution.pk, Undo())
+        return UndoStatus()
+    effect = ExecutedEffect(tool, proposal.agent, proposal.thread)
+    return build_undo_statuses(person, {execution.pk: effect}, now).get(
+        execution.pk, UndoStatus()
+    )

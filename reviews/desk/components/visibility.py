@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from journal.clock import ClockTimestamp
-from journal.errors import NotYours
+from journal.errors import NotPermitted
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
@@ -23,12 +23,12 @@ from reviews.models import (
     Revision,
     Stop,
 )
-from reviews.permissions import Known, Permission
+from reviews.permissions import DeciderFacts, Permission
 
 
-def requests(person: Person) -> QuerySet[ApprovalRequest]:
+def select_visible_requests(person: Person) -> QuerySet[ApprovalRequest]:
     """Requests in the person's queues and of their own agents, or all by role."""
-    if permissions.allowed(person, Permission.SEE_ALL):
+    if permissions.has_permission(person, Permission.SEE_ALL):
         return ApprovalRequest.objects.all()
     return ApprovalRequest.objects.filter(
         Q(queue__in=permissions.queues_of(person))
@@ -36,9 +36,9 @@ def requests(person: Person) -> QuerySet[ApprovalRequest]:
     )
 
 
-def proposals(person: Person) -> QuerySet[Proposal]:
+def select_visible_proposals(person: Person) -> QuerySet[Proposal]:
     """Proposals by the same rule; one without a request belongs to its tool's queue."""
-    if permissions.allowed(person, Permission.SEE_ALL):
+    if permissions.has_permission(person, Permission.SEE_ALL):
         return Proposal.objects.all()
     queues = permissions.queues_of(person)
     home = Revision.objects.filter(proposal=OuterRef("pk"), tool__queue__in=queues)
@@ -49,17 +49,17 @@ def proposals(person: Person) -> QuerySet[Proposal]:
     )
 
 
-def decidable(person: Person) -> QuerySet[ApprovalRequest]:
+def select_decidable(person: Person) -> QuerySet[ApprovalRequest]:
     """Pending, unexpired requests that `permissions.check_can_decide` accepts.
 
     The same rule as a query, for lists; a test compares the two.
     """
-    role = permissions.deciding_role(person)
+    role = permissions.find_deciding_role(person)
     if role is None:
         return ApprovalRequest.objects.none()
     me = person.public_id
     found = ApprovalRequest.objects.filter(
-        ~Exists(_stops(me)),
+        ~Exists(_select_reviewer_stops(me)),
         status=RequestStatus.PENDING,
         expires_at__gt=ClockTimestamp(),
         queue__in=permissions.queues_of(person),
@@ -67,18 +67,18 @@ def decidable(person: Person) -> QuerySet[ApprovalRequest]:
     return found if role is Role.SUPERVISOR else found.filter(supervisors_only=False)
 
 
-def _stops(me: str) -> QuerySet[Stop]:
+def _select_reviewer_stops(me: str) -> QuerySet[Stop]:
     return Stop.objects.filter(scope=Scope.REVIEWER, key=me, lifted_at__isnull=True)
 
 
-def sealed_now() -> QuerySet[RequestVersion]:
+def select_current_versions() -> QuerySet[RequestVersion]:
     """The current version of each request, with all that a row shows."""
     return RequestVersion.objects.filter(number=F("request__version")).select_related(
         "revision__tool", "revision__policy"
     )
 
 
-def given(request: str = "pk", version: str = "version") -> Coalesce:
+def build_approval_count(request: str = "pk", version: str = "version") -> Coalesce:
     """A subquery: how many approvals count towards the current version. The arguments
     name columns of the outer query."""
     counted = (
@@ -93,25 +93,25 @@ def given(request: str = "pk", version: str = "version") -> Coalesce:
     return Coalesce(Subquery(counted), 0)
 
 
-def of(execution: Execution) -> list[Person]:
+def list_settlers(execution: Execution) -> list[Person]:
     """The people who may settle this execution's unknown outcome, by the operation's
     own check; in four queries."""
     queue = execution.grant.revision.known_tool.queue_id
-    people = permissions.with_standing(permissions.admitted(queue))
-    off = _stopped(people)
-    return [one for one in people if _may(one, execution, off)]
+    people = permissions.list_people_with_roles(permissions.list_admitted_ids(queue))
+    off = _find_stopped_reviewers(people)
+    return [one for one in people if _may_settle(one, execution, off)]
 
 
-def _stopped(people: Collection[Person]) -> set[str]:
+def _find_stopped_reviewers(people: Collection[Person]) -> set[str]:
     rows = Stop.objects.filter(scope=Scope.REVIEWER, lifted_at__isnull=True)
     keys = [one.public_id for one in people]
     return set(rows.filter(key__in=keys).values_list("key", flat=True))
 
 
-def _may(person: Person, execution: Execution, off: Collection[str]) -> bool:
-    known = Known(stopped=person.public_id in off, votes=permissions.NO_VOTES)
+def _may_settle(person: Person, execution: Execution, off: Collection[str]) -> bool:
+    known = DeciderFacts(stopped=person.public_id in off, votes=permissions.NO_VOTES)
     try:
-        permissions.check_can_settle(person, execution, known)
-    except NotYours:
+        permissions.check_can_settle_unknown(person, execution, known)
+    except NotPermitted:
         return False
     return True

@@ -11,7 +11,7 @@ from journal.errors import DomainError
 from policies.models import Queue
 from reviews import permissions
 from reviews.desk.components import banners, htmx, navigation
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.desk.forms import IncidentForm
 from reviews.permissions import Permission
 from reviews.stops import incidents as operations
@@ -20,28 +20,30 @@ from reviews.stops import incidents as operations
 @require_http_methods(["GET", "HEAD", "POST"])
 def incidents(request: HttpRequest) -> HttpResponse:
     """The current and past freezes; POST declares an incident, for people who may."""
-    who, form = person(request), IncidentForm(request.POST or None)
+    who, form = require_person(request), IncidentForm(request.POST or None)
     problem = None
     if request.method == "POST":
-        permissions.check(who, Permission.DECLARE)
+        permissions.check_permission(who, Permission.DECLARE)
         if form.is_valid():
             try:
-                return _declare(request, form)
+                return _declare_incident(request, form)
             except DomainError as error:
                 problem = error
-    page = banners.page(who)
+    page = banners.build_incidents_page(who)
     context = {
         "page": page,
         "form": form,
         "problem": problem,
-        "upkeep": navigation.tabs(who, "reviews:incidents"),
-        **_chosen(page, form),
+        "upkeep": navigation.list_upkeep_tabs(who, "reviews:incidents"),
+        **_build_form_state(page, form),
     }
-    status = htmx.status_of(problem, sent=request.method == "POST")
+    status = htmx.compute_form_status(problem, sent=request.method == "POST")
     return render(request, "reviews/incidents.html", context, status=status)
 
 
-def _chosen(page: banners.Page, form: IncidentForm) -> dict[str, object]:
+def _build_form_state(
+    page: banners.IncidentsPage, form: IncidentForm
+) -> dict[str, object]:
     """The selected queue, and the text to keep.
 
     If that queue can no longer be frozen, nothing is selected: a second click would
@@ -53,10 +55,10 @@ def _chosen(page: banners.Page, form: IncidentForm) -> dict[str, object]:
     return {"chosen": chosen, "gone": gone, "kept": kept}
 
 
-def _declare(request: HttpRequest, form: IncidentForm) -> HttpResponse:
+def _declare_incident(request: HttpRequest, form: IncidentForm) -> HttpResponse:
     queue: Queue | None = form.cleaned_data["queue"]
-    operations.declare(
-        person=person(request), reason=form.cleaned_data["reason"], queue=queue
+    operations.declare_incident(
+        person=require_person(request), reason=form.cleaned_data["reason"], queue=queue
     )
     messages.success(request, "Deadlines are frozen. People can go on deciding.")
     return redirect("reviews:incidents")
@@ -65,6 +67,6 @@ def _declare(request: HttpRequest, form: IncidentForm) -> HttpResponse:
 @require_POST
 def incident_end(request: HttpRequest, pk: int) -> HttpResponse:
     """End an incident: deadlines run again."""
-    operations.end(incident_id=pk, person=person(request))
+    operations.end_incident(incident_id=pk, person=require_person(request))
     messages.success(request, "Deadlines run again, with what each had left.")
     return redirect("reviews:incidents")

@@ -20,10 +20,10 @@ from django.utils.dateparse import parse_datetime
 from policies.models import Person
 from reviews import permissions
 from reviews.desk.components import badges, visibility
-from reviews.desk.components.badges import News
+from reviews.desk.components.badges import BadgeUpdate
 from reviews.stops import stops
 
-MOST_ABOUT = 60  # requests of one page
+MAX_REQUESTS = 60  # requests of one page
 # Under Django's own server a stream is one event; the browser reconnects after this.
 RETRY_MS = 15_000
 
@@ -51,7 +51,7 @@ class Viewer:
     def load(cls, dumped: str) -> Viewer:
         """Parse such a header."""
         said = json.loads(dumped)
-        return cls(**{**said, "since": moment(said["since"])})
+        return cls(**{**said, "since": parse_moment(said["since"])})
 
     def like(self, other: Viewer) -> bool:
         """Whether it is the same person with the same standing."""
@@ -60,32 +60,36 @@ class Viewer:
     def concerned(self, subjects: Collection[str] | None) -> set[str]:
         """The requests on the page among the changed subjects. None means that
         everything changed."""
-        if subjects is None or stops.ANY in subjects:
+        if subjects is None or stops.STOPS_CHANNEL in subjects:
             return set(self.about.values())
         return {self.about[one] for one in subjects if one in self.about}
 
 
-def viewer(person: Person, query: Mapping[str, str], about: Iterable[str]) -> Viewer:
+def build_viewer(
+    person: Person, query: Mapping[str, str], about: Iterable[str]
+) -> Viewer:
     """Build the viewer of a page. Requests that this person may not see are left
     out."""
-    wanted = list(about)[:MOST_ABOUT]
+    wanted = list(about)[:MAX_REQUESTS]
     seen: dict[str, str] = {}
     if wanted:
         # guard: stream-visible
-        found = visibility.requests(person).filter(pk__in=wanted)
+        found = visibility.select_visible_requests(person).filter(pk__in=wanted)
         for pk, proposal in found.values_list("pk", "proposal_id"):
             seen |= {pk: pk, proposal: pk}
-    return Viewer(person.pk, standing(person), moment(query.get("since", "")), seen)
+    return Viewer(
+        person.pk, compute_standing(person), parse_moment(query.get("since", "")), seen
+    )
 
 
-def standing(person: Person) -> str:
+def compute_standing(person: Person) -> str:
     """Compute a digest of the person's roles, queues and active flag."""
     roles = sorted(permissions.roles_of(person))
     said = f"{roles}{sorted(permissions.queues_of(person))}{person.is_active}"
     return sha256(said.encode()).hexdigest()[:16]
 
 
-def moment(said: str) -> datetime | None:
+def parse_moment(said: str) -> datetime | None:
     """Parse a time with a zone; None for an invalid one, such as a thirteenth month or
     a year before 1."""
     try:
@@ -95,17 +99,19 @@ def moment(said: str) -> datetime | None:
         return None
 
 
-def states(viewers: Collection[Viewer]) -> dict[int, News]:
+def load_states(viewers: Collection[Viewer]) -> dict[int, BadgeUpdate]:
     """Load the numbers of each person, in two queries for all of them."""
     since: dict[int, datetime] = {}
     for one in viewers:
         earliest = since.get(one.person)
         if one.since and (earliest is None or one.since < earliest):
             since[one.person] = one.since
-    return badges.of_people({one.person for one in viewers}, since)
+    return badges.collect_badge_updates({one.person for one in viewers}, since)
 
 
-def said(viewer: Viewer, news: News, changed: Collection[str] = ()) -> dict[str, Any]:
+def build_message(
+    viewer: Viewer, news: BadgeUpdate, changed: Collection[str] = ()
+) -> dict[str, Any]:
     """Build what one page receives: the number of each badge, how many requests arrived
     since it was rendered, and what changed on it."""
     told: dict[str, Any] = {"badges": asdict(news.badges)}
@@ -116,7 +122,7 @@ def said(viewer: Viewer, news: News, changed: Collection[str] = ()) -> dict[str,
     return told
 
 
-def event(told: Mapping[str, Any], number: str) -> str:
+def format_event(told: Mapping[str, Any], number: str) -> str:
     """Format one server-sent event.
 
     Its id is the database's time. A browser that reconnects with it receives the
@@ -125,14 +131,15 @@ def event(told: Mapping[str, Any], number: str) -> str:
     return f"id: {number}\ndata: {json.dumps(told, separators=(',', ':'))}\n\n"
 
 
-def first(viewer: Viewer) -> str:
+def build_first_answer(viewer: Viewer) -> str:
     """Build the whole response of a server that holds no streams: the state, and when
     to ask again."""
-    news = states([viewer])[viewer.person]
-    return f"retry: {RETRY_MS}\n{event(said(viewer, news), number())}"
+    news = load_states([viewer])[viewer.person]
+    event = format_event(build_message(viewer, news), load_event_number())
+    return f"retry: {RETRY_MS}\n{event}"
 
 
-def number() -> str:
+def load_event_number() -> str:
     """Load the database's clock in microseconds: later states have higher numbers."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 
 from . import subscription
 
@@ -19,8 +19,8 @@ def events(request: HttpRequest) -> HttpResponse:
     """The current state as the first event. The Holdpoint-Stream header is for our own
     ASGI front."""
     about = request.GET.getlist("about")
-    viewer = subscription.viewer(person(request), request.GET, about)
-    content = subscription.first(viewer)
+    viewer = subscription.build_viewer(require_person(request), request.GET, about)
+    content = subscription.build_first_answer(viewer)
     response = HttpResponse(content, content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-store, no-transform"
     response["X-Accel-Buffering"] = "no"  # nginx would hold events back

@@ -32,14 +32,14 @@ from reviews.models import Export, ExportPart
 from reviews.permissions import Permission
 from reviews.presenters import inert
 
-from .filters import Filters, fitting
+from .filters import LogFilters, select_records
 
-SHOWN = 20
-KEPT = timedelta(days=7)
+MAX_SHOWN = 20
+KEPT_FOR = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ExportLine:
     """One export as a row of the page."""
 
     id: str
@@ -59,15 +59,15 @@ class Line:
         return self.state == ExportStatus.RUNNING
 
 
-def of(person: Person, *, now: datetime) -> list[Line]:
+def list_exports(person: Person, *, now: datetime) -> list[ExportLine]:
     """List a person's newest exports with their progress, in one query."""
-    found = Export.objects.filter(person=person).order_by("-asked_at")[:SHOWN]
-    return [_line(export, now) for export in found]
+    found = Export.objects.filter(person=person).order_by("-asked_at")[:MAX_SHOWN]
+    return [_build_line(export, now) for export in found]
 
 
-def _line(export: Export, now: datetime) -> Line:
-    ready = export.status == ExportStatus.DONE and export.asked_at > now - KEPT
-    return Line(
+def _build_line(export: Export, now: datetime) -> ExportLine:
+    ready = export.status == ExportStatus.DONE and export.asked_at > now - KEPT_FOR
+    return ExportLine(
         id=export.pk,
         format=export.format.upper(),
         view=parse_qsl(export.query),
@@ -83,11 +83,11 @@ def _line(export: Export, now: datetime) -> Line:
 
 
 FORMATS = ("csv", "jsonl")
-PART = 500  # records
-MOST = 200_000  # records in one export
+PART_SIZE = 500  # records
+MAX_RECORDS = 200_000  # records in one export
 BUDGET_S = 8.0  # seconds of one outbox delivery; the rest is enqueued again
 # Characters that begin a formula, with their full-width forms.
-_BEGINS = "=+-@\uff1d\uff0b\uff0d\uff20"
+_FORMULA_STARTS = "=+-@\uff1d\uff0b\uff0d\uff20"
 COLUMNS = (
     "record",
     "seq",
@@ -114,19 +114,21 @@ COLUMNS = (
 
 
 @transaction.atomic(durable=True)
-def ask(*, person: Person, file_format: str, query: str) -> Export:
+def create_export(*, person: Person, file_format: str, query: str) -> Export:
     """Create an export of the records that fit the filter now; a job writes it.
 
     Raises NotYours, or InvalidArgs for an unknown format or too many records.
     """
-    permissions.check(person, Permission.EXPORT)
+    permissions.check_permission(person, Permission.EXPORT)
     if file_format not in FORMATS:
-        raise _wrong("format", "is csv or jsonl")
-    found = fitting(person, _filters(query))
+        raise _build_argument_error("format", "is csv or jsonl")
+    found = select_records(person, _parse_filters(query))
     newest = found.values_list("pk", flat=True).first() or 0
-    count = found[: MOST + 1].count()
-    if count > MOST:
-        raise _wrong("until", f"at most {MOST:,} records at once; narrow the time")
+    count = found[: MAX_RECORDS + 1].count()
+    if count > MAX_RECORDS:
+        raise _build_argument_error(
+            "until", f"at most {MAX_RECORDS:,} records at once; narrow the time"
+        )
     now = clock.now()
     actor = log.Actor("person", person.public_id)
     return transitions.export.create(
@@ -145,18 +147,18 @@ def ask(*, person: Person, file_format: str, query: str) -> Export:
     )
 
 
-def _wrong(path: str, message: str) -> InvalidArgs:
+def _build_argument_error(path: str, message: str) -> InvalidArgs:
     return InvalidArgs(
         f"Nothing was exported: {path} {message}.",
         errors=[{"path": path, "message": message}],
     )
 
 
-def _filters(query: str) -> Filters:
-    return Filters.read({**dict(parse_qsl(query)), "before": ""})
+def _parse_filters(query: str) -> LogFilters:
+    return LogFilters.read({**dict(parse_qsl(query)), "before": ""})
 
 
-def write(export_id: str) -> bool:
+def write_export(export_id: str) -> bool:
     """Write parts for a few seconds; returns whether the export is finished."""
     end = time.monotonic() + BUDGET_S
     while _write_part(export_id):
@@ -168,22 +170,22 @@ def write(export_id: str) -> bool:
 @transaction.atomic(durable=True)
 def _write_part(export_id: str) -> bool:
     """Write the next part or finish the file; returns whether more remains."""
-    export = locks.export(export_id)
+    export = locks.lock_export(export_id)
     if export.status != ExportStatus.RUNNING:
         return False
-    if not permissions.allowed(export.person, Permission.EXPORT):
-        _fail(export, "The right to export was taken away.")
+    if not permissions.has_permission(export.person, Permission.EXPORT):
+        _fail_export(export, "The right to export was taken away.")
         return False
-    rows = list(_left(export)[:PART])
+    rows = list(_select_remaining(export)[:PART_SIZE])
     if rows or not export.parts.exists():  # an empty result is a file, too
-        _keep(export, rows)
+        _store_part(export, rows)
     if not rows:
-        _finish(export)
+        _finish_export(export)
     return bool(rows)
 
 
-def _keep(export: Export, rows: list[LogRecord]) -> None:
-    body = _body(export, rows)
+def _store_part(export: Export, rows: list[LogRecord]) -> None:
+    body = _encode_records(export, rows)
     ExportPart.objects.create(export=export, number=export.parts.count(), body=body)
     export.rows += len(rows)
     export.size += len(body)
@@ -191,20 +193,20 @@ def _keep(export: Export, rows: list[LogRecord]) -> None:
     export.save(update_fields=["rows", "size", "at_record"])
 
 
-def _left(export: Export) -> QuerySet[LogRecord]:
-    found = fitting(export.person, _filters(export.query))
+def _select_remaining(export: Export) -> QuerySet[LogRecord]:
+    found = select_records(export.person, _parse_filters(export.query))
     return found.filter(pk__gt=export.at_record, pk__lte=export.until_record).order_by(
         "pk"
     )
 
 
-def _body(export: Export, rows: list[LogRecord]) -> bytes:
+def _encode_records(export: Export, rows: list[LogRecord]) -> bytes:
     if export.format == "jsonl":
-        return "".join(_json_lines(rows)).encode()
-    return _csv(export, rows).encode()
+        return "".join(_format_json_lines(rows)).encode()
+    return _format_csv(export, rows).encode()
 
 
-def _json_lines(rows: Iterable[LogRecord]) -> Iterator[str]:
+def _format_json_lines(rows: Iterable[LogRecord]) -> Iterator[str]:
     """Format each record as a line: its leaf exactly as stored, and its position."""
     for row in rows:
         position = getattr(row, "position", None)
@@ -217,17 +219,19 @@ def _json_lines(rows: Iterable[LogRecord]) -> Iterator[str]:
         yield json.dumps(place, ensure_ascii=True) + "\n"
 
 
-def _csv(export: Export, rows: list[LogRecord]) -> str:
+def _format_csv(export: Export, rows: list[LogRecord]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     if not export.rows:
         writer.writerow(COLUMNS)
-    for row, event in zip(rows, log_lines.events(export.person, rows), strict=True):
-        writer.writerow([cell(said) for said in _cells(row, event)])
+    for row, event in zip(
+        rows, log_lines.build_log_lines(export.person, rows), strict=True
+    ):
+        writer.writerow([format_cell(said) for said in _list_cells(row, event)])
     return out.getvalue()
 
 
-def _cells(row: LogRecord, event: log_lines.Event) -> list[object]:
+def _list_cells(row: LogRecord, event: log_lines.LogLine) -> list[object]:
     leaf = json.loads(bytes(row.leaf))
     position = getattr(row, "position", None)
     return [
@@ -255,17 +259,21 @@ def _cells(row: LogRecord, event: log_lines.Event) -> list[object]:
     ]
 
 
-def cell(said: object) -> str:
+def format_cell(said: object) -> str:
     """Format text so that a spreadsheet shows it and never executes it.
 
     Hidden characters are named as on a page, and a text that could begin a formula gets
     an apostrophe (OWASP, CSV injection).
     """
-    text = "".join(map(_drawn, inert.tokens(str(said))))
-    return f"'{text}" if text.lstrip(" ")[:1] in _BEGINS and text.strip(" ") else text
+    text = "".join(map(_format_segment, inert.build_line_segments(str(said))))
+    return (
+        f"'{text}"
+        if text.lstrip(" ")[:1] in _FORMULA_STARTS and text.strip(" ")
+        else text
+    )
 
 
-def _drawn(segment: inert.Segment) -> str:
+def _format_segment(segment: inert.TextSegment) -> str:
     if segment.kind == "hidden":
         return f"\u27e6{segment.text}\u27e7"
     return (
@@ -273,7 +281,7 @@ def _drawn(segment: inert.Segment) -> str:
     )
 
 
-def _finish(export: Export) -> None:
+def _finish_export(export: Export) -> None:
     digest = hashlib.sha256()
     for body in export.parts.order_by("number").values_list("body", flat=True):
         digest.update(bytes(body))
@@ -288,7 +296,7 @@ def _finish(export: Export) -> None:
     )
 
 
-def _fail(export: Export, problem: str) -> None:
+def _fail_export(export: Export, problem: str) -> None:
     now = clock.now()
     transitions.export.apply(
         export,
@@ -301,12 +309,12 @@ def _fail(export: Export, problem: str) -> None:
 
 
 @transaction.atomic(durable=True)
-def go_on(export_id: str) -> None:
+def enqueue_rest(export_id: str) -> None:
     """Enqueue the rest in the outbox: one delivery never exceeds its time budget."""
     outbox.publish("export.asked", subject=export_id)
 
 
-def finished(person: Person, export_id: str) -> Export:
+def load_finished_export(person: Person, export_id: str) -> Export:
     """Load one of the person's own finished exports. Raises NotFound."""
     mine = Export.objects.filter(person=person, status=ExportStatus.DONE)
     export = mine.filter(pk=export_id, parts__isnull=False).first()
@@ -315,15 +323,15 @@ def finished(person: Person, export_id: str) -> Export:
     return export
 
 
-def body(export: Export) -> Iterator[bytes]:
+def stream_file(export: Export) -> Iterator[bytes]:
     """Stream the file part by part."""
     parts = export.parts.order_by("number").values_list("body", flat=True)
     return (bytes(one) for one in parts.iterator(chunk_size=8))
 
 
-def drop_old() -> int:
+def delete_old_files() -> int:
     """Delete the files older than a week. The log keeps the record that they were made.
     Returns the number of deleted parts."""
-    old = Export.objects.filter(asked_at__lt=clock.now() - KEPT)
+    old = Export.objects.filter(asked_at__lt=clock.now() - KEPT_FOR)
     count, _ = ExportPart.objects.filter(export__in=old).delete()
     return count

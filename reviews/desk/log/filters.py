@@ -24,7 +24,7 @@ from reviews.desk.components import log_lines
 from reviews.models import Decision, Execution, Proposal, RequestVersion, Revision
 
 from . import search as searching
-from .search import Hits
+from .search import SearchHits
 
 KINDS = {
     "": "Anything",
@@ -48,11 +48,15 @@ KINDS = {
 }
 VERDICTS = {"": "Any", **{v.value: v.value.capitalize() for v in Verdict}}
 RISKS = {"": "Any", **{r.value: r.value.capitalize() for r in Risk}}
-_ENDS = (RequestStatus.REJECTED, RequestStatus.EXPIRED, RequestStatus.WITHDRAWN)
+_UNDONE_STATUSES = (
+    RequestStatus.REJECTED,
+    RequestStatus.EXPIRED,
+    RequestStatus.WITHDRAWN,
+)
 OUTCOMES = {
     "": "Any",
     **{s.value: s.value.capitalize() for s in ExecutionStatus},
-    **{s.value: s.value.capitalize() for s in _ENDS},
+    **{s.value: s.value.capitalize() for s in _UNDONE_STATUSES},
 }
 FLAGS = {
     "": "Any",
@@ -67,16 +71,16 @@ FLAGS = {
     "revealed": "Value revealed",
 }
 # Flags that are kinds of records; the others are flags on decisions.
-_BY_KIND = {
+_FLAG_KINDS = {
     "modify": "request.modified",
     "broken": "lease.broken",
     "expired": "request.expired",
     "revealed": "value.revealed",
 }
-TEXT = 128  # characters
+MAX_TEXT = 128  # characters
 
 
-class _Leaf(Func):
+class _LeafText(Func):
     """A member of the leaf as text: `_LeafText("leaf", "verdict")`."""
 
     template = "(convert_from(%(expressions)s, 'UTF8')::jsonb ->> '%(member)s')"
@@ -87,7 +91,7 @@ class _Leaf(Func):
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class LogFilters:
     """One view of the log. `after` and `until` are kept as the person typed them."""
 
     q: str = ""
@@ -106,11 +110,11 @@ class Filters:
     before: int | None = None  # only records older than this id
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> Filters:
+    def read(cls, query: Mapping[str, str]) -> LogFilters:
         """Parse the URL's query. An invalid value is ignored and never causes an
         error."""
         texts = {
-            field.name: query.get(field.name, "").strip()[:TEXT].replace("\0", "")
+            field.name: query.get(field.name, "").strip()[:MAX_TEXT].replace("\0", "")
             for field in fields(cls)
             if field.name != "before"
         }
@@ -118,7 +122,7 @@ class Filters:
             if texts[name] not in known:
                 texts[name] = ""
         for name in ("after", "until"):
-            if _moment(texts[name]) is None:
+            if _parse_moment(texts[name]) is None:
                 texts[name] = ""
         before = query.get("before", "")
         return cls(
@@ -144,7 +148,7 @@ class Filters:
     @property
     def further(self) -> int:
         """The number of filters set behind "More filters"."""
-        return sum(bool(getattr(self, name)) for name in FURTHER)
+        return sum(bool(getattr(self, name)) for name in FURTHER_FILTERS)
 
 
 CHOICES: dict[str, Mapping[str, str]] = {
@@ -154,10 +158,19 @@ CHOICES: dict[str, Mapping[str, str]] = {
     "outcome": OUTCOMES,
     "flag": FLAGS,
 }
-FURTHER = ("verdict", "risk", "outcome", "flag", "tool", "rule", "digest", "actor")
+FURTHER_FILTERS = (
+    "verdict",
+    "risk",
+    "outcome",
+    "flag",
+    "tool",
+    "rule",
+    "digest",
+    "actor",
+)
 
 
-def _moment(typed: str, *, end: bool = False) -> datetime | None:
+def _parse_moment(typed: str, *, end: bool = False) -> datetime | None:
     """Parse a date, or a date and time, in UTC. With `end`, a date means its last
     moment."""
     try:
@@ -172,8 +185,8 @@ def _moment(typed: str, *, end: bool = False) -> datetime | None:
     return found if timezone.is_aware(found) else found.replace(tzinfo=UTC)
 
 
-def fitting(
-    person: Person, filters: Filters, hits: Hits | None = None
+def select_records(
+    person: Person, filters: LogFilters, hits: SearchHits | None = None
 ) -> QuerySet[LogRecord]:
     """Select the records that this person may read and that fit every filter, newest
     first.
@@ -181,43 +194,47 @@ def fitting(
     `hits` are the results of `find_hits`, which covers only the newest proposals.
     Without them the whole log is searched.
     """
-    found = log_lines.records(person)
-    hits = hits or search(person, filters, whole=True)
+    found = log_lines.select_records(person)
+    hits = hits or find_hits(person, filters, whole=True)
     if hits is not None:
         found = found.filter(hits.fits)
     if filters.actor:
-        found = found.exclude(log_lines.nameless(person))
-    for narrow in (_by_columns, _by_leaf, _by_proposal):
+        found = found.exclude(log_lines.filter_hidden_names(person))
+    for narrow in (_filter_by_columns, _filter_by_leaf, _filter_by_proposal):
         found = narrow(found, filters)
     return found.order_by("-pk")
 
 
-def search(person: Person, filters: Filters, *, whole: bool = False) -> Hits | None:
+def find_hits(
+    person: Person, filters: LogFilters, *, whole: bool = False
+) -> SearchHits | None:
     """Find what fits the search words; None when there are none. `whole` searches all
     proposals."""
     if not filters.q:
         return None
-    until = _moment(filters.until, end=True)
-    return searching.find(person, filters.q, until=until, whole=whole)
+    until = _parse_moment(filters.until, end=True)
+    return searching.search_log(person, filters.q, until=until, whole=whole)
 
 
-def _by_columns(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:
+def _filter_by_columns(
+    found: QuerySet[LogRecord], filters: LogFilters
+) -> QuerySet[LogRecord]:
     if filters.kind:
         found = found.filter(kind__startswith=f"{filters.kind}.")
     if filters.agent:
         found = found.filter(agent=filters.agent)
     if filters.before:
         found = found.filter(pk__lt=filters.before)
-    if after := _moment(filters.after):
+    if after := _parse_moment(filters.after):
         found = found.filter(at__gte=after)
-    if until := _moment(filters.until, end=True):
+    if until := _parse_moment(filters.until, end=True):
         found = found.filter(at__lte=until)
     if filters.actor:
-        found = found.filter(actor_id__in=_people(filters.actor))
+        found = found.filter(actor_id__in=_list_actor_ids(filters.actor))
     return found
 
 
-def _people(typed: str) -> list[str]:
+def _list_actor_ids(typed: str) -> list[str]:
     """List the ids that a name stands for: the people with this name, or the id
     itself."""
     named = Person.objects.filter(
@@ -228,14 +245,16 @@ def _people(typed: str) -> list[str]:
     return [typed, *named.values_list("public_id", flat=True)]
 
 
-def _by_leaf(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:
+def _filter_by_leaf(
+    found: QuerySet[LogRecord], filters: LogFilters
+) -> QuerySet[LogRecord]:
     if filters.verdict:
         found = found.filter(kind__startswith="decision.").annotate(
-            said=_Leaf("leaf", "verdict")
+            said=_LeafText("leaf", "verdict")
         )
         found = found.filter(said=filters.verdict)
-    if filters.flag in _BY_KIND:
-        return found.filter(kind=_BY_KIND[filters.flag])
+    if filters.flag in _FLAG_KINDS:
+        return found.filter(kind=_FLAG_KINDS[filters.flag])
     if filters.flag:
         flagged = Decision.objects.filter(  # the record's own decision
             request=OuterRef("request"),
@@ -247,7 +266,9 @@ def _by_leaf(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord
     return found
 
 
-def _by_proposal(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:
+def _filter_by_proposal(
+    found: QuerySet[LogRecord], filters: LogFilters
+) -> QuerySet[LogRecord]:
     """Filter by the record's proposal rather than by the record itself."""
     of = {"proposal": OuterRef("proposal")}
     revisions = Revision.objects.filter(**of)
@@ -259,7 +280,7 @@ def _by_proposal(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRe
     if filters.risk:
         found = found.filter(Exists(revisions.filter(risk=filters.risk)))
     if filters.digest:
-        found = found.filter(_same_bytes(filters.digest))
+        found = found.filter(_build_hash_condition(filters.digest))
     if filters.rule:
         ruled = RequestVersion.objects.filter(
             request__proposal=OuterRef("proposal"),
@@ -277,7 +298,7 @@ def _by_proposal(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRe
     return found
 
 
-def _same_bytes(digest: str) -> Q:
+def _build_hash_condition(digest: str) -> Q:
     """Match records of an action by the beginning of its hash, as pages print it."""
     start = digest.removeprefix("sha256:").replace("-", "").lower()
     hashes = Revision.objects.filter(

@@ -16,22 +16,22 @@ from django.db.models.functions import RowNumber
 from journal.models import LogRecord
 from policies.models import Person
 from reviews.desk.components import log_lines
-from reviews.desk.components.log_lines import Event
+from reviews.desk.components.log_lines import LogLine
 
-from .filters import Filters, fitting
-from .search import Hits
+from .filters import LogFilters, select_records
+from .search import SearchHits
 
-PAGE = 25  # rows
+PAGE_SIZE = 25  # rows
 TOLD, TOLD_ALONE = 40, 500  # records in a timeline; in one that is alone
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LogGroup:
     """The records of one proposal that fit; a record without a proposal is its own
     group."""
 
-    newest: Event
-    told: list[Event]  # oldest first
+    newest: LogLine
+    told: list[LogLine]  # oldest first
     more_url: str  # lists the older records that are left out; may be empty
 
     @property
@@ -41,40 +41,48 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class LogGroupPage:
     """One page of groups. `before` is the record id that the next page starts below;
     None on the last page."""
 
-    rows: list[Group]
+    rows: list[LogGroup]
     before: int | None
 
 
-def page(person: Person, filters: Filters, hits: Hits | None) -> Groups:
+def list_log_groups(
+    person: Person, filters: LogFilters, hits: SearchHits | None
+) -> LogGroupPage:
     """List one page of groups, newest first, in two queries plus those of the lines.
 
     A proposal is on one page only, even if some of its records are older than that
     page.
     """
-    newer = fitting(person, replace(filters, before=None), hits).order_by()
+    newer = select_records(person, replace(filters, before=None), hits).order_by()
     newer = newer.filter(proposal=OuterRef("proposal"), pk__gt=OuterRef("pk"))
-    newest = fitting(person, filters, hits).filter(Q(proposal="") | ~Exists(newer))
-    heads = list(newest[: PAGE + 1])
-    shown = heads[:PAGE]
+    newest = select_records(person, filters, hits).filter(
+        Q(proposal="") | ~Exists(newer)
+    )
+    heads = list(newest[: PAGE_SIZE + 1])
+    shown = heads[:PAGE_SIZE]
     most = TOLD_ALONE if len(heads) == 1 else TOLD
-    told = _told(person, filters, hits, shown, most=most)
-    events = log_lines.events(person, {row.pk: row for row in [*shown, *told]}.values())
-    by_proposal: dict[str, list[Event]] = defaultdict(list)
+    told = _list_timeline_records(person, filters, hits, shown, most=most)
+    events = log_lines.build_log_lines(
+        person, {row.pk: row for row in [*shown, *told]}.values()
+    )
+    by_proposal: dict[str, list[LogLine]] = defaultdict(list)
     for event in sorted(events, key=lambda event: event.id):
         by_proposal[event.proposal].append(event)
     by_id = {event.id: event for event in events}
-    rows = [_group(by_id[row.pk], by_proposal[row.proposal], most) for row in shown]
-    return Groups(rows, shown[-1].pk if len(heads) > PAGE else None)
+    rows = [
+        _build_group(by_id[row.pk], by_proposal[row.proposal], most) for row in shown
+    ]
+    return LogGroupPage(rows, shown[-1].pk if len(heads) > PAGE_SIZE else None)
 
 
-def _told(
+def _list_timeline_records(
     person: Person,
-    filters: Filters,
-    hits: Hits | None,
+    filters: LogFilters,
+    hits: SearchHits | None,
     heads: Collection[LogRecord],
     *,
     most: int,
@@ -83,14 +91,14 @@ def _told(
     shown, to know whether older ones exist."""
     proposals = [row.proposal for row in heads if row.proposal]
     place = Window(RowNumber(), partition_by=F("proposal"), order_by=F("pk").desc())
-    found = fitting(person, replace(filters, before=None), hits).order_by()
+    found = select_records(person, replace(filters, before=None), hits).order_by()
     found = found.filter(proposal__in=proposals).annotate(place=place)
     return list(found.filter(place__lte=most + 1))
 
 
-def _group(newest: Event, told: list[Event], most: int) -> Group:
+def _build_group(newest: LogLine, told: list[LogLine], most: int) -> LogGroup:
     if not newest.proposal:
-        return Group(newest, [newest], "")
+        return LogGroup(newest, [newest], "")
     more = len(told) > most
-    url = Filters(q=newest.proposal).url() if more else ""
-    return Group(newest, told[-most:], url)
+    url = LogFilters(q=newest.proposal).url() if more else ""
+    return LogGroup(newest, told[-most:], url)

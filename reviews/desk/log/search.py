@@ -21,7 +21,7 @@ from django.db.models.functions import Cast
 from journal.models import LogPosition
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, REASONS
+from reviews.choices import OPEN, REASON_LABELS
 from reviews.models import ApprovalRequest, Decision, Proposal, SearchEntry
 from reviews.permissions import Permission
 
@@ -34,24 +34,24 @@ LONGEST, MOST_TERMS = 64, 256  # characters of a word, words of an entry
 SHORTEST_START = 3  # letters of the shortest prefix that finds a word
 
 
-def of(texts: Iterable[str]) -> list[str]:
+def list_search_words(texts: Iterable[str]) -> list[str]:
     """List the distinct words of these texts. `C-1017` yields its parts as well, and
     `75.00` also yields `75`."""
-    found = dict.fromkeys(word for text in texts for word in _spelt(text))
+    found = dict.fromkeys(word for text in texts for word in _split_words(text))
     return [word for word in found if len(word) <= LONGEST][:MOST_TERMS]
 
 
-def query(text: str) -> str:
+def build_search_query(text: str) -> str:
     """Build the tsquery that matches such words; empty when the text has no word.
 
     All words must match: a word of letters by its beginning, a number as a whole.
     """
-    words = dict.fromkeys(_WORD.findall(_folded(text)))
-    return " & ".join(_asked(word) for word in words if len(word) <= LONGEST)
+    words = dict.fromkeys(_WORD.findall(_fold_text(text)))
+    return " & ".join(_format_lexeme(word) for word in words if len(word) <= LONGEST)
 
 
-def _spelt(text: str) -> Iterator[str]:
-    for word in _WORD.findall(_folded(text)):
+def _split_words(text: str) -> Iterator[str]:
+    for word in _WORD.findall(_fold_text(text)):
         yield word
         whole, _, decimals = word.partition(".")
         if _FIGURE.fullmatch(word):
@@ -61,87 +61,91 @@ def _spelt(text: str) -> Iterator[str]:
             yield from _PART.findall(word)
 
 
-def _asked(word: str) -> str:
+def _format_lexeme(word: str) -> str:
     quoted = "'" + word.replace("'", "''") + "'"
     starts = word.isalpha() and len(word) >= SHORTEST_START
     return f"{quoted}:*" if starts else quoted
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     return _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
-MOST = 1000  # newest proposals searched
-HIGHEST = 2**63 - 1  # largest sequence number of a record
+MAX_PROPOSALS = 1000  # newest proposals searched
+MAX_RECORD_NUMBER = 2**63 - 1  # largest sequence number of a record
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class SearchHits:
     """Which records fit. `cut` means that only the newest proposals were searched."""
 
     fits: Q
     cut: bool = False
 
 
-class _Fits(Func):
+class _MatchesQuery(Func):
     arg_joiner = " @@ "
     template = "%(expressions)s"
     output_field = BooleanField()
 
 
-def find(
+def search_log(
     person: Person, q: str, *, until: datetime | None = None, whole: bool = False
-) -> Hits:
+) -> SearchHits:
     """Search what this person may read for `q`, in at most eight queries.
 
     `whole` is for exports, which must not leave out older proposals.
     """
-    people = _people(q)
-    most = HIGHEST if whole else MOST
-    lists = [_newest(_by_words(person, q), until, "revision__created_at", most)]
+    people = _list_people(q)
+    most = MAX_RECORD_NUMBER if whole else MAX_PROPOSALS
+    lists = [
+        _list_newest(_select_by_words(person, q), until, "revision__created_at", most)
+    ]
     if people:
-        voted = _by_decisions(person, Q(reviewer__in=[one.pk for one in people]))
-        lists.append(_newest(voted, until, "at", most))
-    if codes := _codes(q):
-        said = _by_decisions(person, Q(reason_code__in=codes))
-        lists.append(_newest(said, until, "at", most))
+        voted = _select_by_decisions(person, Q(reviewer__in=[one.pk for one in people]))
+        lists.append(_list_newest(voted, until, "at", most))
+    if codes := _list_reason_codes(q):
+        said = _select_by_decisions(person, Q(reason_code__in=codes))
+        lists.append(_list_newest(said, until, "at", most))
     ids = {pk for found in lists for pk in found[:most]}
-    fits = Q(proposal__in=ids | set(_by_id(q))) | Q(pk__in=_record(q))
+    fits = Q(proposal__in=ids | set(_list_proposal_ids(q))) | Q(
+        pk__in=_list_record_ids(q)
+    )
     fits |= Q(proposal="", actor_id__in=[one.public_id for one in people])
     fits |= Q(agent=q, thread="")
-    for agent, thread in _runs(ids, q):
+    for agent, thread in _list_runs(ids, q):
         fits |= Q(agent=agent, thread=thread)
-    return Hits(fits, cut=any(len(found) > most for found in lists))
+    return SearchHits(fits, cut=any(len(found) > most for found in lists))
 
 
-def _newest(
+def _list_newest(
     found: QuerySet[Any], until: datetime | None, at: str, most: int
 ) -> list[str]:
     """The ids of the newest proposals, and one more when there are more than `most`."""
     if until:
         found = found.filter(**{f"{at}__lte": until})
-    return list(found if most == HIGHEST else found[: most + 1])
+    return list(found if most == MAX_RECORD_NUMBER else found[: most + 1])
 
 
-def _by_words(person: Person, q: str) -> QuerySet[Any]:
-    asked = query(q)
+def _select_by_words(person: Person, q: str) -> QuerySet[Any]:
+    asked = build_search_query(q)
     if not asked:
         return SearchEntry.objects.none()
-    fits = _Fits(F("words"), Cast(Value(asked), SearchQueryField()))
+    fits = _MatchesQuery(F("words"), Cast(Value(asked), SearchQueryField()))
     found = SearchEntry.objects.filter(fits)
-    if not permissions.allowed(person, Permission.SEE_LOG):
-        found = found.filter(revision__proposal__in=_own(person))
+    if not permissions.has_permission(person, Permission.SEE_LOG):
+        found = found.filter(revision__proposal__in=_select_own_proposals(person))
     ordered = found.order_by("-revision")
     return ordered.values_list("revision__proposal", flat=True)
 
 
-def _own(person: Person) -> QuerySet[Proposal]:
+def _select_own_proposals(person: Person) -> QuerySet[Proposal]:
     decided = Decision.objects.filter(reviewer=person, request__proposal=OuterRef("pk"))
     owned = Q(barred__contains=[person.public_id])
     return Proposal.objects.filter(owned | Exists(decided))
 
 
-def _by_decisions(person: Person, which: Q) -> QuerySet[Any]:
+def _select_by_decisions(person: Person, which: Q) -> QuerySet[Any]:
     """Proposals with such decisions. Decisions of others are included only if their
     votes and names are not hidden from this person."""
     found = Decision.objects.filter(which)
@@ -149,12 +153,12 @@ def _by_decisions(person: Person, which: Q) -> QuerySet[Any]:
         owned = Q(request__proposal__barred__contains=[person.public_id])
         hidden = owned | Q(request__status__in=OPEN)
         found = found.exclude(~Q(reviewer=person) & hidden)
-    if not permissions.allowed(person, Permission.SEE_LOG):
-        found = found.filter(request__proposal__in=_own(person))
+    if not permissions.has_permission(person, Permission.SEE_LOG):
+        found = found.filter(request__proposal__in=_select_own_proposals(person))
     return found.order_by("-at").values_list("request__proposal", flat=True)
 
 
-def _people(q: str) -> list[Person]:
+def _list_people(q: str) -> list[Person]:
     """The people with this name: first, last, both, user name or public id."""
     first, _, last = q.partition(" ")
     whole = Q(first_name__iexact=first, last_name__iexact=last.strip())
@@ -169,14 +173,17 @@ def _people(q: str) -> list[Person]:
     )
 
 
-def _codes(q: str) -> list[str]:
+def _list_reason_codes(q: str) -> list[str]:
     """The reason codes whose words contain every typed word."""
-    typed = set(of([q]))
-    said = {code: set(of([code, text])) for code, text in REASONS.items()}
+    typed = set(list_search_words([q]))
+    said = {
+        code: set(list_search_words([code, text]))
+        for code, text in REASON_LABELS.items()
+    }
     return [code for code, words in said.items() if typed and typed <= words]
 
 
-def _by_id(q: str) -> list[str]:
+def _list_proposal_ids(q: str) -> list[str]:
     """The proposal with this id, or of the request with this id; capitals are
     accepted."""
     typed = q.lower()
@@ -188,14 +195,14 @@ def _by_id(q: str) -> list[str]:
     return list(found.values_list("proposal", flat=True))
 
 
-def _record(q: str) -> list[int]:
+def _list_record_ids(q: str) -> list[int]:
     """The ids of the record with this sequence number; empty for no number."""
-    if not (q.isascii() and q.isdecimal()) or int(q) > HIGHEST:
+    if not (q.isascii() and q.isdecimal()) or int(q) > MAX_RECORD_NUMBER:
         return []
     return list(LogPosition.objects.filter(seq=int(q)).values_list("record", flat=True))
 
 
-def _runs(proposals: Iterable[str], q: str) -> list[tuple[str, str]]:
+def _list_runs(proposals: Iterable[str], q: str) -> list[tuple[str, str]]:
     """The runs with this name among these proposals: some of a run's records have no
     proposal."""
     found = Proposal.objects.filter(pk__in=proposals, thread__iexact=q)

@@ -19,10 +19,10 @@ from reviews.redaction import redactor as redacting
 
 from . import search
 
-LIMIT = 500  # revisions at a time
+BATCH_SIZE = 500  # revisions at a time
 # An id is assigned before its commit, so a late commit can be below the newest entry.
 # Look this many ids back for it.
-LATE = 5_000
+LATE_IDS = 5_000
 _MISSING = """
 SELECT revision.id FROM reviews_revision AS revision
 WHERE revision.id > (SELECT coalesce(max(revision_id), 0) FROM reviews_searchentry) - %s
@@ -36,49 +36,58 @@ VALUES (%s, array_to_tsvector(%s::text[])) ON CONFLICT DO NOTHING
 """
 
 
-def add(limit: int = LIMIT) -> int:
+def add_missing_entries(limit: int = BATCH_SIZE) -> int:
     """Index the oldest revisions without an entry, at most `limit`; returns their
     number."""
     with connection.cursor() as cursor:
-        cursor.execute(_MISSING, [LATE, limit])
+        cursor.execute(_MISSING, [LATE_IDS, limit])
         missing = [pk for (pk,) in cursor.fetchall()]
     rows = Revision.objects.filter(pk__in=missing).select_related("tool", "proposal")
-    found = [(row.pk, search.of(_texts(row))) for row in rows.order_by("pk")]
+    found = [
+        (row.pk, search.list_search_words(_list_texts(row)))
+        for row in rows.order_by("pk")
+    ]
     with connection.cursor() as cursor:
         cursor.executemany(_STORE, found)
     return len(found)
 
 
-def _texts(revision: Revision) -> Iterator[str]:
+def _list_texts(revision: Revision) -> Iterator[str]:
     """The texts that a revision is found by. Values of the agent and of the reader are
     redacted as on pages: a search that finds a hidden value would disclose it."""
     proposal, tool = revision.proposal, revision.tool
     yield from (proposal.pk, proposal.tool_name, proposal.agent, proposal.thread)
     yield from (rule["id"] for rule in revision.evaluation.get("rules", []))
-    definition = tools.definition(tool) if tool else None
-    redactor = redacting.of(
+    definition = tools.load_definition(tool) if tool else None
+    redactor = redacting.load_redactor(
         proposal.agent,
         proposal.thread,
         definition,
         revision.args,
         proposal=proposal.pk,
     )
-    yield redactor.text(describe.names(describe.effect(revision)))
+    yield redactor.text(
+        describe.format_sentence(describe.build_effect_sentence(revision))
+    )
     for value in (revision.reading.get("keys") or {}).values():
         yield redactor.text(str(value))
     if definition is not None:
         yield definition.title
-    hides = {_root(name) for name in redacting.kept_out(definition)}
-    if revision.amount_minor is not None and not hides & _of_money(revision):
+    hides = {
+        _parse_root(name) for name in redacting.list_withheld_arguments(definition)
+    }
+    if revision.amount_minor is not None and not hides & _list_money_arguments(
+        revision
+    ):
         amount = Money(revision.amount_minor, revision.currency)
         yield f"{money.format_amount(amount)} {revision.currency}"
 
 
-def _of_money(revision: Revision) -> set[str]:
-    fields = tools.definition(revision.known_tool).money
-    return {_root(field.amount) for field in fields}
+def _list_money_arguments(revision: Revision) -> set[str]:
+    fields = tools.load_definition(revision.known_tool).money
+    return {_parse_root(field.amount) for field in fields}
 
 
-def _root(path: str) -> str:
+def _parse_root(path: str) -> str:
     """The argument that a path begins with."""
     return re.split(r"[.\[]", path, maxsplit=1)[0]

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from policies.choices import Risk
 
-PAGE = 50
+PAGE_SIZE = 50
 MOST_ROWS = 200
 TABS = {
     "mine": "Mine",
@@ -24,17 +24,17 @@ TABS = {
 SORTS = {"left": "time left", "newest": "newest", "oldest": "oldest"}
 # Requests of one band take about equally long to decide, so the least time left is
 # also the least slack (ux.md 4.1).
-ORDER = {
+ORDER_SENTENCES = {
     "left": "Least time left first, within Critical, High, then the rest.",
     "newest": "Newest first.",
     "oldest": "Oldest first.",
 }
-DONE_SAID = "What you settled and what expired in the last 7 days, newest first."
-LENGTHS = {"q": 128, "tool": 64, "agent": 64}
+DONE_SENTENCE = "What you settled and what expired in the last 7 days, newest first."
+MAX_LENGTHS = {"q": 128, "tool": 64, "agent": 64}
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
+class QueueFilters:
     """One view of the queue."""
 
     tab: str = "open"
@@ -44,28 +44,28 @@ class Filters:
     q: str = ""
     same: str = ""  # a repeat key: list each of the identical proposals
     sort: str = "left"
-    show: int = PAGE
+    show: int = PAGE_SIZE
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> Filters:
+    def read(cls, query: Mapping[str, str]) -> QueueFilters:
         """Parse the URL's query. An invalid value is ignored and never causes an
         error."""
         allowed = {"tab": TABS, "risk": [r.value for r in Risk], "sort": SORTS}
         said = {
-            name: query[name].strip().replace("\0", "")[: LENGTHS.get(name, 40)]
+            name: query[name].strip().replace("\0", "")[: MAX_LENGTHS.get(name, 40)]
             for name in ("tab", "risk", "tool", "agent", "q", "same", "sort")
             if query.get(name)
         }
         fits = {n: v for n, v in said.items() if n not in allowed or v in allowed[n]}
-        fits["same"] = _key(fits.get("same", ""))
+        fits["same"] = _parse_repeat_key(fits.get("same", ""))
         show = query.get("show", "")
-        most = int(show) if show.isdecimal() and len(show) < 5 else PAGE
-        return cls(**fits, show=min(max(most, PAGE), MOST_ROWS))
+        most = int(show) if show.isdecimal() and len(show) < 5 else PAGE_SIZE
+        return cls(**fits, show=min(max(most, PAGE_SIZE), MOST_ROWS))
 
     def query(self, **changes: Any) -> str:
         """Format the filters as a query string, without those at their default."""
         values = {name: getattr(self, name) for name in self.__slots__} | changes
-        usual = Filters()
+        usual = QueueFilters()
         said = {n: v for n, v in values.items() if v != getattr(usual, n)}
         return urlencode(said)
 
@@ -83,7 +83,7 @@ class Filters:
     def differs(self) -> bool:
         """Whether filters or order differ from the default, so that the view is worth
         saving."""
-        return self.narrow or self.sort != Filters().sort
+        return self.narrow or self.sort != QueueFilters().sort
 
     @property
     def collapses(self) -> bool:
@@ -100,10 +100,10 @@ class Filters:
     @property
     def order_said(self) -> str:
         """The sentence that describes the order of the list."""
-        return DONE_SAID if self.tab == "done" else ORDER[self.sort]
+        return DONE_SENTENCE if self.tab == "done" else ORDER_SENTENCES[self.sort]
 
 
-def _key(said: str) -> str:
+def _parse_repeat_key(said: str) -> str:
     try:
         return str(UUID(said)) if said else ""
     except ValueError:

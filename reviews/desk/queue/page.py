@@ -8,7 +8,7 @@ sentences for its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -24,21 +24,21 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import SETTLED, RequestStatus
 from reviews.desk.components import badges, saved_views, visibility
-from reviews.desk.components.formatting import Choice
+from reviews.desk.components.formatting import FilterSelect
 from reviews.desk.components.log_sentences import HIDDEN_NAME
-from reviews.desk.components.saved_views import Saved
+from reviews.desk.components.saved_views import SavedViewList
 from reviews.models import ApprovalRequest, Decision
-from reviews.requests.versions import BANDS
+from reviews.requests.versions import RISK_BANDS
 
 from . import rows as queue_rows
 from . import search
-from .filters import MOST_ROWS, PAGE, TABS, Filters
-from .rows import Head, Row
-from .search import MOST_COUNTED, Found, Reach
+from .filters import MOST_ROWS, PAGE_SIZE, TABS, QueueFilters
+from .rows import QueueRow, QueueRowHead
+from .search import MOST_COUNTED, FoundRequest, QueueReach
 
 # Open requests for each person at the desk; more are too many (ux.md 4.1).
-MOST_EACH = 25
-LATELY = timedelta(minutes=30)
+MAX_OPEN_EACH = 25
+RECENT_PERIOD = timedelta(minutes=30)
 # Decisions that one person at the desk can make in half an hour, even if they made
 # none in the last: a high risk takes about a minute (ux.md 6.2).
 PACE_EACH = 25
@@ -73,7 +73,7 @@ _UNKNOWN = """(SELECT count(*) FROM
    WHERE x.status = 'unknown' AND t.queue_id = ANY (%(mine)s::bigint[])
    LIMIT {most}) AS x)"""
 # Count open requests, and those due soon, only as far as overload needs.
-_ENOUGH = f"(SELECT people * {MOST_EACH} + 1 FROM desk)"  # noqa: S608 our numbers
+_ENOUGH = f"(SELECT people * {MAX_OPEN_EACH} + 1 FROM desk)"  # noqa: S608 our numbers
 _ENOUGH_DUE = f"(SELECT pace + {MOST_COUNTED} FROM desk)"  # noqa: S608 the same
 _MEASURED = (("true", _ENOUGH), ("r.expires_at <= %(now)s + %(lately)s", _ENOUGH_DUE))
 _OWN_DAY = """
@@ -83,7 +83,7 @@ FROM reviews_decision WHERE reviewer_id = %s AND at >= date_trunc('day', %s, 'UT
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class QueueFigures:
     """The numbers of the tabs other than Open, and the desk's capacity against what
     waits."""
 
@@ -104,27 +104,29 @@ class Figures:
     @property
     def overloaded(self) -> bool:
         """Whether more waits than the people at the desk can decide."""
-        return self.open > self.people * MOST_EACH or self.lapsing > 0
+        return self.open > self.people * MAX_OPEN_EACH or self.lapsing > 0
 
 
 @dataclass(frozen=True, slots=True)
-class OwnDay:
+class OwnDayFigures:
     """How many requests this person decided today, and the median time in seconds."""
 
     decided: int
     seconds: int | None
 
 
-def count(reach: Reach, now: datetime) -> Figures:
+def count_queue(reach: QueueReach, now: datetime) -> QueueFigures:
     """Count all figures in one statement."""
     elsewhere = "waiting" if reach.role else "open"  # readers see everything open
     tab = {
-        name: _TAB.format(source=search.source(reach, Filters(tab=tab)))
+        name: _TAB.format(source=search.build_tab_sql(reach, QueueFilters(tab=tab)))
         for name, tab in (("mine", "mine"), ("waiting", elsewhere), ("done", "done"))
     }
     settles = reach.role is Role.SUPERVISOR
     open_, due = (
-        search.decidable(reach, where, most) if reach.role else "(SELECT WHERE false)"
+        search.build_decidable_sql(reach, where, most)
+        if reach.role
+        else "(SELECT WHERE false)"
         for where, most in _MEASURED
     )
     sql = _FIGURES.format(
@@ -135,23 +137,23 @@ def count(reach: Reach, now: datetime) -> Figures:
         newest=_NEWEST,
         pace=PACE_EACH,
     )
-    given = search.given(reach, Filters(), now)
+    given = search.build_parameters(reach, QueueFilters(), now)
     with connection.cursor() as cursor:
-        cursor.execute(sql, given | {"most": MOST_COUNTED, "lately": LATELY})
+        cursor.execute(sql, given | {"most": MOST_COUNTED, "lately": RECENT_PERIOD})
         numbers = cursor.fetchone()
-    return Figures(*(min(n, MOST_COUNTED) for n in numbers[:4]), *numbers[4:])
+    return QueueFigures(*(min(n, MOST_COUNTED) for n in numbers[:4]), *numbers[4:])
 
 
-def own_day(reach: Reach, now: datetime) -> OwnDay:
+def load_own_day(reach: QueueReach, now: datetime) -> OwnDayFigures:
     """Load the person's own day; the page shows it when nothing waits."""
     with connection.cursor() as cursor:
         cursor.execute(_OWN_DAY, [reach.person.pk, now])
         decided, took = cursor.fetchone()
-    return OwnDay(decided, None if took is None else max(round(took / 1000), 1))
+    return OwnDayFigures(decided, None if took is None else max(round(took / 1000), 1))
 
 
-MOST = 60  # rows; with more, reloading the page is better
-WORDS = {
+MAX_GONE = 60  # rows; with more, reloading the page is better
+STATUS_WORDS = {
     RequestStatus.RECALLABLE: "Approved",
     RequestStatus.AUTHORIZED: "Approved",
     RequestStatus.REJECTED: "Rejected",
@@ -159,18 +161,18 @@ WORDS = {
     RequestStatus.WITHDRAWN: "Withdrawn",
     RequestStatus.SUPERSEDED: "Replaced",
 }
-BY_PEOPLE = {RequestStatus.AUTHORIZED, RequestStatus.REJECTED}
+DECIDED_BY_PEOPLE = {RequestStatus.AUTHORIZED, RequestStatus.REJECTED}
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class GoneRequest:
     """A request that no longer waits: `Approved by Tomás`."""
 
     id: str
     said: str
 
 
-def since(person: Person, moment: datetime) -> list[Gone]:
+def list_gone_requests(person: Person, moment: datetime) -> list[GoneRequest]:
     """List the requests of this person's queues that settled since `moment`, newest
     first.
 
@@ -180,19 +182,23 @@ def since(person: Person, moment: datetime) -> list[Gone]:
     found = ApprovalRequest.objects.filter(queue__in=permissions.queues_of(person))
     settled = found.filter(settled_at__gt=moment, status__in=SETTLED)
     held = found.filter(status=RequestStatus.RECALLABLE)
-    rows = [*settled.order_by("-settled_at")[:MOST], *held[:MOST]][:MOST]
-    names = _names(row.pk for row in rows if row.status in BY_PEOPLE)
-    return [Gone(row.pk, _said(row, names, person)) for row in rows]
+    rows = [*settled.order_by("-settled_at")[:MAX_GONE], *held[:MAX_GONE]][:MAX_GONE]
+    names = _list_decider_names(
+        row.pk for row in rows if row.status in DECIDED_BY_PEOPLE
+    )
+    return [GoneRequest(row.pk, _describe_outcome(row, names, person)) for row in rows]
 
 
-def _names(ids: Iterable[str]) -> dict[str, str]:
+def _list_decider_names(ids: Iterable[str]) -> dict[str, str]:
     """The person who gave the last verdict, by request."""
     votes = Decision.objects.filter(request__in=list(ids)).select_related("reviewer")
     return {vote.request_id: str(vote.reviewer) for vote in votes.order_by("at")}
 
 
-def _said(row: ApprovalRequest, names: dict[str, str], person: Person) -> str:
-    word = WORDS[RequestStatus(row.status)]
+def _describe_outcome(
+    row: ApprovalRequest, names: dict[str, str], person: Person
+) -> str:
+    word = STATUS_WORDS[RequestStatus(row.status)]
     if row.pk not in names:
         return word
     own = person.public_id in row.barred
@@ -200,18 +206,21 @@ def _said(row: ApprovalRequest, names: dict[str, str], person: Person) -> str:
 
 
 __all__ = [
-    "Filters",
-    "Head",
+    "QueueFilters",
     "QueuePage",
-    "Row",
-    "newer",
-    "ordered_ids",
-    "page",
-    "rows_of",
+    "QueueRow",
+    "QueueRowHead",
+    "build_queue_page",
+    "count_newer",
+    "list_decidable_ids",
+    "list_rows_by_id",
 ]
 
-TOGETHER = ("open", "mine")  # tabs of what a person can decide, alone or in a batch
-EMPTY = {
+BATCHING_TABS = (
+    "open",
+    "mine",
+)  # tabs of what a person can decide, alone or in a batch
+EMPTY_SENTENCES = {
     "mine": "You hold nothing, and nothing was given to you.",
     "open": "Nothing waits for you.",
     "waiting": "Nothing waits for others.",
@@ -220,7 +229,7 @@ EMPTY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tab:
+class QueueTab:
     """One tab with its number."""
 
     name: str
@@ -231,26 +240,26 @@ class Tab:
 
     @property
     def shown(self) -> str:
-        return badges.capped(self.count) or "0"
+        return badges.format_badge(self.count) or "0"
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
     """Everything on the queue page."""
 
-    filters: Filters
-    tabs: list[Tab]
-    choices: list[Choice]
-    bands: list[list[Row]]
-    saved: Saved
+    filters: QueueFilters
+    tabs: list[QueueTab]
+    choices: list[FilterSelect]
+    bands: list[list[QueueRow]]
+    saved: SavedViewList
     time_label: str
     empty: str
     empty_note: str
-    own_day: OwnDay | None
+    own_day: OwnDayFigures | None
     caption: str
     fresh_url: str
     more_url: str
-    figures: Figures
+    figures: QueueFigures
     supervises: bool
     polls: bool
 
@@ -267,102 +276,114 @@ class QueuePage:
         return self.polls and self.figures.overloaded
 
 
-def page(
-    person: Person, filters: Filters, *, decidable: int, now: datetime
+def build_queue_page(
+    person: Person, filters: QueueFilters, *, decidable: int, now: datetime
 ) -> QueuePage:
     """Build one page of the queue. `decidable` is the number in the header.
 
     Seven queries for any number of rows; one more for effects that this process has not
     described before, and one more when there are no rows.
     """
-    reach = Reach.of(person)
-    found = search.find(reach, filters, now=now)
+    reach = QueueReach.of(person)
+    found = search.find_requests(reach, filters, now=now)
     settled = filters.tab == "done"
-    lines = queue_rows.of(
+    lines = queue_rows.list_queue_rows(
         found[: filters.show],
         person,
         now,
         settled=settled,
-        together=filters.tab in TOGETHER,
+        together=filters.tab in BATCHING_TABS,
         gathered=filters.gathers and reach.role is not None,
     )
-    counted = count(reach, now)
-    tabs = _tabs(reach, filters, counted, decidable)
+    counted = count_queue(reach, now)
+    tabs = _build_tabs(reach, filters, counted, decidable)
     empty = not filters.narrow
     return QueuePage(
         filters=filters,
         tabs=tabs,
-        choices=queue_rows.choices_of(reach, filters, lines),
-        bands=_banded(lines, filters),
-        saved=saved_views.of(person, "queue", filters.query(), offers=filters.differs),
+        choices=queue_rows.build_choices(reach, filters, lines),
+        bands=_group_by_band(lines, filters),
+        saved=saved_views.build_saved_view_list(
+            person, "queue", filters.query(), offers=filters.differs
+        ),
         time_label="Settled" if settled else "Expires",
-        empty=EMPTY[filters.tab] if empty else "Nothing fits the filter.",
-        empty_note=_with_others(tabs, filters),
-        own_day=own_day(reach, now) if not lines and reach.role else None,
+        empty=EMPTY_SENTENCES[filters.tab] if empty else "Nothing fits the filter.",
+        empty_note=_describe_others(tabs, filters),
+        own_day=load_own_day(reach, now) if not lines and reach.role else None,
         caption=f"{TABS[filters.tab]} requests",
-        fresh_url=f"{reverse('reviews:queue_fresh')}?{urlencode(_since(filters, now))}",
-        more_url=_more(filters) if len(found) > filters.show else "",
+        fresh_url=_build_fresh_url(filters, now),
+        more_url=_build_more_url(filters) if len(found) > filters.show else "",
         figures=counted,
         supervises=reach.role is Role.SUPERVISOR,
         polls=filters.tab == "open",
     )
 
 
-def ordered_ids(person: Person, filters: Filters) -> list[str]:
+def list_decidable_ids(person: Person, filters: QueueFilters) -> list[str]:
     """List the ids that this person can decide, filtered and ordered as on the page."""
     wanted = replace(filters, tab="open", show=MOST_ROWS)
-    return [one.id for one in search.find(Reach.of(person), wanted, now=clock.now())]
+    return [
+        one.id
+        for one in search.find_requests(QueueReach.of(person), wanted, now=clock.now())
+    ]
 
 
-def rows_of(
+def list_rows_by_id(
     ids: Iterable[str],
     person: Person,
     now: datetime,
     *,
-    base: str = queue_rows.REQUESTS,
-) -> list[Row]:
+    base: str = queue_rows.REQUESTS_URL,
+) -> list[QueueRow]:
     """List any requests as rows in the given order, each linked below `base`.
 
     The caller must have checked that this person may see them.
     """
-    return queue_rows.of([Found(one) for one in ids], person, now, base=base)
+    return queue_rows.list_queue_rows(
+        [FoundRequest(one) for one in ids], person, now, base=base
+    )
 
 
-def newer(person: Person, since: datetime) -> int:
+def count_newer(person: Person, since: datetime) -> int:
     """Count the requests opened after `since` that this person can decide."""
-    found = visibility.decidable(person).filter(opened_at__gt=since)
+    found = visibility.select_decidable(person).filter(opened_at__gt=since)
     return found.order_by()[: search.MOST_COUNTED].count()
 
 
-def _since(filters: Filters, now: datetime) -> Mapping[str, str]:
-    return {"since": now.isoformat(), "back": filters.url()}
+def _build_fresh_url(filters: QueueFilters, now: datetime) -> str:
+    query = urlencode({"since": now.isoformat(), "back": filters.url()})
+    return f"{reverse('reviews:queue_fresh')}?{query}"
 
 
-def _more(filters: Filters) -> str:
-    return filters.url(show=filters.show + PAGE)
+def _build_more_url(filters: QueueFilters) -> str:
+    return filters.url(show=filters.show + PAGE_SIZE)
 
 
-def _tabs(
-    reach: Reach, filters: Filters, counted: Figures, decidable: int
-) -> list[Tab]:
+def _build_tabs(
+    reach: QueueReach, filters: QueueFilters, counted: QueueFigures, decidable: int
+) -> list[QueueTab]:
     counts = {"open": counted.waiting, "done": counted.done}
     if reach.role is not None:
         counts |= {"mine": counted.mine, "open": decidable, "waiting": counted.waiting}
     return [
-        Tab(name, label, counts[name], Filters(tab=name).url(), name == filters.tab)
+        QueueTab(
+            name, label, counts[name], QueueFilters(tab=name).url(), name == filters.tab
+        )
         for name, label in TABS.items()
         if name in counts
     ]
 
 
-def _banded(lines: list[Row], filters: Filters) -> list[list[Row]]:
+def _group_by_band(
+    lines: list[QueueRow], filters: QueueFilters
+) -> list[list[QueueRow]]:
     if filters.sort != "left" or filters.tab == "done":
         return [lines] if lines else []
-    bands = groupby(lines, key=lambda one: BANDS[Risk(one.risk)])
+    bands = groupby(lines, key=lambda one: RISK_BANDS[Risk(one.risk)])
     return [list(band) for _, band in bands]
 
 
-def _with_others(tabs: Iterable[Tab], filters: Filters) -> str:
+def _describe_others(tabs: Iterable[QueueTab], filters: QueueFilters) -> str:
     others: Any = next((tab for tab in tabs if tab.name == "waiting"), None)
     if filters.tab != "open" or others is None or not others.count:
         return ""

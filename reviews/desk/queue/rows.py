@@ -17,35 +17,39 @@ from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Concat
 from django.urls import reverse
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from policies.choices import Risk
 from policies.models import Person
 from reviews.choices import OPEN, SCOPE_NOUNS, RequestStatus, Scope, Verdict
 from reviews.desk.batches import links, lists
-from reviews.desk.batches.links import Within
+from reviews.desk.batches.links import BatchLink
 from reviews.desk.components import formatting, holding, states, visibility
-from reviews.desk.components.formatting import Choice, Clock, choice
-from reviews.desk.components.states import State, Tally
+from reviews.desk.components.formatting import (
+    DeadlineClock,
+    FilterSelect,
+    build_filter_select,
+)
+from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.effects import describe
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 from reviews.stops import incidents
 
-from .filters import SORTS, Filters
-from .search import MOST_COUNTED, Found, Reach
+from .filters import SORTS, QueueFilters
+from .search import MOST_COUNTED, FoundRequest, QueueReach
 
-SAID = {
+OWN_VERDICT_WORDS = {
     Verdict.APPROVE: "You approved",
     Verdict.REJECT: "You rejected",
     Verdict.MODIFY: "You modified",
     Verdict.ESCALATE: "You escalated",
 }
-REQUESTS = "/requests/"  # reverse() would cost as much as the row itself
-URGENT = 0  # last digit of the rank when the agent claimed critical urgency
+REQUESTS_URL = "/requests/"  # reverse() would cost as much as the row itself
+URGENT_DIGIT = 0  # last digit of the rank when the agent claimed critical urgency
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class QueueRowHead:
     """The part of a row that stays the same from one rendering to the next."""
 
     id: str
@@ -53,7 +57,7 @@ class Head:
     peek_url: str
     risk: str
     tier: str
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     tool: str
     agent: str
     flags: tuple[str, ...]
@@ -64,13 +68,13 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QueueRow:
     """One request as a row of a list."""
 
-    head: Head
+    head: QueueRowHead
     at: datetime
-    clock: Clock | None
-    state: State | None
+    clock: DeadlineClock | None
+    state: StateLabel | None
     gone: bool
 
     @property
@@ -90,29 +94,29 @@ class Row:
         return self.head.agent
 
 
-def of(
-    found: Sequence[Found],
+def list_queue_rows(
+    found: Sequence[FoundRequest],
     person: Person,
     now: datetime,
     *,
     settled: bool = False,
-    base: str = REQUESTS,
+    base: str = REQUESTS_URL,
     together: bool = False,
     gathered: bool = False,
-) -> list[Row]:
+) -> list[QueueRow]:
     """List the rows of the requests found, in order, each linked below `base`.
 
     `settled` adds the outcome. `together` adds the batch that each waits in, with one
     more query; with `gathered`, one row stands for the whole batch, with two more.
     """
-    sealed = loaded([one.id for one in found], person, settled=settled)
-    within = links.of_many(sealed.keys()) if together and sealed else {}
-    briefs = briefs_of(sealed.values())
+    sealed = load_versions([one.id for one in found], person, settled=settled)
+    within = links.list_batch_links(sealed.keys()) if together and sealed else {}
+    briefs = load_briefs(sealed.values())
     whole = {one.id for one in within.values()} if gathered else set()
-    titles = lists.sentences(whole, now) if whole else {}
+    titles = lists.load_batch_titles(whole, now) if whole else {}
     return [
-        _marked(
-            line(sealed[one.id], briefs, person, now, found=one, base=base),
+        _mark_batch(
+            build_row(sealed[one.id], briefs, person, now, found=one, base=base),
             within.get(one.id),
             titles,
         )
@@ -121,9 +125,11 @@ def of(
     ]
 
 
-def _marked(
-    row: Row, within: Within | None, titles: Mapping[str, tuple[Part, ...]]
-) -> Row:
+def _mark_batch(
+    row: QueueRow,
+    within: BatchLink | None,
+    titles: Mapping[str, tuple[SentencePart, ...]],
+) -> QueueRow:
     """Add the batch that the request can be decided in, or turn the row into that
     batch's row."""
     if within is None:
@@ -145,7 +151,7 @@ def _marked(
     return replace(row, head=head)
 
 
-def loaded(
+def load_versions(
     ids: Iterable[str], person: Person, *, settled: bool = False
 ) -> dict[str, RequestVersion]:
     """Load the current versions by request, with what a row shows."""
@@ -160,16 +166,16 @@ def loaded(
         )
         .defer("rules", "seal")
         .annotate(
-            given=visibility.given(request="request", version="number"),
-            switched_off=_switched_off(),
+            given=visibility.build_approval_count(request="request", version="number"),
+            switched_off=_build_switch_subquery(),
         )
     )
     if settled:
-        return _by_request(_with_outcome(found, person))
-    return _by_request(found)
+        return _index_by_request(_annotate_outcome(found, person))
+    return _index_by_request(found)
 
 
-def _switched_off() -> Subquery:
+def _build_switch_subquery() -> Subquery:
     """The strictest switch over a request's run, agent or tool: `agent paused`."""
     run = Concat(
         OuterRef("request__agent"), Value("/"), OuterRef("request__proposal__thread")
@@ -184,16 +190,18 @@ def _switched_off() -> Subquery:
     return Subquery(found.values(text=Concat("scope", Value(" "), "mode"))[:1])
 
 
-def _by_request(found: Iterable[RequestVersion]) -> dict[str, RequestVersion]:
+def _index_by_request(found: Iterable[RequestVersion]) -> dict[str, RequestVersion]:
     return {one.request_id: one for one in found}
 
 
-def briefs_of(sealed: Iterable[RequestVersion]) -> dict[int, describe.Brief]:
+def load_briefs(sealed: Iterable[RequestVersion]) -> dict[int, describe.EffectBrief]:
     """Load the effects of these versions, by revision."""
-    return describe.briefs({s.revision_id: s.request.action_hash for s in sealed})
+    return describe.load_briefs_by_id(
+        {s.revision_id: s.request.action_hash for s in sealed}
+    )
 
 
-def _with_outcome(
+def _annotate_outcome(
     found: QuerySet[RequestVersion], person: Person
 ) -> QuerySet[RequestVersion]:
     own = Decision.objects.filter(reviewer=person, request=OuterRef("request"))
@@ -203,42 +211,42 @@ def _with_outcome(
     return found.annotate(own_verdict=newest)
 
 
-def line(
+def build_row(
     sealed: RequestVersion,
-    briefs: Mapping[int, describe.Brief],
+    briefs: Mapping[int, describe.EffectBrief],
     person: Person,
     now: datetime,
     *,
-    found: Found,
-    base: str = REQUESTS,
-) -> Row:
+    found: FoundRequest,
+    base: str = REQUESTS_URL,
+) -> QueueRow:
     """Build one row from a version that `load_versions` loaded."""
     request = sealed.request
     shown = briefs[sealed.revision_id]
     pending = request.status == RequestStatus.PENDING
-    waiting = pending and incidents.is_open(request, now)
-    head = Head(
+    waiting = pending and incidents.has_time_left(request, now)
+    head = QueueRowHead(
         id=request.pk,
         url=f"{base}{request.pk}/",
-        peek_url=f"{REQUESTS}{request.pk}/peek/",
+        peek_url=f"{REQUESTS_URL}{request.pk}/peek/",
         risk=request.risk,
         tier=request.tier,
         effect=shown.effect,
         tool=request.tool_name,
         agent=request.agent,
-        flags=_flags(sealed, shown),
-        **_repeated(found, request),
+        flags=_list_flags(sealed, shown),
+        **_describe_repeats(found, request),
     )
-    return Row(
+    return QueueRow(
         head=head,
         at=request.settled_at or request.expires_at,
-        clock=formatting.of(request, now) if waiting else None,
-        state=_state(sealed, person, now),
+        clock=formatting.build_request_clock(request, now) if waiting else None,
+        state=_build_state(sealed, person, now),
         gone=not waiting,
     )
 
 
-def _flags(sealed: RequestVersion, shown: describe.Brief) -> tuple[str, ...]:
+def _list_flags(sealed: RequestVersion, shown: describe.EffectBrief) -> tuple[str, ...]:
     request = sealed.request
     flags = list(shown.flags)
     if request.status in OPEN and sealed.switched_off:  # type: ignore[attr-defined]
@@ -246,33 +254,35 @@ def _flags(sealed: RequestVersion, shown: describe.Brief) -> tuple[str, ...]:
         flags.insert(0, f"{SCOPE_NOUNS[Scope(scope)]} {mode}")
     if sealed.requires_reason and request.status in OPEN:
         flags.append("Reason required")
-    if request.rank % 10 == URGENT:
+    if request.rank % 10 == URGENT_DIGIT:
         flags.append("Urgent, says the agent")
     return tuple(flags)
 
 
-def _state(sealed: RequestVersion, person: Person, now: datetime) -> State | None:
+def _build_state(
+    sealed: RequestVersion, person: Person, now: datetime
+) -> StateLabel | None:
     """Who holds the request or where it stands; None if it simply waits."""
     request = sealed.request
     given: int = sealed.given  # type: ignore[attr-defined]
     required = sum(step["required"] for step in sealed.steps)
-    state = states.of_request(
+    state = states.build_request_state(
         request,
-        _ran(request),
-        Tally(given, required),
+        _find_execution(request),
+        ApprovalTally(given, required),
         cause=sealed.cause,
         now=now,
-        held=holding.of(person, request, now),
+        held=holding.build_hold_status(person, request, now),
     )
     verdict = getattr(sealed, "own_verdict", None)
     if verdict:
-        return replace(state, note=SAID[Verdict(verdict)])
+        return replace(state, note=OWN_VERDICT_WORDS[Verdict(verdict)])
     if request.assignee is not None and request.status == RequestStatus.PENDING:
-        return _given_to(request.assignee, person, state)
+        return _add_assignee(request.assignee, person, state)
     return None if state.word == "Waiting" else state
 
 
-def _given_to(assignee: Person, person: Person, state: State) -> State:
+def _add_assignee(assignee: Person, person: Person, state: StateLabel) -> StateLabel:
     """Add to whom a supervisor assigned the request, after its holder and its state."""
     said = "Given to you" if assignee == person else f"Given to {assignee}"
     if state.word == "Waiting":
@@ -280,20 +290,20 @@ def _given_to(assignee: Person, person: Person, state: State) -> State:
     return replace(state, note=" · ".join(one for one in (state.note, said) if one))
 
 
-def _ran(request: ApprovalRequest) -> Any:
+def _find_execution(request: ApprovalRequest) -> Any:
     if request.status != RequestStatus.AUTHORIZED:
         return None
     return next(iter(getattr(request.proposal, "ran", [])), None)
 
 
-def _repeated(found: Found, request: ApprovalRequest) -> dict[str, str]:
+def _describe_repeats(found: FoundRequest, request: ApprovalRequest) -> dict[str, str]:
     """Describe the identical proposals that share this row, with a link to their
     list."""
     if found.repeats < 2 or found.since is None:
         return {}
     many = f"{found.repeats}+" if found.repeats >= MOST_COUNTED else str(found.repeats)
     return {
-        "repeats": f"\N{MULTIPLICATION SIGN}{many} since {time_of_day(found.since)}",
+        "repeats": f"\N{MULTIPLICATION SIGN}{many} since {format_time(found.since)}",
         "repeats_url": f"{reverse('reviews:queue')}?same={request.repeat_key}",
     }
 
@@ -301,7 +311,7 @@ def _repeated(found: Found, request: ApprovalRequest) -> dict[str, str]:
 MOST_AGENTS = 100
 # A loose index scan over the agents that wait in the person's queues, and the tools
 # of these queues.
-_NAMES = """
+_NAMES_SQL = """
 WITH RECURSIVE found (agent) AS (
   (SELECT r.agent FROM reviews_approvalrequest AS r
    WHERE r.status = 'pending' AND {read} ORDER BY r.agent LIMIT 1)
@@ -317,30 +327,32 @@ SELECT DISTINCT 'tool', r.name FROM policies_tool AS r WHERE {read}
 """
 
 
-def choices_of(reach: Reach, filters: Filters, rows: Iterable[Row]) -> list[Choice]:
+def build_choices(
+    reach: QueueReach, filters: QueueFilters, rows: Iterable[QueueRow]
+) -> list[FilterSelect]:
     """Build the filter options of a tab; the values of its rows are always among
     them."""
-    rows, names = list(rows), _names(reach, filters)
+    rows, names = list(rows), _list_names(reach, filters)
     agents = {row.agent for row in rows} | {filters.agent} | names["agent"]
     tools = {row.tool for row in rows} | {filters.tool} | names["tool"]
     risks = {one.value: one.value.title() for one in Risk}
     found = [
-        _choice("risk", "Risk", {"": "any"} | risks, filters),
-        _choice("tool", "Tool", _any(tools), filters),
-        _choice("agent", "Agent", _any(agents), filters),
+        _build_choice("risk", "Risk", {"": "any"} | risks, filters),
+        _build_choice("tool", "Tool", _build_options(tools), filters),
+        _build_choice("agent", "Agent", _build_options(agents), filters),
     ]
     if filters.tab != "done":
-        found.append(_choice("sort", "Sort", SORTS, filters))
+        found.append(_build_choice("sort", "Sort", SORTS, filters))
     return found
 
 
-def _names(reach: Reach, filters: Filters) -> dict[str, set[str]]:
+def _list_names(reach: QueueReach, filters: QueueFilters) -> dict[str, set[str]]:
     """The agents with something that waits, and the tools, that this person may
     read."""
     found: dict[str, set[str]] = {"agent": set(), "tool": set()}
     if filters.tab == "done":
         return found
-    sql = _NAMES.format(read=reach.reads, most=MOST_AGENTS)
+    sql = _NAMES_SQL.format(read=reach.reads, most=MOST_AGENTS)
     with connection.cursor() as cursor:
         cursor.execute(sql, {"mine": reach.queues})
         for kind, name in cursor.fetchall():
@@ -348,9 +360,11 @@ def _names(reach: Reach, filters: Filters) -> dict[str, set[str]]:
     return found
 
 
-def _any(values: Iterable[str]) -> dict[str, str]:
+def _build_options(values: Iterable[str]) -> dict[str, str]:
     return {"": "any"} | {one: one for one in sorted(values) if one}
 
 
-def _choice(name: str, label: str, said: dict[str, str], filters: Filters) -> Choice:
-    return choice(name, label, said, getattr(filters, name))
+def _build_choice(
+    name: str, label: str, said: dict[str, str], filters: QueueFilters
+) -> FilterSelect:
+    return build_filter_select(name, label, said, getattr(filters, name))

@@ -17,9 +17,9 @@ from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import permissions
 from reviews.permissions import Permission
-from reviews.requests.versions import BANDS
+from reviews.requests.versions import RISK_BANDS
 
-from .filters import Filters
+from .filters import QueueFilters
 
 DONE_FOR = timedelta(days=7)
 # Repeats and tab numbers are counted up to here; the page prints "99+".
@@ -115,7 +115,7 @@ ORDERS = {
     "oldest": "ORDER BY r.opened_at, r.id",
 }
 DONE_ORDER = "ORDER BY r.settled_at DESC NULLS FIRST, r.id"
-_RANKS = {risk.value: BANDS[risk] * 10 for risk in Risk}
+_RANKS = {risk.value: RISK_BANDS[risk] * 10 for risk in Risk}
 _FILTERS = {
     "risk": "r.risk = %(risk)s AND r.rank BETWEEN %(rank)s AND %(rank)s + 9",
     "tool": "r.tool_name = %(tool)s",
@@ -128,7 +128,7 @@ _FILTERS = {
 }
 
 
-class Found(NamedTuple):
+class FoundRequest(NamedTuple):
     """One row of a list: the request, and how many identical ones share its row."""
 
     id: str
@@ -137,7 +137,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class QueueReach:
     """A person's queues, their role in them, and what else they may read."""
 
     person: Person
@@ -147,12 +147,12 @@ class Reach:
     owns: bool
 
     @classmethod
-    def of(cls, person: Person) -> Reach:
+    def of(cls, person: Person) -> QueueReach:
         return cls(
             person=person,
-            role=permissions.deciding_role(person),
+            role=permissions.find_deciding_role(person),
             queues=sorted(permissions.queues_of(person)),
-            sees_all=permissions.allowed(person, Permission.SEE_ALL),
+            sees_all=permissions.has_permission(person, Permission.SEE_ALL),
             owns=Role.OWNER in permissions.roles_of(person),
         )
 
@@ -174,22 +174,28 @@ class Reach:
         return "true" if self.sees_all else f"r.queue_id = ANY ({_MINE})"
 
 
-def find(reach: Reach, filters: Filters, *, now: datetime) -> list[Found]:
+def find_requests(
+    reach: QueueReach, filters: QueueFilters, *, now: datetime
+) -> list[FoundRequest]:
     """Find the requests of one page, and one more when there are more."""
     order = DONE_ORDER if filters.tab == "done" else ORDERS[filters.sort]
     collapses = filters.collapses and reach.role is not None
     sql = _FIND.format(
-        source=source(reach, filters, order),
+        source=build_tab_sql(reach, filters, order),
         order=order,
         repeats="twins.n, twins.since" if collapses else "1, NULL",
         twins=_TWINS if collapses else "",
     )
     with connection.cursor() as cursor:
-        cursor.execute(sql, given(reach, filters, now) | {"most": filters.show + 1})
-        return [Found(*row) for row in cursor.fetchall()]
+        cursor.execute(
+            sql, build_parameters(reach, filters, now) | {"most": filters.show + 1}
+        )
+        return [FoundRequest(*row) for row in cursor.fetchall()]
 
 
-def given(reach: Reach, filters: Filters, now: datetime) -> dict[str, Any]:
+def build_parameters(
+    reach: QueueReach, filters: QueueFilters, now: datetime
+) -> dict[str, Any]:
     """Build the parameters of every statement here, except `most`, which limits each
     branch."""
     return {
@@ -203,7 +209,7 @@ def given(reach: Reach, filters: Filters, now: datetime) -> dict[str, Any]:
     }
 
 
-def source(reach: Reach, filters: Filters, order: str = "") -> str:
+def build_tab_sql(reach: QueueReach, filters: QueueFilters, order: str = "") -> str:
     """Build a tab's rows as SQL, before the limit. Without an order the result serves
     only for counting."""
     said = [_FILTERS[name] for name in _FILTERS if getattr(filters, name)]
@@ -211,80 +217,91 @@ def source(reach: Reach, filters: Filters, order: str = "") -> str:
     return " UNION ".join(_BRANCHES[filters.tab](reach, filters, where, order))
 
 
-def _open(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
+def _build_open_branches(
+    reach: QueueReach, filters: QueueFilters, where: str, order: str
+) -> list[str]:
     if reach.role is None:
-        return _still_open(reach, where, order)
-    where += _NOT_CLOSED + (_shared(filters) if order else "")
-    return [_lanes(_MINE, reach.can, where, order)]
+        return _build_readable_branches(reach, where, order)
+    where += _NOT_CLOSED + (_build_sharing_condition(filters) if order else "")
+    return [_build_lanes_sql(_MINE, reach.can, where, order)]
 
 
-def _shared(filters: Filters) -> str:
+def _build_sharing_condition(filters: QueueFilters) -> str:
     """Of the requests that share a row, keep the one whose row it is."""
     if filters.gathers:
         return _GATHERED
     return _FIRST_OF_TWINS if filters.collapses else ""
 
 
-def _still_open(reach: Reach, where: str, order: str) -> list[str]:
+def _build_readable_branches(reach: QueueReach, where: str, order: str) -> list[str]:
     """Everything that waits, for people who read and do not decide."""
     if reach.sees_all:
         recallable = f"r.status = 'recallable'{where}"
-        return [_lanes(_EVERY, _BOTH, where, order), _simple(recallable, order)]
+        return [
+            _build_lanes_sql(_EVERY, _BOTH, where, order),
+            _build_simple_sql(recallable, order),
+        ]
     read = f"({reach.reads} OR {_OWN})"
     return [
-        _lanes(_MINE, _BOTH, where, order),
-        _lanes(_EVERY, _BOTH, f" AND {_OWN}{where}", order),
-        _simple(f"r.status = 'recallable' AND {read}{where}", order),
+        _build_lanes_sql(_MINE, _BOTH, where, order),
+        _build_lanes_sql(_EVERY, _BOTH, f" AND {_OWN}{where}", order),
+        _build_simple_sql(f"r.status = 'recallable' AND {read}{where}", order),
     ]
 
 
-def _waiting(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
+def _build_waiting_branches(
+    reach: QueueReach, filters: QueueFilters, where: str, order: str
+) -> list[str]:
     """The open requests that are not this person's to decide, one branch a reason."""
     if reach.role is None:
-        return [_simple("false", order)]
+        return [_build_simple_sql("false", order)]
     mine = f"r.queue_id = ANY ({_MINE})"
     found = [
-        _lanes(_MINE, reach.cannot, where, order),
-        _simple(f"r.status = 'recallable' AND {reach.reads}{where}", order),
-        _simple(f"{_PENDING} AND {mine} AND {_CLOSED}{where}", order),
+        _build_lanes_sql(_MINE, reach.cannot, where, order),
+        _build_simple_sql(f"r.status = 'recallable' AND {reach.reads}{where}", order),
+        _build_simple_sql(f"{_PENDING} AND {mine} AND {_CLOSED}{where}", order),
     ]
     if reach.sees_all:
-        found.append(_lanes(_OTHERS, _BOTH, where, order))
+        found.append(_build_lanes_sql(_OTHERS, _BOTH, where, order))
     if reach.owns:
-        found.append(_simple(f"{_PENDING} AND {_OWN}{where}", order))
+        found.append(_build_simple_sql(f"{_PENDING} AND {_OWN}{where}", order))
     return found
 
 
-def _mine(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
+def _build_mine_branches(
+    reach: QueueReach, filters: QueueFilters, where: str, order: str
+) -> list[str]:
     """The requests that this person holds, and those assigned to them."""
     still = f"(r.status = 'recallable' OR {_PENDING})"
     given_to = f"{_PENDING} AND r.assignee_id = %(person)s"
     return [
-        _simple(f"{_HELD} AND {still}{where}", order),
-        _simple(f"{given_to}{where}", order),
+        _build_simple_sql(f"{_HELD} AND {still}{where}", order),
+        _build_simple_sql(f"{given_to}{where}", order),
     ]
 
 
-def _done(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
+def _build_done_branches(
+    reach: QueueReach, filters: QueueFilters, where: str, order: str
+) -> list[str]:
     """The requests that this person decided, and the expired ones, which concern
     everybody."""
     if reach.role is None:
         read = f"({reach.reads} OR {_OWN})"
         return [
-            _simple(f"{_SETTLED} AND {read}{where}", order),
-            _simple(f"{_OVERDUE} AND {read}{where}", order),
+            _build_simple_sql(f"{_SETTLED} AND {read}{where}", order),
+            _build_simple_sql(f"{_OVERDUE} AND {read}{where}", order),
         ]
     expired = f"r.status = 'expired' AND {_SETTLED} AND {reach.reads}"
     return [
-        _simple(f"{_DECIDED} AND {_SETTLED}{where}", order),
-        _simple(f"{expired}{where}", order),
-        _simple(f"{_OVERDUE} AND {reach.reads}{where}", order),
+        _build_simple_sql(f"{_DECIDED} AND {_SETTLED}{where}", order),
+        _build_simple_sql(f"{expired}{where}", order),
+        _build_simple_sql(f"{_OVERDUE} AND {reach.reads}{where}", order),
     ]
 
 
-def decidable(reach: Reach, where: str, most: str) -> str:
+def build_decidable_sql(reach: QueueReach, where: str, most: str) -> str:
     """Build SQL for what this person can decide and what meets `where`, in no order."""
-    return _simple(
+    return _build_simple_sql(
         f"{_PENDING} AND r.queue_id = ANY ({_MINE})"
         f" AND r.supervisors_only = ANY ({reach.can}) {_NOT_CLOSED} AND {where}",
         order="",
@@ -292,10 +309,15 @@ def decidable(reach: Reach, where: str, most: str) -> str:
     )
 
 
-_BRANCHES = {"open": _open, "waiting": _waiting, "mine": _mine, "done": _done}
+_BRANCHES = {
+    "open": _build_open_branches,
+    "waiting": _build_waiting_branches,
+    "mine": _build_mine_branches,
+    "done": _build_done_branches,
+}
 
 
-def _lanes(queues: str, kinds: str, where: str, order: str) -> str:
+def _build_lanes_sql(queues: str, kinds: str, where: str, order: str) -> str:
     return _LANES.format(
         queues=queues,
         kinds=kinds,
@@ -306,5 +328,5 @@ def _lanes(queues: str, kinds: str, where: str, order: str) -> str:
     )
 
 
-def _simple(where: str, order: str, most: str = _MOST) -> str:
+def _build_simple_sql(where: str, order: str, most: str = _MOST) -> str:
     return _SIMPLE.format(columns=_COLUMNS, where=where, order=order, most=most)

@@ -14,58 +14,58 @@ from django.views.decorators.http import require_GET, require_safe
 
 from journal.errors import NotFound
 from reviews.desk.components import frame, htmx
-from reviews.desk.components.frame import person
-from reviews.desk.forms import ViewForm
+from reviews.desk.components.frame import require_person
+from reviews.desk.forms import SavedViewForm
 
 from . import page as queries
-from .page import Filters
+from .page import QueueFilters
 
 
 @require_safe
-@htmx.varies
+@htmx.vary_on_htmx
 def queue(request: HttpRequest) -> HttpResponse:
     """The person's queue; its whole state is in the URL."""
-    return shown(request, Filters.read(request.GET))
+    return render_queue_page(request, QueueFilters.read(request.GET))
 
 
-def shown(
-    request: HttpRequest, filters: Filters, form: ViewForm | None = None
+def render_queue_page(
+    request: HttpRequest, filters: QueueFilters, form: SavedViewForm | None = None
 ) -> HttpResponse:
     """Render the queue with these filters, and a saved-view form that was refused."""
-    desk = frame.of(request)
+    desk = frame.get_frame(request)
     desk.ready()
-    page = queries.page(
-        person(request), filters, decidable=desk.badges.queue, now=desk.now
+    page = queries.build_queue_page(
+        require_person(request), filters, decidable=desk.badges.queue, now=desk.now
     )
-    template = htmx.part(request, "reviews/queue.html", "queue-table")
+    template = htmx.choose_template(request, "reviews/queue.html", "queue-table")
     context = {"page": page, "view_form": form}
     return render(request, template, context, status=422 if form else 200)
 
 
 @require_GET
-@htmx.varies
+@htmx.vary_on_htmx
 def queue_fresh(request: HttpRequest) -> HttpResponse:
     """How many requests arrived since the list was rendered, and which of its rows are
     settled."""
-    since = _moment(request.GET.get("since", ""))
+    since = _parse_moment(request.GET.get("since", ""))
     if since is None:
         raise NotFound
-    count = queries.newer(person(request), since)
-    gone = queries.since(person(request), since)
-    numbers = [count, *astuple(frame.of(request).badges)]
+    count = queries.count_newer(require_person(request), since)
+    gone = queries.list_gone_requests(require_person(request), since)
+    numbers = [count, *astuple(frame.get_frame(request).badges)]
     said = "".join(f"{one.id}{one.said}" for one in gone)
     etag = ".".join(str(one) for one in [*numbers, crc32(said.encode())])
     context = {
         "count": count,
         "gone": gone,
-        "back": _back(request),
+        "back": _read_back_url(request),
         "etag": etag,
         "oob": True,
     }
-    return htmx.fragment(request, "reviews/_fresh.html", context, etag=etag)
+    return htmx.render_fragment(request, "reviews/_fresh.html", context, etag=etag)
 
 
-def _moment(said: str) -> datetime | None:
+def _parse_moment(said: str) -> datetime | None:
     """Parse a time with a zone; None for an invalid one, such as a thirteenth month or
     a year before 1."""
     try:
@@ -75,7 +75,7 @@ def _moment(said: str) -> datetime | None:
         return None
 
 
-def _back(request: HttpRequest) -> str:
+def _read_back_url(request: HttpRequest) -> str:
     """Read the list's own URL; a URL outside the queue is replaced by the queue's."""
     back, own = request.GET.get("back", ""), reverse("reviews:queue")
     return back if back == own or back.startswith(f"{own}?") else own

@@ -19,23 +19,23 @@ from policies.models import Person
 from reviews import permissions, recovery
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.desk.components import htmx
-from reviews.desk.components.frame import person as frame_person
+from reviews.desk.components.frame import require_person as frame_person
 from reviews.models import ApprovalRequest, Execution
 from reviews.permissions import Permission
 
-WHY = {
+REASON_SENTENCES = {
     restore_epochs.BEHIND: "It is older than what this gate had seen.",
     restore_epochs.ANOTHER: "It is on another server, or another timeline, than"
     " before.",
     restore_epochs.UNREADABLE: "The note that is kept beside the database cannot be"
     " read.",
-    restore_epochs.UNREAD: "The disk does not give the note that is kept beside the"
+    restore_epochs.DISK_ERROR: "The disk does not give the note that is kept beside the"
     " database. Everything goes on by itself when it does.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class RestoreReview:
     """One restore with the two people who looked."""
 
     epoch: Epoch
@@ -49,14 +49,14 @@ class RestoredPage:
 
     why: str  # empty when all is well
     asks: bool  # whether two people must look; not for an unreadable disk
-    waiting: Looked | None
+    waiting: RestoreReview | None
     seen: int | None  # the last record that this host saw
     here: int | None  # the newest record in the database
     requests: int
     executions: int
     may: bool
     mine: bool  # this person looked first
-    before: list[Looked]
+    before: list[RestoreReview]
 
     @property
     def offered(self) -> bool:
@@ -64,57 +64,59 @@ class RestoredPage:
         return bool(self.why) and self.asks and self.may and not self.mine
 
 
-def recovery_page(person: Person) -> RestoredPage:
+def build_restored_page(person: Person) -> RestoredPage:
     """Build the page: the restore that waits for confirmation, and the last twenty."""
-    why, waiting = restore_epochs.why(), recovery.waiting()
+    why, waiting = restore_epochs.find_halt_reason(), recovery.find_waiting_epoch()
     past = Epoch.objects.filter(began_at__isnull=False).order_by("-number")
     rows = [*([waiting] if waiting else []), *past[:20]]
-    names = _names(rows)
-    looked = {row.pk: _looked(row, names) for row in rows}
+    names = _list_names(rows)
+    looked = {row.pk: _build_review(row, names) for row in rows}
     return RestoredPage(
-        why=_words(why, waiting),
-        asks=waiting is not None or why != restore_epochs.UNREAD,
+        why=_describe_reason(why, waiting),
+        asks=waiting is not None or why != restore_epochs.DISK_ERROR,
         waiting=looked[waiting.pk] if waiting else None,
-        seen=_seen(),
-        here=restore_epochs.look(None).newest,
+        seen=_read_last_seen_record(),
+        here=restore_epochs.load_database_state(None).newest,
         requests=ApprovalRequest.objects.filter(status__in=OPEN).count(),
-        executions=_unfinished(),
-        may=permissions.allowed(person, Permission.LIFT),
+        executions=_count_unfinished(),
+        may=permissions.has_permission(person, Permission.LIFT),
         mine=waiting is not None and waiting.asked_by == person.public_id,
         before=[looked[row.pk] for row in past[:20]],
     )
 
 
-def _words(why: str, waiting: Epoch | None) -> str:
+def _describe_reason(why: str, waiting: Epoch | None) -> str:
     if not why:
         return ""
-    return WHY.get(waiting.why if waiting else why, WHY[restore_epochs.BEHIND])
+    return REASON_SENTENCES.get(
+        waiting.why if waiting else why, REASON_SENTENCES[restore_epochs.BEHIND]
+    )
 
 
-def _seen() -> int | None:
+def _read_last_seen_record() -> int | None:
     try:
-        seen = high_water_mark.read()
-    except (high_water_mark.Unreadable, OSError):
+        seen = high_water_mark.read_mark()
+    except (high_water_mark.CorruptMarkFile, OSError):
         return None
     return seen.record if seen else None
 
 
-def _unfinished() -> int:
+def _count_unfinished() -> int:
     waiting = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
     return Execution.objects.filter(status__in=waiting).count()
 
 
-def _names(rows: list[Epoch]) -> dict[str, str]:
+def _list_names(rows: list[Epoch]) -> dict[str, str]:
     ids = {who for row in rows for who in (row.asked_by, row.by) if who}
     return {one.public_id: str(one) for one in Person.objects.filter(public_id__in=ids)}
 
 
-def _looked(row: Epoch, names: dict[str, str]) -> Looked:
-    return Looked(row, names.get(row.asked_by, ""), names.get(row.by, ""))
+def _build_review(row: Epoch, names: dict[str, str]) -> RestoreReview:
+    return RestoreReview(row, names.get(row.asked_by, ""), names.get(row.by, ""))
 
 
-LOOKED = "Noted. A second person must look as well."
-BEGUN = "A new epoch began. Workers go on by themselves."
+LOOKED_MESSAGE = "Noted. A second person must look as well."
+EPOCH_BEGAN_MESSAGE = "A new epoch began. Workers go on by themselves."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -124,12 +126,14 @@ def restored(request: HttpRequest) -> HttpResponse:
     who, reason = frame_person(request), request.POST.get("reason", "")
     error = None
     if request.method == "POST":
-        error = htmx.attempt(lambda: recovery.look_at(person=who, reason=reason))
+        error = htmx.catch_refusal(
+            lambda: recovery.confirm_restore(person=who, reason=reason)
+        )
         if error is None:
-            done = recovery.waiting() is None
-            messages.success(request, BEGUN if done else LOOKED)
+            done = recovery.find_waiting_epoch() is None
+            messages.success(request, EPOCH_BEGAN_MESSAGE if done else LOOKED_MESSAGE)
             return redirect("reviews:restored")
-    page = recovery_page(who)
+    page = build_restored_page(who)
     kept = "" if page.offered else reason
     context = {"page": page, "problem": error, "reason": reason, "kept": kept}
     status = error.status if error else 200

@@ -9,16 +9,16 @@ from typing import Any
 from django.urls import reverse
 
 from journal.errors import DomainError
-from reviews.decisions.submission import Seen, Sight
+from reviews.decisions.submission import PageToken, RenderedPage
 from reviews.desk.components import page_evidence
 from reviews.desk.components.regions import Regions
 from reviews.governance import readings
 from reviews.models import StateReading
 
-from .load import Loaded
+from .load import LoadedRequest
 
 
-class Opened:
+class ReviewPageBase:
     """What every region starts from: the request, what is on the screen, and what the
     person just did.
 
@@ -30,7 +30,7 @@ class Opened:
 
     def __init__(
         self,
-        loaded: Loaded,
+        loaded: LoadedRequest,
         *,
         armed: Any = None,
         read: int | None = None,
@@ -51,7 +51,7 @@ class Opened:
         self.said = said
         self.note_kept = note_kept if note_kept.strip() else ""
         self.focus = focus
-        self.on_screen: Seen | None = None
+        self.on_screen: PageToken | None = None
         self.partial = False
         self.notice: Any = None
         self.remade = remade
@@ -73,14 +73,14 @@ class Opened:
         return self.screen or (self.on_screen.version if self.on_screen else 0)
 
 
-class SeenRegions(Opened):
+class RenderedRegions(ReviewPageBase):
     """The regions as bytes, and the token that identifies them."""
 
     # R1 to R6: stored with the decision
     @cached_property
     def regions(self) -> Regions:
         older = self.older
-        since = page_evidence.version(self.id, older) if older else None
+        since = page_evidence.find_version(self.id, older) if older else None
         return Regions(
             self.loaded.person, self.loaded.sealed, reading=self._reading, since=since
         )
@@ -101,12 +101,12 @@ class SeenRegions(Opened):
             return newest
         if newest is not None and newest.pk == before.reading:
             return newest
-        return page_evidence.reading(self.loaded.sealed, before.reading)
+        return page_evidence.find_reading(self.loaded.sealed, before.reading)
 
     @cached_property
-    def sight(self) -> Sight:
+    def sight(self) -> RenderedPage:
         """The regions as bytes: printed here, and stored with the decision."""
-        return page_evidence.kept(self.regions)
+        return page_evidence.load_cached_regions(self.regions)
 
     @property
     def facts(self) -> str:
@@ -124,10 +124,10 @@ class SeenRegions(Opened):
         return self.sight.parts[2]
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> PageToken:
         """The data of the page token. If the same regions were on the screen before,
         the reading time counts from then, also without JavaScript."""
-        fresh = Seen(
+        fresh = PageToken(
             person=self.loaded.person.public_id,
             request=self.id,
             version=self.version,
@@ -165,11 +165,11 @@ class SeenRegions(Opened):
         if before.version != self.version:
             return False
         revision = self.loaded.revision
-        shown = readings.digest_of(self._reading, revision)
-        return shown != readings.digest_of(self.loaded.reading, revision)
+        shown = readings.compute_effective_digest(self._reading, revision)
+        return shown != readings.compute_effective_digest(self.loaded.reading, revision)
 
     @property
-    def _other(self) -> Seen | None:
+    def _other(self) -> PageToken | None:
         """The page of another version that stays on the screen of a person who may
         decide. After a recall its regions can be the same."""
         before = self.on_screen

@@ -12,18 +12,18 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import REASONS, NoteKind, Verdict
+from reviews.choices import REASON_LABELS, NoteKind, Verdict
 from reviews.desk.components import holding
 from reviews.models import Decision, Note
-from reviews.requests.versions import HANDED_UP
+from reviews.requests.versions import ESCALATION_CAUSES
 
-from .load import Loaded
+from .load import LoadedRequest
 
-LEANINGS = {"leans_approve": "would approve it", "leans_reject": "would reject it"}
+LEANING_WORDS = {"leans_approve": "would approve it", "leans_reject": "would reject it"}
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class EscalationPanel:
     """The panel above the review page of an escalated request."""
 
     who: str
@@ -40,48 +40,52 @@ class Panel:
     people: QuerySet[Person]
 
 
-def panel(loaded: Loaded) -> Panel | None:
+def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
     """The panel for a supervisor of the queue; None unless the request was escalated
     and still waits."""
     sealed, request = loaded.sealed, loaded.request
-    handed_up = sealed.cause in HANDED_UP or sealed.escalated_by
-    if not (loaded.waiting and handed_up and _supervises(loaded)):
+    handed_up = sealed.cause in ESCALATION_CAUSES or sealed.escalated_by
+    if not (loaded.waiting and handed_up and _may_supervise(loaded)):
         return None
     votes = Decision.objects.filter(request=request, verdict=Verdict.ESCALATE)
     vote = votes.select_related("reviewer").order_by("at").last()
     at = vote.at if vote else sealed.created_at
     leaning = (
-        next((LEANINGS[f] for f in vote.flags if f in LEANINGS), "") if vote else ""
+        next((LEANING_WORDS[f] for f in vote.flags if f in LEANING_WORDS), "")
+        if vote
+        else ""
     )
-    return Panel(
+    return EscalationPanel(
         who=str(vote.reviewer) if vote else "",
         by_verifier=vote is None or sealed.cause == "verifier",
         at=at,
-        reason=REASONS.get(vote.reason_code, "") if vote else "",
+        reason=REASON_LABELS.get(vote.reason_code, "") if vote else "",
         note=vote.reason if vote else "",
         waited=at - request.opened_at,
         read_for=timedelta(milliseconds=vote.took_ms)
         if vote and vote.took_ms
         else None,
-        leaning=leaning if leaning and _was_shown(loaded) else "",
+        leaning=leaning if leaning and _was_leaning_shown(loaded) else "",
         has_leaning=bool(leaning),
         answer_by=None if request.frozen_through else request.expires_at,
         may_return=not loaded.holding.by,
-        people=holding.eligible(request, sealed).exclude(pk=loaded.person.pk),
+        people=holding.select_eligible_people(request, sealed).exclude(
+            pk=loaded.person.pk
+        ),
     )
 
 
-def _supervises(loaded: Loaded) -> bool:
+def _may_supervise(loaded: LoadedRequest) -> bool:
     """The rule of `decisions.returns`, as a predicate."""
     person, request = loaded.person, loaded.request
     return (
-        permissions.deciding_role(person) is Role.SUPERVISOR
+        permissions.find_deciding_role(person) is Role.SUPERVISOR
         and request.queue_id in permissions.queues_of(person)
         and not request.proposal.bars(person.public_id)
     )
 
 
-def _was_shown(loaded: Loaded) -> bool:
+def _was_leaning_shown(loaded: LoadedRequest) -> bool:
     """Whether this person asked for the reviewer's view, by the log."""
     return LogRecord.objects.filter(
         kind="request.view_shown",
@@ -90,7 +94,7 @@ def _was_shown(loaded: Loaded) -> bool:
     ).exists()
 
 
-def guidance(loaded: Loaded) -> str:
+def find_guidance(loaded: LoadedRequest) -> str:
     """The guidance of the supervisor who gave the request back; empty for none."""
     if loaded.sealed.cause != "returned":
         return ""

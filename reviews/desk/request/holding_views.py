@@ -14,129 +14,132 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from journal.clock import time_of_day
-from journal.errors import NotYours
+from journal.clock import format_time
+from journal.errors import NotPermitted
 from reviews import deadlines, permissions
 from reviews.decisions import drafts
 from reviews.desk.components import frame, holding, htmx
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.desk.forms import DraftForm, HandOverForm, NoteForm, ReasonForm
-from reviews.desk.queue.page import Filters
-from reviews.effects.wording import span
+from reviews.desk.queue.page import QueueFilters
+from reviews.effects.wording import format_duration
 from reviews.governance import readings
 from reviews.holds import rows, take
 
 from . import load, strip
-from .load import Loaded
+from .load import LoadedRequest
 from .page import ReviewPage
 
 
 @require_POST
-@htmx.varies
+@htmx.vary_on_htmx
 def lease(request: HttpRequest, pk: str) -> HttpResponse:
     """Take the hold and read the business state again; with `beat` only renew the
     hold."""
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     beat = request.POST.get("beat")
     if loaded.able and not beat:
-        readings.reread(loaded.revision)
-    act: Callable[..., object] = take.renew if beat else take.take
-    error = htmx.attempt(lambda: act(request_id=pk, person=loaded.person))
-    if error is not None and error.status == NotYours.status:
+        readings.reread_state(loaded.revision)
+    act: Callable[..., object] = take.renew_hold if beat else take.take_hold
+    error = htmx.catch_refusal(lambda: act(request_id=pk, person=loaded.person))
+    if error is not None and error.status == NotPermitted.status:
         raise error
-    return _strip(request, pk)
+    return _render_strip(request, pk)
 
 
 @require_POST
-@htmx.varies
+@htmx.vary_on_htmx
 def release(request: HttpRequest, pk: str) -> HttpResponse:
     """Release the hold; `leaving` when the page itself is being closed."""
-    loaded = _of_decider(request, pk)
+    loaded = _load_for_decider(request, pk)
     token = request.POST.get("lease", "")
-    rows.release(request_id=pk, person=loaded.person, token=token)
+    rows.release_hold(request_id=pk, person=loaded.person, token=token)
     if request.POST.get("leaving"):
         return HttpResponse(status=204)
-    return _strip(request, pk)
+    return _render_strip(request, pk)
 
 
 @require_POST
-@htmx.varies
+@htmx.vary_on_htmx
 def extend(request: HttpRequest, pk: str) -> HttpResponse:
     """Extend the deadline as far as the policy allows."""
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     before = loaded.request.expires_at
-    until = deadlines.extend(request_id=pk, person=loaded.person).expires_at
-    said = f"Extended by {span(until - before)}: it expires at {time_of_day(until)}."
-    return _strip(request, pk, said)
+    until = deadlines.extend_deadline(request_id=pk, person=loaded.person).expires_at
+    said = (
+        f"Extended by {format_duration(until - before)}: "
+        f"it expires at {format_time(until)}."
+    )
+    return _render_strip(request, pk, said)
 
 
 @require_POST
-@htmx.varies
+@htmx.vary_on_htmx
 def ask_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """Ask for a mail when the hold is free."""
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     if loaded.why_not:
-        raise NotYours(loaded.why_not)
-    take.ask(request_id=pk, person=loaded.person)
-    return _see(pk)
+        raise NotPermitted(loaded.why_not)
+    take.record_waiting_person(request_id=pk, person=loaded.person)
+    return _redirect_to_request(pk)
 
 
 @require_POST
-@htmx.varies
+@htmx.vary_on_htmx
 def accept_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """Take over a hold that its holder offered."""
-    loaded = _load(request, pk)
-    take.take(request_id=pk, person=loaded.person, accept=True)
-    return _see(pk)
+    loaded = _load_request(request, pk)
+    take.take_hold(request_id=pk, person=loaded.person, accept=True)
+    return _redirect_to_request(pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """A supervisor ends another's hold, with a reason."""
-    loaded = _load(request, pk)
-    if not holding.may_break(loaded.person, loaded.request):
-        raise NotYours("Only a supervisor may break a hold. Nothing was changed.")
+    loaded = _load_request(request, pk)
+    if not holding.may_break_hold(loaded.person, loaded.request):
+        raise NotPermitted("Only a supervisor may break a hold. Nothing was changed.")
     form = ReasonForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
-        return _form(request, "reviews/break_hold.html", loaded, form)
+        return _render_form(request, "reviews/break_hold.html", loaded, form)
     reason = form.cleaned_data["reason"]
     take.break_hold(request_id=pk, person=loaded.person, reason=reason)
-    return _see(pk)
+    return _redirect_to_request(pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     """Offer one's hold to a colleague."""
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     if loaded.why_not:
-        raise NotYours(loaded.why_not)
-    people = holding.eligible(loaded.request, loaded.sealed)
+        raise NotPermitted(loaded.why_not)
+    people = holding.select_eligible_people(loaded.request, loaded.sealed)
     form = HandOverForm(
         request.POST or None, people=people.exclude(pk=loaded.person.pk)
     )
     if request.method != "POST" or not form.is_valid():
-        return _form(request, "reviews/hand_over.html", loaded, form)
+        return _render_form(request, "reviews/hand_over.html", loaded, form)
     to = form.cleaned_data["to"]
-    take.hand_over(request_id=pk, person=loaded.person, to=to)
+    take.offer_hold(request_id=pk, person=loaded.person, to=to)
     messages.success(request, f"Offered to {to}. You hold it until they take it.")
-    return _see(pk)
+    return _redirect_to_request(pk)
 
 
 @require_POST
 def draft(request: HttpRequest, pk: str) -> HttpResponse:
     """Store the typed panel as a draft."""
-    keep(_of_decider(request, pk), request.POST)
+    save_draft(_load_for_decider(request, pk), request.POST)
     return HttpResponse(status=204)
 
 
-def keep(loaded: Loaded, sent: QueryDict) -> None:
+def save_draft(loaded: LoadedRequest, sent: QueryDict) -> None:
     """Store the sent panel as a draft, unless it is invalid or the person has already
     voted on this version."""
     voted = loaded.own is not None and loaded.own.version == loaded.request.version
     form = DraftForm(sent)
     if not form.is_valid() or voted:
         return
-    drafts.save(
+    drafts.save_draft(
         person=loaded.person,
         request_id=loaded.request.pk,
         version=form.cleaned_data["version"] or loaded.request.version,
@@ -148,75 +151,75 @@ def keep(loaded: Loaded, sent: QueryDict) -> None:
 
 
 @require_POST
-@htmx.varies
+@htmx.vary_on_htmx
 def note(request: HttpRequest, pk: str) -> HttpResponse:
     """Add a note to the record."""
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     form = NoteForm(request.POST)
     text = form.cleaned_data["text"] if form.is_valid() else ""
-    drafts.add(request_id=pk, person=loaded.person, text=text)
-    drafts.discard(person=loaded.person, request_id=pk)
+    drafts.add_note(request_id=pk, person=loaded.person, text=text)
+    drafts.discard_draft(person=loaded.person, request_id=pk)
     messages.success(request, "Your note is on the record.")
-    return _see(pk)
+    return _redirect_to_request(pk)
 
 
 @require_POST
 def queue_next(request: HttpRequest) -> HttpResponse:
     """Hold and open the next free request of the person's queue, and release the one
     they leave. Asks first if they leave something typed and not sent."""
-    who, left = person(request), request.POST.get("from", "")
+    who, left = require_person(request), request.POST.get("from", "")
     step = -1 if request.POST.get("step") == "previous" else 1
-    filters = Filters.read(htmx.query(request.POST.get("filters", "")))
-    leaving = _left_unsent(request, left)
+    filters = QueueFilters.read(htmx.parse_query(request.POST.get("filters", "")))
+    leaving = _load_unsent_request(request, left)
     if leaving is not None and not request.POST.get("sure"):
         context = {"page": ReviewPage(leaving), "sent": request.POST}
         return render(request, "reviews/leave.html", context)
     if leaving is not None or left:
-        rows.release(request_id=left, person=who)
-    found = take.take_first(
-        request_ids=strip.after(who, filters, left, step), person=who
+        rows.release_hold(request_id=left, person=who)
+    found = take.take_first_free(
+        request_ids=strip.list_next_requests(who, filters, left, step), person=who
     )
     if found:
-        return _see(found)
+        return _redirect_to_request(found)
     messages.info(request, "Nothing else in this queue is free for you.")
     return redirect(f"{reverse('reviews:queue')}?empty=1")
 
 
-def _left_unsent(request: HttpRequest, pk: str) -> Loaded | None:
+def _load_unsent_request(request: HttpRequest, pk: str) -> LoadedRequest | None:
     """The request that is being left, if it has an unsent draft."""
-    who = person(request)
-    if not pk or not drafts.exists(person=who, request_id=pk):
+    who = require_person(request)
+    if not pk or not drafts.has_draft(person=who, request_id=pk):
         return None
-    return load.load(who, pk, frame.of(request).now)
+    return load.load_request(who, pk, frame.get_frame(request).now)
 
 
-def _load(request: HttpRequest, pk: str) -> Loaded:
-    return load.load(person(request), pk, frame.of(request).now)
+def _load_request(request: HttpRequest, pk: str) -> LoadedRequest:
+    return load.load_request(require_person(request), pk, frame.get_frame(request).now)
 
 
-def _of_decider(request: HttpRequest, pk: str) -> Loaded:
+def _load_for_decider(request: HttpRequest, pk: str) -> LoadedRequest:
     """Load the request for a person who decides in its queue. Raises NotYours."""
-    loaded = _load(request, pk)
-    permissions.admitted_role(loaded.person, loaded.request.queue_id)
+    loaded = _load_request(request, pk)
+    permissions.check_admitted_to_queue(loaded.person, loaded.request.queue_id)
     return loaded
 
 
-def _strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
+def _render_strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
     """The current strip for an open page; without htmx a redirect to the page."""
     if not htmx.wants_partial(request):
-        return _see(pk)
+        return _redirect_to_request(pk)
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
-    return strip.answer(request, _load(request, pk), told)
+    return strip.render_strip(request, _load_request(request, pk), told)
 
 
-def _see(pk: str) -> HttpResponse:
+def _redirect_to_request(pk: str) -> HttpResponse:
     response = redirect("reviews:request_detail", pk)
     response.status_code = 303
     return response
 
 
-def _form(
-    request: HttpRequest, template: str, loaded: Loaded, form: object
+def _render_form(
+    request: HttpRequest, template: str, loaded: LoadedRequest, form: object
 ) -> HttpResponse:
     context = {"page": ReviewPage(loaded), "form": form}
     status = 422 if request.method == "POST" else 200

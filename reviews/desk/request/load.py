@@ -13,7 +13,7 @@ from journal.errors import NotFound
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import (
-    FINISHED,
+    FINISHED_STATUSES,
     OPEN,
     ExecutionStatus,
     RequestStatus,
@@ -23,11 +23,11 @@ from reviews.choices import (
 from reviews.desk.components import choice as choosing
 from reviews.desk.components import holding as components_holding
 from reviews.desk.components import states, visibility
-from reviews.desk.components.choice import Choice
-from reviews.desk.components.holding import Holding
-from reviews.desk.components.states import State, Tally
+from reviews.desk.components.choice import VerdictChoice
+from reviews.desk.components.holding import HoldStatus
+from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.governance import voters
-from reviews.governance.voters import Counted, Voter
+from reviews.governance.voters import CountedVotes, Voter
 from reviews.grants import sequence
 from reviews.models import (
     ApprovalRequest,
@@ -43,7 +43,7 @@ from reviews.stops import incidents, stops
 
 
 @dataclass
-class Loaded:
+class LoadedRequest:
     """A request, its current version, votes, execution and stop, loaded once for one
     person."""
 
@@ -67,13 +67,16 @@ class Loaded:
     def waiting(self) -> bool:
         """Whether people can still be asked."""
         pending = self.request.status == RequestStatus.PENDING
-        return pending and incidents.is_open(self.request, self.now)
+        return pending and incidents.has_time_left(self.request, self.now)
 
     @property
     def finished(self) -> bool:
         """Whether nothing can change any more."""
         if self.request.status == RequestStatus.AUTHORIZED:
-            return self.execution is not None and self.execution.status in FINISHED
+            return (
+                self.execution is not None
+                and self.execution.status in FINISHED_STATUSES
+            )
         return self.settled
 
     @property
@@ -91,9 +94,11 @@ class Loaded:
         return f"Approved. Recall possible for {seconds} seconds."
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> ApprovalTally:
         """Approvals given and required."""
-        return Tally(self.given, sum(step["required"] for step in self.sealed.steps))
+        return ApprovalTally(
+            self.given, sum(step["required"] for step in self.sealed.steps)
+        )
 
     @property
     def own(self) -> Decision | None:
@@ -102,9 +107,9 @@ class Loaded:
         return mine[-1] if mine else None
 
     @cached_property
-    def state(self) -> State:
+    def state(self) -> StateLabel:
         """The state as a label."""
-        return states.of_request(
+        return states.build_request_state(
             self.request,
             self.execution,
             self.tally,
@@ -126,21 +131,23 @@ class Loaded:
     @cached_property
     def halted(self) -> bool:
         """Whether its batch is halted after a failure of one of its members."""
-        return self.execution is not None and sequence.is_halted(self.execution)
+        return self.execution is not None and sequence.is_batch_halted(self.execution)
 
     @cached_property
-    def holding(self) -> Holding:
+    def holding(self) -> HoldStatus:
         """The hold on a request that can still be decided."""
         if not self.waiting:
-            return Holding()
-        return components_holding.of(self.person, self.request, self.now)
+            return HoldStatus()
+        return components_holding.build_hold_status(self.person, self.request, self.now)
 
     @cached_property
     def lost(self) -> str:
         """The sentence about a hold that this person lost, while the request can be
         decided."""
         return (
-            components_holding.lost(self.person, self.request) if self.waiting else ""
+            components_holding.describe_lost_hold(self.person, self.request)
+            if self.waiting
+            else ""
         )
 
     def lost_since(self, etag: str) -> str:
@@ -163,30 +170,32 @@ class Loaded:
         they may."""
         if not self.waiting:
             return self.state.word
-        return permissions.can_decide(self.person, self.request, self.sealed)
+        return permissions.describe_why_cannot_decide(
+            self.person, self.request, self.sealed
+        )
 
     @cached_property
     def deciders(self) -> list[Voter]:
         """Everybody who decides in its queue now."""
-        return voters.of_queue(self.request.queue_id)
+        return voters.list_voters(self.request.queue_id)
 
     @cached_property
-    def votes(self) -> Counted:
+    def votes(self) -> CountedVotes:
         """The votes that count towards the current version."""
         pk = self.request.pk
-        return voters.counted([pk])[pk] if self.given else []
+        return voters.list_counted_votes([pk])[pk] if self.given else []
 
     @cached_property
-    def choice(self) -> Choice:
+    def choice(self) -> VerdictChoice:
         """The verdicts that are left for this person, who may decide."""
-        return choosing.choice(
+        return choosing.build_verdict_choice(
             self.person, self.request, self.sealed, self.votes, self.deciders
         )
 
     @property
     def _why_uncounted(self) -> str:
         given = [step for step, _ in self.votes]
-        return permissions.why_uncounted(self.person, self.sealed, given)
+        return permissions.describe_why_uncounted(self.person, self.sealed, given)
 
     @property
     def able(self) -> bool:
@@ -196,7 +205,9 @@ class Loaded:
     @property
     def takes_up(self) -> bool:
         """Whether opening the page should hold the request for this person."""
-        return self.able and components_holding.takes_up(self.person, self.sealed)
+        return self.able and components_holding.should_hold_on_opening(
+            self.person, self.sealed
+        )
 
     @property
     def key(self) -> str:
@@ -216,11 +227,11 @@ class Loaded:
         return f"{self.key}.{self.given}.{until}.{self.holding.key}.{told}"
 
 
-def load(person: Person, pk: str, now: datetime) -> Loaded:
+def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
     """Load one request that this person may see, in five queries. Raises NotFound."""
     sealed = (
         RequestVersion.objects.filter(
-            request__in=visibility.requests(person).filter(pk=pk),
+            request__in=visibility.select_visible_requests(person).filter(pk=pk),
             number=F("request__version"),
         )
         .select_related(
@@ -233,8 +244,8 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
             "policy",
         )
         .annotate(
-            given=_given(),
-            newest_reading=_readings(),
+            given=_build_approval_count(),
+            newest_reading=_build_newest_reading(),
             remarked=Exists(Note.objects.filter(request=OuterRef("request"))),
             drafted=Exists(
                 Draft.objects.filter(request=OuterRef("request"), person=person)
@@ -246,35 +257,37 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
         raise NotFound
     request = sealed.request
     proposal = request.proposal
-    return Loaded(
+    return LoadedRequest(
         person=person,
         request=request,
         sealed=sealed,
-        decisions=list(_decisions(person, request)),
+        decisions=list(_select_readable_decisions(person, request)),
         given=sealed.given,
         execution=Execution.objects.filter(proposal=proposal)
         .select_related("grant")
         .order_by("queued_at")
         .last(),
-        stopped=stops.in_force(proposal.agent, proposal.thread, proposal.tool_name),
+        stopped=stops.find_stop_mode(
+            proposal.agent, proposal.thread, proposal.tool_name
+        ),
         now=now,
-        reading=_newest_reading(sealed.newest_reading),
+        reading=_find_reading(sealed.newest_reading),
         remarked=sealed.remarked,
         drafted=sealed.drafted,
     )
 
 
-def _newest_reading(pk: int | None) -> StateReading | None:
+def _find_reading(pk: int | None) -> StateReading | None:
     return StateReading.objects.filter(pk=pk).first() if pk else None
 
 
-def _readings() -> Subquery:
+def _build_newest_reading() -> Subquery:
     """A subquery: the newest reading made for people who open the page."""
     found = StateReading.objects.filter(revision=OuterRef("revision"), cause="opened")
     return Subquery(found.order_by("-at").values("pk")[:1])
 
 
-def _given() -> Coalesce:
+def _build_approval_count() -> Coalesce:
     counted = (
         Decision.objects.filter(
             request=OuterRef("request"), version=OuterRef("number"), counts=True
@@ -287,7 +300,9 @@ def _given() -> Coalesce:
     return Coalesce(Subquery(counted), 0)
 
 
-def _decisions(person: Person, request: ApprovalRequest) -> QuerySet[Decision]:
+def _select_readable_decisions(
+    person: Person, request: ApprovalRequest
+) -> QuerySet[Decision]:
     """The votes this person may read: others' only once the request is settled, unless
     the person can never decide."""
     found = Decision.objects.filter(request=request).select_related("reviewer")

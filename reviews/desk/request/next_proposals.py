@@ -12,25 +12,25 @@ from reviews.choices import RequestStatus
 from reviews.desk.components import visibility
 from reviews.effects import describe
 from reviews.models import Proposal
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 
-from .load import Loaded
+from .load import LoadedRequest
 
-WATCHED = timedelta(minutes=2)  # how long after the end an open page polls
-_MOST = 20  # proposals that are searched
+WATCH_TIME = timedelta(minutes=2)  # how long after the end an open page polls
+_MOST_SEARCHED = 20  # proposals that are searched
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class NextProposal:
     """The next proposal; `url` is its request if there is one, else its run."""
 
     agent: str
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     url: str
     asks: bool
 
 
-def ended_at(loaded: Loaded) -> datetime | None:
+def find_end_time(loaded: LoadedRequest) -> datetime | None:
     """When the request or its execution finished; None while either can change."""
     if not loaded.finished:
         return None
@@ -39,38 +39,49 @@ def ended_at(loaded: Loaded) -> datetime | None:
     return loaded.request.settled_at
 
 
-def is_watched(loaded: Loaded) -> bool:
+def is_watched(loaded: LoadedRequest) -> bool:
     """Whether an open page still polls for the agent's next proposal."""
-    ended = ended_at(loaded)
-    return ended is not None and loaded.now < ended + WATCHED
+    ended = find_end_time(loaded)
+    return ended is not None and loaded.now < ended + WATCH_TIME
 
 
-def after(loaded: Loaded) -> Following | None:
+def find_next_proposal(loaded: LoadedRequest) -> NextProposal | None:
     """The agent's next proposal after the end, or None.
 
     Preferred in this order: one that supersedes this; one of this run, or of a run it
     started, that people are asked about; any other of these.
     """
-    ended = ended_at(loaded)
+    ended = find_end_time(loaded)
     if ended is None:
         return None
     own = loaded.request.proposal
     run = Q(agent=own.agent, thread=own.thread, created_at__gt=own.created_at)
     later = Q(created_at__gt=ended) | Q(supersedes=own.pk)
-    found = visibility.proposals(loaded.person).filter(later, run | Q(parent=own.pk))
-    rows = found.order_by("created_at", "pk").select_related("request")[:_MOST]
+    found = visibility.select_visible_proposals(loaded.person).filter(
+        later, run | Q(parent=own.pk)
+    )
+    rows = found.order_by("created_at", "pk").select_related("request")[:_MOST_SEARCHED]
     asked = {one.pk for one in rows if hasattr(one, "request")}
     first = min(
         rows,
         key=lambda one: (one.supersedes != own.pk, one.pk not in asked, one.created_at),
         default=None,
     )
-    return _following(loaded, first, first.pk in asked) if first else None
+    return _build_next_proposal(loaded, first, first.pk in asked) if first else None
 
 
-def _following(loaded: Loaded, row: Proposal, asks: bool) -> Following:
-    if asks and visibility.requests(loaded.person).filter(proposal=row).exists():
+def _build_next_proposal(
+    loaded: LoadedRequest, row: Proposal, asks: bool
+) -> NextProposal:
+    if (
+        asks
+        and visibility.select_visible_requests(loaded.person)
+        .filter(proposal=row)
+        .exists()
+    ):
         url = reverse("reviews:request_detail", args=[row.request.pk])
     else:
         url = reverse("agents:thread", args=[row.agent, row.thread])
-    return Following(row.agent, describe.effect(row.current), url, asks)
+    return NextProposal(
+        row.agent, describe.build_effect_sentence(row.current), url, asks
+    )

@@ -11,17 +11,17 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from journal.models import LogRecord
 from policies.choices import Role
-from policies.tools import definition
+from policies.tools import load_definition
 from reviews import permissions
 from reviews.choices import (
-    BY_LOOK_UP,
-    BY_PERSON,
     OPEN,
-    REASONS,
-    REVERSAL,
+    REASON_LABELS,
+    REVERSAL_SOURCE,
+    SETTLED_BY_LOOK_UP,
+    SETTLED_BY_PERSON,
     ExecutionStatus,
     RequestStatus,
     StopMode,
@@ -30,15 +30,15 @@ from reviews.choices import (
 from reviews.desk.components import formatting, holding, retry, undo
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.effects import describe
-from reviews.effects.wording import GIVEN, people
+from reviews.effects.wording import GIVEN_VERDICTS, format_people
 from reviews.grants import approvers, uncertain
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
-from .load import Loaded
+from .load import LoadedRequest
 
-HALTED = "Its batch waits since a failure, until a person lets it go on."
-WITHDRAWN_BY = {
+BATCH_HALTED_TEXT = "Its batch waits since a failure, until a person lets it go on."
+WITHDRAWN_TEXTS = {
     "withdrawn_by_agent": "The agent withdrew it.",
     "thread_finished": "Its run is over, so it was withdrawn.",
     "stopped": "A stop withdrew it.",
@@ -46,7 +46,7 @@ WITHDRAWN_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class OutcomeLink:
     """One link or button of the outcome; `key` is its shortcut."""
 
     label: str
@@ -57,7 +57,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
+class OutcomeVote:
     """One verdict with its name; only where names may be shown."""
 
     verdict: str
@@ -67,33 +67,33 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutcomePanel:
     """The outcome section as the page shows it."""
 
     title: str
     icon: str
     quarters: int | None
     lines: Sequence[str]
-    votes: Sequence[Vote]
+    votes: Sequence[OutcomeVote]
     result: str
-    links: Sequence[Link]
+    links: Sequence[OutcomeLink]
     at: datetime | None = None  # the time in the title
     until: datetime | None = None
     until_words: str = ""
     until_said: str = ""
 
 
-def of(loaded: Loaded) -> Outcome:
+def build_outcome(loaded: LoadedRequest) -> OutcomePanel:
     """The outcome of a request that this person cannot decide now."""
     state = loaded.state
-    return Outcome(
+    return OutcomePanel(
         title=state.word,
         icon=state.icon,
         quarters=state.quarters,
-        lines=list(_lines(loaded)),
-        votes=[_vote(loaded, one) for one in loaded.decisions],
-        result=_result(loaded.execution),
-        links=list(_links(loaded)),
+        lines=list(_build_lines(loaded)),
+        votes=[_build_vote(loaded, one) for one in loaded.decisions],
+        result=_format_result(loaded.execution),
+        links=list(_build_links(loaded)),
         at=state.at,
         until=state.until,
         until_words=state.until_words,
@@ -101,7 +101,7 @@ def of(loaded: Loaded) -> Outcome:
     )
 
 
-def moved(loaded: Loaded, read: int = 0) -> Outcome:
+def build_revised_outcome(loaded: LoadedRequest, read: int = 0) -> OutcomePanel:
     """R8 while an older version is on the screen: no verb, only a link to the current
     one.
 
@@ -112,7 +112,7 @@ def moved(loaded: Loaded, read: int = 0) -> Outcome:
     if 0 < read < now:
         url = f"{url}?since={read}"
     same = read == now
-    return Outcome(
+    return OutcomePanel(
         title="Read it once more"
         if same
         else f"Version {now} is the one to decide now",
@@ -121,26 +121,28 @@ def moved(loaded: Loaded, read: int = 0) -> Outcome:
         lines=["Nothing was approved. Your note is kept on this page."],
         votes=[],
         result="",
-        links=[Link("Show it anew" if same else "Review the new version", url, "R")],
+        links=[
+            OutcomeLink("Show it anew" if same else "Review the new version", url, "R")
+        ],
     )
 
 
-def target_moved(loaded: Loaded) -> Outcome:
+def build_stale_state_outcome(loaded: LoadedRequest) -> OutcomePanel:
     """R8 while the before-state on the screen is out of date: no verb, only a
     refresh."""
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
-    return Outcome(
+    return OutcomePanel(
         title="What this would change has changed",
         icon="warn",
         quarters=None,
         lines=["Nothing was sent. What you typed is kept."],
         votes=[],
         result="",
-        links=[Link("Refresh before-state", url, "R", testid="refresh")],
+        links=[OutcomeLink("Refresh before-state", url, "R", testid="refresh")],
     )
 
 
-def may_recall(loaded: Loaded) -> bool:
+def may_recall(loaded: LoadedRequest) -> bool:
     """Whether this person can still recall the approval, by the rule of
     `recall_approval`."""
     until = loaded.request.recall_until
@@ -149,7 +151,7 @@ def may_recall(loaded: Loaded) -> bool:
     if until <= loaded.now and not approvers.without_votes([loaded.request]):
         return False
     person = loaded.person
-    role = permissions.deciding_role(person)
+    role = permissions.find_deciding_role(person)
     if role is None or loaded.request.queue_id not in permissions.queues_of(person):
         return False
     own = loaded.own
@@ -157,35 +159,37 @@ def may_recall(loaded: Loaded) -> bool:
     return voted or role is Role.SUPERVISOR
 
 
-def may_retry(loaded: Loaded) -> bool:
+def may_retry(loaded: LoadedRequest) -> bool:
     """Whether this person can try a failed execution again, by the rule of
     `settle.retry_execution`."""
     execution = loaded.execution
     if execution is None or execution.status != ExecutionStatus.FAILED:
         return False
-    return bool(retry.able(loaded.person, [execution.pk], loaded.now))
+    return bool(retry.find_retryable(loaded.person, [execution.pk], loaded.now))
 
 
-def _lines(loaded: Loaded) -> Sequence[str]:
+def _build_lines(loaded: LoadedRequest) -> Sequence[str]:
     status = RequestStatus(loaded.request.status)
     if loaded.stopped is StopMode.STOPPED and status in OPEN:
         return ["This run, its agent or its tool is stopped. Nothing will be executed."]
     if loaded.waiting and loaded.holding.by:
-        return list(_held(loaded))
+        return list(_describe_other_hold(loaded))
     if loaded.waiting:
-        return list(_reading(loaded))
-    about = [HALTED] if _is_kept(loaded) else _about_effect(loaded)
-    return [*_about(loaded, status), *about]
+        return list(_describe_read_only(loaded))
+    about = (
+        [BATCH_HALTED_TEXT] if _is_batch_halted(loaded) else _describe_effect(loaded)
+    )
+    return [*_describe_status(loaded, status), *about]
 
 
-def _held(loaded: Loaded) -> Iterator[str]:
+def _describe_other_hold(loaded: LoadedRequest) -> Iterator[str]:
     """Somebody else holds it: until when, and what this person can do in the
     meantime."""
     hold = loaded.holding
     if loaded.why_not:
-        yield from _reading(loaded)
+        yield from _describe_read_only(loaded)
         return
-    until = time_of_day(hold.until)
+    until = format_time(hold.until)
     yield (
         "You can read everything. Deciding opens when "
         f"{hold.by} gives it back, or at {until} if they are gone."
@@ -196,7 +200,7 @@ def _held(loaded: Loaded) -> Iterator[str]:
         yield "You will get a mail when it is free."
 
 
-def _why_not(loaded: Loaded) -> str:
+def _describe_refusal(loaded: LoadedRequest) -> str:
     """The refusal for a person who only reads, without the words about what was not
     recorded."""
     if loaded.person.public_id in loaded.sealed.escalated_by:
@@ -204,42 +208,44 @@ def _why_not(loaded: Loaded) -> str:
     return loaded.why_not.removesuffix(" Nothing was recorded.")
 
 
-def _reading(loaded: Loaded) -> Iterator[str]:
+def _describe_read_only(loaded: LoadedRequest) -> Iterator[str]:
     """For a person who cannot decide: their own vote first, if they gave one."""
     own = loaded.own
     if own is None or own.version != loaded.request.version:
-        yield _why_not(loaded)
+        yield _describe_refusal(loaded)
         yield "You can read everything here."
         return
     if own.counts:
-        yield f"Your approval is recorded. {_still_needed(loaded)}"
+        yield f"Your approval is recorded. {_describe_missing_votes(loaded)}"
         yield "Others do not see it until this is settled."
         return
-    yield _why_not(loaded)
+    yield _describe_refusal(loaded)
     yield "Your vote is recorded. Others do not see it until this is settled."
 
 
-def _still_needed(loaded: Loaded) -> str:
+def _describe_missing_votes(loaded: LoadedRequest) -> str:
     left = loaded.tally.required - loaded.given
     roles = {step["role"] for step in loaded.sealed.steps}
     who = f"more {roles.pop()}" if len(roles) == 1 else "more person"
     verb = "is" if left == 1 else "are"
-    return f"{people(left, who)} {verb} needed."
+    return f"{format_people(left, who)} {verb} needed."
 
 
-def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
+def _describe_status(loaded: LoadedRequest, status: RequestStatus) -> list[str]:
     if status is RequestStatus.WITHDRAWN:
-        nothing = f"There is nothing to decide. {uncertain.said_of(loaded.request)}"
-        return [f"{_withdrawn_by(loaded)} {nothing}"]
+        nothing = (
+            f"There is nothing to decide. {uncertain.describe_effect(loaded.request)}"
+        )
+        return [f"{_describe_withdrawal(loaded)} {nothing}"]
     said = {
         RequestStatus.PENDING: ["Nobody answered in time. The agent is told."],
         RequestStatus.RECALLABLE: [
             "It is held until then. Nothing has run yet.",
-            *_if_paused(loaded),
+            *_describe_pause(loaded),
         ],
         RequestStatus.REJECTED: [
-            f"{uncertain.said_of(loaded.request)} The agent has the reason.",
-            *_if_paused(loaded),
+            f"{uncertain.describe_effect(loaded.request)} The agent has the reason.",
+            *_describe_pause(loaded),
         ],
         RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
         RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
@@ -248,7 +254,7 @@ def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
     return said[status]
 
 
-def _withdrawn_by(loaded: Loaded) -> str:
+def _describe_withdrawal(loaded: LoadedRequest) -> str:
     """Who withdrew it and why, by the log."""
     record = (
         LogRecord.objects.filter(
@@ -258,64 +264,69 @@ def _withdrawn_by(loaded: Loaded) -> str:
         .first()
     )
     code = record.data.get("code", "") if record else ""
-    return WITHDRAWN_BY.get(code, "It was withdrawn.")
+    return WITHDRAWN_TEXTS.get(code, "It was withdrawn.")
 
 
-def _if_paused(loaded: Loaded) -> list[str]:
+def _describe_pause(loaded: LoadedRequest) -> list[str]:
     if loaded.stopped is not StopMode.PAUSED:
         return []
     return ["Its run, its agent or its tool is paused: nothing more of it starts."]
 
 
-def _is_kept(loaded: Loaded) -> bool:
+def _is_batch_halted(loaded: LoadedRequest) -> bool:
     """Whether it does not run until its halted batch goes on."""
     row = loaded.execution
     open_ends = {ExecutionStatus.QUEUED, ExecutionStatus.FAILED}
     return row is not None and row.status in open_ends and loaded.halted
 
 
-def _about_effect(loaded: Loaded) -> list[str]:
+def _describe_effect(loaded: LoadedRequest) -> list[str]:
     execution, tool = loaded.execution, loaded.revision.tool
     if execution is None or tool is None:
         return []
-    status, most = ExecutionStatus(execution.status), definition(tool).retry.attempts
+    status, most = (
+        ExecutionStatus(execution.status),
+        load_definition(tool).retry.attempts,
+    )
     tried = execution.attempts
     if status is ExecutionStatus.QUEUED:
-        coming = [f"{formatting.coming(execution, most)}."] if tried else []
-        return coming + _if_paused(loaded)
+        coming = (
+            [f"{formatting.format_next_attempt(execution, most)}."] if tried else []
+        )
+        return coming + _describe_pause(loaded)
     if status is ExecutionStatus.UNKNOWN:
         return ["It may or may not have happened. It is not tried again by itself."]
     if status is ExecutionStatus.CLAIMED:
-        return list(_running(execution, most))
+        return list(_describe_running(execution, most))
     if status is ExecutionStatus.FAILED and tried > 1:
         return [f"It was tried {tried} times."]
-    if execution.code == BY_PERSON:
+    if execution.code == SETTLED_BY_PERSON:
         return ["A person said so: the tool itself could not tell."]
-    if execution.code == BY_LOOK_UP:
+    if execution.code == SETTLED_BY_LOOK_UP:
         return ["Its service said so when it was asked: the attempt could not tell."]
     return []
 
 
-def _running(execution: Execution, most: int) -> Iterator[str]:
-    yield f"{formatting.which(execution, most)}. It runs at most once."
+def _describe_running(execution: Execution, most: int) -> Iterator[str]:
+    yield f"{formatting.format_attempt(execution, most)}. It runs at most once."
     until = execution.lease_until
     if execution.code and until is not None:
-        said = time_of_day(until)
+        said = format_time(until)
         yield f"No clear answer yet. Its service is asked again at {said}."
 
 
-def _vote(loaded: Loaded, decision: Decision) -> Vote:
-    reason = REASONS.get(decision.reason_code, decision.reason_code)
+def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
+    reason = REASON_LABELS.get(decision.reason_code, decision.reason_code)
     note = decision.reason
-    return Vote(
-        verdict=GIVEN[Verdict(decision.verdict)],
-        who=_who(loaded, decision),
+    return OutcomeVote(
+        verdict=GIVEN_VERDICTS[Verdict(decision.verdict)],
+        who=_format_reviewer(loaded, decision),
         at=decision.at,
         reason=f"{reason}: {note}" if reason and note else reason or note,
     )
 
 
-def _who(loaded: Loaded, decision: Decision) -> str:
+def _format_reviewer(loaded: LoadedRequest, decision: Decision) -> str:
     """The reviewer's name, never to the people whose own run it is (as in the log)."""
     person = loaded.person
     concerned = person.public_id in loaded.request.proposal.barred
@@ -324,56 +335,58 @@ def _who(loaded: Loaded, decision: Decision) -> str:
     return str(decision.reviewer)
 
 
-def _result(execution: Execution | None) -> str:
+def _format_result(execution: Execution | None) -> str:
     """The tool's answer as text: untrusted, to be printed as such."""
     if execution is None:
         return ""
     if execution.result_shown is not None:
-        return describe.as_text(execution.result_shown)
+        return describe.format_result(execution.result_shown)
     said = [execution.code, execution.detail]
     return ": ".join(part for part in said if part)
 
 
-def _links(loaded: Loaded) -> list[Link]:
+def _build_links(loaded: LoadedRequest) -> list[OutcomeLink]:
     links = []
     execution = loaded.execution
     unknown = execution is not None and execution.status == ExecutionStatus.UNKNOWN
     if execution is not None and unknown:
-        settles = permissions.allowed(loaded.person, Permission.SETTLE_UNKNOWN)
+        settles = permissions.has_permission(loaded.person, Permission.SETTLE_UNKNOWN)
         said = "Say what happened" if settles else "What is known of it"
-        links.append(Link(said, reverse("reviews:unknown_one", args=[execution.pk])))
-    if execution is not None and _is_kept(loaded):
+        links.append(
+            OutcomeLink(said, reverse("reviews:unknown_one", args=[execution.pk]))
+        )
+    if execution is not None and _is_batch_halted(loaded):
         url = reverse("reviews:batch", args=[execution.batch_id])
-        links.append(Link("Go on with the batch", url, testid="batch"))
-    links += _undoing(loaded)
+        links.append(OutcomeLink("Go on with the batch", url, testid="batch"))
+    links += _build_undo_links(loaded)
     if loaded.holding.by:
-        links += _about_hold(loaded)
-    links.append(Link("Back to the queue", reverse("reviews:queue")))
+        links += _build_hold_links(loaded)
+    links.append(OutcomeLink("Back to the queue", reverse("reviews:queue")))
     return links
 
 
-def _undoing(loaded: Loaded) -> Iterator[Link]:
+def _build_undo_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
     """The reversal's state, and where one can be proposed."""
     proposal, tool = loaded.request.proposal, loaded.revision.tool_id
-    if proposal.source == REVERSAL:
+    if proposal.source == REVERSAL_SOURCE:
         return
-    found = undo.of_execution(
+    found = undo.find_execution_undo(
         loaded.person, loaded.execution, proposal, tool, loaded.now
     )
     if found.word:
-        yield Link(found.word, found.url, testid="reversed-by")
+        yield OutcomeLink(found.word, found.url, testid="reversed-by")
     if found.offer:
-        yield Link("Propose reversal…", found.offer, testid="reverse")
+        yield OutcomeLink("Propose reversal…", found.offer, testid="reverse")
 
 
-def _about_hold(loaded: Loaded) -> Iterator[Link]:
+def _build_hold_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
     hold, pk = loaded.holding, [loaded.request.pk]
     if hold.offered and not loaded.why_not:
         url = reverse("reviews:accept_hold", args=pk)
-        yield Link("Take over", url, "C", post=True, testid="take-over")
+        yield OutcomeLink("Take over", url, "C", post=True, testid="take-over")
     if not hold.asked and not loaded.why_not:
         url = reverse("reviews:ask_hold", args=pk)
-        yield Link("Notify me", url, post=True, testid="notify")
-    if holding.may_break(loaded.person, loaded.request):
+        yield OutcomeLink("Notify me", url, post=True, testid="notify")
+    if holding.may_break_hold(loaded.person, loaded.request):
         url = reverse("reviews:break_hold", args=pk)
-        yield Link("Break hold…", url, testid="break")
+        yield OutcomeLink("Break hold…", url, testid="break")

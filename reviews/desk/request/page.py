@@ -14,18 +14,18 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from policies import tools
 from policies.staffing import Shortage
 from reviews import deadlines, permissions
 from reviews.decisions import drafts
 from reviews.desk.batches import links
 from reviews.desk.components import evidence_links, formatting, log_lines, undo
-from reviews.desk.components.choice import Choice
-from reviews.desk.components.formatting import Clock
-from reviews.desk.components.states import State
+from reviews.desk.components.choice import VerdictChoice
+from reviews.desk.components.formatting import DeadlineClock
+from reviews.desk.components.states import StateLabel
 from reviews.effects import describe
-from reviews.effects.wording import asked_of, listed, people
+from reviews.effects.wording import format_names, format_people, format_required_people
 from reviews.evidence import reveals
 from reviews.governance import readings, voters
 from reviews.grants import uncertain
@@ -36,18 +36,18 @@ from . import comparison, next_proposals, policy_changes
 from . import escalation as escalations
 from . import outcome as outcomes
 from . import remarks as request_remarks
-from .content import SeenRegions
-from .load import Loaded
-from .next_proposals import Following
-from .outcome import Outcome
+from .content import RenderedRegions
+from .load import LoadedRequest
+from .next_proposals import NextProposal
+from .outcome import OutcomePanel
 from .policy_changes import PolicyChange
 from .remarks import Remark
 
-REMADE = "This page is not what it was when you opened it."
+PAGE_CHANGED_TEXT = "This page is not what it was when you opened it."
 
 
 @dataclass(frozen=True, slots=True)
-class Banner:
+class ChangeBanner:
     """What changed while the reader was reading: the version or state they read, and
     the current one."""
 
@@ -55,7 +55,7 @@ class Banner:
     note: str
     read: int
     now: int
-    rows: Sequence[describe.Moved] = ()
+    rows: Sequence[describe.ArgumentChange] = ()
     heads: tuple[str, str] | None = None
 
     @property
@@ -69,62 +69,68 @@ class Banner:
         return self.heads[1] if self.heads else f"Version {self.now}, now"
 
 
-def revised(loaded: Loaded, read: int) -> Banner:
+def build_revised_banner(loaded: LoadedRequest, read: int) -> ChangeBanner:
     """The banner when another version replaced the one that was read."""
     before = (
         RequestVersion.objects.filter(request=loaded.request, number=read)
         .select_related("revision__tool")
         .first()
     )
-    rows = describe.changes(before.revision, loaded.revision) if before else []
+    rows = (
+        describe.list_changed_arguments(before.revision, loaded.revision)
+        if before
+        else []
+    )
     who = (
         "The agent replaced" if loaded.sealed.cause == "revised" else "Someone changed"
     )
     at = loaded.sealed.created_at
-    said = time_of_day(at)
+    said = format_time(at)
     title = f"{who} this request at {said} while you were reading version {read}."
     note = "Nothing was approved by you."
-    return Banner(title, note, read, loaded.request.version, rows)
+    return ChangeBanner(title, note, read, loaded.request.version, rows)
 
 
-def ground_moved(loaded: Loaded, read: StateReading | None) -> Banner:
+def build_stale_state_banner(
+    loaded: LoadedRequest, read: StateReading | None
+) -> ChangeBanner:
     """The banner when the business state changed since it was read."""
-    was = readings.said(read, loaded.revision)
-    now = readings.said(loaded.reading, loaded.revision)
+    was = readings.load_shown_reading(read, loaded.revision)
+    now = readings.load_shown_reading(loaded.reading, loaded.revision)
     at = loaded.reading.at if loaded.reading else loaded.now
-    return Banner(
-        f"The record changed; it was read again at {time_of_day(at)}.",
+    return ChangeBanner(
+        f"The record changed; it was read again at {format_time(at)}.",
         "Nothing was sent. Refresh the before-state, then decide.",
         loaded.request.version,
         loaded.request.version,
-        comparison.moved_rows(loaded.revision, was, now),
+        comparison.build_moved_rows(loaded.revision, was, now),
         heads=("As you read it", "Now"),
     )
 
 
-def remade(version: int) -> Banner:
+def build_page_changed_banner(version: int) -> ChangeBanner:
     """The banner when the same version would now be rendered differently."""
-    return Banner(REMADE, "Nothing was recorded.", version, version)
+    return ChangeBanner(PAGE_CHANGED_TEXT, "Nothing was recorded.", version, version)
 
 
-class Strip(SeenRegions):
+class StripRegion(RenderedRegions):
     """R0: state, deadline and holder."""
 
     # R0
     @cached_property
-    def state(self) -> State:
+    def state(self) -> StateLabel:
         """The label in the strip. A new version or a changed business state comes
         before the request's own state."""
         if self.moved and self.loaded.waiting and 0 < self.old < self.version:
             said = f"New version {self.version} while you were reading"
-            return State("moved", said, icon="warn")
+            return StateLabel("moved", said, icon="warn")
         if not self.target_moved:
             return self.loaded.state
         found = self.loaded.reading
         if found is None:
-            return State("moved", "The record changed", icon="warn")
-        said = f"The record changed at {time_of_day(found.at)}"
-        return State("moved", said, icon="warn", at=found.at)
+            return StateLabel("moved", "The record changed", icon="warn")
+        said = f"The record changed at {format_time(found.at)}"
+        return StateLabel("moved", said, icon="warn", at=found.at)
 
     @property
     def takes_up(self) -> bool:
@@ -142,7 +148,9 @@ class Strip(SeenRegions):
         extended."""
         if not self.loaded.able:
             return None
-        later = deadlines.extended(self.loaded.request, self.loaded.sealed)
+        later = deadlines.compute_extended_deadline(
+            self.loaded.request, self.loaded.sealed
+        )
         return later if later > self.loaded.request.expires_at else None
 
     @property
@@ -151,11 +159,11 @@ class Strip(SeenRegions):
         return self.loaded.able and self.extended is None
 
     @property
-    def clock(self) -> Clock | None:
+    def clock(self) -> DeadlineClock | None:
         """The deadline; None once nobody is asked any more."""
         if not self.loaded.waiting:
             return None
-        return formatting.of(self.loaded.request, self.loaded.now)
+        return formatting.build_request_clock(self.loaded.request, self.loaded.now)
 
     @property
     def over(self) -> bool:
@@ -172,10 +180,10 @@ class Strip(SeenRegions):
         return self.loaded.etag
 
 
-SHOWN = 4  # people listed by name
+MOST_NAMES = 4  # people listed by name
 
 
-class Asked(Strip):
+class ApprovalsRegion(StripRegion):
     """The part of R4 that changes: who is asked, and how many have approved; no
     names."""
 
@@ -205,7 +213,7 @@ class Asked(Strip):
         return said + (hidden if tally.required > 1 else "")
 
     def _roles(self) -> str:
-        return asked_of(self.loaded.sealed.steps)
+        return format_required_people(self.loaded.sealed.steps)
 
     @cached_property
     def others(self) -> str:
@@ -215,13 +223,15 @@ class Asked(Strip):
         if not loaded.waiting:
             return ""
         sealed, request = loaded.sealed, loaded.request
-        found = voters.left_now(loaded.deciders, request, sealed, loaded.votes)
+        found = voters.list_remaining_voters(
+            loaded.deciders, request, sealed, loaded.votes
+        )
         names = [str(one.person) for one in found if one.id != loaded.person.public_id]
         if not names:
             return "nobody else"
         if loaded.given or sealed.carried or sealed.escalated_by or self._is_own:
-            return people(len(names), "other person")
-        return listed(names, most=SHOWN)
+            return format_people(len(names), "other person")
+        return format_names(names, most=MOST_NAMES)
 
     @property
     def lacking(self) -> Shortage | None:
@@ -230,7 +240,7 @@ class Asked(Strip):
         if not loaded.waiting:
             return None
         votes, sealed = loaded.votes, loaded.sealed
-        return voters.lacking_now(loaded.deciders, loaded.request, sealed, votes)
+        return voters.find_shortage(loaded.deciders, loaded.request, sealed, votes)
 
     @property
     def _is_own(self) -> bool:
@@ -245,7 +255,7 @@ class Asked(Strip):
         return "It expires when the time is up. Nothing is executed."
 
 
-class Beside(Asked):
+class HistoryRegion(ApprovalsRegion):
     """R7 and what stands beside the regions: history, escalation, reversal and hidden
     values."""
 
@@ -261,39 +271,41 @@ class Beside(Asked):
     @cached_property
     def hidden(self) -> bool:
         """Whether there are hidden values that this person may reveal."""
-        if not permissions.allowed(self.loaded.person, Permission.REVEAL):
+        if not permissions.has_permission(self.loaded.person, Permission.REVEAL):
             return False
-        return bool(reveals.hidden(self.loaded.sealed))
+        return bool(reveals.list_hidden_arguments(self.loaded.sealed))
 
     @cached_property
-    def kept_pages(self) -> list[evidence_links.Kept]:
+    def kept_pages(self) -> list[evidence_links.EvidenceLink]:
         """Links to the pages stored with decisions that this person may open."""
         loaded = self.loaded
-        return evidence_links.links(loaded.person, loaded.request, loaded.decisions)
+        return evidence_links.list_evidence_links(
+            loaded.person, loaded.request, loaded.decisions
+        )
 
     @cached_property
-    def history(self) -> list[log_lines.Told]:
+    def history(self) -> list[log_lines.HistoryLine]:
         """The request's log records."""
-        return log_lines.history(self.loaded.person, self.loaded.request)
+        return log_lines.build_history(self.loaded.person, self.loaded.request)
 
     @cached_property
-    def escalation(self) -> escalations.Panel | None:
+    def escalation(self) -> escalations.EscalationPanel | None:
         """The panel for a supervisor of an escalated request."""
-        return escalations.panel(self.loaded)
+        return escalations.build_escalation_panel(self.loaded)
 
     @cached_property
-    def reverses(self) -> undo.Reverses | None:
+    def reverses(self) -> undo.ReversedEffect | None:
         """The effect that this proposal would undo; None for other proposals."""
-        return undo.reverses(self.loaded.request.proposal)
+        return undo.find_reversed_effect(self.loaded.request.proposal)
 
     @cached_property
     def guidance(self) -> str:
         """A supervisor's guidance on a request that was given back."""
-        return escalations.guidance(self.loaded)
+        return escalations.find_guidance(self.loaded)
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
+class VerdictVerb:
     """One verdict as a button, with its shortcut."""
 
     name: str
@@ -302,19 +314,19 @@ class Verb:
 
 
 VERBS = (
-    Verb("approve", "Approve", "A"),
-    Verb("modify", "Modify…", "M"),
-    Verb("reject", "Reject…", "X"),
-    Verb("escalate", "Escalate…", "U"),
+    VerdictVerb("approve", "Approve", "A"),
+    VerdictVerb("modify", "Modify…", "M"),
+    VerdictVerb("reject", "Reject…", "X"),
+    VerdictVerb("escalate", "Escalate…", "U"),
 )
 
 
-class Deciding(Beside):
+class DecisionRegion(HistoryRegion):
     """R8: the verbs or the outcome, and what the person typed."""
 
     # R8
     @property
-    def verbs(self) -> Sequence[Verb]:
+    def verbs(self) -> Sequence[VerdictVerb]:
         """The verdicts this person may give now."""
         loaded = self.loaded
         if not loaded.able or self.moved or self.target_moved:
@@ -330,17 +342,17 @@ class Deciding(Beside):
     @property
     def not_offered(self) -> str:
         """Why a verdict is missing beside the others."""
-        left = self.loaded.choice if self.verbs else Choice()
+        left = self.loaded.choice if self.verbs else VerdictChoice()
         return f"{left.why_not_approve} {left.why_not_escalate}".strip()
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> OutcomePanel:
         """R8 where no verb is offered."""
         if self.target_moved:
-            return outcomes.target_moved(self.loaded)
+            return outcomes.build_stale_state_outcome(self.loaded)
         if not self.moved:
-            return outcomes.of(self.loaded)
-        return outcomes.moved(self.loaded, self.old)
+            return outcomes.build_outcome(self.loaded)
+        return outcomes.build_revised_outcome(self.loaded, self.old)
 
     @property
     def check_url(self) -> str:
@@ -351,7 +363,9 @@ class Deciding(Beside):
     def draft(self) -> Draft | None:
         """The person's unsent draft."""
         loaded = self.loaded
-        return drafts.of(loaded.person, loaded.request) if loaded.drafted else None
+        return (
+            drafts.find_draft(loaded.person, loaded.request) if loaded.drafted else None
+        )
 
     @property
     def kept(self) -> str:
@@ -361,30 +375,30 @@ class Deciding(Beside):
     @property
     def may_note(self) -> bool:
         """Whether the person can add a note but not decide."""
-        return bool(self.loaded.why_not) and request_remarks.may_add(self.loaded)
+        return bool(self.loaded.why_not) and request_remarks.may_add_note(self.loaded)
 
     @property
     def may_step(self) -> bool:
         """Whether the person has a queue to step through."""
-        return permissions.deciding_role(self.loaded.person) is not None
+        return permissions.find_deciding_role(self.loaded.person) is not None
 
     @cached_property
     def remarks(self) -> list[Remark]:
         """The notes that this person may read."""
-        return request_remarks.of(self.loaded) if self.loaded.remarked else []
+        return request_remarks.list_remarks(self.loaded) if self.loaded.remarked else []
 
     @cached_property
-    def within(self) -> links.Within | None:
+    def within(self) -> links.BatchLink | None:
         """The batch in which this request waits, or None."""
         tool = self.loaded.revision.tool
         if tool is None:
             return None
-        return links.containing(self.loaded.request, tools.definition(tool))
+        return links.find_batch_link(self.loaded.request, tools.load_definition(tool))
 
     @cached_property
-    def following(self) -> Following | None:
+    def following(self) -> NextProposal | None:
         """What the agent proposed after the end of this request."""
-        return next_proposals.after(self.loaded)
+        return next_proposals.find_next_proposal(self.loaded)
 
     @property
     def watches(self) -> bool:
@@ -403,7 +417,7 @@ class Deciding(Beside):
 
 
 # The properties that need queries beyond loading the request, by part of the page.
-ASKED = (
+PRELOADED_PARTS = (
     *(
         "banner",
         "escalation",
@@ -427,14 +441,14 @@ ASKED = (
 )
 
 
-class ReviewPage(Deciding):
+class ReviewPage(DecisionRegion):
     """One request as this person may see it. A part of the page loads only what it
     prints; `ready` loads all of it."""
 
     def ready(self) -> None:
         """Load everything the page prints, so that rendering does not wait for a
         query."""
-        for name in ASKED:
+        for name in PRELOADED_PARTS:
             getattr(self, name)
 
     @property
@@ -446,18 +460,18 @@ class ReviewPage(Deciding):
     @cached_property
     def policy_change(self) -> PolicyChange | None:
         """What a policy change since the proposal means for it; None without one."""
-        return policy_changes.of(self.loaded)
+        return policy_changes.find_policy_change(self.loaded)
 
     @cached_property
-    def banner(self) -> Banner | None:
+    def banner(self) -> ChangeBanner | None:
         """What changed while the reader was reading; None if nothing did."""
         read = self.read
         if read is None and self.moved and self.on_screen is not None:
             read = self.on_screen.version
         if self.target_moved:
-            return ground_moved(self.loaded, self._reading)
+            return build_stale_state_banner(self.loaded, self._reading)
         if self.remade:
-            return remade(self.version)
+            return build_page_changed_banner(self.version)
         if read is None or read == self.version:
             return None
-        return revised(self.loaded, read)
+        return build_revised_banner(self.loaded, read)

@@ -12,44 +12,49 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from journal.errors import DomainError, FieldError
 from policies import tools
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OFFERED, REASONS, Verdict
+from reviews.choices import OFFERED_REASONS, REASON_LABELS, Verdict
 from reviews.desk import argument_form
-from reviews.desk.argument_form import Form
+from reviews.desk.argument_form import ArgumentForm
 from reviews.desk.components import holding
 from reviews.desk.components.reasons import ReasonChoice
-from reviews.effects.wording import people, short_hash, span
+from reviews.effects.wording import format_duration, format_people, format_short_hash
 from reviews.models import ApprovalRequest, Draft
 from reviews.people import preferences
-from reviews.people.preferences import Notifications
+from reviews.people.preferences import NotificationPreferences
 from reviews.permissions import Permission
 from reviews.requests import versions
 
-from .load import Loaded
+from .load import LoadedRequest
 
-SHOWN = 4  # people listed by name
+MOST_NAMES = 4  # people listed by name
 
 
-def on_call_said(request: ApprovalRequest, person: Person, now: datetime) -> str:
+def describe_supervisors(
+    request: ApprovalRequest, person: Person, now: datetime
+) -> str:
     """The supervisors an escalation would ask, those on call first; in one query."""
-    found = holding.supervisors(request).exclude(pk=person.pk)
+    found = holding.select_supervisors(request).exclude(pk=person.pk)
     told = [
-        (preferences.of(one).notifications, str(one))
+        (preferences.load_preferences(one).notifications, str(one))
         for one in found.select_related("preferences").order_by("username")
     ]
     if not told:
         return "No other supervisor is admitted to this queue: it would wait for one."
     told.sort(key=lambda one: not one[0].on_call)
-    names = [f"{name} ({_when(wants, now)})" for wants, name in told[:SHOWN]]
-    more = [f"{len(told) - SHOWN} more"] if len(told) > SHOWN else []
+    names = [
+        f"{name} ({_format_local_time(wants, now)})"
+        for wants, name in told[:MOST_NAMES]
+    ]
+    more = [f"{len(told) - MOST_NAMES} more"] if len(told) > MOST_NAMES else []
     return f"Asked as well: {', '.join([*names, *more])}."
 
 
-def _when(wants: Notifications, now: datetime) -> str:
+def _format_local_time(wants: NotificationPreferences, now: datetime) -> str:
     local = f"{now.astimezone(ZoneInfo(wants.zone)):%H:%M} there"
     return f"on call, {local}" if wants.on_call else local
 
@@ -66,7 +71,7 @@ NOTE_HINTS = {
     Verdict.REJECT: "the agent sees it; needed for Other",
     Verdict.ESCALATE: "the supervisor sees it; needed for Other",
 }
-STAYING = {
+CORRECTABLE_CODES = {
     "reason",
     "reauth",
     "policy",
@@ -77,11 +82,11 @@ STAYING = {
     "check",
     "throttle",
 }
-BESIDE = {"reason", "reauth", "check"}  # shown at the field, not at the top
+INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the top
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class VerdictPanel:
     """The panel of one verdict, ready to commit."""
 
     name: str
@@ -89,7 +94,7 @@ class Panel:
     version: int
     action_hash: str
     lines: Sequence[str]
-    edits: Form | None
+    edits: ArgumentForm | None
     reasons: Sequence[ReasonChoice]
     reason_required: bool
     reason_error: str
@@ -141,65 +146,70 @@ class Panel:
         return self.focus.removeprefix("#")
 
 
-def build(
-    loaded: Loaded,
+def build_panel(
+    loaded: LoadedRequest,
     verdict: Verdict,
     *,
     data: Mapping[str, str] | None = None,
     error: DomainError | None = None,
     draft: Draft | None = None,
-) -> Panel:
+) -> VerdictPanel:
     """The panel of a verdict on the current version.
 
     `data` is what was just sent, else a stored `draft` fills the panel; `error` is the
     refusal to show in it.
     """
-    typed = data or _typed(draft, verdict)
+    typed = data or _find_draft_reason(draft, verdict)
     code = error.code if error else ""
-    edits = _edits(
-        loaded, verdict, data or _edited(draft, loaded, verdict) or None, error
+    edits = _build_edit_form(
+        loaded,
+        verdict,
+        data or _find_draft_edits(draft, loaded, verdict) or None,
+        error,
     )
-    reasons = _reasons(loaded, verdict, typed)
-    return Panel(
+    reasons = _build_reason_choices(loaded, verdict, typed)
+    return VerdictPanel(
         name=verdict.value,
         heading=HEADINGS[verdict],
         version=loaded.request.version,
         action_hash=loaded.request.action_hash,
-        lines=_lines(loaded, verdict),
+        lines=_describe_verdict(loaded, verdict),
         edits=edits,
         reasons=reasons,
-        reason_required=reason_required(loaded, verdict),
+        reason_required=is_reason_required(loaded, verdict),
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=typed.get("reason", ""),
         note_hint=NOTE_HINTS[verdict],
         step_up=code == "reauth"  # an edit may make it needed
         or (loaded.sealed.step_up and verdict in {Verdict.APPROVE, Verdict.MODIFY}),
         password_error=error.detail if error and code == "reauth" else "",
-        problem=_problem(error, reasons),
+        problem=_format_problem(error, reasons),
         check_error=error.detail if error and code == "check" else "",
-        other_errors=_above(edits, error),
-        commit=_commit(loaded, verdict, edits),
-        after=_after(loaded, verdict),
-        may_pause=verdict is Verdict.REJECT and _may_pause(loaded),
+        other_errors=_list_form_errors(edits, error),
+        commit=_format_commit_label(loaded, verdict, edits),
+        after=_describe_consequence(loaded, verdict),
+        may_pause=verdict is Verdict.REJECT and _may_pause_run(loaded),
         pauses=bool(typed.get("pause")),
     )
 
 
-def _problem(error: DomainError | None, reasons: Sequence[ReasonChoice]) -> str:
+def _format_problem(error: DomainError | None, reasons: Sequence[ReasonChoice]) -> str:
     """The message at the top: errors without a field of their own, and a reason error
     where no reasons are shown."""
-    if error is None or (error.code in BESIDE and (error.code != "reason" or reasons)):
+    if error is None or (
+        error.code in INLINE_CODES and (error.code != "reason" or reasons)
+    ):
         return ""
     return error.detail
 
 
-def _may_pause(loaded: Loaded) -> bool:
+def _may_pause_run(loaded: LoadedRequest) -> bool:
     """Whether the person may pause the run and nothing of it is stopped already."""
-    allowed = permissions.allowed(loaded.person, Permission.PAUSE)
+    allowed = permissions.has_permission(loaded.person, Permission.PAUSE)
     return allowed and loaded.stopped is None
 
 
-def _typed(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
+def _find_draft_reason(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
     """The draft's note for any verdict; its reason code only for the verdict it was
     chosen for."""
     if draft is None:
@@ -208,8 +218,8 @@ def _typed(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
     return {"reason": draft.reason, "reason_code": code}
 
 
-def _edited(
-    draft: Draft | None, loaded: Loaded, verdict: Verdict
+def _find_draft_edits(
+    draft: Draft | None, loaded: LoadedRequest, verdict: Verdict
 ) -> Mapping[str, str] | None:
     """The draft's edits, if they were made on the current version."""
     if draft is None or verdict is not Verdict.MODIFY:
@@ -217,29 +227,29 @@ def _edited(
     return draft.edits if draft.version == loaded.request.version else None
 
 
-def keeps_panel(loaded: Loaded, error: DomainError) -> bool:
+def keeps_panel(loaded: LoadedRequest, error: DomainError) -> bool:
     """Whether the person can correct the error in the panel and may still decide."""
-    return error.code in STAYING and loaded.able
+    return error.code in CORRECTABLE_CODES and loaded.able
 
 
-def reason_required(loaded: Loaded, verdict: Verdict) -> bool:
+def is_reason_required(loaded: LoadedRequest, verdict: Verdict) -> bool:
     """Whether a reason is required, by the operation's rule: to reject or escalate, and
     where the policy says so."""
     refuses = verdict in {Verdict.REJECT, Verdict.ESCALATE}
     return refuses or loaded.sealed.requires_reason
 
 
-def _edits(
-    loaded: Loaded,
+def _build_edit_form(
+    loaded: LoadedRequest,
     verdict: Verdict,
     data: Mapping[str, str] | None,
     error: DomainError | None,
-) -> Form | None:
+) -> ArgumentForm | None:
     tool = loaded.revision.tool
     if verdict is not Verdict.MODIFY or tool is None:
         return None
-    return argument_form.form(
-        tools.definition(tool),
+    return argument_form.build_form(
+        tools.load_definition(tool),
         loaded.revision.args,
         labels=loaded.revision.reading.get("labels", {}),
         sent=data,
@@ -247,51 +257,55 @@ def _edits(
     )
 
 
-def _above(edits: Form | None, error: DomainError | None) -> Sequence[FieldError]:
+def _list_form_errors(
+    edits: ArgumentForm | None, error: DomainError | None
+) -> Sequence[FieldError]:
     if edits is not None:
         return edits.above
     return error.errors if error else []
 
 
-def _reasons(
-    loaded: Loaded, verdict: Verdict, typed: Mapping[str, str]
+def _build_reason_choices(
+    loaded: LoadedRequest, verdict: Verdict, typed: Mapping[str, str]
 ) -> list[ReasonChoice]:
     if verdict is Verdict.APPROVE and not loaded.sealed.requires_reason:
         return []
     chosen = typed.get("reason_code", "")
     return [
-        ReasonChoice(code.value, REASONS[code], code.value == chosen)
-        for code in OFFERED[verdict]
+        ReasonChoice(code.value, REASON_LABELS[code], code.value == chosen)
+        for code in OFFERED_REASONS[verdict]
     ]
 
 
-def _lines(loaded: Loaded, verdict: Verdict) -> list[str]:
+def _describe_verdict(loaded: LoadedRequest, verdict: Verdict) -> list[str]:
     if verdict is Verdict.APPROVE:
         version, digest = loaded.request.version, loaded.request.action_hash
-        said = f"Exactly as shown: version {version}, {short_hash(digest)}."
-        return [said, *_blind(loaded)]
+        said = f"Exactly as shown: version {version}, {format_short_hash(digest)}."
+        return [said, *_describe_further_votes(loaded)]
     if verdict is Verdict.REJECT:
         return [
             "Nothing will be executed. The agent is told “rejected”, the reason you"
             " choose and your note, word for word. It is not told your name."
         ]
     if verdict is Verdict.ESCALATE:
-        asked = on_call_said(loaded.request, loaded.person, loaded.now)
+        asked = describe_supervisors(loaded.request, loaded.person, loaded.now)
         return [asked, "You can no longer decide it yourself."]
     return []
 
 
-def _blind(loaded: Loaded) -> list[str]:
+def _describe_further_votes(loaded: LoadedRequest) -> list[str]:
     left = loaded.tally.required - loaded.given - 1
     if left <= 0:
         return []
-    return [f"{people(left)} more will be asked, blind to your answer."]
+    return [f"{format_people(left)} more will be asked, blind to your answer."]
 
 
-def _commit(loaded: Loaded, verdict: Verdict, edits: Form | None) -> str:
+def _format_commit_label(
+    loaded: LoadedRequest, verdict: Verdict, edits: ArgumentForm | None
+) -> str:
     tally = loaded.tally
     if edits is not None and edits.changes:
-        return f"Approve with my {people(edits.changes, 'change')}"
+        return f"Approve with my {format_people(edits.changes, 'change')}"
     if verdict is Verdict.APPROVE and tally.required - tally.given > 1:
         return f"Record my approval ({tally.given + 1} of {tally.required})"
     return {
@@ -302,16 +316,17 @@ def _commit(loaded: Loaded, verdict: Verdict, edits: Form | None) -> str:
     }[verdict]
 
 
-def _after(loaded: Loaded, verdict: Verdict) -> str:
+def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
     if verdict is Verdict.ESCALATE:
-        timeout = versions.evaluation_of(loaded.revision).timeout
-        until = versions.escalated_until(loaded.request, timeout)
+        timeout = versions.parse_evaluation(loaded.revision).timeout
+        until = versions.compute_escalated_deadline(loaded.request, timeout)
         if loaded.request.frozen_through:
-            after = span(until - loaded.request.frozen_through)
+            after = format_duration(until - loaded.request.frozen_through)
             return f"Then {after} are left, once deadlines run again."
         return (
-            f"Then it expires at {time_of_day(until)}, {span(until - loaded.now)} from "
-            "now. If nobody answers by then, nothing is executed."
+            f"Then it expires at {format_time(until)}, "
+            f"{format_duration(until - loaded.now)} from now. If nobody answers by "
+            "then, nothing is executed."
         )
     if verdict is Verdict.REJECT:
         return ""

@@ -12,9 +12,9 @@ from reviews.choices import OPEN, NoteKind
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.models import Decision, Note
 
-from .load import Loaded
+from .load import LoadedRequest
 
-SAID = {
+KIND_LABELS = {
     NoteKind.NOTE: "Note",
     NoteKind.GUIDANCE: "Guidance",
     NoteKind.ARBITRATION: "Arbitration",
@@ -31,16 +31,21 @@ class Remark:
     text: str
 
 
-def of(loaded: Loaded) -> list[Remark]:
+def list_remarks(loaded: LoadedRequest) -> list[Remark]:
     """The notes that this person may read, oldest first."""
-    rows = _readable(loaded).select_related("author").order_by("at", "pk")
+    rows = _select_readable(loaded).select_related("author").order_by("at", "pk")
     return [
-        Remark(SAID[NoteKind(row.kind)], _who(loaded, row), row.at, row.text)
+        Remark(
+            KIND_LABELS[NoteKind(row.kind)],
+            _format_author(loaded, row),
+            row.at,
+            row.text,
+        )
         for row in rows
     ]
 
 
-def _readable(loaded: Loaded) -> QuerySet[Note]:
+def _select_readable(loaded: LoadedRequest) -> QuerySet[Note]:
     """While the request is open, notes by voters are hidden from those who may still
     decide: they would reveal the vote."""
     found = Note.objects.filter(request=loaded.request)
@@ -54,7 +59,7 @@ def _readable(loaded: Loaded) -> QuerySet[Note]:
     return found.exclude(pk__in=blind.exclude(author=loaded.person).values("pk"))
 
 
-def _who(loaded: Loaded, note: Note) -> str:
+def _format_author(loaded: LoadedRequest, note: Note) -> str:
     person = loaded.person
     concerned = person.public_id in loaded.request.proposal.barred
     if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
@@ -62,7 +67,7 @@ def _who(loaded: Loaded, note: Note) -> str:
     return str(note.author)
 
 
-def may_add(loaded: Loaded) -> bool:
+def may_add_note(loaded: LoadedRequest) -> bool:
     """Whether this person may add a note, by the rule of `drafts.add_note`."""
-    decides = permissions.deciding_role(loaded.person) is not None
+    decides = permissions.find_deciding_role(loaded.person) is not None
     return decides and loaded.request.queue_id in permissions.queues_of(loaded.person)

@@ -11,36 +11,38 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from policies.models import Person
 from reviews.choices import RequestStatus, Verdict
 from reviews.desk.components import htmx
 from reviews.desk.queue import page as queue
-from reviews.desk.queue.page import Filters
+from reviews.desk.queue.page import QueueFilters
 from reviews.holds import take
 from reviews.models import ApprovalRequest
 from reviews.people import preferences
 
 from . import commit
-from .load import Loaded
+from .load import LoadedRequest
 from .page import ReviewPage
 
-MOST = 20  # tried before giving up, since others may hold the first ones
+MOST_CANDIDATES = 20  # tried before giving up, since others may hold the first ones
 
 
-def after(person: Person, filters: Filters, pk: str, step: int) -> list[str]:
+def list_next_requests(
+    person: Person, filters: QueueFilters, pk: str, step: int
+) -> list[str]:
     """The requests after `pk` in the person's queue, or before it for a negative
     `step`, continuing from the other end; the first ones if `pk` is no longer in the
     queue."""
-    found = queue.ordered_ids(person, filters)
+    found = queue.list_decidable_ids(person, filters)
     if step < 0:
         found.reverse()
     at = found.index(pk) if pk in found else -1
     onward = found[at + 1 :] + (found[:at] if at > 0 else [])
-    return onward[:MOST]
+    return onward[:MOST_CANDIDATES]
 
 
-SAID = {
+RECORDED_WORDS = {
     Verdict.APPROVE: "Approved",
     Verdict.REJECT: "Rejected",
     Verdict.MODIFY: "Changed and approved",
@@ -48,59 +50,65 @@ SAID = {
 }
 
 
-def onward(request: HttpRequest, decided: Loaded, verdict: Verdict) -> str:
+def take_next_request(
+    request: HttpRequest, decided: LoadedRequest, verdict: Verdict
+) -> str:
     """Hold the next free request of the filtered queue for this person, and return its
     id; empty if they stay. The next page shows what was recorded."""
-    wish = preferences.of(decided.person).display.advance
+    wish = preferences.load_preferences(decided.person).display.advance
     if wish == "off" or (wish == "unless_rejected" and verdict is Verdict.REJECT):
         return ""
-    filters = Filters.read(htmx.query(request.POST.get("filters", "")))
-    ids = after(decided.person, filters, decided.request.pk, 1)
-    found = take.take_first(request_ids=ids, person=decided.person)
+    filters = QueueFilters.read(htmx.parse_query(request.POST.get("filters", "")))
+    ids = list_next_requests(decided.person, filters, decided.request.pk, 1)
+    found = take.take_first_free(request_ids=ids, person=decided.person)
     if found:
-        messages.success(request, _recorded(decided.request, verdict))
+        messages.success(request, _describe_recorded(decided.request, verdict))
     return found
 
 
-def _recorded(request: ApprovalRequest, verdict: Verdict) -> str:
+def _describe_recorded(request: ApprovalRequest, verdict: Verdict) -> str:
     """The sentence about what was recorded, with the end of the recall window."""
-    said = f"{SAID[verdict]}: request {request.pk}."
+    said = f"{RECORDED_WORDS[verdict]}: request {request.pk}."
     row = ApprovalRequest.objects.get(pk=request.pk)
     if row.status != RequestStatus.RECALLABLE:
         return said
-    return f"{said} It can be recalled there until {time_of_day(row.recall_until)}."
+    return f"{said} It can be recalled there until {format_time(row.recall_until)}."
 
 
-TEMPLATE = "reviews/request.html#live"
-FOLLOWING = "reviews/_following.html"
+STRIP_TEMPLATE = "reviews/request.html#live"
+NEXT_PROPOSAL_TEMPLATE = "reviews/_following.html"
 
 
-def answer(request: HttpRequest, loaded: Loaded, told: str = "") -> HttpResponse:
+def render_strip(
+    request: HttpRequest, loaded: LoadedRequest, told: str = ""
+) -> HttpResponse:
     """The strip, or 204 while the page shows it already. The regions being read never
     move. `told` says what the person's own action did."""
     tag = request.headers.get("If-None-Match", "").strip('"')
     key, _, _ = tag.partition(".")
     changed = bool(key) and key != loaded.key
     said = [told, loaded.said if changed else "", loaded.lost_since(tag) if key else ""]
-    before = commit.on_screen(request, loaded)
-    read = before.version if before else commit.version_of(key)
+    before = commit.find_page_on_screen(request, loaded)
+    read = before.version if before else commit.parse_version(key)
     page = ReviewPage(
         loaded,
         read=read or loaded.request.version,
         screen=None if before and loaded.able else read,
         said=" ".join(one for one in said if one),
     )
-    commit.fit(request, page, partial=True)
+    commit.adapt_page(request, page, partial=True)
     changed = changed or page.target_moved
     context = {"page": page, "changed": changed, "is_live": True}
-    return htmx.fragment(
-        request, TEMPLATE, context, etag=loaded.etag, settled=page.over
+    return htmx.render_fragment(
+        request, STRIP_TEMPLATE, context, etag=loaded.etag, settled=page.over
     )
 
 
-def following(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+def render_next_proposal(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse:
     """The link to the agent's next proposal; 204 while it may still come, then 286."""
     page = ReviewPage(loaded)
     if page.watches:
         return HttpResponse(status=204)
-    return render(request, FOLLOWING, {"page": page}, status=htmx.STOP_POLLING)
+    return render(
+        request, NEXT_PROPOSAL_TEMPLATE, {"page": page}, status=htmx.STOP_POLLING
+    )

@@ -11,14 +11,14 @@ from django.urls import reverse
 
 from journal.errors import NotFound
 from policies.models import Person
-from reviews.decisions.submission import Sight
+from reviews.decisions.submission import RenderedPage
 from reviews.desk.components import page_evidence, visibility
 from reviews.desk.components.regions import Regions
 from reviews.effects import describe
-from reviews.effects.wording import asked_of
+from reviews.effects.wording import format_required_people
 from reviews.models import ApprovalRequest, RequestVersion
 
-CAUSES = {
+CAUSE_WORDS = {
     "opened": "The agent proposed it",
     "revised": "The agent replaced it",
     "modified": "A reviewer changed the arguments",
@@ -30,7 +30,7 @@ CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ComparedTerm:
     """One term of the request, such as its risk, in both versions."""
 
     label: str
@@ -39,7 +39,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ComparedText:
     """What the agent said in both versions: untrusted text."""
 
     heading: str
@@ -65,7 +65,7 @@ class VersionPage:
         self.newest = self.request.version
         self.url = reverse("reviews:request_detail", args=[self.id])
         self.action_hash = sealed.revision.action_hash
-        self.cause = CAUSES.get(sealed.cause, sealed.cause)
+        self.cause = CAUSE_WORDS.get(sealed.cause, sealed.cause)
 
     @property
     def numbers(self) -> range:
@@ -78,73 +78,80 @@ class VersionPage:
     @property
     def asked(self) -> str:
         """The people whom the version asks, in words."""
-        return asked_of(self.sealed.steps)
+        return format_required_people(self.sealed.steps)
 
     @cached_property
-    def sight(self) -> Sight:
+    def sight(self) -> RenderedPage:
         """The version's regions as this person sees them now."""
-        return page_evidence.kept(Regions(self.person, self.sealed))
+        return page_evidence.load_cached_regions(Regions(self.person, self.sealed))
 
     @property
     def parts(self) -> tuple[str, ...]:
         return self.sight.parts
 
     @cached_property
-    def rows(self) -> list[describe.Moved]:
+    def rows(self) -> list[describe.ArgumentChange]:
         """The arguments that differ, destructive changes first."""
         if self.older is None:
             return []
-        return describe.changes(self.older.revision, self.sealed.revision)
+        return describe.list_changed_arguments(
+            self.older.revision, self.sealed.revision
+        )
 
     @cached_property
-    def terms(self) -> list[Term]:
+    def terms(self) -> list[ComparedTerm]:
         """The terms that differ."""
         if self.older is None:
             return []
-        pairs = zip(_terms(self.older), _terms(self.sealed), strict=True)
+        pairs = zip(_list_terms(self.older), _list_terms(self.sealed), strict=True)
         return [
-            Term(label, before, after)
+            ComparedTerm(label, before, after)
             for (label, before), (_, after) in pairs
             if before != after
         ]
 
     @cached_property
-    def words(self) -> list[Words]:
+    def words(self) -> list[ComparedText]:
         """The agent's texts that differ; evidence is identified by its number."""
         if self.older is None:
             return []
-        before, after = _words(self.older), _words(self.sealed)
+        before, after = (
+            _collect_agent_texts(self.older),
+            _collect_agent_texts(self.sealed),
+        )
         return [
-            Words(heading, before.get(heading, ""), after.get(heading, ""))
+            ComparedText(heading, before.get(heading, ""), after.get(heading, ""))
             for heading in dict.fromkeys([*before, *after])
             if before.get(heading, "") != after.get(heading, "")
         ]
 
 
-def load(person: Person, pk: str, number: int, compare: str = "") -> VersionPage:
+def load_version_page(
+    person: Person, pk: str, number: int, compare: str = ""
+) -> VersionPage:
     """The page of version `number`, or of the comparison `compare`, such as `2..3`; a
     malformed one is ignored. Raises NotFound."""
-    if not visibility.requests(person).filter(pk=pk).exists():
+    if not visibility.select_visible_requests(person).filter(pk=pk).exists():
         raise NotFound
-    older, newer = _numbers(compare)
-    sealed = page_evidence.version(pk, newer or number)
+    older, newer = _parse_comparison(compare)
+    sealed = page_evidence.find_version(pk, newer or number)
     if sealed is None:
         raise NotFound
     return VersionPage(
-        person, sealed, page_evidence.version(pk, older) if older else None
+        person, sealed, page_evidence.find_version(pk, older) if older else None
     )
 
 
-def _numbers(compare: str) -> tuple[int, int]:
+def _parse_comparison(compare: str) -> tuple[int, int]:
     before, dots, after = compare.partition("..")
     sane = all(part.isdecimal() and len(part) < 6 for part in (before, after))
     return (int(before), int(after)) if dots and sane else (0, 0)
 
 
-def _terms(sealed: RequestVersion) -> Iterator[tuple[str, str]]:
+def _list_terms(sealed: RequestVersion) -> Iterator[tuple[str, str]]:
     yield "Risk", sealed.risk
     yield "Tier", sealed.tier
-    yield "Asked", asked_of(sealed.steps)
+    yield "Asked", format_required_people(sealed.steps)
     yield (
         "Rules",
         "; ".join(rule["text"] for rule in sealed.rules) or "the tool's floor",
@@ -153,11 +160,11 @@ def _terms(sealed: RequestVersion) -> Iterator[tuple[str, str]]:
     yield "Policy", f"v{sealed.policy.number}"
 
 
-def _words(sealed: RequestVersion) -> dict[str, str]:
+def _collect_agent_texts(sealed: RequestVersion) -> dict[str, str]:
     revision = sealed.revision
     found = {"Rationale": revision.rationale}
-    for heading, text in describe.claims(sealed.request.proposal, revision):
+    for heading, text in describe.list_agent_claims(sealed.request.proposal, revision):
         found[heading] = "\n".join(filter(None, [found.get(heading, ""), text]))
-    for number, item in enumerate(describe.evidence(revision), 1):
+    for number, item in enumerate(describe.list_evidence(revision), 1):
         found[f"Evidence {number}"] = item.text or item.withheld
     return found

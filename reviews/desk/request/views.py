@@ -17,133 +17,135 @@ from reviews.choices import Verdict
 from reviews.decisions import drafts
 from reviews.decisions import recall as recalls
 from reviews.desk.components import frame, htmx
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.desk.forms import ArmForm, DecisionForm
 from reviews.executions import settle
 
 from . import commit, holding_views, load, panels, preview, strip
-from .load import Loaded
+from .load import LoadedRequest
 from .page import ReviewPage
 
 TEMPLATE = "reviews/request.html"
 
 
 @require_safe
-@htmx.varies
+@htmx.vary_on_htmx
 def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
     """The review page; for htmx R8 with the strip beside it."""
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     armed_before = request.GET.get("from", "")
     if armed_before in set(Verdict):
-        return _answer(request, ReviewPage(loaded, focus=f"verb-{armed_before}"))
-    since = commit.version_of(request.GET.get("since", "")) or 0
-    return _answer(request, ReviewPage(loaded, said=loaded.said, since=since))
+        return _render_page(request, ReviewPage(loaded, focus=f"verb-{armed_before}"))
+    since = commit.parse_version(request.GET.get("since", "")) or 0
+    return _render_page(request, ReviewPage(loaded, said=loaded.said, since=since))
 
 
 @require_safe
-@htmx.varies
+@htmx.vary_on_htmx
 def live(request: HttpRequest, pk: str) -> HttpResponse:
     """The state strip, and R8 if it changed; the regions being read never move.
 
     `?part=following` returns the agent's next proposal after the end, once there is
     one.
     """
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     if request.GET.get("part") == "following":
-        return strip.following(request, loaded)
-    return strip.answer(request, loaded)
+        return strip.render_next_proposal(request, loaded)
+    return strip.render_strip(request, loaded)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_post_parameters("password")
-@htmx.varies
+@htmx.vary_on_htmx
 def decide(request: HttpRequest, pk: str) -> HttpResponse:
     """One address for the four verdicts: GET opens a panel, POST commits it, POST with
     `?check` previews an edit."""
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     if request.method != "POST":
-        return _arm(request, loaded)
+        return _render_armed_panel(request, loaded)
     if "check" in request.GET:
-        return _look(request, loaded)
+        return _render_preview(request, loaded)
     form = DecisionForm(request.POST)
-    error = htmx.attempt(lambda: commit.commit(request, loaded, form))
+    error = htmx.catch_refusal(lambda: commit.commit_verdict(request, loaded, form))
     if error is not None:
-        return _refused(request, form, error, pk)
-    onward = strip.onward(request, loaded, form.meant)
+        return _render_refusal(request, form, error, pk)
+    onward = strip.take_next_request(request, loaded, form.meant)
     if htmx.wants_partial(request) and (onward or form.meant is Verdict.MODIFY):
         to = redirect("reviews:request_detail", onward or pk).url
         return HttpResponseClientRedirect(to)
     if onward:
-        return _see(onward)
-    return _see(pk)
+        return _redirect_to_request(onward)
+    return _redirect_to_request(pk)
 
 
 @require_POST
-@htmx.varies
+@htmx.vary_on_htmx
 def recall(request: HttpRequest, pk: str) -> HttpResponse:
     """Take an approval back while its recall window is open."""
-    loaded = _load(request, pk)
-    recalls.recall(request_id=loaded.request.pk, person=loaded.person)
-    return _see(pk)
+    loaded = _load_request(request, pk)
+    recalls.recall_approval(request_id=loaded.request.pk, person=loaded.person)
+    return _redirect_to_request(pk)
 
 
 @require_POST
-@htmx.varies
+@htmx.vary_on_htmx
 def retry(request: HttpRequest, pk: str) -> HttpResponse:
     """Try a failed execution again under the same grant, bytes and key."""
-    loaded = _load(request, pk)
+    loaded = _load_request(request, pk)
     if loaded.execution is None:
         raise NotFound
-    settle.retry(execution_id=loaded.execution.pk, person=loaded.person)
-    return _see(pk)
+    settle.retry_execution(execution_id=loaded.execution.pk, person=loaded.person)
+    return _redirect_to_request(pk)
 
 
-def _load(request: HttpRequest, pk: str) -> Loaded:
-    return load.load(person(request), pk, frame.of(request).now)
+def _load_request(request: HttpRequest, pk: str) -> LoadedRequest:
+    return load.load_request(require_person(request), pk, frame.get_frame(request).now)
 
 
-def _see(pk: str) -> HttpResponse:
+def _redirect_to_request(pk: str) -> HttpResponse:
     """POST, redirect, GET: htmx follows the redirect and gets the fragment."""
     response = redirect("reviews:request_detail", pk)
     response.status_code = 303
     return response
 
 
-def _arm(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+def _render_armed_panel(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse:
     form = ArmForm(request.GET)
     if not form.is_valid() or not loaded.able:
-        return _answer(request, ReviewPage(loaded))
+        return _render_page(request, ReviewPage(loaded))
     verdict = Verdict(form.cleaned_data["arm"])
     if verdict not in loaded.choice.verdicts:
-        return _answer(request, ReviewPage(loaded))
-    draft = drafts.of(loaded.person, loaded.request)
-    armed = panels.build(loaded, verdict, draft=draft)
-    return _answer(request, ReviewPage(loaded, armed=armed), beside=False)
+        return _render_page(request, ReviewPage(loaded))
+    draft = drafts.find_draft(loaded.person, loaded.request)
+    armed = panels.build_panel(loaded, verdict, draft=draft)
+    return _render_page(request, ReviewPage(loaded, armed=armed), beside=False)
 
 
-def _look(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+def _render_preview(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse:
     """The preview of an edit, beside its fields."""
     if not loaded.able:
-        return _see(loaded.request.pk)
-    armed = preview.look(loaded, request.POST, request.headers.get("HX-Trigger", ""))
+        return _redirect_to_request(loaded.request.pk)
+    armed = preview.build_preview_panel(
+        loaded, request.POST, request.headers.get("HX-Trigger", "")
+    )
     page = ReviewPage(loaded, armed=armed)
     if not htmx.wants_partial(request):
-        return _answer(request, page)
+        return _render_page(request, page)
     redrawn = request.headers.get("HX-Target") == "fields"
     template = "reviews/_fields.html" if redrawn else "reviews/_check.html"
     context = {"page": page, "is_part": True, "redrawn": redrawn}
     return render(request, template, context)
 
 
-def _refused(
+def _render_refusal(
     request: HttpRequest, form: DecisionForm, error: DomainError, pk: str
 ) -> HttpResponse:
     """The refusal in place, on the request as it is now; everything typed is kept."""
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
-    loaded = _load(request, pk)
-    holding_views.keep(loaded, request.POST)
+    loaded = _load_request(request, pk)
+    holding_views.save_draft(loaded, request.POST)
     if panels.keeps_panel(loaded, error):
-        armed = panels.build(loaded, form.meant, data=request.POST, error=error)
+        armed = panels.build_panel(loaded, form.meant, data=request.POST, error=error)
         warned = commit.FAST if isinstance(error, TooFast) else ""
         page = ReviewPage(loaded, armed=armed, said=error.detail, warned=warned)
     else:
@@ -157,22 +159,22 @@ def _refused(
             said=error.detail,
             note_kept=request.POST.get("reason", ""),
         )
-    return _answer(request, page, status=error.status)
+    return _render_page(request, page, status=error.status)
 
 
-def _answer(
+def _render_page(
     request: HttpRequest, page: ReviewPage, *, beside: bool = True, status: int = 200
 ) -> HttpResponse:
     """The page, or `#decide` with the strip, banner and badges beside it."""
-    frame.of(request).stop_url = page.stop_any_url
+    frame.get_frame(request).stop_url = page.stop_any_url
     partial = htmx.wants_partial(request)
-    commit.fit(request, page, partial=partial)
-    template = htmx.part(request, TEMPLATE, "decide")
+    commit.adapt_page(request, page, partial=partial)
+    template = htmx.choose_template(request, TEMPLATE, "decide")
     if not partial:
         page.ready()
         if page.verbs:
             page.notice.ready()
-        frame.of(request).ready()
+        frame.get_frame(request).ready()
     context = {"page": page, "beside": partial and beside}
     response = render(request, template, context, status=status)
     if partial and beside:

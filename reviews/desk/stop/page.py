@@ -15,30 +15,35 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from journal.errors import DomainError, NotFound
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, STOP_REASONS, Scope, StopMode
+from reviews.choices import OPEN, STOP_REASON_LABELS, Scope, StopMode
 from reviews.desk.components import in_flight, visibility
 from reviews.desk.components import switches as components_switches
-from reviews.desk.components.in_flight import UNFINISHED, Action, Load, Target
-from reviews.desk.components.switches import Switch
+from reviews.desk.components.in_flight import (
+    UNFINISHED_STATUSES,
+    InFlightAction,
+    InFlightCounts,
+    ScopeTarget,
+)
+from reviews.desk.components.switches import SwitchLine
 from reviews.models import Execution
 from reviews.stops import stops
 
 from . import revoke
-from .revoke import Reviewer
+from .revoke import RevocableReviewer
 
 MOST_READ = 200  # newest rows of the work under way
 MOST_NAMED = 8
-Row = tuple[datetime, str, str, str]  # since, agent, thread, tool
+WorkRow = tuple[datetime, str, str, str]  # since, agent, thread, tool
 One = TypeVar("One")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StopPageLink:
     """A run or a tool with the URL of its Stop page. `agent` is set for a run."""
 
     name: str
@@ -47,70 +52,80 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrower:
+class NarrowerStops:
     """The runs and tools at work that could be stopped instead of everything."""
 
-    runs: list[Place] = field(default_factory=list)
-    tools: list[Place] = field(default_factory=list)
+    runs: list[StopPageLink] = field(default_factory=list)
+    tools: list[StopPageLink] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.runs or self.tools)
 
 
-def at_work(person: Person, *, runs: bool, tools: bool, own: bool) -> Narrower:
+def list_narrower_stops(
+    person: Person, *, runs: bool, tools: bool, own: bool
+) -> NarrowerStops:
     """List the runs and tools at work that this person may see, newest first.
 
     Two queries. `runs` and `tools` say which of them this person may stop or pause;
     `own` adds the runs of their own agents.
     """
     if not (runs or tools or own):
-        return Narrower()
-    rows = _under_way(person, only_own=not (runs or tools))
-    threads = _first(rows, lambda row: row[1:3]) if runs or own else []
-    return Narrower(
-        runs=[_run(*one) for one in threads],
-        tools=[_tool(one) for one in _first(rows, lambda row: row[3])] if tools else [],
+        return NarrowerStops()
+    rows = _list_work(person, only_own=not (runs or tools))
+    threads = _list_distinct(rows, lambda row: row[1:3]) if runs or own else []
+    return NarrowerStops(
+        runs=[_build_run_link(*one) for one in threads],
+        tools=[
+            _build_tool_link(one) for one in _list_distinct(rows, lambda row: row[3])
+        ]
+        if tools
+        else [],
     )
 
 
-def _under_way(person: Person, *, only_own: bool) -> list[Row]:
-    asked = visibility.requests(person).filter(status__in=OPEN)
-    mine = visibility.proposals(person)
+def _list_work(person: Person, *, only_own: bool) -> list[WorkRow]:
+    asked = visibility.select_visible_requests(person).filter(status__in=OPEN)
+    mine = visibility.select_visible_proposals(person)
     if only_own:
         asked = asked.filter(barred__contains=[person.public_id])
         mine = mine.filter(barred__contains=[person.public_id])
     queued = Execution.objects.filter(
-        status__in=UNFINISHED, proposal__in=mine.values("pk")
+        status__in=UNFINISHED_STATUSES, proposal__in=mine.values("pk")
     )
-    rows = [*_newest(queued, "queued_at"), *_newest(asked, "opened_at")]
+    rows = [*_list_newest(queued, "queued_at"), *_list_newest(asked, "opened_at")]
     return sorted(rows, key=lambda row: row[0], reverse=True)
 
 
-def _newest(found: QuerySet[Any], since: str) -> Iterable[Row]:
+def _list_newest(found: QuerySet[Any], since: str) -> Iterable[WorkRow]:
     names = ("proposal__agent", "proposal__thread", "proposal__tool_name")
     return found.order_by(f"-{since}").values_list(since, *names)[:MOST_READ]
 
 
-def _first(rows: Iterable[Row], part: Callable[[Row], One]) -> list[One]:
+def _list_distinct(
+    rows: Iterable[WorkRow], part: Callable[[WorkRow], One]
+) -> list[One]:
     """List the distinct parts of the rows in order, at most MOST_NAMED."""
     return list(dict.fromkeys(map(part, rows)))[:MOST_NAMED]
 
 
-def _run(agent: str, thread: str) -> Place:
-    return Place(thread, reverse("agents:stop_thread", args=[agent, thread]), agent)
+def _build_run_link(agent: str, thread: str) -> StopPageLink:
+    return StopPageLink(
+        thread, reverse("agents:stop_thread", args=[agent, thread]), agent
+    )
 
 
-def _tool(name: str) -> Place:
-    return Place(name, f"{reverse('reviews:stop')}?{urlencode({'tool': name})}")
+def _build_tool_link(name: str) -> StopPageLink:
+    return StopPageLink(name, f"{reverse('reviews:stop')}?{urlencode({'tool': name})}")
 
 
-NAMES = {
+SCOPE_NAMES = {
     Scope.THREAD: "This run",
     Scope.AGENT: "This agent, all its runs",
     Scope.TOOL: "This tool, whoever uses it",
     Scope.EVERYTHING: "All agents, everything",
 }
-MODES = {
+MODE_WORDS = {
     StopMode.PAUSED: (
         "Pause",
         "What waits is kept: requests stay open, nothing runs.",
@@ -124,7 +139,7 @@ MOST_AGENTS = 12  # offered where the page names no run or agent
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StopChoice:
     """One radio button for a scope or a mode.
 
     `load` is the work under way in the scope, `note` the switch that already holds it.
@@ -135,7 +150,7 @@ class Choice:
     key: str = ""
     note: str = ""
     chosen: bool = False
-    load: Load | None = None
+    load: InFlightCounts | None = None
     scope: str = ""
     done: bool = False  # already stopped, so it cannot be selected
 
@@ -144,16 +159,16 @@ class Choice:
 class StopPage:
     """The page: scopes and modes to choose from, work under way and active switches."""
 
-    scopes: list[Choice]
-    modes: list[Choice]
-    switches: list[Switch]
-    actions: list[Action] = field(default_factory=list)
+    scopes: list[StopChoice]
+    modes: list[StopChoice]
+    switches: list[SwitchLine]
+    actions: list[InFlightAction] = field(default_factory=list)
     agent: str = ""
     thread: str = ""
     tool: str = ""
-    reviewers: list[Reviewer] = field(default_factory=list)
-    narrower: Narrower = field(default_factory=Narrower)
-    reasons: tuple[tuple[str, str], ...] = tuple(STOP_REASONS.items())
+    reviewers: list[RevocableReviewer] = field(default_factory=list)
+    narrower: NarrowerStops = field(default_factory=NarrowerStops)
+    reasons: tuple[tuple[str, str], ...] = tuple(STOP_REASON_LABELS.items())
 
     @property
     def stops_all(self) -> bool:
@@ -168,7 +183,7 @@ class StopPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StopRequest:
     """Where the page was opened from, and what is chosen.
 
     `owns` says that the agent is this person's. Without `target` and `mode` the page
@@ -183,9 +198,9 @@ class Asked:
     mode: str = ""
 
     @property
-    def named(self) -> list[Target]:
+    def named(self) -> list[ScopeTarget]:
         """The scopes that this page names, narrowest first."""
-        run = stops.thread_key(self.agent, self.thread)
+        run = stops.build_thread_key(self.agent, self.thread)
         keys = {
             Scope.THREAD: run if self.agent and self.thread else "",
             Scope.AGENT: self.agent,
@@ -194,58 +209,66 @@ class Asked:
         return [(scope, key) for scope, key in keys.items() if key]
 
 
-def page(person: Person, asked: Asked) -> StopPage:
+def build_stop_page(person: Person, asked: StopRequest) -> StopPage:
     """Build the page of what can be stopped from here.
 
     Raises NotFound for the page of a run or agent that this person may not see.
     """
-    check_seen(person, asked)
-    targets = _targets(person, asked)
-    off = components_switches.in_force(person)
+    check_visible(person, asked)
+    targets = _list_targets(person, asked)
+    off = components_switches.list_switches_in_force(person)
     return StopPage(
-        scopes=_scopes(targets, asked.target, off, _stoppable(person, targets, asked)),
-        modes=_modes(person, targets, asked),
+        scopes=_list_scope_choices(
+            targets, asked.target, off, _list_stoppable(person, targets, asked)
+        ),
+        modes=_list_mode_choices(person, targets, asked),
         switches=off,
-        actions=_actions(person, targets),
+        actions=_list_actions(person, targets),
         agent=asked.agent,
         thread=asked.thread,
         tool=asked.tool,
-        reviewers=[] if asked.named else revoke.reviewers(person),
-        narrower=Narrower() if asked.named else _narrower(person),
+        reviewers=[] if asked.named else revoke.list_reviewers(person),
+        narrower=NarrowerStops() if asked.named else _offer_narrower(person),
     )
 
 
-def _narrower(person: Person) -> Narrower:
-    return at_work(
+def _offer_narrower(person: Person) -> NarrowerStops:
+    return list_narrower_stops(
         person,
-        runs=_may(person, Scope.THREAD, owns=False),
-        tools=_may(person, Scope.TOOL, owns=False),
+        runs=_may_switch(person, Scope.THREAD, owns=False),
+        tools=_may_switch(person, Scope.TOOL, owns=False),
         own=Role.OWNER in permissions.roles_of(person),
     )
 
 
-def check_seen(person: Person, asked: Asked) -> None:
+def check_visible(person: Person, asked: StopRequest) -> None:
     """Raises NotFound for a run or agent that this person may not see."""
     agent, thread = asked.agent, asked.thread
-    if agent and not asked.owns and not components_switches.sees(person, agent, thread):
+    if (
+        agent
+        and not asked.owns
+        and not components_switches.may_see_agent(person, agent, thread)
+    ):
         raise NotFound
 
 
-def _targets(person: Person, asked: Asked) -> list[Target]:
-    named = asked.named or [(Scope.AGENT, one) for one in _busy(person)]
+def _list_targets(person: Person, asked: StopRequest) -> list[ScopeTarget]:
+    named = asked.named or [(Scope.AGENT, one) for one in _list_busy_agents(person)]
     wanted = [*named, (Scope.EVERYTHING, "")]
-    return [one for one in wanted if _may(person, one[0], asked.owns)]
+    return [one for one in wanted if _may_switch(person, one[0], asked.owns)]
 
 
-def _busy(person: Person) -> list[str]:
+def _list_busy_agents(person: Person) -> list[str]:
     """The agents at work, so that Stop works from every page; only for people who may
     stop any agent and therefore see all of them."""
-    if not _may(person, Scope.AGENT, owns=False):
+    if not _may_switch(person, Scope.AGENT, owns=False):
         return []
-    return in_flight.agents(MOST_AGENTS)
+    return in_flight.list_busy_agents(MOST_AGENTS)
 
 
-def _stoppable(person: Person, targets: list[Target], asked: Asked) -> set[str]:
+def _list_stoppable(
+    person: Person, targets: list[ScopeTarget], asked: StopRequest
+) -> set[str]:
     """The targets that this person may stop, not only pause. A target that is already
     paused can be selected only if it is among them."""
     return {
@@ -255,16 +278,16 @@ def _stoppable(person: Person, targets: list[Target], asked: Asked) -> set[str]:
     }
 
 
-def _scopes(
-    targets: list[Target], target: str, off: list[Switch], stoppable: set[str]
-) -> list[Choice]:
+def _list_scope_choices(
+    targets: list[ScopeTarget], target: str, off: list[SwitchLine], stoppable: set[str]
+) -> list[StopChoice]:
     """The scopes as radio buttons, with the narrowest one that is not stopped
     preselected.
 
     If the chosen target has been stopped in the meantime, none is selected: the person
     must choose again, so that they do not stop more than they meant.
     """
-    loads = in_flight.loads(targets)
+    loads = in_flight.count_in_flight(targets)
     held = {one.target: one for one in off}
     values = [f"{scope}:{key}" for scope, key in targets]
     free = [
@@ -275,11 +298,13 @@ def _scopes(
     wanted = target or next(iter(free), "")
     chosen = wanted if wanted in free else ""
     return [
-        Choice(
+        StopChoice(
             value=value,
-            label="This agent" if _one_of_many(targets, one) else NAMES[one[0]],
+            label="This agent"
+            if _is_one_of_many(targets, one)
+            else SCOPE_NAMES[one[0]],
             key=one[1],
-            note=_already(held.get(value)),
+            note=_describe_switch(held.get(value)),
             chosen=value == chosen,
             load=loads[one],
             scope=one[0].value,
@@ -289,44 +314,46 @@ def _scopes(
     ]
 
 
-def _already(held: Switch | None) -> str:
+def _describe_switch(held: SwitchLine | None) -> str:
     if held is None:
         return ""
     word = "Paused" if held.paused else "Stopped"
-    return f"{word} already, since {time_of_day(held.at)}"
+    return f"{word} already, since {format_time(held.at)}"
 
 
-def _one_of_many(targets: list[Target], target: Target) -> bool:
+def _is_one_of_many(targets: list[ScopeTarget], target: ScopeTarget) -> bool:
     return [scope for scope, _ in targets].count(target[0]) > 1
 
 
-def _actions(person: Person, targets: list[Target]) -> list[Action]:
+def _list_actions(person: Person, targets: list[ScopeTarget]) -> list[InFlightAction]:
     """The work under way in the widest scope other than everything, or in everything if
     it is the only scope."""
     narrow = [one for one in targets if one[0] is not Scope.EVERYTHING]
     widest = (narrow or targets)[-1:]
-    if not widest or _one_of_many(targets, widest[0]):
+    if not widest or _is_one_of_many(targets, widest[0]):
         return []
-    return in_flight.actions(person, *widest[0])
+    return in_flight.list_actions(person, *widest[0])
 
 
-def _modes(person: Person, targets: list[Target], asked: Asked) -> list[Choice]:
+def _list_mode_choices(
+    person: Person, targets: list[ScopeTarget], asked: StopRequest
+) -> list[StopChoice]:
     allowed = [
         mode
-        for mode in MODES
+        for mode in MODE_WORDS
         if any(may_stop(person, scope, mode, owns=asked.owns) for scope, _ in targets)
     ]
     strictest = allowed[-1] if allowed else ""
     chosen = asked.mode if asked.mode in allowed else strictest
-    return [_mode(mode, chosen=mode == chosen) for mode in allowed]
+    return [_build_mode_choice(mode, chosen=mode == chosen) for mode in allowed]
 
 
-def _mode(mode: StopMode, *, chosen: bool) -> Choice:
-    label, note = MODES[mode]
-    return Choice(mode.value, label, note=note, chosen=chosen)
+def _build_mode_choice(mode: StopMode, *, chosen: bool) -> StopChoice:
+    label, note = MODE_WORDS[mode]
+    return StopChoice(mode.value, label, note=note, chosen=chosen)
 
 
-def offers(person: Person, asked: Asked, target: Target) -> bool:
+def is_offered(person: Person, asked: StopRequest, target: ScopeTarget) -> bool:
     """Whether this person may stop `target` from this page. The key comes from the
     browser and is never trusted; a target that the page no longer lists can still be
     stopped."""
@@ -335,10 +362,10 @@ def offers(person: Person, asked: Asked, target: Target) -> bool:
         return not key
     if asked.named or scope is not Scope.AGENT:
         return target in asked.named
-    return components_switches.sees(person, key)
+    return components_switches.may_see_agent(person, key)
 
 
-def _may(person: Person, scope: Scope, owns: bool) -> bool:
+def _may_switch(person: Person, scope: Scope, owns: bool) -> bool:
     return any(may_stop(person, scope, mode, owns=owns) for mode in StopMode)
 
 

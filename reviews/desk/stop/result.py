@@ -25,11 +25,11 @@ from reviews.desk.components import undo as components_undo
 from reviews.desk.components.in_flight import (
     MOST_COUNTED,
     TO_PROPOSAL,
-    UNFINISHED,
-    capped,
+    UNFINISHED_STATUSES,
+    format_count,
 )
-from reviews.desk.components.switches import Switch
-from reviews.desk.components.undo import Undo
+from reviews.desk.components.switches import SwitchLine
+from reviews.desk.components.undo import UndoStatus
 from reviews.effects import describe
 from reviews.models import (
     ApprovalRequest,
@@ -39,17 +39,17 @@ from reviews.models import (
     Revision,
     Stop,
 )
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 from reviews.stops import scope as stop_work
 
-MOST_SHOWN = 50
+MAX_SHOWN = 50
 # An action under way at a stop was authorised at most one execution window earlier,
 # plus this: the lease of an attempt that began in the window's last second.
-BEFORE = timedelta(hours=1)
+LONGEST_LEASE = timedelta(hours=1)
 # How far back the page lists finished actions: an hour for most scopes, and for a
 # reviewer everything that may have to be undone.
-EARLIER = timedelta(hours=1)
-APPROVED = timedelta(days=30)
+EARLIER_SPAN = timedelta(hours=1)
+APPROVED_SPAN = timedelta(days=30)
 # What became of each action: icon and words.
 FATES = {
     "running": ("run", "Running: asked to halt, may finish"),
@@ -67,13 +67,13 @@ FATES = {
 }
 
 
-BEFORE_IT = frozenset({"before", "unknown_before"})
-DONE = frozenset({"before", "finished"})
-NOTHING = Undo()
+FATES_BEFORE = frozenset({"before", "unknown_before"})
+FATES_DONE = frozenset({"before", "finished"})
+NO_UNDO = UndoStatus()
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StopResultLine:
     """One action in the scope of the switch, and what became of it."""
 
     proposal: str
@@ -81,12 +81,12 @@ class Line:
     run: tuple[str, str]
     fate: str
     at: datetime | None
-    effect: tuple[Part, ...] = ()
+    effect: tuple[SentencePart, ...] = ()
     undo: str = ""
     sent: bool = False  # the effect is a webhook call to the tool's own service
     request: str = ""
     execution: str = ""
-    undoing: Undo = NOTHING
+    undoing: UndoStatus = NO_UNDO
 
     @property
     def icon(self) -> str:
@@ -104,7 +104,7 @@ class Line:
     def began(self) -> bool:
         """Whether it can no longer be recalled, so that the way to undo it is worth
         showing."""
-        return self.fate in {"running", "finished", "unknown"} | BEFORE_IT
+        return self.fate in {"running", "finished", "unknown"} | FATES_BEFORE
 
     @property
     def ran(self) -> bool:
@@ -116,32 +116,34 @@ class Line:
         return reverse("reviews:request_detail", args=[self.request])
 
 
-def met(row: Stop) -> Iterator[Line]:
+def list_affected_actions(row: Stop) -> Iterator[StopResultLine]:
     """List everything under way at the stop or since, running actions first.
 
     Each query walks an index from the time of the stop on.
     """
-    within = stop_work.within(Scope(row.scope), row.key, TO_PROPOSAL)
+    within = stop_work.build_scope_condition(Scope(row.scope), row.key, TO_PROPOSAL)
     found = Execution.objects.filter(within).select_related("proposal")
     if row.lifted_at is None:
-        rows = in_flight.unfinished(Scope(row.scope), row.key)
+        rows = in_flight.select_unfinished(Scope(row.scope), row.key)
         for one in rows.select_related("proposal")[:MOST_COUNTED]:
-            yield _line(one, _unfinished(one, row))
-    since, until = row.at - tools.longest_window() - BEFORE, Q()
+            yield _build_line(one, _find_unfinished_fate(one, row))
+    since, until = row.at - tools.load_longest_window() - LONGEST_LEASE, Q()
     if row.lifted_at:
         until = Q(queued_at__lt=row.lifted_at)
-    ended = found.filter(until).exclude(status__in=UNFINISHED)
+    ended = found.filter(until).exclude(status__in=UNFINISHED_STATUSES)
     asked = ended.filter(proposal__request__settled_at__gte=since)
     unasked = ended.filter(
         proposal__request__isnull=True, proposal__created_at__gte=since
     )
-    for one in [*_newest(asked), *_newest(unasked)]:
-        if fate := _ended(one, row):
-            yield _line(one, fate)
-    yield from _asked_again(row) if row.scope == Scope.REVIEWER else _withdrawn(row)
+    for one in [*_list_newest(asked), *_list_newest(unasked)]:
+        if fate := _find_ended_fate(one, row):
+            yield _build_line(one, fate)
+    yield from (
+        _list_asked_again(row) if row.scope == Scope.REVIEWER else _list_withdrawn(row)
+    )
 
 
-def _asked_again(row: Stop) -> Iterator[Line]:
+def _list_asked_again(row: Stop) -> Iterator[StopResultLine]:
     """Requests in which this reviewer's vote became void and which others must
     answer."""
     voided = RequestVersion.objects.filter(cause="revoked", created_at__gte=row.at)
@@ -154,43 +156,47 @@ def _asked_again(row: Stop) -> Iterator[Line]:
     for one in found.order_by("-created_at")[:MOST_COUNTED]:
         proposal = one.request.proposal
         run = (proposal.agent, proposal.thread)
-        yield Line(proposal.pk, proposal.tool_name, run, "asked", one.created_at)
+        yield StopResultLine(
+            proposal.pk, proposal.tool_name, run, "asked", one.created_at
+        )
 
 
-def earlier_stops(scope: Scope, key: str, at: datetime) -> Iterator[Line]:
+def list_earlier_effects(
+    scope: Scope, key: str, at: datetime
+) -> Iterator[StopResultLine]:
     """List what had finished in this scope in the hour before `at`, newest first.
 
     For a reviewer: what they approved in the last 30 days. Unknown outcomes are
     included.
     """
-    since = at - (APPROVED if scope is Scope.REVIEWER else EARLIER)
-    within = stop_work.within(scope, key, TO_PROPOSAL)
+    since = at - (APPROVED_SPAN if scope is Scope.REVIEWER else EARLIER_SPAN)
+    within = stop_work.build_scope_condition(scope, key, TO_PROPOSAL)
     ended = Q(status=ExecutionStatus.SUCCEEDED, finished_at__range=(since, at))
     lost = Q(status=ExecutionStatus.UNKNOWN, unknown_at__range=(since, at))
     known_since = Q(status=ExecutionStatus.SUCCEEDED, unknown_at__range=(since, at))
     found = Execution.objects.filter(within, ended | lost | known_since)
     found = found.select_related("proposal__request")
-    asked = found.filter(proposal__request__settled_at__gte=since - BEFORE)
+    asked = found.filter(proposal__request__settled_at__gte=since - LONGEST_LEASE)
     unasked = found.filter(
-        proposal__request__isnull=True, proposal__created_at__gte=since - BEFORE
+        proposal__request__isnull=True, proposal__created_at__gte=since - LONGEST_LEASE
     )
     for rows in (asked, unasked):
-        for one in _newest(rows):
-            if (_over_at(one) or since) < at:
+        for one in _list_newest(rows):
+            if (_find_end(one) or since) < at:
                 fate = "unknown_before" if one.finished_at is None else "before"
-                yield replace(_line(one, fate), request=_request_of(one))
+                yield replace(_build_line(one, fate), request=_find_request_id(one))
 
 
-def _request_of(execution: Any) -> str:
+def _find_request_id(execution: Any) -> str:
     request = getattr(execution.proposal, "request", None)
     return request.pk if request else ""
 
 
-def _newest(found: QuerySet[Execution]) -> list[Execution]:
+def _list_newest(found: QuerySet[Execution]) -> list[Execution]:
     return list(found.order_by("-queued_at")[:MOST_COUNTED])
 
 
-def _over_at(execution: Execution) -> datetime | None:
+def _find_end(execution: Execution) -> datetime | None:
     """When the execution ended, or when its last attempt became unknown.
 
     An outcome that was found out later does not move that time.
@@ -201,16 +207,16 @@ def _over_at(execution: Execution) -> datetime | None:
     return execution.finished_at if claimed and claimed > lost else lost
 
 
-def _unfinished(execution: Execution, row: Stop) -> str:
+def _find_unfinished_fate(execution: Execution, row: Stop) -> str:
     if execution.status == ExecutionStatus.CLAIMED:
         return "running"
     return "kept" if row.mode == StopMode.PAUSED else "queued"
 
 
-def _ended(execution: Execution, row: Stop) -> str:
+def _find_ended_fate(execution: Execution, row: Stop) -> str:
     """The fate of an execution that ended; empty if it ended before the stop or after
     the switch was lifted."""
-    ended = _over_at(execution)
+    ended = _find_end(execution)
     if ended is None or ended < row.at or (row.lifted_at and ended > row.lifted_at):
         return ""
     refused = "late" if row.mode == StopMode.PAUSED else "cancelled"
@@ -222,25 +228,25 @@ def _ended(execution: Execution, row: Stop) -> str:
     }[ExecutionStatus(execution.status)]
 
 
-def _line(execution: Execution, fate: str) -> Line:
+def _build_line(execution: Execution, fate: str) -> StopResultLine:
     proposal = execution.proposal
-    return Line(
+    return StopResultLine(
         proposal=proposal.pk,
         tool=proposal.tool_name,
         run=(proposal.agent, proposal.thread),
         fate=fate,
-        at=_over_at(execution),
+        at=_find_end(execution),
         execution=execution.pk,
     )
 
 
-def _withdrawn(row: Stop) -> Iterator[Line]:
+def _list_withdrawn(row: Stop) -> Iterator[StopResultLine]:
     """Requests that the stop itself withdrew, rather than their agent."""
     by_us = LogRecord.objects.filter(
         proposal=OuterRef("proposal"), actor_kind="system", actor_id="stop"
     )
     found = ApprovalRequest.objects.filter(
-        stop_work.within(Scope(row.scope), row.key, TO_PROPOSAL),
+        stop_work.build_scope_condition(Scope(row.scope), row.key, TO_PROPOSAL),
         Exists(by_us),
         status=RequestStatus.WITHDRAWN,
         settled_at__gte=row.at,
@@ -250,33 +256,39 @@ def _withdrawn(row: Stop) -> Iterator[Line]:
     for one in found.order_by("-settled_at")[:MOST_COUNTED]:
         proposal = one.proposal
         run = (proposal.agent, proposal.thread)
-        yield Line(proposal.pk, proposal.tool_name, run, "withdrawn", one.settled_at)
+        yield StopResultLine(
+            proposal.pk, proposal.tool_name, run, "withdrawn", one.settled_at
+        )
 
 
-def told(person: Person, lines: list[Line]) -> list[Line]:
+def list_readable_lines(
+    person: Person, lines: list[StopResultLine]
+) -> list[StopResultLine]:
     """List the lines that this person may read, with the effect of each and its
     reversal."""
-    first = {line.proposal: line for line in lines[:MOST_SHOWN]}
-    mine = visibility.proposals(person).filter(pk__in=first)
-    facts = dict(_revisions(mine.values("pk")))
-    briefs = describe.briefs({one.pk: one.digest for one in facts.values()})
+    first = {line.proposal: line for line in lines[:MAX_SHOWN]}
+    mine = visibility.select_visible_proposals(person).filter(pk__in=first)
+    facts = dict(_list_revisions(mine.values("pk")))
+    briefs = describe.load_briefs_by_id({one.pk: one.digest for one in facts.values()})
     mine_first = {p: line for p, line in first.items() if p in facts}
     done = {
-        line.execution: components_undo.Effect(facts[proposal].tool, *line.run)
+        line.execution: components_undo.ExecutedEffect(facts[proposal].tool, *line.run)
         for proposal, line in mine_first.items()
-        if line.fate in DONE
+        if line.fate in FATES_DONE
     }
-    undone = components_undo.undos(person, done, clock.now()) if done else {}
+    undone = (
+        components_undo.build_undo_statuses(person, done, clock.now()) if done else {}
+    )
     return [
         replace(
-            _described(line, briefs[facts[proposal].pk], facts[proposal].executor),
-            undoing=undone.get(line.execution, NOTHING),
+            _add_effect(line, briefs[facts[proposal].pk], facts[proposal].executor),
+            undoing=undone.get(line.execution, NO_UNDO),
         )
         for proposal, line in mine_first.items()
     ]
 
 
-class _Facts(NamedTuple):
+class _RevisionFacts(NamedTuple):
     """What a line needs from a proposal's revision."""
 
     pk: int
@@ -285,17 +297,19 @@ class _Facts(NamedTuple):
     tool: int | None
 
 
-def _revisions(proposals: Any) -> Iterable[tuple[str, _Facts]]:
+def _list_revisions(proposals: Any) -> Iterable[tuple[str, _RevisionFacts]]:
     found = Revision.objects.filter(
         proposal__in=proposals, number=F("proposal__revision")
     )
     kind = "tool__definition__executor__kind"
     names = ("proposal", "pk", "action_hash", kind, "tool")
     for proposal, *rest in found.values_list(*names):
-        yield proposal, _Facts(*rest)
+        yield proposal, _RevisionFacts(*rest)
 
 
-def _described(line: Line, shown: describe.Brief, executor: str) -> Line:
+def _add_effect(
+    line: StopResultLine, shown: describe.EffectBrief, executor: str
+) -> StopResultLine:
     sent = line.began and executor == "webhook"
     return replace(line, effect=shown.effect, undo=shown.undo, sent=sent)
 
@@ -305,12 +319,12 @@ class StoppedPage:
     """A switch and everything it affected. `waiting` counts the open requests in its
     scope."""
 
-    switch: Switch
-    met: list[Line]
-    shown: list[Line]
+    switch: SwitchLine
+    met: list[StopResultLine]
+    shown: list[StopResultLine]
     waiting: int
-    earlier: list[Line]  # what had finished before the switch
-    told_earlier: list[Line]
+    earlier: list[StopResultLine]  # what had finished before the switch
+    told_earlier: list[StopResultLine]
     reviewer: bool = False
     became: int | None = None  # the stop that a pause was turned into
 
@@ -370,21 +384,21 @@ class StoppedPage:
     def _kept(self) -> Iterator[str]:
         yield "nothing was cancelled"
         if late := self.fates["late"]:
-            yield f"the time of {capped(late)} to run was over"
+            yield f"the time of {format_count(late)} to run was over"
         if self.fates["kept"]:
             yield f"{self.fates['kept']} kept in the queue"
         if self.waiting:
-            yield f"{capped(self.waiting)} still open to decide"
+            yield f"{format_count(self.waiting)} still open to decide"
         yield from self._begun()
 
     def _taken_back(self) -> Iterator[str]:
         cancelled = self.fates["cancelled"] + self.fates["withdrawn"]
         if cancelled:
-            yield f"{capped(cancelled)} cancelled"
+            yield f"{format_count(cancelled)} cancelled"
         if self.fates["asked"]:
-            yield f"{capped(self.fates['asked'])} asked again of others"
+            yield f"{format_count(self.fates['asked'])} asked again of others"
         if self._withdrawing:
-            yield f"{capped(self.waiting + self.fates['queued'])} still to cancel"
+            yield f"{format_count(self.waiting + self.fates['queued'])} still to cancel"
         elif not (cancelled or self.fates["asked"]):
             yield "nothing to cancel"
         yield from self._begun()
@@ -403,7 +417,7 @@ class StoppedPage:
         lost = sum(line.fate == "unknown_before" for line in self.earlier)
         done = len(self.earlier) - lost
         span = "month" if self.reviewer else "hour"
-        what = f"{capped(done)} had finished in the {span} before it"
+        what = f"{format_count(done)} had finished in the {span} before it"
         return f"{what}, of {lost} nobody knows" if lost else what
 
     @property
@@ -421,27 +435,30 @@ class StoppedPage:
         return f"{crc32(repr(state).encode()):x}"
 
 
-def page(person: Person, pk: int) -> StoppedPage:
+def build_stopped_page(person: Person, pk: int) -> StoppedPage:
     """Build the page of one switch. Raises NotFound for one that does not concern this
     person."""
     row = Stop.objects.filter(pk=pk).first()
-    if row is None or not switches.concerning(person, [row]):
+    if row is None or not switches.filter_for_person(person, [row]):
         raise NotFound
     scope = Scope(row.scope)
-    found, earlier = list(met(row)), list(earlier_stops(scope, row.key, row.at))
+    found, earlier = (
+        list(list_affected_actions(row)),
+        list(list_earlier_effects(scope, row.key, row.at)),
+    )
     return StoppedPage(
-        switch=switches.lines(person, [row])[0],
+        switch=switches.build_switch_lines(person, [row])[0],
         met=found,
-        shown=told(person, found),
-        waiting=in_flight.waiting(scope, row.key),
+        shown=list_readable_lines(person, found),
+        waiting=in_flight.count_waiting(scope, row.key),
         earlier=earlier,
-        told_earlier=told(person, earlier),
+        told_earlier=list_readable_lines(person, earlier),
         reviewer=scope is Scope.REVIEWER,
-        became=_successor(row),
+        became=_find_successor(row),
     )
 
 
-def _successor(row: Stop) -> int | None:
+def _find_successor(row: Stop) -> int | None:
     """The stop that replaced a pause: the operation ends the pause and begins the stop
     at the same time."""
     if row.lifted_at is None:

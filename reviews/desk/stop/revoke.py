@@ -14,15 +14,19 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.desk.components import in_flight, switches
-from reviews.desk.components.in_flight import Action, Load, capped
-from reviews.desk.components.switches import Switch
+from reviews.desk.components.in_flight import (
+    InFlightAction,
+    InFlightCounts,
+    format_count,
+)
+from reviews.desk.components.switches import SwitchLine
 from reviews.models import Decision, Stop
 from reviews.permissions import Permission
 
 from . import result
-from .result import Line
+from .result import StopResultLine
 
-DECIDE = (Role.REVIEWER, Role.SUPERVISOR)
+DECIDING_ROLES = (Role.REVIEWER, Role.SUPERVISOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +35,12 @@ class RevokePage:
 
     who: str
     name: str
-    load: Load
-    actions: list[Action]
-    earlier: list[Line]
-    told: list[Line]
+    load: InFlightCounts
+    actions: list[InFlightAction]
+    earlier: list[StopResultLine]
+    told: list[StopResultLine]
     mine: bool  # the person's own page: somebody else must revoke
-    stopped: Switch | None
+    stopped: SwitchLine | None
 
     @property
     def hidden(self) -> int:
@@ -53,8 +57,8 @@ class RevokePage:
         if not count:
             return "Nothing of theirs is queued."
         return (
-            f"{capped(count)} authorized and queued: grant revoked, execution refused, "
-            "never run. The agent is told why."
+            f"{format_count(count)} authorized and queued: grant revoked, execution "
+            "refused, never run. The agent is told why."
         )
 
     @property
@@ -66,7 +70,7 @@ class RevokePage:
             return "No vote of theirs is on anything open."
         many = "request" if count == 1 else "requests"
         return (
-            f"{capped(count)} open {many} with their vote: the vote is void, and "
+            f"{format_count(count)} open {many} with their vote: the vote is void, and "
             "others are asked again."
         )
 
@@ -77,72 +81,77 @@ class RevokePage:
         if not count:
             return ""
         return (
-            f"{capped(count)} running just now: stopped by the check right before the "
-            "effect, unless that has begun."
+            f"{format_count(count)} running just now: stopped by the check right "
+            "before the effect, unless that has begun."
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Reviewer:
+class RevocableReviewer:
     """A reviewer with the URL of the page that revokes them."""
 
     name: str
     url: str
 
 
-def page(person: Person, who: str) -> RevokePage:
+def build_revoke_page(person: Person, who: str) -> RevokePage:
     """Build the page. Raises NotFound for an unknown reviewer, and if this person may
     not revoke."""
-    if not permissions.allowed(person, Permission.REVOKE):
+    if not permissions.has_permission(person, Permission.REVOKE):
         raise NotFound
     reviewer = Person.objects.filter(public_id=who).first()
-    if reviewer is None or not _decides(reviewer):
+    if reviewer is None or not _is_decider(reviewer):
         raise NotFound
     target = (Scope.REVIEWER, who)
-    earlier = list(result.earlier_stops(*target, clock.now()))
+    earlier = list(result.list_earlier_effects(*target, clock.now()))
     return RevokePage(
         who=who,
         name=str(reviewer),
-        load=in_flight.loads([target])[target],
-        actions=in_flight.actions(person, *target),
+        load=in_flight.count_in_flight([target])[target],
+        actions=in_flight.list_actions(person, *target),
         earlier=earlier,
-        told=result.told(person, earlier),
+        told=result.list_readable_lines(person, earlier),
         mine=reviewer.pk == person.pk,
-        stopped=_stopped(person, who),
+        stopped=_find_switch(person, who),
     )
 
 
-def _decides(reviewer: Person) -> bool:
+def _is_decider(reviewer: Person) -> bool:
     voted = Decision.objects.filter(reviewer=reviewer, counts=True)
-    return permissions.deciding_role(reviewer) is not None or voted.exists()
+    return permissions.find_deciding_role(reviewer) is not None or voted.exists()
 
 
-def _stopped(person: Person, who: str) -> Switch | None:
+def _find_switch(person: Person, who: str) -> SwitchLine | None:
     row = Stop.objects.filter(
         scope=Scope.REVIEWER,
         key=who,
         mode=StopMode.STOPPED,
         lifted_at__isnull=True,
     ).first()
-    return switches.lines(person, [row])[0] if row else None
+    return switches.build_switch_lines(person, [row])[0] if row else None
 
 
-def reviewers(person: Person) -> list[Reviewer]:
+def list_reviewers(person: Person) -> list[RevocableReviewer]:
     """List the people whose approvals this person may revoke, by name."""
-    if not permissions.allowed(person, Permission.REVOKE):
+    if not permissions.has_permission(person, Permission.REVOKE):
         return []
-    names = [role.value for role in DECIDE]
+    names = [role.value for role in DECIDING_ROLES]
     found = Person.objects.filter(groups__name__in=names).exclude(pk=person.pk)
     rows = found.order_by("first_name", "last_name", "username").distinct()
-    return [Reviewer(str(one), url(one.public_id)) for one in rows]
+    return [
+        RevocableReviewer(str(one), build_revoke_url(one.public_id)) for one in rows
+    ]
 
 
-def url(who: str) -> str:
+def build_revoke_url(who: str) -> str:
     """Build the URL of the page that revokes a reviewer, by their public id."""
     return reverse("reviews:revoke", args=[who])
 
 
-def url_for(person: Person, who: str) -> str:
+def find_revoke_url(person: Person, who: str) -> str:
     """Find the URL to revoke this reviewer; empty if this person may not."""
-    may = permissions.allowed(person, Permission.REVOKE) and who != person.public_id
-    return url(who) if may else ""
+    may = (
+        permissions.has_permission(person, Permission.REVOKE)
+        and who != person.public_id
+    )
+    return build_revoke_url(who) if may else ""

@@ -14,17 +14,17 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from journal.errors import DomainError, NotYours
+from journal.errors import DomainError, NotPermitted
 from reviews.choices import Scope, StopMode
 from reviews.desk.components import htmx
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.desk.forms import ReasonForm, StopForm
 from reviews.stops import stops
 
 from . import page as stopping
 from . import result as queries
 from . import revoke as revoking
-from .page import Asked
+from .page import StopRequest
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,10 +33,10 @@ def stop(request: HttpRequest) -> HttpResponse:
     agent, thread, tool = (
         request.GET.get(name, "") for name in ("agent", "thread", "tool")
     )
-    return stop_page(request, Asked(agent, thread, tool))
+    return render_stop_page(request, StopRequest(agent, thread, tool))
 
 
-def stop_page(request: HttpRequest, asked: Asked) -> HttpResponse:
+def render_stop_page(request: HttpRequest, asked: StopRequest) -> HttpResponse:
     """Render the Stop page of a run, an agent, a tool or everything; a valid POST
     stops."""
     form = StopForm(request.POST or None)
@@ -45,23 +45,25 @@ def stop_page(request: HttpRequest, asked: Asked) -> HttpResponse:
     problem = None
     if request.method == "POST" and form.is_valid():
         try:
-            return _stop(request, form, asked)
+            return _stop_target(request, form, asked)
         except DomainError as error:
             problem = error
-    page = stopping.page(person(request), asked)
+    page = stopping.build_stop_page(require_person(request), asked)
     kept = "" if page.scopes else form.data.get("reason", "")
     context = {"page": page, "form": form, "problem": problem, "kept": kept}
-    status = htmx.status_of(problem, sent=request.method == "POST")
+    status = htmx.compute_form_status(problem, sent=request.method == "POST")
     return render(request, "reviews/stop.html", context, status=status)
 
 
-def _stop(request: HttpRequest, form: StopForm, asked: Asked) -> HttpResponse:
+def _stop_target(
+    request: HttpRequest, form: StopForm, asked: StopRequest
+) -> HttpResponse:
     scope, key = form.cleaned_data["target"]
-    who = person(request)
-    stopping.check_seen(who, asked)
-    if not stopping.offers(who, asked, (scope, key)):
-        raise NotYours("This page does not stop that. Nothing was changed.")
-    row = stops.stop(
+    who = require_person(request)
+    stopping.check_visible(who, asked)
+    if not stopping.is_offered(who, asked, (scope, key)):
+        raise NotPermitted("This page does not stop that. Nothing was changed.")
+    row = stops.create_stop(
         scope=scope,
         key=key,
         mode=StopMode(form.cleaned_data["mode"]),
@@ -76,32 +78,34 @@ def _stop(request: HttpRequest, form: StopForm, asked: Asked) -> HttpResponse:
 @require_safe
 def stopped(request: HttpRequest, pk: int) -> HttpResponse:
     """The result of a stop, with the form to lift it."""
-    return _stopped_page(request, pk)
+    return _render_stopped_page(request, pk)
 
 
-def _stopped_page(
+def _render_stopped_page(
     request: HttpRequest,
     pk: int,
     form: ReasonForm | None = None,
     problem: DomainError | None = None,
 ) -> HttpResponse:
-    page = queries.page(person(request), pk)
+    page = queries.build_stopped_page(require_person(request), pk)
     lost = form is not None and not page.switch.may_lift
     kept = form.data.get("reason", "") if form is not None and lost else ""
     context = {"page": page, "lift_form": form, "problem": problem, "kept": kept}
-    status = htmx.status_of(problem, sent=form is not None)
+    status = htmx.compute_form_status(problem, sent=form is not None)
     return render(request, "reviews/stopped.html", context, status=status)
 
 
 @require_safe
-@htmx.varies
+@htmx.vary_on_htmx
 def stopped_live(request: HttpRequest, pk: int) -> HttpResponse:
     """The same, polled while it still changes."""
-    page = queries.page(person(request), pk)
+    page = queries.build_stopped_page(require_person(request), pk)
     template = "reviews/stopped.html#fates"
     context = {"page": page, "told": page.over}
     over = page.over and htmx.wants_partial(request)  # 286 is for htmx alone
-    return htmx.fragment(request, template, context, etag=page.etag, settled=over)
+    return htmx.render_fragment(
+        request, template, context, etag=page.etag, settled=over
+    )
 
 
 @require_POST
@@ -109,12 +113,12 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
     """Lift a stop or pause, with a reason."""
     form = ReasonForm(request.POST)
     if not form.is_valid():
-        return _stopped_page(request, pk, form)
+        return _render_stopped_page(request, pk, form)
     reason = form.cleaned_data["reason"]
     try:
-        row = stops.lift(stop_id=pk, person=person(request), reason=reason)
+        row = stops.lift_stop(stop_id=pk, person=require_person(request), reason=reason)
     except DomainError as error:
-        return _stopped_page(request, pk, form, error)
+        return _render_stopped_page(request, pk, form, error)
     said = "On again." if row.lifted_at else "Asked. A second person must agree."
     messages.success(request, said)
     return redirect("reviews:stopped", pk)
@@ -124,21 +128,24 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
 def revoke(request: HttpRequest, who: str) -> HttpResponse:
     """What a revocation would affect; POST revokes and redirects to the result."""
     form = ReasonForm(request.POST or None)
-    page = revoking.page(person(request), who)
+    page = revoking.build_revoke_page(require_person(request), who)
     problem = None
     if request.method == "POST" and form.is_valid():
         try:
-            return _revoke(request, page.who, form.cleaned_data["reason"])
+            return _revoke_approvals(request, page.who, form.cleaned_data["reason"])
         except DomainError as error:
-            problem, page = error, revoking.page(person(request), who)
+            problem, page = (
+                error,
+                revoking.build_revoke_page(require_person(request), who),
+            )
     kept = form.data.get("reason", "") if page.mine or page.stopped else ""
     context = {"page": page, "form": form, "problem": problem, "kept": kept}
-    status = htmx.status_of(problem, sent=request.method == "POST")
+    status = htmx.compute_form_status(problem, sent=request.method == "POST")
     return render(request, "reviews/revoke.html", context, status=status)
 
 
-def _revoke(request: HttpRequest, who: str, reason: str) -> HttpResponse:
-    row = stops.stop(
-        scope=Scope.REVIEWER, key=who, person=person(request), reason=reason
+def _revoke_approvals(request: HttpRequest, who: str, reason: str) -> HttpResponse:
+    row = stops.create_stop(
+        scope=Scope.REVIEWER, key=who, person=require_person(request), reason=reason
     )
     return redirect("reviews:stopped", row.pk)

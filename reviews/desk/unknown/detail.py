@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
-from journal.clock import time_of_day
+from journal.clock import format_time
 from journal.errors import DomainError, NotFound
 from journal.models import LogRecord
 from policies.choices import ExecutionClass
@@ -19,22 +19,22 @@ from reviews import permissions
 from reviews.alarms import late_reports
 from reviews.desk.components import navigation, retry, visibility
 from reviews.desk.components.navigation import UpkeepTab
-from reviews.desk.components.retry import Reported
+from reviews.desk.components.retry import LateReportLine
 from reviews.executions import rechecks, settle
 from reviews.grants import approved_tool, sequence
 from reviews.models import Execution
 from reviews.permissions import Permission
 
-from .lists import SAID, Unknown, readable
-from .lists import line as lists_line
+from .lists import LOOK_UP_WORDS, UnknownOutcomeLine, select_readable
+from .lists import build_unknown_line as lists_line
 
-CLASSES = {
+CLASS_SENTENCES = {
     ExecutionClass.KEYED: "Keyed: its service does the same key once only",
     ExecutionClass.QUERYABLE: "Queryable: its service can be asked by our reference",
     ExecutionClass.OPAQUE: "Opaque: tried once, and its service cannot be asked",
 }
-BEGUN = ("execution.claimed", "execution.reclaimed")
-ENDED = {
+CLAIM_KINDS = ("execution.claimed", "execution.reclaimed")
+END_WORDS = {
     "execution.requeued": "known to have changed nothing",
     "execution.unknown": "nobody knows how it ended",
     "execution.failed": "failed without effect",
@@ -44,7 +44,7 @@ ENDED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class ExecutionAttempt:
     """One claim of the execution, and how it ended."""
 
     at: datetime
@@ -56,7 +56,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LookUpLine:
     """One look-up: who asked, and the answer. `note` is the service's own text."""
 
     at: datetime
@@ -66,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SettlementAnswer:
     """One of the two answers, and what follows from it."""
 
     value: str
@@ -75,22 +75,22 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownItem:
+class UnknownOutcomePage:
     """One unknown outcome in full."""
 
-    line: Unknown
+    line: UnknownOutcomeLine
     execution_class: str
     key: str
     reference: str
     last_step: str
     last_step_at: datetime | None
-    attempts: list[Attempt]
-    look_ups: list[Asked]
-    late: list[Reported]
+    attempts: list[ExecutionAttempt]
+    look_ups: list[LookUpLine]
+    late: list[LateReportLine]
     can_be_asked: bool
     settlers: list[str]
     why_not: str
-    answers: list[Answer]
+    answers: list[SettlementAnswer]
     upkeep: list[UpkeepTab]
 
     @property
@@ -99,59 +99,64 @@ class UnknownItem:
         return not self.line.outcome
 
 
-def item(person: Person, pk: str, now: datetime) -> UnknownItem:
+def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutcomePage:
     """Load the page. Raises NotFound for an execution that was never unknown, or that
     this person may not see."""
-    execution = readable(person).filter(pk=pk).first()
+    execution = select_readable(person).filter(pk=pk).first()
     if execution is None:
         raise NotFound
     look_ups = list(execution.look_ups.order_by("number"))
     newest = {pk: look_ups[-1]} if look_ups else {}
-    why_not = _why_not(person, execution)
-    step, at = _last_step(execution)
-    return UnknownItem(
+    why_not = _describe_refusal(person, execution)
+    step, at = _describe_last_step(execution)
+    return UnknownOutcomePage(
         line=lists_line(execution, newest, not why_not),
-        execution_class=CLASSES[approved_tool.class_of(execution)],
+        execution_class=CLASS_SENTENCES[approved_tool.load_execution_class(execution)],
         key=execution.idempotency_key,
         reference=execution.pk,
         last_step=step,
         last_step_at=at,
-        attempts=list(_attempts(execution)),
+        attempts=list(_list_attempts(execution)),
         look_ups=[
-            Asked(one.at, _who(one.by_kind, one.by_id), SAID[one.said], _note(one))
+            LookUpLine(
+                one.at,
+                _format_asker(one.by_kind, one.by_id),
+                LOOK_UP_WORDS[one.said],
+                _format_note(one),
+            )
             for one in look_ups
         ],
-        late=retry.of(execution),
-        can_be_asked=approved_tool.can_be_asked(execution),
-        settlers=_settlers(person, execution),
+        late=retry.list_late_reports(execution),
+        can_be_asked=approved_tool.has_look_up(execution),
+        settlers=_list_settlers(person, execution),
         why_not=why_not,
-        answers=_answers(execution, now),
-        upkeep=navigation.tabs(person, navigation.UNKNOWN),
+        answers=_build_answers(execution, now),
+        upkeep=navigation.list_upkeep_tabs(person, navigation.UNKNOWN),
     )
 
 
-def _why_not(person: Person, execution: Execution) -> str:
+def _describe_refusal(person: Person, execution: Execution) -> str:
     """The operation's own refusal, without its last sentence, because nobody has tried
     anything yet; empty when this person may settle it."""
     try:
-        permissions.check_can_settle(person, execution)
+        permissions.check_can_settle_unknown(person, execution)
     except DomainError as error:
         said = error.detail.removesuffix(" Nothing was recorded.")
         return said.removesuffix(" Nothing was changed.")
     return ""
 
 
-def _settlers(person: Person, execution: Execution) -> list[str]:
+def _list_settlers(person: Person, execution: Execution) -> list[str]:
     """List the supervisors of the queue except those concerned by the run. Only people
     who see everything or are admitted to the queue get the names."""
     queue = execution.grant.revision.known_tool.queue_id
-    may_know = permissions.allowed(person, Permission.SEE_ALL)
+    may_know = permissions.has_permission(person, Permission.SEE_ALL)
     if not (may_know or queue in permissions.queues_of(person)):
         return []
-    return sorted(str(one) for one in visibility.of(execution))
+    return sorted(str(one) for one in visibility.list_settlers(execution))
 
 
-def _last_step(execution: Execution) -> tuple[str, datetime | None]:
+def _describe_last_step(execution: Execution) -> tuple[str, datetime | None]:
     """Describe the last known step of the execution's last holder.
 
     A worker records `began_at` before it asks for the effect, so without it our worker
@@ -166,70 +171,72 @@ def _last_step(execution: Execution) -> tuple[str, datetime | None]:
     return "The worker took it; it is not known to have asked", execution.claimed_at
 
 
-def _attempts(execution: Execution) -> Iterator[Attempt]:
+def _list_attempts(execution: Execution) -> Iterator[ExecutionAttempt]:
     """List the attempts from the log, oldest first: each claim, and the record that
     ended it."""
-    kinds = [*BEGUN, *ENDED]
+    kinds = [*CLAIM_KINDS, *END_WORDS]
     rows = LogRecord.objects.filter(proposal=execution.proposal_id, kind__in=kinds)
-    current: Attempt | None = None
+    current: ExecutionAttempt | None = None
     for row in rows.order_by("id"):
         data = row.data
-        if row.kind in BEGUN and "code" in data:  # an unknown outcome, not an attempt
+        if (
+            row.kind in CLAIM_KINDS and "code" in data
+        ):  # an unknown outcome, not an attempt
             continue
-        if row.kind in BEGUN:
+        if row.kind in CLAIM_KINDS:
             if current is not None:
                 yield current
-            current = _begun(row, data)
+            current = _begin_attempt(row, data)
         elif current is not None:
-            yield _over(current, row)
+            yield _end_attempt(current, row)
             current = None
     if current is not None:
         yield current
 
 
-def _begun(row: LogRecord, data: dict[str, Any]) -> Attempt:
+def _begin_attempt(row: LogRecord, data: dict[str, Any]) -> ExecutionAttempt:
     until = parse_datetime(str(data.get("lease_until", "")))
     by = "the agent" if row.actor_kind == "agent" else "a worker"
-    return Attempt(row.at, by, int(data.get("fence", 0)), until)
+    return ExecutionAttempt(row.at, by, int(data.get("fence", 0)), until)
 
 
-def _over(attempt: Attempt, row: LogRecord) -> Attempt:
-    ended = ENDED[row.kind]
-    return Attempt(
+def _end_attempt(attempt: ExecutionAttempt, row: LogRecord) -> ExecutionAttempt:
+    ended = END_WORDS[row.kind]
+    return ExecutionAttempt(
         attempt.at, attempt.by, attempt.fence, attempt.lease_until, ended, row.at
     )
 
 
-def _who(kind: str, id_: str) -> str:
+def _format_asker(kind: str, id_: str) -> str:
     if kind != "person":
         return "Holdpoint"
     found = Person.objects.filter(public_id=id_).first()
     return str(found) if found else "Someone"
 
 
-def _note(row: Any) -> str:
+def _format_note(row: Any) -> str:
     return ": ".join(part for part in (row.code, row.detail) if part)
 
 
-def _again(execution: Execution, now: datetime) -> str:
+def _describe_retry(execution: Execution, now: datetime) -> str:
     """Describe whether the action may be tried again if it did not happen, by the rules
     of `settle.retry_execution`."""
     until = execution.grant.expires_at
-    if until <= settle.due_again(execution, now):
+    if until <= settle.compute_retry_time(execution, now):
         return "Its time to run is over: to be done after all it is proposed anew."
-    if rechecks.stopped(execution) is not None:
+    if rechecks.find_lasting_stop_refusal(execution) is not None:
         return "It was stopped: to be done after all it is proposed anew."
-    if late_reports.says_it_happened(execution):
+    if late_reports.has_unanswered_report(execution):
         return "It is not tried again while an alarm says that it happened."
-    if sequence.is_halted(execution):
-        return f"It can be tried again from its batch until {time_of_day(until)}."
-    said = time_of_day(until)
+    if sequence.is_batch_halted(execution):
+        return f"It can be tried again from its batch until {format_time(until)}."
+    said = format_time(until)
     return f"A reviewer can have it tried again until {said}, with the same key."
 
 
-def _answers(execution: Execution, now: datetime) -> list[Answer]:
+def _build_answers(execution: Execution, now: datetime) -> list[SettlementAnswer]:
     return [
-        Answer(
+        SettlementAnswer(
             "yes",
             "It happened",
             [
@@ -237,13 +244,13 @@ def _answers(execution: Execution, now: datetime) -> list[Answer]:
                 "Sums and limits go on counting it. Nothing runs.",
             ],
         ),
-        Answer(
+        SettlementAnswer(
             "no",
             "It did not happen",
             [
                 "The agent is told that it failed and changed nothing.",
                 "Sums and limits count it no more.",
-                _again(execution, now),
+                _describe_retry(execution, now),
             ],
         ),
     ]

@@ -11,17 +11,17 @@ from django.urls import reverse
 
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import BY_LOOK_UP, BY_PERSON, ExecutionStatus
+from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
 from reviews.desk.components import navigation, visibility
 from reviews.desk.components.navigation import UpkeepTab
 from reviews.effects import describe
 from reviews.grants import approved_tool
 from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
-from reviews.presenters.shapes import Part
+from reviews.presenters.shapes import SentencePart
 
-SETTLED = 20  # settled outcomes on the page
-SAID = {
+MAX_SETTLED = 20  # settled outcomes on the page
+LOOK_UP_WORDS = {
     "succeeded": "it happened",
     "failed": "it did not happen",
     "not_found": "it never saw our reference",
@@ -30,13 +30,13 @@ SAID = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownOutcomeLine:
     """One execution whose outcome is or was unknown. `looked` says what look-ups found,
     or why there are none."""
 
     id: str
     url: str
-    effect: tuple[Part, ...]
+    effect: tuple[SentencePart, ...]
     risk: str
     tool: str
     agent: str
@@ -52,36 +52,36 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownPage:
+class UnknownOutcomesPage:
     """The page: open outcomes and settled ones."""
 
-    lines: list[Unknown]
-    settled: list[Unknown] = field(default_factory=list)
+    lines: list[UnknownOutcomeLine]
+    settled: list[UnknownOutcomeLine] = field(default_factory=list)
     upkeep: list[UpkeepTab] = field(default_factory=list)
 
 
-def readable(person: Person) -> QuerySet[Execution]:
+def select_readable(person: Person) -> QuerySet[Execution]:
     """Select the executions that this person may see and that were ever unknown."""
-    found = _of(person)
+    found = _select_visible(person)
     return found.filter(status=ExecutionStatus.UNKNOWN) | found.filter(
         unknown_at__isnull=False
     )
 
 
-def _of(person: Person) -> QuerySet[Execution]:
-    mine = visibility.proposals(person).values("pk")
+def _select_visible(person: Person) -> QuerySet[Execution]:
+    mine = visibility.select_visible_proposals(person).values("pk")
     return Execution.objects.filter(proposal__in=mine).select_related(
         "grant__revision__tool", "grant__proposal", "proposal"
     )
 
 
-def settleable(person: Person) -> QuerySet[Execution]:
+def select_settleable(person: Person) -> QuerySet[Execution]:
     """Select the unknown executions of this person's queues; none for a person who may
     not settle."""
-    able = permissions.allowed(person, Permission.SETTLE_UNKNOWN)
-    if not able or permissions.deciding_role(person) is None:
+    able = permissions.has_permission(person, Permission.SETTLE_UNKNOWN)
+    if not able or permissions.find_deciding_role(person) is None:
         return Execution.objects.none()
-    if permissions.reviewer_stopped(person):
+    if permissions.is_reviewer_stopped(person):
         return Execution.objects.none()
     return Execution.objects.filter(
         status=ExecutionStatus.UNKNOWN,
@@ -92,78 +92,82 @@ def settleable(person: Person) -> QuerySet[Execution]:
     )
 
 
-def page(person: Person) -> UnknownPage:
+def build_unknown_page(person: Person) -> UnknownOutcomesPage:
     """Build the page: open outcomes, oldest first, then settled ones, newest first.
     Four queries."""
-    found = readable(person)
+    found = select_readable(person)
     open_ = list(found.filter(status=ExecutionStatus.UNKNOWN).order_by("queued_at"))
-    known = _of(person).filter(unknown_at__isnull=False)
+    known = _select_visible(person).filter(unknown_at__isnull=False)
     known = known.exclude(status=ExecutionStatus.UNKNOWN)
-    over = list(known.order_by("-finished_at")[:SETTLED])
-    mine = set(settleable(person).values_list("pk", flat=True))
-    newest = _newest(open_)
-    return UnknownPage(
-        lines=[line(one, newest, one.pk in mine) for one in open_],
-        settled=[line(one, {}) for one in over],
-        upkeep=navigation.tabs(person, navigation.UNKNOWN),
+    over = list(known.order_by("-finished_at")[:MAX_SETTLED])
+    mine = set(select_settleable(person).values_list("pk", flat=True))
+    newest = _list_newest_look_ups(open_)
+    return UnknownOutcomesPage(
+        lines=[build_unknown_line(one, newest, one.pk in mine) for one in open_],
+        settled=[build_unknown_line(one, {}) for one in over],
+        upkeep=navigation.list_upkeep_tabs(person, navigation.UNKNOWN),
     )
 
 
-def _newest(rows: list[Execution]) -> Mapping[str, LookUp]:
+def _list_newest_look_ups(rows: list[Execution]) -> Mapping[str, LookUp]:
     """List the newest look-up of each execution, in one query."""
     found = LookUp.objects.filter(execution__in=rows).order_by("number")
     return {one.execution_id: one for one in found}
 
 
-def line(
+def build_unknown_line(
     execution: Execution, newest: Mapping[str, LookUp], mine: bool = False
-) -> Unknown:
+) -> UnknownOutcomeLine:
     """Build the line of one execution. `newest` maps executions to their newest
     look-up."""
     proposal, revision = execution.proposal, execution.grant.revision
-    return Unknown(
+    return UnknownOutcomeLine(
         id=execution.pk,
         url=reverse("reviews:unknown_one", args=[execution.pk]),
-        effect=describe.effect(revision),
+        effect=describe.build_effect_sentence(revision),
         risk=revision.risk,
         tool=proposal.tool_name,
         agent=proposal.agent,
         thread=proposal.thread,
         thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
         since=execution.unknown_at or execution.claimed_at,
-        detail=": ".join(part for part in _heard(execution) if part),
-        looked=_looked(execution, newest.get(execution.pk)),
+        detail=": ".join(part for part in _list_attempt_details(execution) if part),
+        looked=_describe_look_ups(execution, newest.get(execution.pk)),
         ask_at=execution.ask_at,
         mine=mine,
-        outcome=outcome(execution),
+        outcome=describe_outcome(execution),
         ended_at=execution.finished_at,
     )
 
 
-def _heard(execution: Execution) -> tuple[str, str]:
+def _list_attempt_details(execution: Execution) -> tuple[str, str]:
     """The code and detail of the attempt itself, without our own code for who settled
     it."""
-    ours = execution.code in {BY_PERSON, BY_LOOK_UP, "repaired"}
+    ours = execution.code in {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP, "repaired"}
     return "" if ours else execution.code, execution.detail
 
 
-def _looked(execution: Execution, newest: LookUp | None) -> str:
-    if not approved_tool.can_be_asked(execution):
+def _describe_look_ups(execution: Execution, newest: LookUp | None) -> str:
+    if not approved_tool.has_look_up(execution):
         return "Cannot be looked up"
     if newest is None:
         return "Not looked up yet"
-    return f"Looked up {_times(newest.number)}: {SAID[newest.said]}"
+    return f"Looked up {_format_times(newest.number)}: {LOOK_UP_WORDS[newest.said]}"
 
 
-def _times(count: int) -> str:
+def _format_times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def outcome(execution: Execution) -> str:
+def describe_outcome(execution: Execution) -> str:
     """Describe the outcome and who reported it; empty while it is unknown."""
     if execution.status == ExecutionStatus.UNKNOWN:
         return ""
-    who = "as a person said" if execution.code == BY_PERSON else "as its service says"
+    who = (
+        "as a person said"
+        if execution.code == SETTLED_BY_PERSON
+        else "as its service says"
+    )
     if execution.status == ExecutionStatus.SUCCEEDED:
         return f"It happened, {who}."
     if execution.status == ExecutionStatus.FAILED:

@@ -14,7 +14,7 @@ from django.views.decorators.http import (
 from journal.errors import DomainError
 from reviews.choices import ExecutionStatus
 from reviews.desk.components import frame, htmx
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 from reviews.desk.forms import SettleForm
 from reviews.executions import reconcile, settle
 
@@ -25,7 +25,7 @@ from . import lists as queries
 @require_safe
 def unknown(request: HttpRequest) -> HttpResponse:
     """The unknown outcomes, and those settled lately."""
-    page = queries.page(person(request))
+    page = queries.build_unknown_page(require_person(request))
     context = {"page": page, "upkeep": page.upkeep}
     return render(request, "reviews/unknown.html", context)
 
@@ -33,42 +33,48 @@ def unknown(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def unknown_one(request: HttpRequest, pk: str) -> HttpResponse:
     """One unknown outcome; POST settles it: it happened, or it did not."""
-    details.item(person(request), pk, frame.of(request).now)
+    details.load_unknown_outcome(
+        require_person(request), pk, frame.get_frame(request).now
+    )
     if request.method != "POST":
-        return _page(request, pk)
+        return _render_outcome(request, pk)
     form = SettleForm(request.POST)
     if not form.is_valid():
-        return _page(request, pk, form)
-    error = htmx.attempt(lambda: _settle(request, pk, form))
+        return _render_outcome(request, pk, form)
+    error = htmx.catch_refusal(lambda: _settle_outcome(request, pk, form))
     if error is not None:
-        return _page(request, pk, form, error)
+        return _render_outcome(request, pk, form, error)
     messages.success(request, "Recorded. The agent is told what you said.")
     return redirect("reviews:unknown")
 
 
-def _settle(request: HttpRequest, pk: str, form: SettleForm) -> None:
-    settle.settle_unknown(execution_id=pk, person=person(request), **form.cleaned_data)
+def _settle_outcome(request: HttpRequest, pk: str, form: SettleForm) -> None:
+    settle.settle_unknown(
+        execution_id=pk, person=require_person(request), **form.cleaned_data
+    )
 
 
-def _page(
+def _render_outcome(
     request: HttpRequest,
     pk: str,
     form: SettleForm | None = None,
     error: DomainError | None = None,
 ) -> HttpResponse:
     """Render the outcome as it is now, with what the person typed."""
-    page = details.item(person(request), pk, frame.of(request).now)
+    page = details.load_unknown_outcome(
+        require_person(request), pk, frame.get_frame(request).now
+    )
     context = {"page": page, "upkeep": page.upkeep, "form": form, "problem": error}
-    status = htmx.status_of(error, sent=form is not None)
+    status = htmx.compute_form_status(error, sent=form is not None)
     return render(request, "reviews/unknown_one.html", context, status=status)
 
 
 @require_POST
 def unknown_look_up(request: HttpRequest, pk: str) -> HttpResponse:
     """Ask the tool's service now for the outcome."""
-    who = person(request)
-    details.item(who, pk, frame.of(request).now)
-    execution = reconcile.look_up_now(pk, who)
+    who = require_person(request)
+    details.load_unknown_outcome(who, pk, frame.get_frame(request).now)
+    execution = reconcile.look_up_for_person(pk, who)
     known = execution.status != ExecutionStatus.UNKNOWN
     said = "Settled by what the service says." if known else "Asked. Still not known."
     messages.success(request, said)

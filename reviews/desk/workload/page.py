@@ -19,10 +19,10 @@ from reviews import permissions
 from reviews.choices import RequestStatus
 from reviews.desk.queue import page as queue_page
 from reviews.desk.queue import search
-from reviews.desk.queue.page import LATELY, Figures, Filters
-from reviews.desk.queue.search import Reach
+from reviews.desk.queue.page import RECENT_PERIOD, QueueFigures, QueueFilters
+from reviews.desk.queue.search import QueueReach
 from reviews.models import ApprovalRequest, Decision, Lease
-from reviews.workload import MOST_EXTENDED, MOST_GIVEN
+from reviews.workload import MAX_ASSIGNED, MAX_EXTENDED
 
 MOST_PEOPLE = 200
 MOST_AGENTS = 10
@@ -57,7 +57,7 @@ class Colleague:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AskingAgent:
     """An agent with waiting requests; `fresh` of them arrived lately."""
 
     agent: str
@@ -74,16 +74,16 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadPage:
+class WorkloadPage:
     """The whole page."""
 
-    figures: Figures
+    figures: QueueFigures
     until: datetime
     due: int
     people: list[Colleague]
-    asking: list[Asking]
-    most_given: int = MOST_GIVEN
-    most_extended: int = MOST_EXTENDED
+    asking: list[AskingAgent]
+    most_given: int = MAX_ASSIGNED
+    most_extended: int = MAX_EXTENDED
 
     @property
     def read(self) -> int:
@@ -91,119 +91,122 @@ class LoadPage:
         return MOST_READ
 
 
-def reach_of(person: Person) -> Reach:
+def load_supervisor_reach(person: Person) -> QueueReach:
     """Load a supervisor's queues. Raises NotFound for everybody else."""
-    reach = Reach.of(person)
+    reach = QueueReach.of(person)
     if reach.role is not Role.SUPERVISOR:
         raise NotFound
     return reach
 
 
-def page(person: Person, now: datetime) -> LoadPage:
+def build_workload_page(person: Person, now: datetime) -> WorkloadPage:
     """Build the page, in a fixed number of queries. Raises NotFound for everybody but
     supervisors."""
-    reach = reach_of(person)
-    return LoadPage(
-        figures=queue_page.count(reach, now),
-        until=now + LATELY,
-        due=len(due(person, now)),
-        people=_people(reach, now),
-        asking=_asking(reach, now),
+    reach = load_supervisor_reach(person)
+    return WorkloadPage(
+        figures=queue_page.count_queue(reach, now),
+        until=now + RECENT_PERIOD,
+        due=len(list_due_requests(person, now)),
+        people=_list_colleagues(reach, now),
+        asking=_list_asking_agents(reach, now),
     )
 
 
-def due(person: Person, now: datetime) -> list[str]:
+def list_due_requests(person: Person, now: datetime) -> list[str]:
     """List the requests that expire within half an hour and can be extended, by
     deadline.
 
     Raises NotFound for everybody but supervisors.
     """
-    return _ids(_DUE, reach_of(person), now, _MORE_TIME, MOST_EXTENDED)
+    return _list_ids(_DUE, load_supervisor_reach(person), now, _MORE_TIME, MAX_EXTENDED)
 
 
-def to_give(person: Person, to: Person, now: datetime) -> list[str]:
+def list_requests_to_give(person: Person, to: Person, now: datetime) -> list[str]:
     """List the most urgent requests that nobody holds and that both people may decide.
     Raises NotFound for everybody but supervisors."""
-    ours = reach_of(person).queues
-    return _ids(_URGENT, Reach.of(to), now, _TO_GIVE, MOST_GIVEN, ours=ours)
+    ours = load_supervisor_reach(person).queues
+    return _list_ids(_URGENT, QueueReach.of(to), now, _TO_GIVE, MAX_ASSIGNED, ours=ours)
 
 
-def colleague(person: Person, public_id: str) -> Person:
+def load_colleague(person: Person, public_id: str) -> Person:
     """Load a colleague by public id. Raises NotFound for a person who decides in none
     of the supervisor's queues."""
     found = Person.objects.filter(public_id=public_id, is_active=True).first()
-    mine = set(reach_of(person).queues)
-    if found is None or found.pk == person.pk or not _decides(found, mine):
+    mine = set(load_supervisor_reach(person).queues)
+    if found is None or found.pk == person.pk or not _can_decide_in(found, mine):
         raise NotFound
     return found
 
 
-def _decides(person: Person, queues: Collection[int]) -> bool:
-    return permissions.deciding_role(person) is not None and not (
+def _can_decide_in(person: Person, queues: Collection[int]) -> bool:
+    return permissions.find_deciding_role(person) is not None and not (
         permissions.queues_of(person).isdisjoint(queues)
     )
 
 
-def _ids(
-    sql: str, reach: Reach, now: datetime, where: str, most: int, **more: Any
+def _list_ids(
+    sql: str, reach: QueueReach, now: datetime, where: str, most: int, **more: Any
 ) -> list[str]:
-    rows = _rows(sql, reach, now, where, most, **more)
+    rows = _list_rows(sql, reach, now, where, most, **more)
     return [pk for (pk,) in rows]
 
 
-def _rows(
-    sql: str, reach: Reach, now: datetime, where: str, most: int, **more: Any
+def _list_rows(
+    sql: str, reach: QueueReach, now: datetime, where: str, most: int, **more: Any
 ) -> list[Any]:
-    source = search.decidable(reach, where, str(MOST_READ))
-    given = search.given(reach, Filters(), now) | {"lately": LATELY, **more}
+    source = search.build_decidable_sql(reach, where, str(MOST_READ))
+    given = search.build_parameters(reach, QueueFilters(), now) | {
+        "lately": RECENT_PERIOD,
+        **more,
+    }
     with connection.cursor() as cursor:
         cursor.execute(sql.format(source=source, most=most), given)
         return list(cursor.fetchall())
 
 
-def _asking(reach: Reach, now: datetime) -> list[Asking]:
-    rows = _rows(_ASKING, reach, now, "true", MOST_AGENTS)
-    return [Asking(*row) for row in rows]
+def _list_asking_agents(reach: QueueReach, now: datetime) -> list[AskingAgent]:
+    rows = _list_rows(_ASKING, reach, now, "true", MOST_AGENTS)
+    return [AskingAgent(*row) for row in rows]
 
 
-def _people(reach: Reach, now: datetime) -> list[Colleague]:
+def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
     """List the colleagues, absent ones first: they are the ones to call."""
     roles = [Role.REVIEWER.value, Role.SUPERVISOR.value]
     found = Person.objects.filter(is_active=True, groups__name__in=roles)
     ids = list(found.values_list("pk", flat=True).distinct()[:MOST_PEOPLE])
     titles = dict(Queue.objects.filter(pk__in=reach.queues).values_list("pk", "title"))
-    here, given = _here(now), _given(ids)
+    here, given = _list_present_people(now), _count_assigned(ids)
     people = [
-        _colleague(one, titles, here, given)
-        for one in permissions.with_standing(ids)
-        if one.pk != reach.person.pk and _decides(one, titles.keys())
+        _build_colleague(one, titles, here, given)
+        for one in permissions.list_people_with_roles(ids)
+        if one.pk != reach.person.pk and _can_decide_in(one, titles.keys())
     ]
     return sorted(people, key=lambda one: (one.here, one.given, one.name))
 
 
-def _here(now: datetime) -> set[int]:
+def _list_present_people(now: datetime) -> set[int]:
     """The people who hold a request now or decided one lately."""
     holding = Lease.objects.filter(holder__isnull=False, until__gt=now)
     newest = Decision.objects.order_by("-pk").values_list("reviewer", "at")[:MOST_READ]
-    deciding = {who for who, at in newest if at > now - LATELY}
+    deciding = {who for who, at in newest if at > now - RECENT_PERIOD}
     return deciding | set(holding.values_list("holder", flat=True))
 
 
-def _given(ids: list[int]) -> dict[int, int]:
+def _count_assigned(ids: list[int]) -> dict[int, int]:
     waiting = ApprovalRequest.objects.filter(
         status=RequestStatus.PENDING, assignee__in=ids
     )
     return dict(waiting.values_list("assignee").annotate(n=Count("pk")).order_by())
 
 
-def _colleague(
+def _build_colleague(
     person: Person, titles: dict[int, str], here: set[int], given: dict[int, int]
 ) -> Colleague:
     mine = permissions.queues_of(person)
     return Colleague(
         public_id=person.public_id,
         name=str(person),
-        role=(permissions.deciding_role(person) or Role.REVIEWER).value,
+        role=(permissions.find_deciding_role(person) or Role.REVIEWER).value,
         queues=sorted(title for pk, title in titles.items() if pk in mine),
         here=person.pk in here,
         given=given.get(person.pk, 0),

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews import workload
 from reviews.desk.components import frame
-from reviews.desk.components.frame import person
+from reviews.desk.components.frame import require_person
 
 from . import page as queries
 
@@ -18,21 +18,23 @@ from . import page as queries
 def load(request: HttpRequest) -> HttpResponse:
     """Who is at the desk or could be, what is about to expire, and who asks the
     most."""
-    page = queries.page(person(request), frame.of(request).now)
+    page = queries.build_workload_page(
+        require_person(request), frame.get_frame(request).now
+    )
     return render(request, "reviews/load.html", {"page": page})
 
 
 @require_POST
 def load_extend(request: HttpRequest) -> HttpResponse:
     """Extend all requests that expire within half an hour."""
-    who = person(request)
-    wanted = queries.due(who, frame.of(request).now)
-    count = workload.extend_all(request_ids=wanted, person=who)
-    messages.success(request, _extended(count, len(wanted)))
+    who = require_person(request)
+    wanted = queries.list_due_requests(who, frame.get_frame(request).now)
+    count = workload.extend_deadlines(request_ids=wanted, person=who)
+    messages.success(request, _describe_extension(count, len(wanted)))
     return redirect("reviews:load")
 
 
-def _extended(count: int, wanted: int) -> str:
+def _describe_extension(count: int, wanted: int) -> str:
     if not wanted:
         return "Nothing that expires in the next 30 minutes may have more time."
     passed = f" {wanted - count} could not have any." if count < wanted else ""
@@ -44,15 +46,15 @@ def _extended(count: int, wanted: int) -> str:
 @require_POST
 def load_share(request: HttpRequest) -> HttpResponse:
     """Assign the most urgent few to a colleague."""
-    who = person(request)
-    to = queries.colleague(who, request.POST.get("to", ""))
-    wanted = queries.to_give(who, to, frame.of(request).now)
-    count = workload.share(request_ids=wanted, person=who, to=to)
-    messages.success(request, _shared(count, str(to)))
+    who = require_person(request)
+    to = queries.load_colleague(who, request.POST.get("to", ""))
+    wanted = queries.list_requests_to_give(who, to, frame.get_frame(request).now)
+    count = workload.assign_requests(request_ids=wanted, person=who, to=to)
+    messages.success(request, _describe_sharing(count, str(to)))
     return redirect("reviews:load")
 
 
-def _shared(count: int, to: str) -> str:
+def _describe_sharing(count: int, to: str) -> str:
     if not count:
         return f"Nothing waits that nobody is at and {to} may decide."
     what = "request" if count == 1 else "requests"

@@ -19,7 +19,7 @@ class Command(BaseCommand):
         "Ends an account: the person's sessions and tokens at once, and their approvals"
         " of what has not run. What waits is asked of others."
     )
-    operation: ClassVar[Callable[..., None]] = accounts.deactivate
+    operation: ClassVar[Callable[..., None]] = accounts.deactivate_account
     done: ClassVar[str] = "is deactivated: sessions, tokens and approvals ended."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -27,11 +27,14 @@ class Command(BaseCommand):
         parser.add_argument("--by", required=True, help="an administrator's user name")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by, who = lookups.person(options["by"]), lookups.person(options["username"])
+        by, who = (
+            lookups.load_person(options["by"]),
+            lookups.load_person(options["username"]),
+        )
         try:
             type(self).operation(person=who, by=by)
         except DomainError as error:
-            raise lookups.refusal(error) from error
+            raise lookups.to_command_error(error) from error
         self.stdout.write(f"{who.username} {type(self).done}")
         self._tell_more(who)
 

@@ -22,9 +22,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        person = lookups.person(options["by"])
+        person = lookups.load_person(options["by"])
         try:
-            epoch = recovery.look_at(person=person, reason=options["reason"])
+            epoch = recovery.confirm_restore(person=person, reason=options["reason"])
         except DomainError as error:
             raise CommandError(error.detail) from error
         if epoch.began_at is None:

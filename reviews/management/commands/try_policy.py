@@ -13,10 +13,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from journal import clock
 from journal.errors import DomainError
 from policies import callables
-from policies.documents import Document, parse
+from policies.documents import Document, parse_document
 from policies.management import lookups
 from reviews.governance import simulation
-from reviews.governance.simulation import Trial
+from reviews.governance.simulation import SimulationResult
 
 HEADS = ("line", "tool", "tier", "rules", "title")
 
@@ -43,17 +43,21 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        document = _document(options["file"], options["variables"])
-        lines = _text(options["calls"]).splitlines()
-        found = list(simulation.run(document, lines, now=_time(options["at"])))
-        printed = simulation.as_lines(found) if options["json"] else _table(found)
+        document = _read_document(options["file"], options["variables"])
+        lines = _read_file(options["calls"]).splitlines()
+        found = list(
+            simulation.simulate_calls(document, lines, now=_parse_time(options["at"]))
+        )
+        printed = (
+            simulation.format_lines(found) if options["json"] else _format_table(found)
+        )
         for line in printed:
             self.stdout.write(line)
         if wrong := sum(bool(one.problem) for one in found):
             raise CommandError(f"{wrong} of {len(found)} lines cannot be tried.")
 
 
-def _time(text: str | None) -> datetime:
+def _parse_time(text: str | None) -> datetime:
     if text is None:
         return clock.now()
     try:
@@ -65,35 +69,37 @@ def _time(text: str | None) -> datetime:
     return found
 
 
-def _document(file: Path, variables: Sequence[str]) -> Document:
+def _read_document(file: Path, variables: Sequence[str]) -> Document:
     values = dict(pair.split("=", 1) for pair in variables if "=" in pair)
     try:
-        return parse(_text(file), variables=values, further=callables.problems)
+        return parse_document(
+            _read_file(file), variables=values, further=callables.list_problems
+        )
     except DomainError as error:
-        raise lookups.refusal(error) from error
+        raise lookups.to_command_error(error) from error
 
 
-def _text(file: Path) -> str:
+def _read_file(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeError) as error:
         raise CommandError(f"{file} cannot be read: {error}") from error
 
 
-def _table(found: Iterable[Trial]) -> Iterable[str]:
-    rows = [HEADS, *(_row(one) for one in found)]
+def _format_table(found: Iterable[SimulationResult]) -> Iterable[str]:
+    rows = [HEADS, *(_format_row(one) for one in found)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(HEADS) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         yield "  ".join([*cells, row[-1]]).rstrip()
 
 
-def _row(one: Trial) -> tuple[str, ...]:
+def _format_row(one: SimulationResult) -> tuple[str, ...]:
     tier = "error" if one.problem else one.tier
     cells = (one.tool, tier, ",".join(one.rules), one.problem or one.title)
-    return (str(one.line), *map(_printable, cells))
+    return (str(one.line), *map(_to_printable, cells))
 
 
-def _printable(text: str) -> str:
+def _to_printable(text: str) -> str:
     """Replace unprintable characters, so that a call cannot control the terminal."""
     return "".join(one if one.isprintable() else "\ufffd" for one in text)

@@ -19,7 +19,7 @@ from agents.models import Acknowledgement
 from reviews.executions import claims, record, settle
 from reviews.executions import run as executions
 from reviews.models import Execution
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories
 from tests.agents import dying_agent
 from tests.agents.dying_agent import POINTS
@@ -70,14 +70,17 @@ def test_each_outcome_is_acted_on_once(
     proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
-    key, file = keys.issue(agent=gate.agent, by=gate.owen), tmp_path / "agent.sqlite"
+    key, file = (
+        keys.issue_key(agent=gate.agent, by=gate.owen),
+        tmp_path / "agent.sqlite",
+    )
     n = proof_n(small=len(POINTS), full=120)
     points, killed = itertools.cycle(POINTS), 0
     for number in range(n):
         thread = f"t-{number}-{'no' if number % 2 else 'yes'}"
         execution = ask(gate, thread)
         if execution is not None:
-            executions.run(execution.pk)
+            executions.run_execution(execution.pk)
         killed += run(live, next(points), key, thread, file) == -signal.SIGKILL
         assert run(live, CLEAN, key, thread, file) == 0
         found = resume(live, key, thread).json()
@@ -100,17 +103,22 @@ def test_each_outcome_is_acted_on_once(
 def test_what_a_person_says_later_is_another_outcome(
     live: Stack, gate: Gate, tmp_path: Path
 ) -> None:
-    key, file = keys.issue(agent=gate.agent, by=gate.owen), tmp_path / "agent.sqlite"
+    key, file = (
+        keys.issue_key(agent=gate.agent, by=gate.owen),
+        tmp_path / "agent.sqlite",
+    )
     execution = ask(gate, "t-odd", "pay_opaque")
     assert execution is not None
-    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR
+    )
     assert claim is not None
-    lost = Outcome("unknown", code="lost")
-    record.record(
+    lost = EffectOutcome("unknown", code="lost")
+    record.record_outcome(
         execution_id=execution.pk,
         fence=claim.fence,
         outcome=lost,
-        actor=claims.EXECUTOR,
+        actor=claims.EXECUTOR_ACTOR,
     )
     for point in ("committed", CLEAN):
         run(live, point, key, "t-odd", file)

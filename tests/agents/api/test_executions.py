@@ -69,7 +69,7 @@ def test_so_it_is_told_of_what_the_gate_performs(caller: Caller, gate: Gate) -> 
     request = ApprovalRequest.objects.get()
     decide(request, gate.rita)
     policy(gate, "pay", executor=MOVED)
-    run.run(Execution.objects.get().pk)
+    run.run_execution(Execution.objects.get().pk)
     said = caller.get(f"/proposals/{request.proposal_id}").json()
     assert (said["status"], said["execution"]["code"]) == ("refused", "tool_changed")
     assert worlds.effects() == []
@@ -135,7 +135,7 @@ def test_a_repeated_call_under_a_stop_is_a_refused_call(
 ) -> None:
     _, token = granted(caller, gate)
     redeem(caller, token, "mine")
-    stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="halt")
+    stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="halt")
     answer = redeem(caller, token, "mine")
     assert (answer.status_code, answer.json()["code"]) == (403, "agent_stopped")
     assert LogRecord.objects.filter(kind="proposal.refused").count() == 1
@@ -199,7 +199,7 @@ def test_an_answer_lost_with_its_process_is_given_by_the_next(
     decide(request, gate.sam)
     execution = Execution.objects.get()
     flag = live.arm(point, execution.pk)
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     backoff = Backoff(attempts=3, first=0.1, sleep=lambda _: next_process(live))
     http = httpx.Client(trust_env=False)
     with Client(live.base_url, key, backoff=backoff, http=http) as riley:

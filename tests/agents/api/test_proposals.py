@@ -69,12 +69,14 @@ def test_without_a_good_key_nothing_is_said(gate: Gate, key: str) -> None:
 
 def test_a_revoked_key_ends_at_once(caller: Caller, gate: Gate) -> None:
     assert caller.get("/whoami").json()["agent"] == "riley"
-    keys.revoke(key=AgentKey.objects.get(), by=gate.owen)
+    keys.revoke_key(key=AgentKey.objects.get(), by=gate.owen)
     assert caller.get("/whoami").status_code == 401
 
 
 def test_a_key_without_the_scope_may_only_read(gate: Gate) -> None:
-    text = keys.issue(agent=gate.agent, by=gate.owen, scopes=(keys.AgentScope.READ,))
+    text = keys.issue_key(
+        agent=gate.agent, by=gate.owen, scopes=(keys.AgentScope.READ,)
+    )
     caller = Caller(text, iter(range(9)))
     assert caller.get("/tools").status_code == 200
     assert caller.propose().status_code == 403
@@ -220,7 +222,7 @@ def test_a_key_that_is_stored_already_still_gets_its_answer(
 def test_an_id_of_the_gate_is_never_taken_for_a_private_value(
     caller: Caller, field: str, id_: str
 ) -> None:
-    assert redaction.kinds_in(id_)
+    assert redaction.list_kinds(id_)
     named: dict[str, Any] = {field: id_}
     response = caller.propose(**named)
     assert response.status_code != 422
@@ -232,7 +234,7 @@ def test_ordinary_names_and_keys_hold_nothing_private() -> None:
     a provider's key, or has the letters of a postcode."""
     dice = random.Random(7)
     names = [str(uuid.UUID(int=dice.getrandbits(128), version=4)) for _ in range(3000)]
-    names += [ids.derived("p", b"names", n) for n in range(3000)]
+    names += [ids.derive_id("p", b"names", n) for n in range(3000)]
     names += [
         urlsafe_b64encode(dice.randbytes(24)).decode().rstrip("=") for _ in range(3000)
     ]
@@ -240,7 +242,7 @@ def test_ordinary_names_and_keys_hold_nothing_private() -> None:
     names += [f"ticket-{n}" for n in range(70_000, 73_000)]
     names += [f"1732440{n:03}.{n:06}" for n in range(1000)]
     names += ["case-2026-11-24", "order/78213", "answer the customer", "message m-17"]
-    assert [name for name in names if redaction.kinds_in(name)] == []
+    assert [name for name in names if redaction.list_kinds(name)] == []
 
 
 def logged() -> bytes:
@@ -293,13 +295,13 @@ def test_an_unknown_tool_is_blocked_not_refused(caller: Caller) -> None:
 
 
 def test_a_stopped_agent_is_refused(caller: Caller, gate: Gate) -> None:
-    stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
+    stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
     response = caller.propose()
     assert (response.status_code, code(response)) == (403, "agent_stopped")
 
 
 def test_a_paused_agent_may_still_propose(caller: Caller, gate: Gate) -> None:
-    stops.stop(
+    stops.create_stop(
         scope=Scope.AGENT,
         key="riley",
         mode=StopMode.PAUSED,
@@ -322,7 +324,7 @@ def test_the_outcome_follows_the_decision(caller: Caller, gate: Gate) -> None:
     assert said["status"] == "granted"
     assert said["decision"]["verdict"] == "approve"
     assert "rita" not in json.dumps(said)
-    run.run(Execution.objects.get().pk)
+    run.run_execution(Execution.objects.get().pk)
     said = caller.get(f"/proposals/{body['id']}").json()
     assert said["status"] == "executed"
     assert said["execution"]["result"]["done"]

@@ -101,7 +101,7 @@ def test_its_alarm_leads_to_it(gate: Gate, dead: Delivery, name: str) -> None:
     for page in ("/alarms/", f"/alarms/{alarm.pk}/"):
         assert link in source(client, page), page
     assert client.get(f"{PAGE}{dead.pk}/").status_code == 200
-    standing.close(alarm_id=alarm.pk, person=gate.sue, note="it listens again")
+    standing.close_alarm(alarm_id=alarm.pk, person=gate.sue, note="it listens again")
     closed = source(client, f"/alarms/{alarm.pk}/")
     assert link not in closed, "it may be forgotten from now on"
 

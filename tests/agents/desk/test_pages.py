@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents.desk import agents, threads
 from agents.desk.agents import AgentPage
-from agents.desk.threads import Cell, PlanStep, ThreadPage
+from agents.desk.threads import PlanStep, StateCell, ThreadPage
 from agents.models import Thread
 from journal import clock
 from reviews.choices import Scope, StopMode
@@ -31,11 +31,13 @@ RUN = "/threads/riley/t-1/"
 
 
 def agent_page(gate: Gate, name: str = "sue") -> AgentPage:
-    return agents.agent_page(fresh(gate.people[name]), "riley", clock.now())
+    return agents.build_agent_page(fresh(gate.people[name]), "riley", clock.now())
 
 
 def run_page(gate: Gate, name: str = "sue", run: str = "t-1") -> ThreadPage:
-    return threads.thread_page(fresh(gate.people[name]), "riley", run, clock.now())
+    return threads.build_thread_page(
+        fresh(gate.people[name]), "riley", run, clock.now()
+    )
 
 
 def source(gate: Gate, name: str, path: str = RUN) -> str:
@@ -54,12 +56,12 @@ def test_only_what_waits_or_was_done_within_a_day_goes_on(gate: Gate) -> None:
     assert sorted(run.name for run in page.live) == ["t-0", "t-1", "t-2", "waits"]
     assert (page.rest, page.rest_count) == ([], 0)
     late = clock.now() + timedelta(hours=25)
-    page = agents.agent_page(fresh(gate.sue), "riley", late)
+    page = agents.build_agent_page(fresh(gate.sue), "riley", late)
     assert [run.name for run in page.live] == ["waits"]
     assert [(run.name, run.word) for run in page.rest] == [
         (f"t-{number}", "Nothing done for 24 hours") for number in (2, 1, 0)
     ]
-    run = threads.thread_page(fresh(gate.sue), "riley", "t-1", late)
+    run = threads.build_thread_page(fresh(gate.sue), "riley", "t-1", late)
     assert run.state == "Nothing done for 24 hours"
     assert run_page(gate, run="t-1").state == "Running"
 
@@ -98,7 +100,9 @@ def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
     states.unknown(gate)
     states.rejected(gate)
     propose(gate.agent, "nothing_like_it", args={})
-    executions.run(propose(gate.agent, "look").executions.get().pk)  # went well
+    executions.run_execution(
+        propose(gate.agent, "look").executions.get().pk
+    )  # went well
     page = agent_page(gate)
     assert dict(page.history.figures) == {
         "failed": 1,
@@ -117,11 +121,15 @@ def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
 
 def test_a_near_miss_is_on_record_although_all_went_well(gate: Gate) -> None:
     execution = propose(gate.agent, "tag").executions.get()
-    executions.run(execution.pk)
-    assert agents.lately(gate.sue, Proposal.objects.all(), clock.now()).newest == []
+    executions.run_execution(execution.pk)
+    assert (
+        agents.build_history(gate.sue, Proposal.objects.all(), clock.now()).newest == []
+    )
     found = Execution.objects.select_related("proposal").get()
-    reveals.see(person=gate.rita, executions=[found], near_miss=True)
-    lately = agents.lately(gate.sue, visibility.proposals(gate.sue), clock.now())
+    reveals.record_sightings(person=gate.rita, executions=[found], near_miss=True)
+    lately = agents.build_history(
+        gate.sue, visibility.select_visible_proposals(gate.sue), clock.now()
+    )
     assert (lately.near_misses, len(lately.newest)) == (1, 1)
     assert "1 near miss<" in source(gate, "sue", "/agents/riley/")
 
@@ -132,7 +140,7 @@ def test_runs_that_go_on_stand_before_those_that_are_over(gate: Gate) -> None:
     page = agent_page(gate)
     assert [(run.name, run.waiting) for run in page.live] == [("t-2", 1)]
     assert [run.word for run in page.past] == ["Completed"]
-    stops.stop(scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x")
+    stops.create_stop(scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x")
     assert [run.word for run in agent_page(gate).live] == ["Stopped"]
 
 
@@ -169,7 +177,7 @@ def test_what_is_tried_again_says_which_attempt_and_when(
     monkeypatch.setattr(worlds, "failing", attempts.flaky)
     execution = attempts.granted(gate, "decline")
     assert run_page(gate).actions[0].attempt == ""
-    executions.run(execution.pk)
+    executions.run_execution(execution.pk)
     execution.refresh_from_db()
     due = f"{execution.due_at:%H:%M:%S} UTC"
     assert run_page(gate).actions[0].attempt == f"Attempt 2 of 3, next at {due}"
@@ -177,7 +185,7 @@ def test_what_is_tried_again_says_which_attempt_and_when(
     (step,) = run_page(gate).steps
     assert (step.why, step.note) == ("", "busy: ask me later"), "its service's words"
     Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
-    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claims.claim_execution(execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR)
     assert run_page(gate).actions[0].attempt == "Attempt 2 of 3"
 
 
@@ -188,13 +196,13 @@ def test_an_attempt_that_a_person_asked_for_is_one_more(
     execution = attempts.granted(gate, "decline")
     for _ in range(3):
         Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
-        executions.run(execution.pk)
-    settle.retry(execution_id=execution.pk, person=gate.rita)
+        executions.run_execution(execution.pk)
+    settle.retry_execution(execution_id=execution.pk, person=gate.rita)
     assert run_page(gate).actions[0].attempt.startswith("Attempt 4, next at ")
 
 
 def test_what_was_used_is_counted_by_us(gate: Gate) -> None:
-    executions.run(states.queued(gate).pk)
+    executions.run_execution(states.queued(gate).pk)
     propose(gate.agent, customer="C-7", amount="7.50")
     used = run_page(gate).used
     assert used.proposals == 2
@@ -214,7 +222,7 @@ def test_what_is_under_way_is_said(gate: Gate) -> None:
 
 def test_what_holds_a_run_back_stands_above_it(gate: Gate) -> None:
     propose(gate.agent)
-    row = stops.stop(
+    row = stops.create_stop(
         scope=Scope.AGENT,
         key="riley",
         mode=StopMode.PAUSED,
@@ -240,7 +248,7 @@ def test_runs_know_what_they_started_and_are_part_of(gate: Gate) -> None:
     (child,) = run_page(gate).children
     assert (child.agent, child.thread, child.proposals) == ("robin", "s-1", 2)
     assert "Runs it started" in source(gate, "sue")
-    (above,) = threads.parents(gate.sue, "robin", "s-1")
+    (above,) = threads.list_parent_runs(gate.sue, "robin", "s-1")
     assert (above.agent, above.thread) == ("riley", "t-1")
     assert "riley, run t-1" in source(gate, "sue", "/threads/robin/s-1/")
 
@@ -249,7 +257,7 @@ def test_a_child_that_is_not_the_readers_is_not_named(gate: Gate) -> None:
     olga = factories.person("olga", factories.CAST["owen"])
     parent = propose(gate.agent)
     propose(factories.agent(olga, "robin"), thread="s-1", parent=parent.pk)
-    assert threads.children(fresh(gate.owen), "riley", "t-1") == []
+    assert threads.list_child_runs(fresh(gate.owen), "riley", "t-1") == []
 
 
 def test_goal_plan_and_budget_are_set_apart_and_fenced(gate: Gate) -> None:
@@ -280,7 +288,7 @@ def test_goal_plan_and_budget_are_set_apart_and_fenced(gate: Gate) -> None:
     ],
 )
 def test_what_has_another_shape_stays_in_the_table(state) -> None:
-    told = threads.told(state)
+    told = threads.build_agent_state(state)
     assert not told.any
     assert told.cells
 
@@ -293,23 +301,23 @@ def test_the_state_is_typed_and_never_json() -> None:
         "e": [],
         "f": 1.5,
     }
-    assert threads.told(state).cells == [
-        Cell("a.b 1", "number", "1"),
-        Cell("a.b 2", "yes or no", "yes"),
-        Cell("c", "nothing", "nothing"),
-        Cell("d", "text", "x"),
-        Cell("e", "list", "nothing"),
-        Cell("f", "number", "1.5"),
+    assert threads.build_agent_state(state).cells == [
+        StateCell("a.b 1", "number", "1"),
+        StateCell("a.b 2", "yes or no", "yes"),
+        StateCell("c", "nothing", "nothing"),
+        StateCell("d", "text", "x"),
+        StateCell("e", "list", "nothing"),
+        StateCell("f", "number", "1.5"),
     ]
 
 
 def test_a_long_state_says_how_much_is_left_out() -> None:
-    told = threads.told({f"n{number}": number for number in range(230)})
+    told = threads.build_agent_state({f"n{number}": number for number in range(230)})
     assert (len(told.cells), told.more) == (200, 30)
 
 
 def test_a_plan_of_sentences_is_one(gate: Gate) -> None:
-    assert threads.told({"plan": ["look", "pay"]}).plan == [
+    assert threads.build_agent_state({"plan": ["look", "pay"]}).plan == [
         PlanStep("look"),
         PlanStep("pay"),
     ]

@@ -64,7 +64,9 @@ def test_it_is_offered_where_announced_effects_and_steps_are_listed(
 def test_what_is_stopped_offers_none_and_says_when(gate: Gate, as_: SignIn) -> None:
     done = announced(gate)
     url = f"/reversals/{done.pk}/"
-    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
+    row = stops.create_stop(
+        scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd"
+    )
     for path in ("/announced/", "/threads/riley/t-1/", f"/stop/{row.pk}/"):
         assert url not in as_("sue").get(path).content.decode(), path
     source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
@@ -72,7 +74,7 @@ def test_what_is_stopped_offers_none_and_says_when(gate: Gate, as_: SignIn) -> N
     source = as_("sue").get(url).content.decode()
     assert "the tool that undoes it is stopped" in source
     assert "reversal-form" not in source
-    stops.lift(stop_id=row.pk, person=gate.sue, reason="over")
+    stops.lift_stop(stop_id=row.pk, person=gate.sue, reason="over")
     assert f'href="{url}"' in as_("sue").get("/announced/").content.decode()
 
 

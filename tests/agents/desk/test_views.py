@@ -136,6 +136,6 @@ def test_an_owner_never_stops_anothers(gate: Gate) -> None:
 
 def test_a_stopped_run_says_so(gate: Gate) -> None:
     propose(gate.agent)
-    stops.stop(scope=Scope.THREAD, key="riley/t-1", person=gate.sue, reason="x")
+    stops.create_stop(scope=Scope.THREAD, key="riley/t-1", person=gate.sue, reason="x")
     source = signed_in(gate, "sue").get(RUN).content.decode()
     assert "<b>Stopped</b>" in source

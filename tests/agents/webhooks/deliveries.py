@@ -9,7 +9,7 @@ from agents.models import Agent, Delivery, Endpoint
 from agents.webhooks import delivery, endpoints, enqueue, lanes
 from journal import clock
 from journal.models import OutboxMessage
-from journal.state_machine import TOLD
+from journal.state_machine import PROPOSAL_TOLD
 from policies.models import Person
 from reviews.executions import run
 from reviews.models import Proposal
@@ -18,16 +18,18 @@ from tests.conftest import Gate
 
 
 def register(agent: Agent, url: str, by: Person) -> tuple[Endpoint, str]:
-    return endpoints.register(agent=agent, url=url, by=by)
+    return endpoints.register_endpoint(agent=agent, url=url, by=by)
 
 
 def promised() -> list[str]:
     """Do what the outbox promised: write the letters."""
-    told = OutboxMessage.objects.filter(topic=TOLD, done_at=None).order_by("pk")
+    told = OutboxMessage.objects.filter(topic=PROPOSAL_TOLD, done_at=None).order_by(
+        "pk"
+    )
     made = []
     for message in told:
-        made += enqueue.promise(message=message)
-    OutboxMessage.objects.filter(topic=TOLD).update(done_at=clock.now())
+        made += enqueue.enqueue_deliveries(message=message)
+    OutboxMessage.objects.filter(topic=PROPOSAL_TOLD).update(done_at=clock.now())
     return made
 
 
@@ -35,9 +37,9 @@ def carry() -> int:
     """Send what is due until nothing is; how many tries."""
     promised()
     tries = 0
-    while found := lanes.letters():
+    while found := lanes.list_due_deliveries():
         for pk in found:
-            delivery.post(pk)
+            delivery.attempt_delivery(pk)
             tries += 1
     return tries
 
@@ -53,7 +55,7 @@ def ran(gate: Gate, tool: str = "pay", **fields: object) -> Proposal:
     """A proposal that was approved and executed."""
     proposal = factories.propose(gate.agent, tool, **fields)
     factories.decide(proposal.request, gate.rita)
-    run.run(proposal.executions.get().pk)
+    run.run_execution(proposal.executions.get().pk)
     return proposal
 
 

@@ -12,7 +12,7 @@ import pytest
 from agents import acknowledgements, representation
 from agents.models import Acknowledgement, Delivery, DeliveryAttempt
 from journal import clock, failpoints
-from journal.failpoints import Injected
+from journal.failpoints import InjectedFault
 from tests.agents.webhooks import deliveries as post
 from tests.conftest import Gate
 from tests.reviews.service import Service
@@ -31,7 +31,7 @@ def break_at(point: str, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     """The next one who passes is thrown out."""
     patch.setattr(failpoints, "ARMED", str(folder))
     flag = folder / point
-    flag.write_text(failpoints.Action.RAISE)
+    flag.write_text(failpoints.FaultAction.RAISE)
     return flag
 
 
@@ -45,9 +45,9 @@ def test_a_letter_arrives_whoever_breaks(
 ) -> None:
     post.register(gate.agent, receiver.url, gate.owen)
     proposal = post.rejected(gate)
-    event = representation.settled(proposal.pk)
+    event = representation.compute_settled_id(proposal.pk)
     flag = break_at(point, tmp_path, monkeypatch)
-    with suppress(Injected):
+    with suppress(InjectedFault):
         post.carry()
     assert not flag.exists()
     past = clock.now() - timedelta(seconds=1)
@@ -71,11 +71,11 @@ def test_an_acknowledgement_is_whole_or_not_there(
     post.register(gate.agent, receiver.url, gate.owen)
     proposal = post.rejected(gate)
     post.carry()
-    event = representation.settled(proposal.pk)
+    event = representation.compute_settled_id(proposal.pk)
     break_at("acknowledged_uncommitted", tmp_path, monkeypatch)
     for status, count in (("waiting", 0), ("taken", 1)):
-        with suppress(Injected):
-            acknowledgements.acknowledge(
+        with suppress(InjectedFault):
+            acknowledgements.acknowledge_outcome(
                 agent=gate.agent, proposal_id=proposal.pk, outcome=event
             )
         assert Delivery.objects.get(event=event).status == status

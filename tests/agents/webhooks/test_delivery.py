@@ -23,13 +23,13 @@ from agents.models import (
 from agents.schemas import LetterOut
 from agents.webhooks import delivery, endpoints, lanes, redelivery
 from journal import clock, log
-from journal.errors import Conflict, Invalid
+from journal.errors import Conflict, InvalidInput
 from journal.models import Epoch, LogRecord, OutboxMessage
 from reviews import transitions
-from reviews.choices import FINISHED, SETTLED, ExecutionStatus
+from reviews.choices import FINISHED_STATUSES, SETTLED, ExecutionStatus
 from reviews.executions import redeem, run, settle
 from reviews.models import Alarm, Execution, Proposal
-from reviews.tool_services.executors import failed as executors_failed
+from reviews.tool_services.executors import build_failure as executors_failed
 from tests import factories
 from tests.agents.webhooks import deliveries as post
 from tests.conftest import Gate
@@ -67,9 +67,9 @@ def test_an_endpoint_hears_of_everything_its_agent_proposes(
     ]
     for _, sent, body in receiver.requests:
         Webhook(secret).verify(body, {k.lower(): v for k, v in sent.items()})
-    last = representation.load("riley", proposal.pk)
+    last = representation.find_proposal("riley", proposal.pk)
     assert last is not None
-    described = representation.describe(last)
+    described = representation.build_proposal_json(last)
     by_type = {one["type"]: one["data"] for one in receiver.payloads}
     assert by_type["proposal.executed"]["outcome"] == described["outcome"]
     assert by_type["proposal.settled"]["status"] == "granted"
@@ -209,9 +209,9 @@ def test_a_private_address_is_refused_when_given_and_when_sent(
     post.carry()
     assert only().last_error == "this address is not allowed; nothing was sent"
     assert receiver.connections == 0
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidInput):
         post.register(gate.agent, "http://127.0.0.1:9999/", gate.owen)
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidInput):
         factories.propose(gate.agent, "pay", callback_url="http://169.254.169.254/")
 
 
@@ -230,7 +230,7 @@ def test_a_callback_reaches_no_tool_and_no_port_of_the_gate(
     changed = {"callback_networks": networks, "port": [receiver.port]}
     settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changed)
     place = f"{receiver.port}/effects/process_refund"
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(InvalidInput) as refused:
         post.rejected(gate, callback_url=f"http://127.0.0.1:{place}")
     (error,) = refused.value.errors
     assert error["path"] == "callback_url"
@@ -378,7 +378,7 @@ def test_sent_again_it_has_the_same_id_and_three_days_more(
 
 def test_two_secrets_sign_for_a_day(gate: Gate, receiver: Service) -> None:
     endpoint, old = post.register(gate.agent, receiver.url, gate.owen)
-    new = endpoints.renew(endpoint_id=endpoint.pk, by=gate.owen)
+    new = endpoints.renew_secret(endpoint_id=endpoint.pk, by=gate.owen)
     factories.propose(gate.agent, "pay")
     post.carry()
     sent, body = headers(receiver), receiver.requests[-1][2]
@@ -434,7 +434,7 @@ def test_once_acknowledged_nobody_tells_it_again(gate: Gate, receiver: Service) 
     post.carry()
     outcome = described(proposal)["outcome"]
     for _ in range(2):
-        acknowledgements.acknowledge(
+        acknowledgements.acknowledge_outcome(
             agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
         )
     assert Acknowledgement.objects.get().by == "call"
@@ -445,23 +445,23 @@ def test_once_acknowledged_nobody_tells_it_again(gate: Gate, receiver: Service) 
 
 
 def described(proposal: Proposal) -> dict[str, Any]:
-    loaded = representation.load(proposal.agent, proposal.pk)
+    loaded = representation.find_proposal(proposal.agent, proposal.pk)
     assert loaded is not None
-    return representation.describe(loaded)
+    return representation.build_proposal_json(loaded)
 
 
 def test_a_stale_worker_writes_nothing(gate: Gate, receiver: Service) -> None:
     post.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
     (pk,) = post.promised()
-    stale = delivery.take(delivery_id=pk)
+    stale = delivery.claim_delivery(delivery_id=pk)
     assert stale is not None
-    assert delivery.take(delivery_id=pk) is None  # somebody is at it
+    assert delivery.claim_delivery(delivery_id=pk) is None  # somebody is at it
     Delivery.objects.update(busy_until=clock.now() - timedelta(seconds=1))
-    delivery.post(pk)
+    delivery.attempt_delivery(pk)
     assert only().status == "delivered"
-    failed = delivery.Answer(500, "it answered 500")
-    delivery.record(delivery_id=pk, attempt=stale.attempts, answer=failed)
+    failed = delivery.AttemptResult(500, "it answered 500")
+    delivery.record_attempt(delivery_id=pk, attempt=stale.attempts, answer=failed)
     assert (only().status, only().last_answer) == ("delivered", 200)
 
 
@@ -478,21 +478,21 @@ def test_a_dead_endpoint_holds_up_nobody(
         for number in range(10):
             factories.propose(gate.agent, "pay", thread=f"t-{number}")
         post.promised()
-        for pk in lanes.letters():
-            delivery.post(pk)  # each is found out once
+        for pk in lanes.list_due_deliveries():
+            delivery.attempt_delivery(pk)  # each is found out once
         post.come_due()
         good, _ = post.register(gate.agent, receiver.url, gate.owen)
         factories.propose(gate.agent, "pay", thread="t-good")
         post.promised()
-        turn = lanes.letters()
+        turn = lanes.list_due_deliveries()
         assert len(turn) == 2
         assert Delivery.objects.get(pk=turn[0]).endpoint_id == good.pk
-        busy = delivery.take(delivery_id=turn[1])
+        busy = delivery.claim_delivery(delivery_id=turn[1])
         assert busy is not None
         others = Delivery.objects.exclude(endpoint=good)
         for pk in others.filter(attempts=0).values_list("pk", flat=True)[:20]:
-            assert delivery.take(delivery_id=pk) is None
-        assert delivery.take(delivery_id=turn[0]) is not None
+            assert delivery.claim_delivery(delivery_id=pk) is None
+        assert delivery.claim_delivery(delivery_id=turn[0]) is not None
 
 
 def test_the_slow_ones_take_turns(gate: Gate, receiver: Service) -> None:
@@ -504,14 +504,14 @@ def test_the_slow_ones_take_turns(gate: Gate, receiver: Service) -> None:
         for number in range(4):
             factories.propose(gate.agent, "pay", thread=f"t-{number}")
         post.promised()
-        for pk in lanes.letters():
-            delivery.post(pk)
+        for pk in lanes.list_due_deliveries():
+            delivery.attempt_delivery(pk)
         post.come_due()
         served = []
         for _ in range(6):
-            (pk,) = lanes.letters()
+            (pk,) = lanes.list_due_deliveries()
             served.append(Delivery.objects.get(pk=pk).endpoint_id)
-            delivery.post(pk)
+            delivery.attempt_delivery(pk)
         assert len(set(served[:3])) == 3
         assert served[:3] == served[3:]
 
@@ -536,20 +536,20 @@ def test_what_is_offered_once_more_is_in_a_letter(
     """And what the gate tries again by itself is not: nobody has to do anything."""
     post.register(gate.agent, receiver.url, gate.owen)
     execution, token = deployment(gate)
-    claim = redeem.redeem(token=token, agent="riley")
+    claim = redeem.redeem_grant(token=token, agent="riley")
     reported(execution, claim.fence, executors_failed("busy", "not now"))
     ours = factories.propose(gate.agent, "decline", thread="t-2")
     factories.decide(ours.request, gate.rita)
-    run.run(ours.executions.get().pk)
+    run.run_execution(ours.executions.get().pk)
     post.carry()
     receiver.requests.clear()
-    settle.retry(execution_id=execution.pk, person=gate.sue)
-    settle.retry(execution_id=ours.executions.get().pk, person=gate.sue)
+    settle.retry_execution(execution_id=execution.pk, person=gate.sue)
+    settle.retry_execution(execution_id=ours.executions.get().pk, person=gate.sue)
     assert post.carry() == 1
     (letter,) = receiver.payloads
-    proposal = representation.load("riley", execution.proposal_id)
+    proposal = representation.find_proposal("riley", execution.proposal_id)
     assert proposal is not None
-    described = representation.describe(proposal)
+    described = representation.build_proposal_json(proposal)
     assert described["grant"] is not None
     assert (letter["type"], letter["data"]["status"]) == ("proposal.settled", "granted")
     assert letter["data"]["outcome"] == described["outcome"]
@@ -560,16 +560,16 @@ def test_what_is_offered_once_more_is_acknowledged_whenever_the_agent_comes_to_i
     gate: Gate, when: str
 ) -> None:
     execution, token = deployment(gate)
-    claim = redeem.redeem(token=token, agent="riley")
+    claim = redeem.redeem_grant(token=token, agent="riley")
     reported(execution, claim.fence, executors_failed("busy", "not now"))
-    settle.retry(execution_id=execution.pk, person=gate.sue)
+    settle.retry_execution(execution_id=execution.pk, person=gate.sue)
     described = told(execution)
     assert described["outcome"] is not None
     if when != "offered":
-        claim = redeem.redeem(token=described["grant"]["token"], agent="riley")
+        claim = redeem.redeem_grant(token=described["grant"]["token"], agent="riley")
     if when == "failed":
         reported(execution, claim.fence, executors_failed("busy", "not now"))
-    acknowledgements.acknowledge(
+    acknowledgements.acknowledge_outcome(
         agent=gate.agent,
         proposal_id=execution.proposal_id,
         outcome=described["outcome"],
@@ -579,9 +579,9 @@ def test_what_is_offered_once_more_is_acknowledged_whenever_the_agent_comes_to_i
 
 
 def told(execution: Execution) -> dict[str, Any]:
-    proposal = representation.load("riley", execution.proposal_id)
+    proposal = representation.find_proposal("riley", execution.proposal_id)
     assert proposal is not None
-    return representation.describe(proposal)
+    return representation.build_proposal_json(proposal)
 
 
 def test_what_came_back_with_a_backup_and_was_refused_may_have_run(
@@ -614,7 +614,9 @@ def test_a_reversal_is_told_to_the_agent_in_whose_name_it_is(
     paid = states.succeeded(gate)
     post.carry()
     receiver.requests.clear()
-    made = reversals.propose(execution_id=paid.pk, person=gate.tom, reason="wrong one")
+    made = reversals.propose_reversal(
+        execution_id=paid.pk, person=gate.tom, reason="wrong one"
+    )
     factories.decide(made.request, gate.rita, "reject", reason_code="unsafe")
     assert post.carry() == 2
     told = {one["data"]["proposal"] for one in receiver.payloads}
@@ -631,10 +633,10 @@ def test_places_that_nobody_has_heard_from_share_a_turn(
             url = f"{place.url}/{number}"
             factories.propose(gate.agent, "pay", thread=f"t-{number}", callback_url=url)
         post.promised()
-        first = lanes.letters()
+        first = lanes.list_due_deliveries()
         assert len(first) == 1
-        assert delivery.take(delivery_id=first[0]) is not None
-        assert lanes.letters() == []
+        assert delivery.claim_delivery(delivery_id=first[0]) is not None
+        assert lanes.list_due_deliveries() == []
         Delivery.objects.update(busy_until=None)
         assert post.carry() == 4
         slow = Endpoint.objects.filter(slow_since__isnull=False)
@@ -656,20 +658,22 @@ def test_places_of_one_agent_hold_one_worker(gate: Gate, receiver: Service) -> N
             if not turn:
                 assert post.carry() == 3
         post.promised()
-        (first,) = lanes.letters()
-        assert delivery.take(delivery_id=first) is not None
+        (first,) = lanes.list_due_deliveries()
+        assert delivery.claim_delivery(delivery_id=first) is not None
         for pk in Delivery.objects.filter(status="waiting").values_list(
             "pk", flat=True
         ):
-            assert delivery.take(delivery_id=pk) is None
+            assert delivery.claim_delivery(delivery_id=pk) is None
         post.register(gate.agent, receiver.url, gate.owen)
         factories.propose(gate.agent, "pay", thread="t-of-people")
         post.promised()
-        (other,) = lanes.letters()
+        (other,) = lanes.list_due_deliveries()
         assert Delivery.objects.get(pk=other).url == receiver.url
         Delivery.objects.update(busy_until=None)
-        delivery.post(first)
-        assert len(lanes.next_of(first)) == 1, "whoever carries it goes on in its lane"
+        delivery.attempt_delivery(first)
+        assert len(lanes.list_next_in_lane(first)) == 1, (
+            "whoever carries it goes on in its lane"
+        )
 
 
 def test_a_slow_place_keeps_none_that_answer_waiting(
@@ -688,9 +692,9 @@ def test_a_slow_place_keeps_none_that_answer_waiting(
         )
         post.promised()
         post.come_due()
-        ours, slow = lanes.letters()
-        assert delivery.take(delivery_id=slow) is not None
-        assert delivery.take(delivery_id=ours) is not None
+        ours, slow = lanes.list_due_deliveries()
+        assert delivery.claim_delivery(delivery_id=slow) is not None
+        assert delivery.claim_delivery(delivery_id=ours) is not None
 
 
 def test_slow_places_take_turns_by_agents(gate: Gate, receiver: Service) -> None:
@@ -711,9 +715,9 @@ def test_slow_places_take_turns_by_agents(gate: Gate, receiver: Service) -> None
         post.come_due()
         served = []
         for _ in range(3):
-            (pk,) = lanes.letters()
+            (pk,) = lanes.list_due_deliveries()
             served.append(Delivery.objects.get(pk=pk).endpoint.agent.slug)
-            delivery.post(pk)
+            delivery.attempt_delivery(pk)
             post.come_due()
         assert served == ["riley", "ada", "riley"]
 
@@ -721,14 +725,14 @@ def test_slow_places_take_turns_by_agents(gate: Gate, receiver: Service) -> None
 def test_what_proposals_name_takes_no_room_from_people(
     gate: Gate, receiver: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoints, "MOST", 2)
-    monkeypatch.setattr(endpoints, "MOST_NAMED", 1)
+    monkeypatch.setattr(endpoints, "MAX_REGISTERED", 2)
+    monkeypatch.setattr(endpoints, "MAX_NAMED", 1)
     post.rejected(gate, callback_url=f"{receiver.url}/one")
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidInput):
         factories.propose(gate.agent, "pay", callback_url="https://b.example/")
     for name in ("c", "d"):
         post.register(gate.agent, f"https://{name}.example/", gate.owen)
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidInput):
         post.register(gate.agent, "https://e.example/", gate.owen)
 
 
@@ -737,7 +741,7 @@ def test_a_place_that_only_proposals_named_is_forgotten_with_them(
 ) -> None:
     post.rejected(gate, callback_url=f"{receiver.url}/one")
     post.carry()
-    assert retention.forget_places() == 0, "it is still needed"
+    assert retention.delete_unused_endpoints() == 0, "it is still needed"
     long_ago = clock.now() - timedelta(days=1000)
     Delivery.objects.update(ended_at=long_ago)
     tasks.prune()
@@ -746,7 +750,7 @@ def test_a_place_that_only_proposals_named_is_forgotten_with_them(
 
 def test_no_end_goes_untold() -> None:
     """Every edge to an end has the event by which the agent hears of it."""
-    ends = {*SETTLED, *FINISHED, ExecutionStatus.UNKNOWN}
+    ends = {*SETTLED, *FINISHED_STATUSES, ExecutionStatus.UNKNOWN}
     edges = [*transitions.request.edges, *transitions.execution.edges]
     silent = [one for one in edges if one.target in ends and not one.told_as]
     assert silent == []

@@ -9,7 +9,7 @@ import pytest
 from agents import tasks
 from agents.models import Delivery
 from agents.webhooks import delivery, lanes
-from agents.webhooks.delivery import Answer
+from agents.webhooks.delivery import AttemptResult
 from journal import dispatch
 from journal.models import OutboxMessage
 from tests import factories
@@ -33,7 +33,7 @@ def letters(gate: Gate, receiver: Service) -> list[str]:
 def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Letters that somebody was asked to carry."""
     found: list[str] = []
-    monkeypatch.setattr(dispatch, "hand_over", lambda _, ids: found.extend(ids))
+    monkeypatch.setattr(dispatch, "fill_queue", lambda _, ids: found.extend(ids))
     return found
 
 
@@ -76,27 +76,29 @@ def test_when_its_time_is_over_it_calls_for_the_next(
 
 def test_its_last_try_ends_before_the_task_must(settings: Any) -> None:
     house = settings.HOLDPOINT
-    assert delivery.spare_seconds() > 0
-    assert delivery.spare_seconds() + house.http_timeout < house.soft_time_limit
+    assert delivery.compute_spare_seconds() > 0
+    assert delivery.compute_spare_seconds() + house.http_timeout < house.soft_time_limit
 
 
 def test_a_round_ends_where_letters_fail(letters: list[str], receiver: Service) -> None:
     """The others have theirs through the slow lane, one at a time."""
     receiver.status = 500
-    assert delivery.carry(letters[0]) == [letters[1]]
+    assert delivery.deliver_lane(letters[0]) == [letters[1]]
     assert len(receiver.requests) == 1
 
 
 def test_a_new_letter_goes_at_once_unless_one_is_on_its_way(
     letters: list[str], called: list[str]
 ) -> None:
-    busy = delivery.take(delivery_id=letters[0])
+    busy = delivery.claim_delivery(delivery_id=letters[0])
     assert busy is not None
-    assert lanes.firsts(letters) == []
+    assert lanes.list_first_in_lanes(letters) == []
     tasks.post_due()
     assert not called
-    delivery.record(delivery_id=busy.pk, attempt=1, answer=Answer(200, seconds=0.1))
-    assert lanes.firsts(letters) == [letters[1]]
+    delivery.record_attempt(
+        delivery_id=busy.pk, attempt=1, answer=AttemptResult(200, seconds=0.1)
+    )
+    assert lanes.list_first_in_lanes(letters) == [letters[1]]
 
 
 def test_who_tells_calls_for_what_is_first(

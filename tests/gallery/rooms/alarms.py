@@ -25,11 +25,11 @@ NOTE = "The carrier had lost it; the customer was called. It was asked for again
 def reported(execution: Execution, fence: int, **result: str) -> None:
     """The agent says that it is done, when that counts no more."""
     with pytest.raises(errors.StaleFence):
-        redeem.report(
+        redeem.report_outcome(
             execution=execution,
             fence=fence,
             action_hash=execution.grant.action_hash,
-            outcome=executors.succeeded(result),
+            outcome=executors.build_success(result),
             actor=log.Actor("agent", execution.proposal.agent),
         )
 
@@ -40,7 +40,7 @@ def furnish(stage: Stage) -> None:
     late = approved(stage.refund("64.00"), stage)
     past = clock.now() - timedelta(minutes=2)
     Grant.objects.filter(pk=late.grant_id).update(expires_at=past)
-    run.run(late.pk)
+    run.run_execution(late.pk)
     free = stage.kind("publish_page")
     reported(approved(free, stage), 1, page="https://example.org/sale")
     lost = Execution.objects.get(proposal=never_told(stage).proposal_id)
@@ -76,8 +76,8 @@ def close_refused(stage: Stage) -> Sent:
 def one_closed(stage: Stage) -> str:
     alarm = one("never_executed")
     if alarm.status == "open":
-        standing.acknowledge(alarm_id=alarm.pk, person=stage.sue)
-        standing.close(alarm_id=alarm.pk, person=stage.sue, note=NOTE)
+        standing.acknowledge_alarm(alarm_id=alarm.pk, person=stage.sue)
+        standing.close_alarm(alarm_id=alarm.pk, person=stage.sue, note=NOTE)
     return f"/alarms/{alarm.pk}/"
 
 

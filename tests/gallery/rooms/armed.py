@@ -86,7 +86,7 @@ def from_draft(stage: Stage) -> str:
 
 def _held(stage: Stage) -> Any:
     request = stage.refund()
-    take.take(request_id=request.pk, person=stage.rita)
+    take.take_hold(request_id=request.pk, person=stage.rita)
     return request
 
 

@@ -28,7 +28,7 @@ def formed(stage: Stage, group: str = "speakers") -> Batch:
     """Five alike refunds, one of them dearer than the others."""
     for amount in AMOUNTS:
         stage.refund(amount, group=group)
-    formation.form_all()
+    formation.form_missed_batches()
     return Batch.objects.get(group=group)
 
 
@@ -134,7 +134,7 @@ def dissolved(stage: Stage) -> str:
     batch = formed(stage, "dissolved")
     for member in batching.members(batch)[:4]:
         factories.decide(member.request, stage.rita, "reject", reason_code="unsafe")
-    formation.tidy(batch_id=batch.pk)
+    formation.tidy_batch(batch_id=batch.pk)
     return page_of(batch)
 
 
@@ -153,8 +153,10 @@ def undoing(stage: Stage) -> str:
     for order in islice(stage.orders, 3):
         args = {"order_id": order, "label": "carrier claim"}
         execution = stage.asked("add_label", args).executions.get()
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
         why = "The label names another parcel."
-        reversals.propose(execution_id=execution.pk, person=stage.tom, reason=why)
-    formation.form_all()
+        reversals.propose_reversal(
+            execution_id=execution.pk, person=stage.tom, reason=why
+        )
+    formation.form_missed_batches()
     return page_of(Batch.objects.latest("formed_at"))

@@ -31,11 +31,11 @@ def refused(stage: Stage) -> Sent:
 @FROZEN.scene("open", INCIDENTS, "Frozen", who="sue")
 def opened(stage: Stage) -> str:
     stage.refund()
-    first = incidents.declare(person=stage.sam, reason="A drill.")
-    incidents.end(incident_id=first.pk, person=stage.adam)
+    first = incidents.declare_incident(person=stage.sam, reason="A drill.")
+    incidents.end_incident(incident_id=first.pk, person=stage.adam)
     queue = Queue.objects.get(name=stage.refund().queue.name)
-    incidents.declare(person=stage.sam, reason=WHY, queue=queue)
-    incidents.hold_deadlines()
+    incidents.declare_incident(person=stage.sam, reason=WHY, queue=queue)
+    incidents.advance_frozen_deadlines()
     return "/incidents/"
 
 
@@ -45,7 +45,7 @@ FROZEN.page("open-reviewer", INCIDENTS, "/incidents/", "Frozen")
 @FROZEN.scene("review", "reviews:request_detail", "Deadlines are frozen in")
 def review(stage: Stage) -> str:
     request = stage.refund()
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     return path(request)
 
 
@@ -56,14 +56,14 @@ FROZEN.page("queue", "reviews:queue", "/queue/", "Frozen")
 def escalation(stage: Stage) -> str:
     request = stage.refund()
     decide(request, stage.rita, "escalate", reason_code="unclear", reason="Which door?")
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     return f"/escalations/{request.pk}/"
 
 
 @FROZEN.scene("twice", INCIDENTS, "Deadlines are frozen since", who="adam")
 def twice(stage: Stage) -> str:
     if not Incident.objects.filter(queue=None, ended_at=None).exists():
-        incidents.declare(person=stage.sue, reason="The whole site is down.")
+        incidents.declare_incident(person=stage.sue, reason="The whole site is down.")
     return "/incidents/"
 
 
@@ -78,10 +78,10 @@ def decided(stage: Stage) -> None:
     """Rita approved four things: one is queued, one runs, one ran, and one can still be
     recalled."""
     ran = approved(stage.refund("59.00"), stage)
-    run.run(ran.pk)
+    run.run_execution(ran.pk)
     approved(stage.refund("31.00", thread="ticket-7"), stage)
     begun = approved(stage.refund("17.00", thread="ticket-7"), stage)
-    claims.take(execution_id=begun.pk, actor=log.SYSTEM)
+    claims.claim_execution(execution_id=begun.pk, actor=log.SYSTEM)
     decide(stage.refund("12.00"), stage.rita, reason_code="verified")
 
 
@@ -111,7 +111,7 @@ def revoked(stage: Stage) -> Stop:
     key = stage.rita.public_id
     row = Stop.objects.filter(scope=Scope.REVIEWER, key=key, lifted_at=None).first()
     reason = "Somebody else was at their desk."
-    return row or stops.stop(
+    return row or stops.create_stop(
         scope=Scope.REVIEWER, key=key, person=stage.sue, reason=reason
     )
 
@@ -130,7 +130,7 @@ def twice_revoked(stage: Stage) -> Sent:
 @REVOKE.scene("revoked", STOPPED, "asked again of others", who="sue")
 def done(stage: Stage) -> str:
     row = revoked(stage)
-    for proposal_id in scope.under(row):
+    for proposal_id in scope.list_proposals_to_withdraw(row):
         revoke.revoke_approval(proposal_id=proposal_id, reviewer=row.key)
     return f"/stop/{row.pk}/"
 
@@ -142,6 +142,8 @@ def after(stage: Stage) -> str:
 
 @REVOKE.scene("half-lifted-own", STOPPED, "not you", who="sam")
 def half_lifted(stage: Stage) -> str:
-    off = stops.stop(scope=Scope.EVERYTHING, person=stage.adam, reason="A drill.")
-    stops.lift(stop_id=off.pk, person=stage.sam, reason="It is over.")
+    off = stops.create_stop(
+        scope=Scope.EVERYTHING, person=stage.adam, reason="A drill."
+    )
+    stops.lift_stop(stop_id=off.pk, person=stage.sam, reason="It is over.")
     return f"/stop/{off.pk}/"

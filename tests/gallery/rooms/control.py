@@ -67,7 +67,7 @@ def assign_refused(stage: Stage) -> Sent:
 @UP.scene("assigned", ESCALATION, "Given to", who="sam")
 def assigned(stage: Stage) -> str:
     request = escalated(stage)
-    returns.assign(request_id=request.pk, person=stage.sue, to=stage.sam)
+    returns.assign_request(request_id=request.pk, person=stage.sue, to=stage.sam)
     return f"/escalations/{request.pk}/"
 
 
@@ -83,7 +83,7 @@ def at_work(stage: Stage) -> None:
     stage.refund(thread="ticket-7")
     approved(stage.refund(thread="ticket-7"), stage)
     begun = approved(stage.refund(thread="ticket-7"), stage)
-    claims.take(execution_id=begun.pk, actor=log.SYSTEM)
+    claims.claim_execution(execution_id=begun.pk, actor=log.SYSTEM)
     stage.label(thread="ticket-8")
 
 
@@ -110,7 +110,7 @@ def stop(
 ) -> Stop:
     who = stage.adam if scope is Scope.EVERYTHING else stage.sue
     reason = "It refunds what was delivered."
-    return stops.stop(scope=scope, key=key, mode=mode, person=who, reason=reason)
+    return stops.create_stop(scope=scope, key=key, mode=mode, person=who, reason=reason)
 
 
 @CONTROL.scene("halting", "reviews:stopped", "Halting", who="sue")
@@ -139,7 +139,7 @@ def lift_refused(stage: Stage) -> Sent:
 @CONTROL.scene("lifted-twice", "reviews:lift", "on again already", who="sam")
 def lifted_twice(stage: Stage) -> Sent:
     off = stop(stage, Scope.TOOL, "add_label")
-    stops.lift(stop_id=off.pk, person=stage.sue, reason="It was a drill.")
+    stops.lift_stop(stop_id=off.pk, person=stage.sue, reason="It was a drill.")
     return Sent(f"/stop/{off.pk}/lift/", {"reason": "The label was right after all."})
 
 
@@ -152,7 +152,7 @@ def switches(stage: Stage) -> str:
 @CONTROL.scene("half-lifted", "reviews:stopped", "A second must agree", who="sue")
 def half_lifted(stage: Stage) -> str:
     off = stop(stage, Scope.EVERYTHING, "")
-    stops.lift(stop_id=off.pk, person=stage.sam, reason="It was a drill.")
+    stops.lift_stop(stop_id=off.pk, person=stage.sam, reason="It was a drill.")
     return f"/stop/{off.pk}/"
 
 
@@ -186,7 +186,7 @@ def run_failed(stage: Stage) -> str:
     args = {"order_id": "78291", "label": "carrier claim"}
     made = stage.asked("add_label", args)
     shop.NOW["effects"] = "declined"
-    run.run(made.executions.get().pk)
+    run.run_execution(made.executions.get().pk)
     shop.NOW["effects"] = "done"
     return f"/threads/riley/{made.thread}/"
 
@@ -194,7 +194,7 @@ def run_failed(stage: Stage) -> str:
 @AGENTS.scene("run-stopped", THREAD, "Stopped", who="sue")
 def run_stopped(stage: Stage) -> str:
     request = stage.refund()
-    key = stops.thread_key(stage.agent.slug, request.proposal.thread)
+    key = stops.build_thread_key(stage.agent.slug, request.proposal.thread)
     stop(stage, Scope.THREAD, key)
     return f"/threads/riley/{request.proposal.thread}/"
 

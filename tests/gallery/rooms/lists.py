@@ -30,20 +30,20 @@ def furnish(stage: Stage) -> None:
     stage.refund("610.00", "78291")
     for _ in range(3):
         stage.refund("15.00", order="78290", thread="ticket-7")
-    take.take(request_id=stage.refund("22.00").pk, person=stage.rita)
-    take.take(request_id=stage.refund("23.00").pk, person=stage.tom)
+    take.take_hold(request_id=stage.refund("22.00").pk, person=stage.rita)
+    take.take_hold(request_id=stage.refund("23.00").pk, person=stage.tom)
     decide(stage.refund("24.00"), stage.rita, "escalate", reason_code="unclear")
     decide(stage.refund("25.00"), stage.rita)
     decide(stage.refund("26.00"), stage.rita, "reject", reason_code="unsafe")
-    run.run(approved(stage.refund("27.00"), stage).pk)
+    run.run_execution(approved(stage.refund("27.00"), stage).pk)
     late = stage.refund("28.00")
     factories.overdue(late)
     deadlines.expire_chunk()
     for label in ("vip", "carrier claim", "call back"):
         args = {"order_id": "78291", "label": label}
         made = stage.asked("add_label", args)
-        run.run(Execution.objects.get(proposal=made).pk)
-    saved_views.save(
+        run.run_execution(Execution.objects.get(proposal=made).pk)
+    saved_views.create_saved_view(
         person=stage.rita, page="queue", name="big refunds", query="risk=high"
     )
 

@@ -40,7 +40,7 @@ def unknown(stage: Stage, looked: int = 0) -> Execution:
     for _ in range(looked):
         past = clock.now() - timedelta(seconds=1)
         Execution.objects.filter(pk=execution.pk).update(ask_at=past)
-        reconcile.look_up(execution.pk)
+        reconcile.look_up_if_due(execution.pk)
     return execution
 
 
@@ -82,13 +82,15 @@ def labelled(stage: Stage) -> Execution:
     args = {"order_id": "78291", "label": "carrier claim"}
     proposal = stage.asked("add_label", args)
     execution: Execution = proposal.executions.get()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return execution
 
 
 def undone(stage: Stage) -> tuple[Execution, Proposal]:
     execution = labelled(stage)
-    made = reversals.propose(execution_id=execution.pk, person=stage.tom, reason=WHY)
+    made = reversals.propose_reversal(
+        execution_id=execution.pk, person=stage.tom, reason=WHY
+    )
     return execution, made
 
 
@@ -119,14 +121,14 @@ def announced_undone(stage: Stage) -> str:
     request = ApprovalRequest.objects.get(proposal=undone(stage)[1])
     decide(request, stage.rita, reason_code="verified")
     factories.window_over(request)
-    run.run(Execution.objects.get(proposal=request.proposal_id).pk)
+    run.run_execution(Execution.objects.get(proposal=request.proposal_id).pk)
     return "/announced/"
 
 
 def stuck(stage: Stage) -> Execution:
     """Taken by a worker that never came back, in a run with a checkpoint."""
     execution = approved(stage.refund(), stage)
-    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     lease = clock.now() - timedelta(minutes=6)
     Execution.objects.filter(pk=execution.pk).update(lease_until=lease)
     return execution

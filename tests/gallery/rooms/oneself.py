@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 from policies.models import Person
 from reviews.desk.account.forms import NotificationsForm
 from reviews.people import preferences, shortcuts, tokens
-from reviews.people.preferences import Display, Notifications
+from reviews.people.preferences import DisplayPreferences, NotificationPreferences
 from tests.factories import PASSWORD
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path
@@ -35,13 +35,15 @@ ROOM.page("api", "docs", "/api/v1/docs", "API", who="")
 
 @ROOM.scene("keys-refused", "reviews:keys", "“Arm Approve” and “Arm Reject”")
 def keys_refused(stage: Stage) -> Sent:
-    approve = next(one for one in shortcuts.choices({}) if one.shortcut.key == "a")
+    approve = next(
+        one for one in shortcuts.list_shortcuts({}) if one.shortcut.key == "a"
+    )
     return Sent("/me/shortcuts/", {"on": "on", approve.field: "x"})
 
 
 @ROOM.scene("notifications-refused", "reviews:notifications", "Nothing was saved.")
 def notifications_refused(stage: Stage) -> Sent:
-    form = NotificationsForm(Notifications())
+    form = NotificationsForm(NotificationPreferences())
     usual = {field.html_name: field.value() or "" for field in form}
     odd = {"minutes": "99999", "zone": "Atlantis", "per_hour": ""}
     return Sent("/me/notifications/", {**usual, **odd})
@@ -49,7 +51,7 @@ def notifications_refused(stage: Stage) -> Sent:
 
 @ROOM.scene("tokens", "reviews:tokens", "Copy it now.")
 def minted(stage: Stage) -> Sent:
-    tokens.mint(person=stage.rita, name="nightly report")
+    tokens.create_token(person=stage.rita, name="nightly report")
     return Sent("/me/tokens/", {"name": "triage script", "days": "90"})
 
 
@@ -84,9 +86,9 @@ def menu(stage: Stage) -> str:
 def compact(stage: Stage) -> str:
     stage.refund()
     stage.mail()
-    preferences.save(
+    preferences.save_preferences(
         person=Person.objects.get(pk=stage.tom.pk),
-        display=Display(theme="dark", density="compact", timers="clock"),
+        display=DisplayPreferences(theme="dark", density="compact", timers="clock"),
     )
     return "/queue/"
 

@@ -14,7 +14,7 @@ from reviews.grants import grants
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
 from reviews.requests import proposals
 from reviews.stops import scope, stops
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories
 from tests.browser.conftest import look
 from tests.factories import decide
@@ -39,7 +39,7 @@ def ran(stage: Stage, effects: str = "done") -> str:
     request = stage.refund("59.00")
     execution = approved(request, stage)
     shop.NOW["effects"] = effects
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     shop.NOW["effects"] = "done"
     return path(request)
 
@@ -47,14 +47,14 @@ def ran(stage: Stage, effects: str = "done") -> str:
 def never_told(stage: Stage) -> ApprovalRequest:
     """An effect that the agent began, and of which it cannot say what came."""
     request = stage.kind("publish_page")
-    token = grants.token(approved(request, stage).grant_id)
-    redeem.redeem(token=token, agent=request.proposal.agent)
+    token = grants.load_token(approved(request, stage).grant_id)
+    redeem.redeem_grant(token=token, agent=request.proposal.agent)
     begun = Execution.objects.get(proposal=request.proposal_id)
-    record.record(
+    record.record_outcome(
         execution_id=begun.pk,
         fence=begun.fence,
-        outcome=Outcome("unknown", code="lost", detail="No answer within 30 s."),
-        actor=claims.EXECUTOR,
+        outcome=EffectOutcome("unknown", code="lost", detail="No answer within 30 s."),
+        actor=claims.EXECUTOR_ACTOR,
     )
     return request
 
@@ -81,7 +81,7 @@ def for_the_agent(stage: Stage) -> str:
 @ROOM.scene("running", REVIEW, "Running since")
 def running(stage: Stage) -> str:
     request = stage.refund()
-    claims.take(execution_id=approved(request, stage).pk, actor=log.SYSTEM)
+    claims.claim_execution(execution_id=approved(request, stage).pk, actor=log.SYSTEM)
     return path(request)
 
 
@@ -112,7 +112,7 @@ def refused(stage: Stage) -> str:
     request = stage.refund()
     execution = approved(request, stage)
     shop.changed(request.sealed.revision.args["order_id"], "Returned to the depot")
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return path(request)
 
 
@@ -122,7 +122,7 @@ def too_late_to_run(stage: Stage) -> str:
     execution = approved(request, stage)
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return path(request)
 
 
@@ -193,10 +193,10 @@ def paused(stage: Stage) -> str:
 
 def _stopped(stage: Stage, mode: StopMode) -> str:
     request = stage.refund()
-    key = stops.thread_key(stage.agent.slug, request.proposal.thread)
+    key = stops.build_thread_key(stage.agent.slug, request.proposal.thread)
     reason = "It refunds what was delivered."
     enforced(
-        stops.stop(
+        stops.create_stop(
             scope=Scope.THREAD, key=key, mode=mode, person=stage.sue, reason=reason
         )
     )
@@ -205,6 +205,6 @@ def _stopped(stage: Stage, mode: StopMode) -> str:
 
 def enforced(stop: Stop) -> Stop:
     """What the worker does about a stop."""
-    for proposal_id in scope.under(stop):
-        proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")
+    for proposal_id in scope.list_proposals_to_withdraw(stop):
+        proposals.withdraw_stopped_proposal(proposal_id=proposal_id, code="stopped")
     return stop

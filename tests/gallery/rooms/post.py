@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from agents.models import Delivery
 from agents.webhooks import delivery, endpoints, enqueue, lanes
-from agents.webhooks.delivery import Answer
+from agents.webhooks.delivery import AttemptResult
 from journal import clock
 from journal.models import OutboxMessage
-from journal.state_machine import TOLD
+from journal.state_machine import PROPOSAL_TOLD
 from reviews.models import Alarm
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
@@ -16,8 +16,8 @@ from tests.gallery.stage import Stage
 POST, NOWHERE = Room("post"), Room("post-empty")
 LETTERS, PLACES = "agents:deliveries", "agents:endpoints"
 ENDPOINTS = "/agents/riley/endpoints/"
-TAKEN, FAILS = Answer(204), Answer(500, "it answered 500", seconds=0.2)
-GONE = Answer(410, "it answered 410")
+TAKEN, FAILS = AttemptResult(204), AttemptResult(500, "it answered 500", seconds=0.2)
+GONE = AttemptResult(410, "it answered 410")
 
 
 @POST.furnished
@@ -25,12 +25,12 @@ def furnish(stage: Stage) -> None:
     """An endpoint that takes its letters, one that fails, and one that is gone."""
     for path in ("hooks/holdpoint", "events?key=k3y", "old"):
         url = f"https://riley.example/{path}"
-        endpoints.register(agent=stage.agent, url=url, by=stage.owen)
+        endpoints.register_endpoint(agent=stage.agent, url=url, by=stage.owen)
     for _ in range(3):
         decide(stage.refund(), stage.rita, "reject", reason_code="duplicate")
-    for message in OutboxMessage.objects.filter(topic=TOLD).order_by("pk"):
-        enqueue.promise(message=message)
-    while letters := lanes.letters():
+    for message in OutboxMessage.objects.filter(topic=PROPOSAL_TOLD).order_by("pk"):
+        enqueue.enqueue_deliveries(message=message)
+    while letters := lanes.list_due_deliveries():
         for pk in letters:
             answer(Delivery.objects.get(pk=pk))
     dead = Delivery.objects.filter(status="waiting", url__contains="events").first()
@@ -43,11 +43,13 @@ def furnish(stage: Stage) -> None:
 
 def answer(letter: Delivery) -> None:
     """As the letter's endpoint answers."""
-    taken = delivery.take(delivery_id=letter.pk)
+    taken = delivery.claim_delivery(delivery_id=letter.pk)
     if taken is not None:
         kind = TAKEN if "hooks" in letter.url else FAILS
         kind = GONE if letter.url.endswith("old") else kind
-        delivery.record(delivery_id=taken.pk, attempt=taken.attempts, answer=kind)
+        delivery.record_attempt(
+            delivery_id=taken.pk, attempt=taken.attempts, answer=kind
+        )
 
 
 def one(status: str) -> str:

@@ -36,13 +36,15 @@ def furnish(stage: Stage) -> None:
     said = {"reason_code": "other", "reason": "The parcel came this morning."}
     decide(stage.refund("24.00"), stage.rita, "reject", **said)
     decide(stage.refund("25.00"), stage.rita, "escalate", reason_code="unclear")
-    take.take(request_id=stage.mail().pk, person=stage.tom)
-    search_entries.add()
+    take.take_hold(request_id=stage.mail().pk, person=stage.tom)
+    search_entries.add_missing_entries()
     for name, query in (
         ("refused", "verdict=reject"),
         ("this week", "after=2026-11-16"),
     ):
-        saved_views.save(person=stage.otto, page="log", name=name, query=query)
+        saved_views.create_saved_view(
+            person=stage.otto, page="log", name=name, query=query
+        )
 
 
 ROOM.page("log", LOG, "/log/", "rejected it")
@@ -53,7 +55,7 @@ ROOM.page("log-decisions", LOG, "/log/?kind=decision", "rejected")
 
 
 def record(stage: Stage, kind: str) -> str:
-    sequencer.sequence()
+    sequencer.sequence_records()
     found = LogPosition.objects.filter(record__kind=kind).latest("pk")
     return f"/log/{found.seq}/"
 
@@ -74,15 +76,17 @@ for kind in KINDS:
 @ROOM.scene("record-new", "reviews:log_new", "Its place", who="otto")
 def record_new(stage: Stage) -> str:
     """A record that has no number yet."""
-    take.take(request_id=stage.mail().pk, person=stage.rita)
+    take.take_hold(request_id=stage.mail().pk, person=stage.rita)
     return f"/log/new/{LogRecord.objects.latest('pk').pk}/"
 
 
 @ROOM.scene("exports", "reviews:exports", "CSV", who="otto")
 def exported(stage: Stage) -> str:
-    done = exports.ask(person=stage.otto, file_format="csv", query="kind=decision")
-    exports.write(done.pk)
-    exports.ask(person=stage.otto, file_format="jsonl", query="")
+    done = exports.create_export(
+        person=stage.otto, file_format="csv", query="kind=decision"
+    )
+    exports.write_export(done.pk)
+    exports.create_export(person=stage.otto, file_format="jsonl", query="")
     return "/log/exports/"
 
 

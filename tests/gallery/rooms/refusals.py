@@ -52,18 +52,18 @@ def rejects(request: ApprovalRequest, **fields: Any) -> Sent:
 def held(stage: Stage) -> Sent:
     said = rejects(stage.refund())
     request = ApprovalRequest.objects.latest("opened_at")
-    take.take(request_id=request.pk, person=stage.tom)
+    take.take_hold(request_id=request.pk, person=stage.tom)
     return said
 
 
 @ROOM.scene("lease-lapsed", DECIDE, "Tom Example took it over")
 def lease_lapsed(stage: Stage) -> Sent:
     request = stage.refund()
-    token = take.take(request_id=request.pk, person=stage.rita).token
+    token = take.take_hold(request_id=request.pk, person=stage.rita).token
     said = rejects(request, lease=token)
     past = clock.now() - timedelta(seconds=1)
     Lease.objects.filter(pk=request.pk).update(until=past)
-    take.take(request_id=request.pk, person=stage.tom)
+    take.take_hold(request_id=request.pk, person=stage.tom)
     return said
 
 
@@ -81,7 +81,7 @@ def precondition(stage: Stage) -> Sent:
     request = stage.refund()
     said = sent(request, **panel(request, "approve"))
     shop.changed(request.sealed.revision.args["order_id"], "Returned to the depot")
-    readings.reread(request.sealed.revision)
+    readings.reread_state(request.sealed.revision)
     return said
 
 

@@ -19,9 +19,9 @@ RESTORED.page("calm", PAGE, URL, "Everything runs.", who="sue")
 
 @RESTORED.scene("unread", PAGE, "Mend the disk.", who="sue")
 def unread(stage: Stage) -> str:
-    high_water_mark.path().unlink(missing_ok=True)
-    high_water_mark.path().mkdir()
-    restore_epochs.watch()
+    high_water_mark.build_mark_path().unlink(missing_ok=True)
+    high_water_mark.build_mark_path().mkdir()
+    restore_epochs.update_status()
     return URL
 
 
@@ -30,11 +30,11 @@ RESTORED.page("unread-said", QUEUE, "/queue/", "Everything goes on by itself")
 
 @RESTORED.scene("first", PAGE, "You are the first.", who="sue")
 def first(stage: Stage) -> str:
-    high_water_mark.path().rmdir()
+    high_water_mark.build_mark_path().rmdir()
     stage.refund()
     stage.refund("12.00")
-    recovery.notice(why=restore_epochs.BEHIND)
-    restore_epochs.watch()
+    recovery.announce_restore(why=restore_epochs.BEHIND)
+    restore_epochs.update_status()
     return URL
 
 
@@ -48,14 +48,14 @@ def refused(stage: Stage) -> Sent:
 
 @RESTORED.scene("second", PAGE, "You are the second.", who="sam")
 def second(stage: Stage) -> str:
-    recovery.look_at(person=stage.sue, reason=WHY)
+    recovery.confirm_restore(person=stage.sue, reason=WHY)
     return URL
 
 
 @RESTORED.scene("begun", PAGE, "Everything runs.", who="otto")
 def begun(stage: Stage) -> str:
-    recovery.look_at(person=stage.sam, reason="Compared with the provider.")
-    restore_epochs.watch()
+    recovery.confirm_restore(person=stage.sam, reason="Compared with the provider.")
+    restore_epochs.update_status()
     return URL
 
 

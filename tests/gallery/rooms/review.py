@@ -62,7 +62,7 @@ def onlooker(stage: Stage) -> str:
 @ROOM.scene("held", REVIEW, "Tom Example is deciding")
 def held(stage: Stage) -> str:
     request = stage.refund()
-    take.take(request_id=request.pk, person=stage.tom)
+    take.take_hold(request_id=request.pk, person=stage.tom)
     return path(request)
 
 
@@ -74,17 +74,17 @@ def held_supervisor(stage: Stage) -> str:
 @ROOM.scene("held-offered", REVIEW, "offers it to you")
 def held_offered(stage: Stage) -> str:
     request = stage.refund()
-    take.take(request_id=request.pk, person=stage.tom)
-    take.hand_over(request_id=request.pk, person=stage.tom, to=stage.rita)
+    take.take_hold(request_id=request.pk, person=stage.tom)
+    take.offer_hold(request_id=request.pk, person=stage.tom, to=stage.rita)
     return path(request)
 
 
 @ROOM.scene("hold-broken", REVIEW, "ended your hold")
 def hold_broken(stage: Stage) -> str:
     request = stage.refund()
-    take.take(request_id=request.pk, person=stage.rita)
+    take.take_hold(request_id=request.pk, person=stage.rita)
     take.break_hold(request_id=request.pk, person=stage.sue, reason="lunch")
-    take.take(request_id=request.pk, person=stage.tom)
+    take.take_hold(request_id=request.pk, person=stage.tom)
     return path(request)
 
 
@@ -155,7 +155,7 @@ def returned(stage: Stage) -> str:
 @ROOM.scene("recalled", REVIEW, "Recalled. Nothing was executed.", who="sue")
 def recalled(stage: Stage) -> str:
     request = decide(stage.refund(), stage.rita)
-    recall.recall(request_id=request.pk, person=stage.rita)
+    recall.recall_approval(request_id=request.pk, person=stage.rita)
     return path(request)
 
 
@@ -163,7 +163,7 @@ def recalled(stage: Stage) -> str:
 def batch_member(stage: Stage) -> str:
     for amount in ("8.00", "9.50", "12.00"):
         stage.refund(amount, group="crackling speakers")
-    formation.form_all()
+    formation.form_missed_batches()
     return path(newest())
 
 
@@ -177,7 +177,7 @@ def draft(stage: Stage) -> str:
 @ROOM.scene("remarks", REVIEW, "I rang them; nobody answers.")
 def remarks(stage: Stage) -> str:
     request = stage.refund()
-    drafts.add(
+    drafts.add_note(
         request_id=request.pk,
         person=stage.rita,
         kind=NoteKind.NOTE,

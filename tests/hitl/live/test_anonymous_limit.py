@@ -31,7 +31,7 @@ def web(live: Stack) -> Iterator[Web]:
     """A process of its own, so that nobody else's calls and memory count."""
     port = free_port()
     few = {"PORT": str(port), "FAILURES_PER_MINUTE": str(FAILURES)}
-    child = Child(installation.web(live._layout, live.environ | few))
+    child = Child(installation.build_web_program(live._layout, live.environ | few))
     found = Web(port, child)
     wait_until(found.answers, 40, lambda: live.log("web"))
     yield found
@@ -80,7 +80,7 @@ class Web:
 def test_one_address_fails_only_so_often_whatever_names_it_tries(
     web: Web, gate: Gate
 ) -> None:
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     said = [web.sign_in(f"name-{number}") for number in range(FAILURES + 3)]
     assert said == [200] * FAILURES + [429] * 3
     assert web.proposals(key) == 200, "who has a key is let in"
@@ -91,7 +91,7 @@ def test_slow_uploads_of_strangers_fill_no_memory(
     web: Web, gate: Gate, proof_n: Callable[..., int], record_proof: Callable[..., None]
 ) -> None:
     number = proof_n(small=60, full=300)
-    key = keys.issue(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     assert web.proposals(key) == 200
     idle, most = web.memory, 0
     with contextlib.ExitStack() as stack:

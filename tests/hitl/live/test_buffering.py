@@ -13,11 +13,11 @@ from hitl.live import buffering
 from hitl.live.buffering import (
     BODY_LIMIT,
     SMALL_BODY,
-    Answer,
-    Gone,
+    BodyMemory,
+    BodyReservation,
+    BufferedResponse,
+    ClientDisconnected,
     Message,
-    Room,
-    Share,
     read_body,
 )
 from tests import loops
@@ -55,7 +55,7 @@ def test_a_body_of_exactly_the_limit_is_taken() -> None:
 def test_a_larger_body_is_refused_whatever_was_declared(length: int | None) -> None:
     chunks = [chunk(b"x" * BODY_LIMIT, more=True), chunk(b"x", more=False)]
     answer = read(chunks, length)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, BufferedResponse)
     assert answer.status == 413
     assert json.loads(answer.body)["code"] == "too_large"
     assert answer.header(b"content-type") == "application/problem+json"
@@ -72,11 +72,11 @@ MIB = 1024 * 1024
 
 def test_whoever_fills_the_room_leaves_it_to_the_others() -> None:
     async def story() -> None:
-        room = Room(most=3 * MIB, each=MIB)
+        room = BodyMemory(most=3 * MIB, each=MIB)
         with room.of("loud") as first, room.of("loud") as second:
             assert await upload(first, MIB) == b"x" * MIB
             refused = await upload(second, MIB)
-            assert isinstance(refused, Answer)
+            assert isinstance(refused, BufferedResponse)
             assert refused.status == 429
             assert json.loads(refused.body)["code"] == "too_many"
             assert refused.header(b"connection") == "close"
@@ -93,19 +93,19 @@ def test_whoever_fills_the_room_leaves_it_to_the_others() -> None:
 
 def test_all_together_have_only_so_much_room() -> None:
     async def story() -> None:
-        room = Room(most=2 * MIB, each=MIB)
+        room = BodyMemory(most=2 * MIB, each=MIB)
         with contextlib.ExitStack() as stack:
             said = [
                 await upload(stack.enter_context(room.of(f"caller-{n}")), MIB)
                 for n in range(4)
             ]
-        refused = [isinstance(one, Answer) for one in said]
+        refused = [isinstance(one, BufferedResponse) for one in said]
         assert refused == [False, False, True, True]
 
     loops.run(story())
 
 
-async def upload(share: Share, size: int) -> bytes | Answer:
+async def upload(share: BodyReservation, size: int) -> bytes | BufferedResponse:
     pieces = iter([chunk(b"x" * (size // 4), more=n < 3) for n in range(4)])
 
     async def receive() -> Message:
@@ -136,13 +136,15 @@ def test_what_is_refused_early_over_https_says_so_to_the_browser(
 ) -> None:
     settings.SECURE_SSL_REDIRECT, settings.SECURE_HSTS_SECONDS = True, 60
     scope = {"method": "GET", "path": "/", "scheme": "https"}
-    answer = buffering.refusal(scope, 429, "too_many", "Wait.", retry_after=3)
+    answer = buffering.build_refusal(scope, 429, "too_many", "Wait.", retry_after=3)
     assert answer.header(b"strict-transport-security") == "max-age=60"
     assert answer.header(b"retry-after") == "3"
-    plain = buffering.refusal({**scope, "scheme": "http"}, 413, "too_large", "Less.")
+    plain = buffering.build_refusal(
+        {**scope, "scheme": "http"}, 413, "too_large", "Less."
+    )
     assert (plain.status, plain.header(b"location")) == (413, "")
 
 
 def test_a_client_that_leaves_in_the_middle_is_gone() -> None:
-    with pytest.raises(Gone):
+    with pytest.raises(ClientDisconnected):
         read([chunk(b"x", more=True), {"type": "http.disconnect"}])

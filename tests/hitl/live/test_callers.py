@@ -9,7 +9,7 @@ from pytest_django import Settings
 from agents import keys
 from hitl.live import callers
 from hitl.live.buffering import Scope
-from hitl.live.callers import NOBODY, Callers, address_of
+from hitl.live.callers import NOBODY, KnownCallers, format_client_address
 from reviews.people import tokens
 from tests.conftest import Gate
 from tests.security.world import BACKEND
@@ -21,7 +21,7 @@ def scope(path: str = "/api/v1/proposals", **headers: str) -> Scope:
 
 
 def test_a_caller_is_known_by_the_credential_of_the_answer(settings: Settings) -> None:
-    known, name = Callers(), settings.SESSION_COOKIE_NAME
+    known, name = KnownCallers(), settings.SESSION_COOKIE_NAME
     known.learn(scope(authorization="Bearer a"), "agent:riley")
     known.learn(scope("/queue/", cookie=f"a=b; {name}=s1"), "person:u-1")
     assert known.of(scope("/api/v1/runs", authorization="Bearer a")) == "agent:riley"
@@ -39,7 +39,7 @@ def test_a_caller_is_known_by_the_credential_of_the_answer(settings: Settings) -
 
 
 def test_nobody_forgets_and_without_a_credential_nothing_is_learnt() -> None:
-    known, given = Callers(), scope(authorization="Bearer a")
+    known, given = KnownCallers(), scope(authorization="Bearer a")
     known.learn(given, "agent:riley")
     known.learn(given, NOBODY)
     assert known.of(given) == ""
@@ -49,12 +49,12 @@ def test_nobody_forgets_and_without_a_credential_nothing_is_learnt() -> None:
 
 def test_what_is_known_is_bounded_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callers, "MOST_KNOWN", 3)
-    known = Callers()
+    known = KnownCallers()
     for number in range(5):
         known.learn(scope(authorization=f"Bearer {number}"), "agent:riley")
     found = [known.of(scope(authorization=f"Bearer {n}")) for n in range(5)]
     assert found == ["", "", *["agent:riley"] * 3]
-    monkeypatch.setattr(callers, "STANDS_S", 0.0)
+    monkeypatch.setattr(callers, "REMEMBERED_S", 0.0)
     known.learn(scope(authorization="Bearer 4"), "agent:riley")
     assert known.of(scope(authorization="Bearer 4")) == ""
 
@@ -69,12 +69,12 @@ def test_what_is_known_is_bounded_and_ends(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_an_address_of_ipv6_is_a_network(client: object, address: str) -> None:
-    assert address_of({"client": client}) == address
+    assert format_client_address({"client": client}) == address
 
 
 def test_django_says_who_was_let_in(gate: Gate) -> None:
-    key = keys.issue(agent=gate.agent, by=gate.owen)
-    token = tokens.mint(person=gate.sue, name="script")
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
+    token = tokens.create_token(person=gate.sue, name="script")
     browser = Client()
     browser.force_login(gate.rita, BACKEND)
 

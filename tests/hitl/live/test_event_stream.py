@@ -115,7 +115,7 @@ class Agent:
 def agent(live: Stack, gate: Gate) -> Agent:
     """One whose server hears the database: when that begins, every page is told."""
     wait_until(partial(listens, live), 10)
-    return Agent(live.base_url, keys.issue(agent=gate.agent, by=gate.owen))
+    return Agent(live.base_url, keys.issue_key(agent=gate.agent, by=gate.owen))
 
 
 def listens(live: Stack) -> bool:
@@ -345,7 +345,11 @@ async def pages_are_served(live: Stack, cookies: dict[str, str]) -> None:
 def another(live: Stack) -> Iterator[tuple[Child, str]]:
     """A second web process, to be stopped."""
     port = free_port()
-    child = Child(installation.web(live._layout, {**live.environ, "PORT": str(port)}))
+    child = Child(
+        installation.build_web_program(
+            live._layout, {**live.environ, "PORT": str(port)}
+        )
+    )
     base = f"http://127.0.0.1:{port}"
     wait_until(lambda: ready(base), 30, lambda: live.log("web"))
     yield child, base

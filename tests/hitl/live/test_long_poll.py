@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from hitl.live import long_poll
-from hitl.live.buffering import Message, Receive, Room, Scope, Send
-from hitl.live.callers import Callers, Introduced
+from hitl.live.buffering import BodyMemory, Message, Receive, Scope, Send
+from hitl.live.callers import CallerMiddleware, KnownCallers
 from hitl.live.listen import Hub
-from hitl.live.long_poll import LongPoll, wait_seconds
+from hitl.live.long_poll import LongPoll, parse_wait_seconds
 from tests import loops
 
 KEY = (b"authorization", b"Bearer key")
@@ -76,7 +76,7 @@ class Client:
         async def send(message: Message) -> None:
             self.sent.append(message)
 
-        poll = self.poll or LongPoll(self.gate, self.hub, Callers(), Room())
+        poll = self.poll or LongPoll(self.gate, self.hub, KnownCallers(), BodyMemory())
         self.sent.clear()
         await poll(scope, receive, send)
 
@@ -285,7 +285,7 @@ def test_what_is_not_a_time_is_left_to_the_view(query: str, seconds: int) -> Non
         "method": "POST",
         "query_string": query.encode(),
     }
-    assert wait_seconds(scope) == seconds
+    assert parse_wait_seconds(scope) == seconds
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_what_is_not_a_time_is_left_to_the_view(query: str, seconds: int) -> Non
 )
 def test_only_questions_to_the_api_wait(method: str, path: str) -> None:
     scope: Scope = {"path": path, "method": method, "query_string": b"wait=5"}
-    assert wait_seconds(scope) == 0
+    assert parse_wait_seconds(scope) == 0
 
 
 def all_asked(gate: Gate, number: int) -> bool:
@@ -302,13 +302,15 @@ def all_asked(gate: Gate, number: int) -> bool:
 
 @pytest.fixture
 def two_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_poll, "MOST_EACH", 2)
+    monkeypatch.setattr(long_poll, "MAX_EACH", 2)
 
 
 def crowd(first: Client, *keys: bytes, known: bool) -> list[Client]:
     """Clients of one long-poll, which knows their keys or does not yet."""
-    callers = Callers()
-    poll = LongPoll(Introduced(first.gate, callers), first.hub, callers, Room())
+    callers = KnownCallers()
+    poll = LongPoll(
+        CallerMiddleware(first.gate, callers), first.hub, callers, BodyMemory()
+    )
     found = [Client(first.hub, first.gate, poll=poll, key=key) for key in keys]
     for client in found if known else []:
         callers.learn(client.scope("/api/v1/proposals", "", "POST"), whose(client.key))

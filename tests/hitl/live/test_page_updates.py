@@ -12,8 +12,8 @@ from typing import Any
 from django.db import OperationalError
 
 from hitl.live.listen import Hub
-from hitl.live.page_updates import Counted, Newsroom, Page
-from reviews.desk.components.badges import Badges, News
+from hitl.live.page_updates import CountResult, OpenPage, PageUpdates
+from reviews.desk.components.badges import Badges, BadgeUpdate
 from reviews.desk.live.subscription import Viewer
 from tests import loops
 
@@ -30,28 +30,29 @@ class Counter:
     asked: int = 0
     fails: int = 0
 
-    def __call__(self, viewers: Collection[Viewer]) -> Counted:
+    def __call__(self, viewers: Collection[Viewer]) -> CountResult:
         self.asked += 1
         if self.fails:
             self.fails -= 1
             raise OperationalError
         found = {
-            v.person: News(Badges(self.waiting[v.person]), self.opened) for v in viewers
+            v.person: BadgeUpdate(Badges(self.waiting[v.person]), self.opened)
+            for v in viewers
         }
         return found, str(self.asked)
 
 
-Story = Callable[[Hub, Counter, Callable[..., Page]], Awaitable[None]]
+Story = Callable[[Hub, Counter, Callable[..., OpenPage]], Awaitable[None]]
 
 
 def play(story: Story) -> None:
     async def run() -> None:
         hub, counter = Hub(""), Counter()
-        newsroom = Newsroom(hub, counter)
+        newsroom = PageUpdates(hub, counter)
         newsroom.start()
 
-        def look(person: int, **about: Any) -> Page:
-            page = Page()
+        def look(person: int, **about: Any) -> OpenPage:
+            page = OpenPage()
             newsroom._pages.add(page)
             page.admit(Viewer(person, "s", **about))
             return page
@@ -62,7 +63,7 @@ def play(story: Story) -> None:
     loops.run(run())
 
 
-async def told(page: Page) -> dict[str, Any]:
+async def told(page: OpenPage) -> dict[str, Any]:
     """The next event for this page."""
     while not page.event:
         await asyncio.sleep(0.002)
@@ -72,7 +73,7 @@ async def told(page: Page) -> dict[str, Any]:
 
 
 def test_a_change_is_counted_once_for_all() -> None:
-    async def story(hub: Hub, counter: Counter, look: Callable[..., Page]) -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
         pages = [look(RITA) for _ in range(50)] + [look(TOM) for _ in range(50)]
         hub._tell("p-1")
         found = [(await told(page))["badges"]["queue"] for page in pages]
@@ -83,7 +84,7 @@ def test_a_change_is_counted_once_for_all() -> None:
 
 
 def test_many_changes_at_once_are_counted_together() -> None:
-    async def story(hub: Hub, counter: Counter, look: Callable[..., Page]) -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
         page = look(RITA)
         for number in range(500):
             hub._tell(f"p-{number}")
@@ -97,7 +98,7 @@ def test_many_changes_at_once_are_counted_together() -> None:
 
 
 def test_a_page_that_knows_it_already_hears_nothing() -> None:
-    async def story(hub: Hub, counter: Counter, look: Callable[..., Page]) -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
         page = look(RITA)
         hub._tell("p-1")
         await told(page)
@@ -109,7 +110,7 @@ def test_a_page_that_knows_it_already_hears_nothing() -> None:
 
 
 def test_a_page_is_told_of_its_own_requests_only() -> None:
-    async def story(hub: Hub, counter: Counter, look: Callable[..., Page]) -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
         mine = look(RITA, about={"p-1": "r-1", "r-1": "r-1"})
         other = look(RITA, about={"p-2": "r-2"})
         hub._tell("p-1")
@@ -123,7 +124,7 @@ def test_a_page_is_told_of_its_own_requests_only() -> None:
 
 
 def test_each_page_counts_from_its_own_moment() -> None:
-    async def story(hub: Hub, counter: Counter, look: Callable[..., Page]) -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
         counter.opened = [NOON + timedelta(minutes=n) for n in range(4)]
         early, late = look(RITA, since=NOON), look(RITA, since=counter.opened[2])
         hub._tell("p-1")
@@ -133,13 +134,13 @@ def test_each_page_counts_from_its_own_moment() -> None:
     play(story)
 
 
-async def _fresh(hub: Hub, page: Page) -> dict[str, Any]:
+async def _fresh(hub: Hub, page: OpenPage) -> dict[str, Any]:
     hub._tell("p-9")
     return await told(page)
 
 
 def test_a_lost_connection_makes_every_page_look() -> None:
-    async def story(hub: Hub, counter: Counter, look: Callable[..., Page]) -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
         page = look(RITA, about={"p-1": "r-1"})
         hub._tell(None)
         assert (await told(page))["changed"] == ["r-1"]
@@ -148,7 +149,7 @@ def test_a_lost_connection_makes_every_page_look() -> None:
 
 
 def test_a_count_that_failed_is_made_again() -> None:
-    async def story(hub: Hub, counter: Counter, look: Callable[..., Page]) -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
         counter.fails = 1
         page = look(RITA, about={"p-1": "r-1"})
         hub._tell("p-1")
@@ -162,7 +163,7 @@ def test_a_count_that_failed_is_made_again() -> None:
 
 
 def test_nobody_looks_and_nothing_is_counted() -> None:
-    async def story(hub: Hub, counter: Counter, look: Callable[..., Page]) -> None:
+    async def story(hub: Hub, counter: Counter, look: Callable[..., OpenPage]) -> None:
         hub._tell("p-1")
         for _ in range(20):  # a count would begin in the next turns of the loop
             await asyncio.sleep(0)
@@ -173,8 +174,8 @@ def test_nobody_looks_and_nothing_is_counted() -> None:
 
 
 def test_what_happens_while_it_is_found_out_who_looks_is_not_missed() -> None:
-    page = Page()
+    page = OpenPage()
     page.hear({"p-1", "p-7"})
     assert page.admit(Viewer(RITA, "s", about={"p-1": "r-1"}))
     assert page.changed == {"r-1"}
-    assert not Page().admit(Viewer(RITA, "s"))
+    assert not OpenPage().admit(Viewer(RITA, "s"))

@@ -12,10 +12,10 @@ import pytest
 from pytest_django import Settings
 
 from hitl.live import anonymous_limit, per_key_limit
-from hitl.live.anonymous_limit import Strangers
-from hitl.live.buffering import Answer, Message, Receive, Scope, Send
-from hitl.live.callers import NOBODY, Callers, Introduced
-from hitl.live.per_key_limit import Fair
+from hitl.live.anonymous_limit import AnonymousLimits
+from hitl.live.buffering import BufferedResponse, Message, Receive, Scope, Send
+from hitl.live.callers import NOBODY, CallerMiddleware, KnownCallers
+from hitl.live.per_key_limit import CallerLimit
 from tests import loops
 
 PROPOSE, SIGN_IN = "/api/v1/proposals", "/sign-in/"
@@ -56,13 +56,13 @@ class Door:
     """The product's middleware around such threads."""
 
     threads: Threads = field(default_factory=Threads)
-    callers: Callers = field(default_factory=Callers)
-    strangers: Strangers = field(default_factory=Strangers)
-    fair: Fair = field(init=False)
+    callers: KnownCallers = field(default_factory=KnownCallers)
+    strangers: AnonymousLimits = field(default_factory=AnonymousLimits)
+    fair: CallerLimit = field(init=False)
 
     def __post_init__(self) -> None:
-        inner = Introduced(self.threads, self.callers)
-        self.fair = Fair(inner, self.callers, self.strangers)
+        inner = CallerMiddleware(self.threads, self.callers)
+        self.fair = CallerLimit(inner, self.callers, self.strangers)
 
     async def know(self, *keys: str) -> None:
         """Those who called before."""
@@ -77,7 +77,7 @@ class Door:
         method: str = "POST",
         client: str = "10.0.0.1",
         **headers: str,
-    ) -> Answer:
+    ) -> BufferedResponse:
         scope = made(key, path, method, client, **headers)
         sent: list[Message] = []
 
@@ -88,7 +88,9 @@ class Door:
             sent.append(message)
 
         await self.fair(scope, receive, send)
-        return Answer(sent[0]["status"], tuple(sent[0]["headers"]), sent[1]["body"])
+        return BufferedResponse(
+            sent[0]["status"], tuple(sent[0]["headers"]), sent[1]["body"]
+        )
 
 
 def made(
@@ -113,7 +115,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 def told(scope: Scope) -> str:
     headers: dict[bytes, bytes] = dict(scope["headers"])
-    return headers.get(per_key_limit.UNASKED, b"").decode()
+    return headers.get(per_key_limit.REFUSALS_HEADER, b"").decode()
 
 
 SPELLINGS = ["Bearer loud", "bearer loud", "BEARER loud", "bEARER loud", "Bearer  loud"]
@@ -175,7 +177,7 @@ def test_who_was_told_to_wait_is_told_again_without_asking() -> None:
         assert len(threads.asked) == 3
         door.fair._told["agent:loud"].until = 0.0
         threads.status = 201
-        forged = {per_key_limit.UNASKED.decode(): "9"}
+        forged = {per_key_limit.REFUSALS_HEADER.decode(): "9"}
         assert (await door.call("loud", **forged)).status == 201
         assert told(threads.asked[-1]) == "3"
         assert (await door.call("loud", **forged)).status == 201

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from hitl.asgi import Web
+from hitl.asgi import WebApplication
 from hitl.live.listen import Hub
 
 asked: list[str] = []
@@ -25,4 +25,4 @@ def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     return [b'{"status": ', b'"pending"}']
 
 
-application = Web(app, Hub(os.environ["DATABASE_URL"]))
+application = WebApplication(app, Hub(os.environ["DATABASE_URL"]))

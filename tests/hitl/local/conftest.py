@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from hitl.local import keys
-from hitl.local.layout import Layout, layout, make_run
+from hitl.local.layout import Layout, build_layout, create_run_folder
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> Iterator[Layout]:
     """A state folder of its own, with keys and a folder for sockets."""
-    made = layout(tmp_path / "state")
-    keys.ensure(made.keys)
-    make_run(made.run)
+    made = build_layout(tmp_path / "state")
+    keys.ensure_keys(made.keys)
+    create_run_folder(made.run)
     yield made
     shutil.rmtree(made.run, ignore_errors=True)
 
 
 @pytest.fixture
 def password(here: Layout) -> str:
-    return keys.read(here.keys, "database_password")
+    return keys.read_key(here.keys, "database_password")

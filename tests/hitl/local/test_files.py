@@ -30,23 +30,23 @@ def made(here: Layout) -> int:
 
 
 def test_copies_are_made_once(here: Layout, source: Path) -> None:
-    installation.collect(here)
+    installation.collect_static_files(here)
     first = made(here)
-    installation.collect(here)
+    installation.collect_static_files(here)
     assert made(here) == first
 
 
 def test_a_changed_source_makes_them_anew(here: Layout, source: Path) -> None:
-    installation.collect(here)
+    installation.collect_static_files(here)
     source.write_text("b {}")
     os.utime(source, ns=(1, 1))
-    installation.collect(here)
+    installation.collect_static_files(here)
     assert (here.state / "static" / "a.css").read_text() == "b {}"
 
 
 def test_a_making_that_failed_is_made_again(here: Layout, source: Path) -> None:
-    installation.collect(here)
+    installation.collect_static_files(here)
     (here.state / "static.stamp").write_text("half")
     (here.state / "static" / "a.css").unlink()
-    installation.collect(here)
+    installation.collect_static_files(here)
     assert made(here)

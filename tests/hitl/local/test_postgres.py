@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from hitl.local import postgres, process
-from hitl.local.layout import Fault, Layout
+from hitl.local.layout import InstallationError, Layout
 from hitl.local.process import Child
 from tests.guards import ROOT
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.servers
 
 @contextmanager
 def running(here: Layout, password: str) -> Iterator[Child]:
-    child = postgres.start(here, password, fast=True)
+    child = postgres.start_server(here, password, fast=True)
     try:
         yield child
     finally:
@@ -75,7 +75,9 @@ def test_a_predecessor_that_is_still_stopping_is_waited_for(
         first.ask_to_stop()
         with running(here, password) as second:
             assert ask(here, password, "SELECT 1") == (1,)
-            assert process.wait_gone(first.pid, within=0) or first.exit_code() == 0
+            assert (
+                process.wait_until_gone(first.pid, within=0) or first.exit_code() == 0
+            )
             assert second.exit_code() is None
 
 
@@ -107,8 +109,8 @@ def test_a_folder_that_is_not_ours_is_left_alone(
     (here.postgres_data / "PG_VERSION").write_text(version)
     if version:
         (here.postgres_data / "global" / "pg_control").touch()
-    with pytest.raises(Fault, match=f"{said}.*move it away"):
-        postgres.start(here, password)
+    with pytest.raises(InstallationError, match=f"{said}.*move it away"):
+        postgres.start_server(here, password)
     assert (here.postgres_data / "PG_VERSION").read_text() == version
 
 
@@ -118,28 +120,32 @@ def test_a_damaged_folder_says_what_postgresql_says(
     with running(here, password):
         pass
     (here.postgres_data / "global" / "pg_control").write_bytes(b"")
-    with pytest.raises(Fault, match=r"PostgreSQL did not start: .*pg_control"):
-        postgres.start(here, password)
+    with pytest.raises(
+        InstallationError, match=r"PostgreSQL did not start: .*pg_control"
+    ):
+        postgres.start_server(here, password)
 
 
 def test_a_platform_without_binaries_is_told_what_to_set(
     monkeypatch: pytest.MonkeyPatch, here: Layout, password: str
 ) -> None:
     monkeypatch.setattr(postgres, "INSTALL", Path("nowhere"))
-    with pytest.raises(Fault, match=r"no private PostgreSQL for .* set DATABASE_URL"):
-        postgres.start(here, password)
+    with pytest.raises(
+        InstallationError, match=r"no private PostgreSQL for .* set DATABASE_URL"
+    ):
+        postgres.start_server(here, password)
 
 
 def test_a_full_disk_is_said() -> None:
     output = "FATAL: could not write: No space left on device"
-    assert postgres._reason(output).startswith("the disk is full")
+    assert postgres._describe_failure(output).startswith("the disk is full")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
 def test_without_namespaces_root_runs_it_as_nobody(
     monkeypatch: pytest.MonkeyPatch, here: Layout, password: str
 ) -> None:
-    monkeypatch.setattr(postgres, "_namespaces", lambda: False)
+    monkeypatch.setattr(postgres, "_has_user_namespaces", lambda: False)
     try:
         with running(here, password) as child:
             ask(here, password, "CREATE TABLE kept AS SELECT 7 AS n")
@@ -165,7 +171,9 @@ child.stop(within=5)
 """
 
 
-@pytest.mark.skipif(not postgres._namespaces(), reason="no user namespaces here")
+@pytest.mark.skipif(
+    not postgres._has_user_namespaces(), reason="no user namespaces here"
+)
 def test_a_user_runs_it_without_a_namespace(tmp_path: Path) -> None:
     command = [*postgres.UNSHARE, sys.executable, "-c", AS_USER, str(tmp_path / "s")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -8,26 +8,26 @@ import pytest
 from django.conf import settings
 
 from hitl.local import preflight
-from hitl.local.layout import Fault, Layout
+from hitl.local.layout import InstallationError, Layout
 
 
 def test_a_second_one_is_told_who_is_first(here: Layout) -> None:
     with (
-        preflight.only_one(here),
-        pytest.raises(Fault, match=r"already runs for .*\(process \d+\)"),
-        preflight.only_one(here),
+        preflight.lock_state(here),
+        pytest.raises(InstallationError, match=r"already runs for .*\(process \d+\)"),
+        preflight.lock_state(here),
     ):
         pass
 
 
 def test_a_clean_end_and_a_kill_are_told_apart(here: Layout) -> None:
-    with preflight.only_one(here) as unclean:
+    with preflight.lock_state(here) as unclean:
         assert not unclean
-    with preflight.only_one(here) as unclean:
+    with preflight.lock_state(here) as unclean:
         assert not unclean
-    with pytest.raises(KeyboardInterrupt), preflight.only_one(here):
+    with pytest.raises(KeyboardInterrupt), preflight.lock_state(here):
         raise KeyboardInterrupt
-    with preflight.only_one(here) as unclean:
+    with preflight.lock_state(here) as unclean:
         assert unclean
 
 
@@ -36,21 +36,23 @@ def test_a_full_disk_is_said(here: Layout, monkeypatch: pytest.MonkeyPatch) -> N
         free: int
 
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(5_000_000))
-    with pytest.raises(Fault, match=r"the disk is full: .* has 5 MB left"):
+    with pytest.raises(InstallationError, match=r"the disk is full: .* has 5 MB left"):
         preflight.check_disk(here)
 
 
 def test_a_taken_port_is_said_with_another(here: Layout) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(Fault, match=f"PORT {port} is taken .* PORT={port + 1}"):
+        with pytest.raises(
+            InstallationError, match=f"PORT {port} is taken .* PORT={port + 1}"
+        ):
             preflight.check_port("127.0.0.1", port, "PORT", patient=False)
     preflight.check_port("127.0.0.1", port, "PORT", patient=False)
 
 
 def test_a_database_that_is_not_there_is_said_without_the_password() -> None:
     with pytest.raises(
-        Fault, match=r"^DATABASE_URL: no way in .*Connection refused"
+        InstallationError, match=r"^DATABASE_URL: no way in .*Connection refused"
     ) as e:
         preflight.check_database("postgresql://u:hunter2@127.0.0.1:1/x")
     assert "hunter2" not in str(e.value)
@@ -58,7 +60,9 @@ def test_a_database_that_is_not_there_is_said_without_the_password() -> None:
 
 
 def test_a_broker_that_is_not_there_is_said_without_the_password() -> None:
-    with pytest.raises(Fault, match=r"^REDIS_URL: nobody answers at 127.0.0.1:1") as e:
+    with pytest.raises(
+        InstallationError, match=r"^REDIS_URL: nobody answers at 127.0.0.1:1"
+    ) as e:
         preflight.check_broker("redis://:hunter2@127.0.0.1:1/0")
     assert "hunter2" not in str(e.value)
 

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from hitl import environment
 from hitl.local import key_rotation
 from hitl.local import keys as local_keys
-from hitl.local.layout import Fault
+from hitl.local.layout import InstallationError
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (key_rotation.SIGNS, key_rotation.NEXT, key_rotation.RETIRED):
         monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("STATE", str(tmp_path))
-    local_keys.ensure(tmp_path / "keys")
+    local_keys.ensure_keys(tmp_path / "keys")
     return tmp_path / "keys"
 
 
 def loaded(folder: Path) -> list[list[bytes]]:
     """What a process that starts now signs with, publishes, and still accepts."""
-    here = environment.load({"STATE": str(folder.parent)})
+    here = environment.read_environment({"STATE": str(folder.parent)})
     return [[here.grant_key], here.grant_keys_next, here.grant_keys_retired]
 
 
@@ -50,7 +50,7 @@ def test_a_step_may_be_done_again(folder: Path) -> None:
     key_rotation.publish(folder)
     assert loaded(folder) == once
     key_rotation.sign(folder)
-    with pytest.raises(Fault, match="no key is published"):
+    with pytest.raises(InstallationError, match="no key is published"):
         key_rotation.sign(folder)
     key_rotation.forget(folder)
     key_rotation.forget(folder)
@@ -62,18 +62,18 @@ def test_a_step_that_is_cut_short_is_finished_by_the_next(
 ) -> None:
     key_rotation.publish(folder)
     (first,), (second,), _ = loaded(folder)
-    replace, left = local_keys.replace, iter(range(writes))
+    replace, left = local_keys.replace_key, iter(range(writes))
 
     def dying(path: Path, text: str) -> None:
         next(left)
         replace(path, text)
 
-    monkeypatch.setattr(local_keys, "replace", dying)
+    monkeypatch.setattr(local_keys, "replace_key", dying)
     with pytest.raises(StopIteration):
         key_rotation.sign(folder)
     known = {key for keys in loaded(folder) for key in keys}
     assert known == {first, second}, "no token that was ever signed is refused"
-    monkeypatch.setattr(local_keys, "replace", replace)
+    monkeypatch.setattr(local_keys, "replace_key", replace)
     key_rotation.sign(folder)
     assert loaded(folder) == [[second], [], [first]]
 
@@ -82,7 +82,7 @@ def test_what_the_environment_says_is_not_for_a_file_to_change(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRANT_KEY", base64.b64encode(bytes(32)).decode())
-    with pytest.raises(Fault, match="GRANT_KEY is a variable"):
+    with pytest.raises(InstallationError, match="GRANT_KEY is a variable"):
         key_rotation.sign(folder)
 
 

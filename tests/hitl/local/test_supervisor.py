@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hitl.local import supervisor as module
-from hitl.local.layout import Fault
+from hitl.local.layout import InstallationError
 from hitl.local.process import Child, Program
-from hitl.local.supervisor import Service, Supervisor
+from hitl.local.supervisor import SupervisedService, Supervisor
 from tests.guards import ROOT
 from tests.stack import wait_until
 
@@ -23,8 +23,10 @@ def program(name: str, code: str, log: Path | None = None) -> Program:
     return Program(name=name, argv=argv, env=dict(os.environ), log=log)
 
 
-def service(name: str, code: str, *, may_finish: bool = False) -> Service:
-    return Service(lambda: Child(program(name, code)), 2.0, may_finish=may_finish)
+def service(name: str, code: str, *, may_finish: bool = False) -> SupervisedService:
+    return SupervisedService(
+        lambda: Child(program(name, code)), 2.0, may_finish=may_finish
+    )
 
 
 FOR_EVER = "import time; time.sleep(600)"
@@ -83,10 +85,10 @@ def test_a_start_that_fails_is_said_and_tried_again(
     def start() -> Child:
         if not lines or len(lines) > 2:
             return Child(program("postgres", "raise SystemExit(1)"))
-        raise Fault("the disk is full")
+        raise InstallationError("the disk is full")
 
     monkeypatch.setattr(module, "BACKOFF_S", (0.0,))
-    keeper.launch("postgres", Service(start, 1.0))
+    keeper.launch("postgres", SupervisedService(start, 1.0))
     wait_until(lambda: after_a_look(keeper) and "postgres runs again" in lines, 10)
     assert "postgres stopped (the disk is full): starting it again in 0 s" in lines
 
@@ -112,7 +114,7 @@ def test_stopping_follows_the_order(keeper: Supervisor, tmp_path: Path) -> None:
     )
     for name in ("postgres", "web", "worker"):
         one = program(name, code.format(name), log)
-        keeper.launch(name, Service(partial(Child, one), 2.0))
+        keeper.launch(name, SupervisedService(partial(Child, one), 2.0))
     wait_until(lambda: log.read_text().count("runs") == 3, 10)
     keeper.stop([["worker"], ["web"], ["postgres"]])
     stops = [line[2:] for line in log.read_text().splitlines() if "stops" in line]
@@ -128,7 +130,7 @@ def test_one_that_will_not_stop_is_killed_with_all_it_started(
         f"subprocess.Popen([sys.executable, '-c', {FOR_EVER!r}])\n"
         "time.sleep(600)\n"
     )
-    keeper.launch("web", Service(lambda: Child(program("web", code)), 0.3))
+    keeper.launch("web", SupervisedService(lambda: Child(program("web", code)), 0.3))
     group = keeper.services["web"].child.pid
     wait_until(lambda: members(group) == 2, 10)
     keeper.stop([["web"]])

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from hitl.local import valkey
-from hitl.local.layout import Fault, Layout
+from hitl.local.layout import InstallationError, Layout
 from hitl.local.process import Child
 
 pytestmark = pytest.mark.servers
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.servers
 
 @contextmanager
 def running(here: Layout) -> Iterator[tuple[Child, redis.Redis]]:
-    child = valkey.start(here)
+    child = valkey.start_server(here)
     client = redis.Redis.from_url(here.redis_url)
     try:
         yield child, client
@@ -55,5 +55,7 @@ def test_a_platform_without_a_binary_is_told_what_to_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    with pytest.raises(Fault, match=r"no private Valkey for .*riscv64.* set REDIS_URL"):
-        valkey.binary()
+    with pytest.raises(
+        InstallationError, match=r"no private Valkey for .*riscv64.* set REDIS_URL"
+    ):
+        valkey.locate_binary()

@@ -112,7 +112,9 @@ def furnish(live: Stack, store: Store) -> House:
     rule(people, store)
     tools = [*seed.TOOLS, *overlay()["tools"]]
     agent = factories.agent(people["owen"], tools=tools)
-    return House(live, store, people, agent, keys.issue(agent=agent, by=people["owen"]))
+    return House(
+        live, store, people, agent, keys.issue_key(agent=agent, by=people["owen"])
+    )
 
 
 def _ceiling(role: Role) -> dict[str, Any]:

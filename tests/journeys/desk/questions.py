@@ -6,18 +6,20 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from journal import clock
 from policies.models import Person
-from reviews.attention_checks.questions import Question
+from reviews.attention_checks.questions import AttentionQuestion
 from reviews.choices import Verdict
 from reviews.desk.components.regions import Regions
 from reviews.desk.request import commit, load
 from reviews.models import ApprovalRequest
 
 
-def asked_of(person: Person, request: ApprovalRequest) -> Question:
+def asked_of(person: Person, request: ApprovalRequest) -> AttentionQuestion:
     """The question before this person's approval of what is asked now."""
     now = clock.now()
-    loaded = load.load(person, request.pk, now)
+    loaded = load.load_request(person, request.pk, now)
     regions = Regions(person, loaded.sealed)
-    asked = commit.asked(SessionStore(), loaded, regions, Verdict.APPROVE, now)
+    asked = commit.find_attention_check(
+        SessionStore(), loaded, regions, Verdict.APPROVE, now
+    )
     assert asked is not None
     return asked.question

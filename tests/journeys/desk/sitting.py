@@ -96,7 +96,7 @@ class Sitting(Desk):
     def floor_is_over(self, request: ApprovalRequest) -> None:
         """Wait until the page was read for as long as its risk asks for, from when it
         says itself that it was made."""
-        page = submission.read(self.page.locator("#seen").input_value())
+        page = submission.parse_page_token(self.page.locator("#seen").input_value())
         seconds = overlay()["desk"]["time_floor"][request.risk]
         over = page.rendered_at + timedelta(seconds=seconds)
         wait_until(lambda: clock.now() > over, WITHIN_S)

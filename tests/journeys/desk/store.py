@@ -67,7 +67,7 @@ def start(live: Stack) -> Store:
     made = Store(
         f"http://{LOOPBACK}:{port}",
         state / "store.sqlite3",
-        Child(installation.store(live._layout, environ)),
+        Child(installation.build_store_program(live._layout, environ)),
     )
     wait_until(lambda: _answers(made.url), START_S, lambda: live.log("store"))
     return made

@@ -8,7 +8,7 @@ import pytest
 
 from policies import active
 from policies.choices import Tier
-from policies.documents import InvalidPolicy, ToolDefinition, parse
+from policies.documents import InvalidPolicy, ToolDefinition, parse_document
 from policies.documents.definitions import Profile
 from tests.policies import builders, store
 from tests.policies.builders import SAFE, rule
@@ -16,7 +16,7 @@ from tests.policies.builders import SAFE, rule
 
 def refusal(source, **variables):
     with pytest.raises(InvalidPolicy) as found:
-        parse(source, variables=variables)
+        parse_document(source, variables=variables)
     assert found.value.code == "policy"
     assert found.value.status == 422
     return {error["path"]: error["message"] for error in found.value.errors}
@@ -33,8 +33,8 @@ def test_the_small_policy_is_a_policy():
 def test_what_is_stored_reads_back_as_the_same_policy():
     document = store.shipped()
     stored = document.model_dump(mode="json", by_alias=True)
-    assert parse(stored) == document
-    assert parse(stored).model_dump(mode="json", by_alias=True) == stored
+    assert parse_document(stored) == document
+    assert parse_document(stored).model_dump(mode="json", by_alias=True) == stored
 
 
 # Text.
@@ -69,7 +69,7 @@ def test_what_is_no_document_is_refused(source):
 
 def test_variables_are_filled_in_and_must_be_known():
     data = builders.data(executor={"kind": "webhook", "url": "${BASE}/effects/pay"})
-    found = parse(data, variables={"BASE": "http://store.example"})
+    found = parse_document(data, variables={"BASE": "http://store.example"})
     executor = found.tools["pay"].executor.model_dump()
     assert executor["url"] == "http://store.example/effects/pay"
     said = "the variable BASE is not set: --set BASE=VALUE"
@@ -334,13 +334,18 @@ def test_what_a_later_release_added_leaves_stored_tools_their_digest():
     assert set(ToolDefinition.model_fields) == {*FIRST.split(), *ToolDefinition.LATER}
     first = {**builders.TOOL, "profile": {"reversible": True, "blast_radius": 1}}
     tool = ToolDefinition.model_validate({**first, "name": "pay"})
-    assert not active.plain(tool).keys() & ToolDefinition.LATER
-    assert active.digest(active.plain(tool)) == (
+    assert not active.to_plain_data(tool).keys() & ToolDefinition.LATER
+    assert active.compute_digest(active.to_plain_data(tool)) == (
         "sha256:67cbe7cc4ceedda789b69367b895316a4e415d5446fbd998f90c4fa0a14c9893"
     )
     used = builders.document(window="5m").tools["pay"]
-    assert active.plain(used)["window"] == "300s"
-    assert parse(active.plain(builders.document(window="5m"))).tools["pay"] == used
+    assert active.to_plain_data(used)["window"] == "300s"
+    assert (
+        parse_document(active.to_plain_data(builders.document(window="5m"))).tools[
+            "pay"
+        ]
+        == used
+    )
 
 
 def test_tool_names_are_their_keys():

@@ -12,7 +12,7 @@ import yaml
 from django.core.management import CommandError, call_command
 
 from policies import active, versions
-from policies.documents import InvalidPolicy, parse
+from policies.documents import InvalidPolicy, parse_document
 from policies.models import PolicyVersion
 from tests import factories
 from tests.conftest import Gate
@@ -27,7 +27,7 @@ INTERNALS = re.compile(
 
 def refused(source: Any) -> list[dict[str, Any]]:
     with pytest.raises(InvalidPolicy) as found:
-        parse(source)
+        parse_document(source)
     return [dict(error) for error in found.value.errors]
 
 
@@ -171,7 +171,7 @@ def test_a_setting_without_an_effect_is_refused(
 def test_a_tool_that_its_agent_performs_says_how_often_it_is_redeemed() -> None:
     """`claims.over` counts the attempts of agents, too."""
     data = builders.data(executor={"kind": "agent"}, retry={"attempts": 3})
-    assert parse(data).tools["pay"].retry.attempts == 3
+    assert parse_document(data).tools["pay"].retry.attempts == 3
 
 
 # What undoes what is called reversible.
@@ -207,15 +207,15 @@ def test_names_of_policies_classes_and_queues_take_both_strokes() -> None:
 @pytest.mark.django_db
 def test_what_an_earlier_release_stored_is_read_back_as_it_was(gate: Gate) -> None:
     """Its checks were fewer: what new documents may not say rules on."""
-    version = versions.active()
+    version = versions.load_active_policy()
     old = {**version.document}
     old["tools"] = {k: {**v} for k, v in old["tools"].items()}
     old["tools"]["look"]["profile"] = {"reversible": True, "blast_radius": 1}
     old["tools"]["look"]["presenter"] = "typo"
     with pytest.raises(InvalidPolicy):
-        parse(old)
+        parse_document(old)
     stored = PolicyVersion(document=old, digest="sha256:old", number=99)
-    assert active.compiled(stored).tools["look"].presenter == "typo"
+    assert active.load_document(stored).tools["look"].presenter == "typo"
 
 
 # Functions.

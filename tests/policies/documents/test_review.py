@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies import conflicts
-from policies.documents import InvalidPolicy, parse
+from policies.documents import InvalidPolicy, parse_document
 from tests.policies import builders, store
 
 READER: dict[str, Any] = {
@@ -24,7 +24,7 @@ CONFLICT = {
 
 def refusal(**tool):
     with pytest.raises(InvalidPolicy) as found:
-        parse(builders.data(**{**READER, **tool}))
+        parse_document(builders.data(**{**READER, **tool}))
     return {error["path"]: error["message"] for error in found.value.errors}
 
 
@@ -88,7 +88,7 @@ def test_a_conflict_stands_once():
 )
 def test_a_conflict_is_found_where_it_holds_or_cannot_be_checked(args, before, found):
     facts = builders.facts(args=args, before=before)
-    said = conflicts.find(tool(conflicts=[CONFLICT]), facts)
+    said = conflicts.list_conflicts(tool(conflicts=[CONFLICT]), facts)
     assert [one["checked"] for one in said] == found
     assert {one["id"] for one in said} <= {"arrived"}
 
@@ -114,4 +114,4 @@ def test_the_store_compares_the_reason_of_a_refund_with_the_carrier(
     facts = store.facts(
         store.shipped(), "process_refund", {"reason": reason}, before=before
     )
-    assert [one["id"] for one in conflicts.find(definition, facts)] == found
+    assert [one["id"] for one in conflicts.list_conflicts(definition, facts)] == found

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from policies.documents import RESERVED, InvalidPolicy, parse
+from policies.documents import RESERVED_RULE_IDS, InvalidPolicy, parse_document
 from tests.policies import builders
 from tests.policies.builders import rule
 
 
 def refusal(*rules, **tool):
     with pytest.raises(InvalidPolicy) as found:
-        parse(builders.data({"rules": list(rules)}, **tool))
+        parse_document(builders.data({"rules": list(rules)}, **tool))
     return {error["path"]: error["message"] for error in found.value.errors}
 
 
@@ -40,7 +40,9 @@ READER = {
     ],
 )
 def test_a_rule_reads_what_its_tools_have(when):
-    found = parse(builders.data({"rules": [rule(when=when, tier="approve")]}, **READER))
+    found = parse_document(
+        builders.data({"rules": [rule(when=when, tier="approve")]}, **READER)
+    )
     assert found.rules[0].condition.text == when
 
 
@@ -70,7 +72,7 @@ def test_a_rule_of_every_tool_reads_only_what_all_have():
     plain = {**builders.TOOL, "money": [], "schema": {"type": "object"}, "effect": "x"}
     tools = {"pay": builders.TOOL, "look": plain}
     with pytest.raises(InvalidPolicy) as found:
-        parse(builders.data({"rules": [every], "tools": tools}))
+        parse_document(builders.data({"rules": [every], "tools": tools}))
     assert found.value.errors == [
         {"path": "rules.a.rule.when", "message": "args.amount is not there for look"}
     ]
@@ -94,7 +96,7 @@ def test_a_rule_does_something_that_exists(then, path):
 
 def test_ids_are_unique_and_not_the_gates_own():
     assert "rules.a.rule" in refusal(rule(tier="approve"), rule(tier="approve"))
-    for name in (*RESERVED, "class.own"):
+    for name in (*RESERVED_RULE_IDS, "class.own"):
         if name == "unreviewable" or "." in name:
             assert f"rules.{name}.id" in refusal(rule(name, tier="approve"))
 

@@ -62,7 +62,7 @@ def leave_queue(gate: Gate) -> None:
 
 def stop(gate: Gate) -> None:
     key = gate.sam.public_id
-    stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="away")
+    stops.create_stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="away")
 
 
 def limit(gate: Gate) -> None:
@@ -80,14 +80,14 @@ def test_who_is_missing_raises_it_whatever_the_cause(
 ) -> None:
     request = asked(gate)
     propose(gate.agent, "write", thread="t-2")  # anybody may decide this one
-    assert watch.watch() == 0
+    assert watch.sweep_alarms() == 0
     way(gate)
-    assert watch.watch() == 1
+    assert watch.sweep_alarms() == 1
     assert standing() == [("undecidable", request.pk, 1)]
     alarm = Alarm.objects.get()
     assert alarm.data == {"version": 1, "lacking": "1 of 2 supervisors"}
     assert alarm.queue is not None
-    assert watch.watch() == 0
+    assert watch.sweep_alarms() == 0
     source = page(request, gate.sue)
     assert "1 of 2 supervisors may decide this." in source
 
@@ -96,9 +96,9 @@ def test_its_supervisors_are_told_once(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
     mail.outbox.clear()
-    watch.watch()
+    watch.sweep_alarms()
     drain("alarm.raised")
-    watch.watch()
+    watch.sweep_alarms()
     drain("alarm.raised")
     (sent,) = mail.outbox
     assert sent.to == [gate.sue.email]
@@ -109,39 +109,39 @@ def test_a_vote_that_was_given_is_not_missed(gate: Gate) -> None:
     request = asked(gate)
     decide(request, gate.sam)
     deactivate(gate)
-    assert watch.watch() == 0
+    assert watch.sweep_alarms() == 0
 
 
 def test_it_closes_itself_once_enough_people_are_there(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
-    watch.watch()
+    watch.sweep_alarms()
     Person.objects.filter(pk=gate.sam.pk).update(is_active=True)
-    assert watch.watch() == 1
+    assert watch.sweep_alarms() == 1
     assert Alarm.objects.get().closed_how == "itself"
     deactivate(gate)
-    watch.watch()
+    watch.sweep_alarms()
     assert len(standing()) == 1
 
 
 def test_it_closes_itself_once_the_request_is_settled(gate: Gate) -> None:
     request = asked(gate)
     deactivate(gate)
-    watch.watch()
+    watch.sweep_alarms()
     decide(request, gate.sue, "reject")
-    assert watch.watch() == 1
+    assert watch.sweep_alarms() == 1
     assert standing() == []
 
 
 def test_who_closes_it_hears_of_this_version_no_more(gate: Gate) -> None:
     request = asked(gate)
     deactivate(gate)
-    watch.watch()
+    watch.sweep_alarms()
     alarm = Alarm.objects.get()
-    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="Sam is back at noon.")
-    assert watch.watch() == 0
+    alarms.close_alarm(alarm_id=alarm.pk, person=gate.sue, note="Sam is back at noon.")
+    assert watch.sweep_alarms() == 0
     factories.revise(gate.agent, request.proposal, amount="898.00")
-    assert watch.watch() == 1
+    assert watch.sweep_alarms() == 1
 
 
 def test_without_a_supervisor_in_its_queue_it_is_everybodys(gate: Gate) -> None:
@@ -149,14 +149,14 @@ def test_without_a_supervisor_in_its_queue_it_is_everybodys(gate: Gate) -> None:
     money = Queue.objects.get(name="money")
     for person in (gate.sue, gate.sam):
         remove_perm("policies.decide", person, money)
-    watch.watch()
+    watch.sweep_alarms()
     assert Alarm.objects.get().queue is None
 
 
 def test_its_page_says_what_it_is_and_what_to_do(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
-    watch.watch()
+    watch.sweep_alarms()
     client = Client()
     client.force_login(gate.sue, BACKEND)
     source = client.get(f"/alarms/{Alarm.objects.get().pk}/").content.decode()
@@ -171,4 +171,4 @@ def test_any_number_of_requests_takes_the_same_queries(
     for number in range(12):
         propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
     with django_assert_max_num_queries(4):
-        assert list(voters.waiting_in_vain()) == []
+        assert list(voters.list_undecidable_requests()) == []

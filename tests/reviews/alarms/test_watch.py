@@ -17,7 +17,7 @@ from journal import clock, errors, failpoints, log
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Risk
 from reviews.alarms import standing, watch
-from reviews.alarms.late_reports import MOST_KEPT
+from reviews.alarms.late_reports import MAX_KEPT_REPORTS
 from reviews.choices import AlarmKind, Scope
 from reviews.desk.components import retry
 from reviews.executions import claims, reconcile, redeem, run
@@ -26,7 +26,7 @@ from reviews.grants import grants
 from reviews.models import Alarm, Execution, Grant, LateReport, Notice, Revision
 from reviews.stops import stops
 from reviews.tool_services import executors
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -63,20 +63,20 @@ def letter(gate: Gate, text: str = "hello") -> Execution:
 
 
 def redeemed(execution: Execution) -> Execution:
-    redeem.redeem(token=grants.token(execution.grant_id), agent="riley")
+    redeem.redeem_grant(token=grants.load_token(execution.grant_id), agent="riley")
     execution.refresh_from_db()
     return execution
 
 
 def report(execution: Execution, status: str = "succeeded", **fields: Any) -> None:
     """As the agent says it over HTTP."""
-    made: dict[str, Callable[[], Outcome]] = {
-        "succeeded": lambda: executors.succeeded(fields.get("result", {"sent": 1})),
-        "failed": lambda: executors.failed("declined", "no such box"),
-        "unknown": lambda: executors.unknown("ambiguous", "it hung"),
+    made: dict[str, Callable[[], EffectOutcome]] = {
+        "succeeded": lambda: executors.build_success(fields.get("result", {"sent": 1})),
+        "failed": lambda: executors.build_failure("declined", "no such box"),
+        "unknown": lambda: executors.build_unknown("ambiguous", "it hung"),
     }
     execution.grant.refresh_from_db()
-    redeem.report(
+    redeem.report_outcome(
         execution=execution,
         fence=fields.get("fence", execution.fence),
         action_hash=fields.get("action_hash", execution.grant.action_hash),
@@ -108,14 +108,14 @@ def test_a_grant_that_its_agent_never_redeemed(gate: Gate) -> None:
 
 def test_what_no_worker_took_in_its_window(gate: Gate) -> None:
     execution = ended(states.queued(gate))
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     assert raised() == [("never_executed", execution.pk, 1)]
 
 
 def test_what_a_check_refused_before_the_effect(gate: Gate) -> None:
     execution = states.queued(gate)
     worlds.WORLD["preconditions"] = {"row_version": 2}
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     assert raised() == [("never_executed", execution.pk, 1)]
     assert the_alarm().data["code"] == "precondition"
 
@@ -123,52 +123,54 @@ def test_what_a_check_refused_before_the_effect(gate: Gate) -> None:
 def test_what_was_announced_and_did_not_run(gate: Gate) -> None:
     propose(gate.agent, "tag")
     execution = ended(Execution.objects.get())
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     assert raised() == [("never_executed", execution.pk, 1)]
 
 
 def test_what_somebody_wanted_not_to_run_is_no_alarm(gate: Gate) -> None:
     stopped = states.queued(gate)
-    stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee")
-    run.run(stopped.pk)
+    stops.create_stop(
+        scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee"
+    )
+    run.run_execution(stopped.pk)
     withdrawn = letter(gate)
     states.withdraw(gate.agent, withdrawn.proposal)
     letter(gate, "again")
-    agents_proposals.finish(
+    agents_proposals.finish_thread(
         agent=gate.agent, name="t-again", result=ThreadResult.GAVE_UP
     )
     assert set(Execution.objects.values_list("status", flat=True)) == {"refused"}
-    watch.watch()
+    watch.sweep_alarms()
     assert raised() == []
 
 
 def test_what_nobody_was_asked_about_is_no_alarm(gate: Gate) -> None:
     propose(gate.agent, "look")
     execution = ended(Execution.objects.get())
-    run.run(execution.pk)
-    watch.watch()
+    run.run_execution(execution.pk)
+    watch.sweep_alarms()
     assert raised() == []
 
 
 def test_the_sweep_finds_what_another_release_refused(gate: Gate) -> None:
     """Its code raised nothing."""
     execution = ended(states.queued(gate))
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("DELETE FROM reviews_alarm")
         cursor.execute("SET LOCAL session_replication_role = origin")
-    assert (watch.watch(), watch.watch()) == (1, 0)
+    assert (watch.sweep_alarms(), watch.sweep_alarms()) == (1, 0)
     assert raised() == [("never_executed", execution.pk, 1)]
 
 
 def test_what_stays_queued_is_found_and_closes_itself_when_it_runs(gate: Gate) -> None:
     execution = ended(states.queued(gate))
-    assert watch.watch() == 1
+    assert watch.sweep_alarms() == 1
     later = clock.now() + timedelta(minutes=5)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=later)
-    run.run(execution.pk)
-    assert (watch.watch(), watch.watch()) == (1, 0)
+    run.run_execution(execution.pk)
+    assert (watch.sweep_alarms(), watch.sweep_alarms()) == (1, 0)
     alarm = the_alarm()
     assert (alarm.status, alarm.closed_how, alarm.closed_by) == (
         "closed",
@@ -179,9 +181,9 @@ def test_what_stays_queued_is_found_and_closes_itself_when_it_runs(gate: Gate) -
 
 def test_an_alarm_that_was_closed_is_not_raised_anew(gate: Gate) -> None:
     ended(states.queued(gate))
-    watch.watch()
-    standing.close(alarm_id=the_alarm().pk, person=gate.sue, note="asked again")
-    assert watch.watch() == 0
+    watch.sweep_alarms()
+    standing.close_alarm(alarm_id=the_alarm().pk, person=gate.sue, note="asked again")
+    assert watch.sweep_alarms() == 0
     assert the_alarm().status == "closed"
 
 
@@ -222,7 +224,7 @@ def test_rows_that_say_so_whoever_wrote_them(gate: Gate) -> None:
     now = clock.now()
     over = {"status": "succeeded", "claimed_at": now, "finished_at": now}
     worlds.rewrite(Execution, execution.pk, **over)
-    assert (watch.watch(), watch.watch()) == (1, 0)
+    assert (watch.sweep_alarms(), watch.sweep_alarms()) == (1, 0)
     assert raised() == [("without_grant", execution.pk, 1)]
 
 
@@ -230,22 +232,22 @@ def test_a_success_is_recorded_under_a_grant_that_is_not_spent(gate: Gate) -> No
     execution = states.claimed(gate)
     worlds.rewrite(Grant, execution.grant_id, status="revoked")
     execution.refresh_from_db()
-    executions.record(
+    executions.record_outcome(
         execution_id=execution.pk,
         fence=execution.fence,
-        outcome=executors.succeeded({"done": 1}),
-        actor=claims.EXECUTOR,
+        outcome=executors.build_success({"done": 1}),
+        actor=claims.EXECUTOR_ACTOR,
     )
     assert raised() == [("without_grant", execution.pk, 1)]
 
 
 def test_a_service_knows_an_effect_that_was_refused(gate: Gate) -> None:
     execution = ended(states.queued(gate, "pay_queryable"))
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     worlds.plain(_call(execution))
     past = clock.now() - timedelta(minutes=2)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
-    assert reconcile.due_audits() == [execution.pk]
+    assert reconcile.list_due_audits() == [execution.pk]
     assert (audit_all(), audit_all()) == (1, 0)
     assert [kind for kind, _, _ in raised()] == ["never_executed", "without_grant"]
     execution.refresh_from_db()
@@ -255,35 +257,37 @@ def test_a_service_knows_an_effect_that_was_refused(gate: Gate) -> None:
 def test_what_a_service_says_unclearly_is_asked_again(gate: Gate) -> None:
     """After as long again each time, until it says something clear."""
     execution = ended(states.queued(gate, "pay_queryable"))
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(worlds.LEDGER, "/nowhere/ledger")
         for minutes in (1, 3, 10):
             _over_since(execution, timedelta(minutes=minutes))
-            assert (reconcile.due_audits(), audit_all()) == ([execution.pk], 0)
-            assert reconcile.due_audits() == []
+            assert (reconcile.list_due_audits(), audit_all()) == ([execution.pk], 0)
+            assert reconcile.list_due_audits() == []
             assert _asked_again(execution) == minutes
     worlds.plain(_call(execution))
     _over_since(execution, timedelta(minutes=20))
     assert audit_all() == 1
     assert ("without_grant", execution.pk, 1) in raised()
     execution.refresh_from_db()
-    assert (execution.ask_at, reconcile.due_audits()) == (None, [])
+    assert (execution.ask_at, reconcile.list_due_audits()) == (None, [])
 
 
 def test_a_service_that_knows_nothing_is_asked_once(gate: Gate) -> None:
     execution = ended(states.queued(gate, "pay_queryable"))
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     past = clock.now() - timedelta(minutes=2)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
     assert audit_all() == 0
-    assert reconcile.due_audits() == []
+    assert reconcile.list_due_audits() == []
     assert [kind for kind, _, _ in raised()] == ["never_executed"]
 
 
 def audit_all() -> int:
     """The sweep, and all whom it names; how many were found."""
-    return [reconcile.look(one) for one in reconcile.due_audits()].count(True)
+    return [
+        reconcile.audit_execution(one) for one in reconcile.list_due_audits()
+    ].count(True)
 
 
 def _over_since(execution: Execution, age: timedelta) -> None:
@@ -302,7 +306,7 @@ def _asked_again(execution: Execution) -> int:
 
 def _call(execution: Execution) -> Any:
     row = Execution.objects.select_related("grant__revision__tool").get(pk=execution.pk)
-    return claims.inquiry(row)
+    return claims.build_look_up_call(row)
 
 
 # Executed with other content.
@@ -326,8 +330,8 @@ def test_an_outcome_of_another_action(gate: Gate, said: str) -> None:
 def test_stored_bytes_that_changed_never_run(gate: Gate) -> None:
     execution = states.queued(gate)
     _forge(execution)
-    assert watch.watch() == 1
-    run.run(execution.pk)
+    assert watch.sweep_alarms() == 1
+    run.run_execution(execution.pk)
     found = {(kind, times) for kind, _, times in raised()}
     assert found == {("other_bytes", 2), ("never_executed", 1)}
     assert worlds.effects() == []
@@ -336,11 +340,11 @@ def test_stored_bytes_that_changed_never_run(gate: Gate) -> None:
 def test_bytes_that_change_during_the_effect(gate: Gate) -> None:
     execution = states.claimed(gate)
     _forge(execution)
-    executions.record(
+    executions.record_outcome(
         execution_id=execution.pk,
         fence=1,
-        outcome=executors.succeeded({"done": 1}),
-        actor=claims.EXECUTOR,
+        outcome=executors.build_success({"done": 1}),
+        actor=claims.EXECUTOR_ACTOR,
     )
     assert raised() == [("other_bytes", execution.pk, 1)]
 
@@ -385,7 +389,7 @@ def test_a_service_that_counts_two(gate: Gate) -> None:
     worlds.plain(_call(execution))
     worlds.plain(_call(execution))
     factories.lapsed(execution)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.looked_up) == ("succeeded", True)
     assert raised() == [("twice", execution.pk, 1)]
@@ -399,7 +403,7 @@ def unknown_letter(gate: Gate) -> Execution:
     """Redeemed, and then nobody heard of it again."""
     execution = ended(redeemed(letter(gate)))
     factories.lapsed(execution)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == "unknown"
     return execution
@@ -411,7 +415,7 @@ def test_evidence_for_the_unknown_settles_nothing(gate: Gate) -> None:
     execution.refresh_from_db()
     assert execution.status == "unknown"
     assert raised() == [("late_report", execution.pk, 1)]
-    (said,) = retry.of(execution)
+    (said,) = retry.list_late_reports(execution)
     assert (said.said, said.same_attempt, said.same_bytes) == (
         "It happened",
         True,
@@ -442,7 +446,7 @@ def test_what_comes_late_and_still_counts(
     execution.refresh_from_db()
     assert execution.status == "succeeded"
     assert raised() == [("late_report", execution.pk, 1)]
-    (said,) = retry.of(execution)
+    (said,) = retry.list_late_reports(execution)
     assert (said.counted, said.found) == (True, "it was under way")
 
 
@@ -465,9 +469,9 @@ def test_a_report_is_kept_once_and_no_flood_of_them(gate: Gate) -> None:
     for _ in range(3):
         too_late(execution)
     assert LateReport.objects.count() == 1
-    for number in range(MOST_KEPT + 5):
+    for number in range(MAX_KEPT_REPORTS + 5):
         too_late(execution, result={"sent": number})
-    assert LateReport.objects.count() == MOST_KEPT
+    assert LateReport.objects.count() == MAX_KEPT_REPORTS
     assert len(raised()) == 1
 
 
@@ -475,22 +479,22 @@ def test_what_a_lost_worker_did_is_compared_when_nobody_finds_it(gate: Gate) -> 
     """It says done, and the next attempt is refused for good."""
     execution = states.claimed(gate)
     factories.lapsed(execution)
-    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
-    executions.keep_late(
+    claims.claim_execution(execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR)
+    executions.record_late_report(
         execution_id=execution.pk,
         fence=1,
         action_hash=execution.grant.action_hash,
-        outcome=executors.succeeded({"done": 1}),
-        actor=claims.EXECUTOR,
+        outcome=executors.build_success({"done": 1}),
+        actor=claims.EXECUTOR_ACTOR,
     )
-    assert watch.watch() == 0
-    executions.record(
+    assert watch.sweep_alarms() == 0
+    executions.record_outcome(
         execution_id=execution.pk,
         fence=2,
-        outcome=executors.failed("declined", ""),
-        actor=claims.EXECUTOR,
+        outcome=executors.build_failure("declined", ""),
+        actor=claims.EXECUTOR_ACTOR,
     )
-    assert (watch.watch(), watch.watch()) == (1, 0)
+    assert (watch.sweep_alarms(), watch.sweep_alarms()) == (1, 0)
     assert raised() == [("late_report", execution.pk, 1)]
 
 
@@ -507,20 +511,20 @@ def test_a_late_report_never_changes(gate: Gate) -> None:
 def test_raised_again_while_it_stands_it_is_counted(gate: Gate) -> None:
     execution = states.queued(gate)
     for _ in range(3):
-        standing.about(execution, AlarmKind.TWICE, clock.now())
+        standing.raise_execution_alarm(execution, AlarmKind.TWICE, clock.now())
     assert raised() == [("twice", execution.pk, 3)]
     assert LogRecord.objects.filter(kind="alarm.repeated").count() == 2
-    standing.close(alarm_id=the_alarm().pk, person=gate.sue, note="reversed one")
-    standing.about(execution, AlarmKind.TWICE, clock.now())
+    standing.close_alarm(alarm_id=the_alarm().pk, person=gate.sue, note="reversed one")
+    standing.raise_execution_alarm(execution, AlarmKind.TWICE, clock.now())
     assert [times for _, _, times in raised()] == [3, 1]
 
 
 def test_a_grave_one_never_closes_itself(gate: Gate) -> None:
     execution = states.queued(gate)
-    standing.about(execution, AlarmKind.TWICE, clock.now())
+    standing.raise_execution_alarm(execution, AlarmKind.TWICE, clock.now())
     subject = execution.pk
     with pytest.raises(Exception, match="alarm_grave_by_person"):
-        standing.close_itself(
+        standing.close_resolved_alarm(
             AlarmKind.TWICE, subject=subject, now=clock.now(), code="executed"
         )
 
@@ -528,16 +532,16 @@ def test_a_grave_one_never_closes_itself(gate: Gate) -> None:
 @pytest.mark.parametrize("name", ["rita", "adam", "otto", "owen"])
 def test_only_supervisors_answer(gate: Gate, name: str) -> None:
     alarm = states.open_alarm(gate)
-    with pytest.raises(errors.NotYours):
-        standing.acknowledge(alarm_id=alarm.pk, person=gate.people[name])
-    with pytest.raises(errors.NotYours):
-        standing.close(alarm_id=alarm.pk, person=gate.people[name], note="mine")
+    with pytest.raises(errors.NotPermitted):
+        standing.acknowledge_alarm(alarm_id=alarm.pk, person=gate.people[name])
+    with pytest.raises(errors.NotPermitted):
+        standing.close_alarm(alarm_id=alarm.pk, person=gate.people[name], note="mine")
 
 
 def test_no_note_no_end(gate: Gate) -> None:
     alarm = states.open_alarm(gate)
-    with pytest.raises(errors.Reason):
-        standing.close(alarm_id=alarm.pk, person=gate.sue, note=" \n")
+    with pytest.raises(errors.ReasonMissing):
+        standing.close_alarm(alarm_id=alarm.pk, person=gate.sue, note=" \n")
 
 
 def test_the_note_is_in_the_log_for_those_with_its_salt(gate: Gate) -> None:
@@ -590,7 +594,7 @@ def test_who_closed_it_in_time_spares_the_mail(gate: Gate) -> None:
 
 def test_what_is_everybodys_is_told_to_every_supervisor(gate: Gate) -> None:
     now = clock.now()
-    standing.raise_(
+    standing.raise_alarm(
         AlarmKind.RESTORED, subject="epoch-2", proposal=None, data={"n": 2}, now=now
     )
     drain("alarm.raised")
@@ -700,7 +704,7 @@ def test_a_clean_run_raises_nothing(
             _by_agent(gate, number)
         else:
             broken += _by_worker(gate, tool, number, armed)
-    watch.watch()
+    watch.sweep_alarms()
     audit_all()
     assert raised() == []
     assert not LateReport.objects.exists()
@@ -729,12 +733,12 @@ def _by_worker(gate: Gate, tool: str, number: int, armed: Any) -> bool:
     if breaks:
         flag = armed / f"{POINTS[number % 7]}@{execution.pk}"
         flag.write_text("raise")
-        with pytest.raises(failpoints.Injected):
-            run.run(execution.pk)
+        with pytest.raises(failpoints.InjectedFault):
+            run.run_execution(execution.pk)
         execution.refresh_from_db()
         if execution.status == "claimed":
             factories.lapsed(execution)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status in {"succeeded", "unknown"}
     return breaks

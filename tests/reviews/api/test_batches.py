@@ -19,7 +19,7 @@ from tests.reviews.batches.batching import formed, members, proposed, said
 
 @pytest.fixture
 def rita(gate: Gate) -> Client:
-    token = tokens.mint(person=gate.rita, name="script")
+    token = tokens.create_token(person=gate.rita, name="script")
     return Client(headers={"Authorization": f"Bearer {token}"})
 
 
@@ -119,7 +119,7 @@ def test_one_more_member_is_a_change(gate: Gate, rita: Client) -> None:
     batch = formed(gate)
     found = get(rita, batch)
     items = [item["entry"]["request"] for item in found["items"]]
-    formation.form_around(proposed(gate, "9.00")[0].pk)
+    formation.form_batch_around(proposed(gate, "9.00")[0].pk)
     answer = decide(rita, batch, digest=found["digest"], items=items, verdict="approve")
     assert answer.status_code == 409
 
@@ -142,7 +142,7 @@ def test_a_cursor_leads_through_all_batches_once(gate: Gate, rita: Client) -> No
     decide(rita, decided, digest=found["digest"], items=items, verdict="approve")
     for name in ("a", "b", "c"):
         proposed(gate, "7.00", "8.00", group=name)
-    formation.form_all()
+    formation.form_missed_batches()
     ids = set(Batch.objects.values_list("pk", flat=True))
     assert len(ids) == 4
     pages: list[list[dict[str, Any]]] = []

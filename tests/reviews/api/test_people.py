@@ -49,7 +49,7 @@ def verdict(request: ApprovalRequest, verdict: str = "approve", **more: Any) -> 
 
 @pytest.fixture
 def token(gate: Gate) -> str:
-    return tokens.mint(person=gate.rita, name="script")
+    return tokens.create_token(person=gate.rita, name="script")
 
 
 def test_a_token_lists_reads_and_decides(gate: Gate, token: str) -> None:
@@ -89,7 +89,7 @@ def test_a_token_says_each_of_the_four_verbs(
 
 @pytest.mark.parametrize("verb", ["approve", "modify"])
 def test_what_is_due_a_step_up_is_closed_to_a_token(gate: Gate, verb: str) -> None:
-    token = tokens.mint(person=gate.sue, name="script")
+    token = tokens.create_token(person=gate.sue, name="script")
     request = propose(gate.agent, amount="899.00").request
     args = call(f"/requests/{request.pk}", token=token).json()["args"]
     more = {"args": {**args, "amount": "898.00"}} if verb == "modify" else {}
@@ -136,7 +136,7 @@ def test_what_one_can_decide_knows_ones_ceiling(gate: Gate, token: str) -> None:
 def test_what_one_can_decide_knows_that_ones_part_is_done(gate: Gate) -> None:
     una = factories.person("una", Role.REVIEWER)
     assign_perm("policies.decide", una, Queue.objects.get(name="money"))
-    token = tokens.mint(person=una, name="script")
+    token = tokens.create_token(person=una, name="script")
     request = propose(gate.agent).request
     factories.decide(request, gate.rita, "escalate")  # a reviewer and a supervisor
     path = f"/requests/{request.pk}"
@@ -146,7 +146,7 @@ def test_what_one_can_decide_knows_that_ones_part_is_done(gate: Gate) -> None:
     assert item["can_decide"] is False
     assert item["why_not"] == "Your part is done already. Someone else must go on."
     assert item["verdicts"] == ["reject", "modify", "escalate"]
-    with pytest.raises(errors.NotYours, match="Your part is done already"):
+    with pytest.raises(errors.NotPermitted, match="Your part is done already"):
         factories.decide(request, una)
 
 
@@ -162,7 +162,7 @@ def test_an_edit_above_ones_ceiling_is_taken_and_waits(gate: Gate, token: str) -
 
 
 def test_a_token_never_suffices_for_a_step_up(gate: Gate) -> None:
-    token = tokens.mint(person=gate.sue, name="script")
+    token = tokens.create_token(person=gate.sue, name="script")
     request = propose(gate.agent, amount="899.00").request
     body = verdict(request, password=PASSWORD)
     said = call(f"/requests/{request.pk}/decide", body, token=token)
@@ -191,7 +191,7 @@ def test_a_session_without_its_csrf_token_is_refused(gate: Gate) -> None:
 
 
 def test_a_revoked_token_ends_at_once(gate: Gate, token: str) -> None:
-    tokens.revoke(person=gate.rita, token_id=PersonalToken.objects.get().pk)
+    tokens.revoke_token(person=gate.rita, token_id=PersonalToken.objects.get().pk)
     assert call("/requests", token=token).status_code == 401
 
 
@@ -222,7 +222,7 @@ def test_a_refusal_names_its_code(
 
 def test_a_request_of_another_queue_is_not_there(gate: Gate) -> None:
     stranger = factories.person("zoe", Role.REVIEWER)
-    token = tokens.mint(person=stranger, name="script")
+    token = tokens.create_token(person=stranger, name="script")
     request = propose(gate.agent).request
     assert call("/requests", token=token).json()["items"] == []
     for body in (None, verdict(request)):
@@ -238,7 +238,7 @@ def moves(request: ApprovalRequest) -> None:
     """The state moves, and somebody who opens the page finds it so."""
     WORLD["before"] = {"amount": "5.00"}
     WORLD["preconditions"] = {"row_version": 2}
-    readings.reread(request.sealed.revision)
+    readings.reread_state(request.sealed.revision)
 
 
 def reading_of(request: ApprovalRequest, token: str) -> str:
@@ -307,7 +307,7 @@ def every_kind(gate: Gate) -> None:
 def test_a_list_says_of_each_what_its_own_address_says(gate: Gate) -> None:
     every_kind(gate)
     for name in ("rita", "tom", "sue", "sam", "otto"):
-        token = tokens.mint(person=gate.people[name], name="script")
+        token = tokens.create_token(person=gate.people[name], name="script")
         for status in ("pending", "authorized"):
             answer = call(f"/requests?status={status}", token=token).json()
             assert answer["items"]
@@ -320,17 +320,21 @@ def test_a_list_asks_permissions_as_an_operation_does(gate: Gate) -> None:
     every_kind(gate)
     for name in ("rita", "tom", "sue", "sam", "otto", "owen"):
         person = gate.people[name]
-        token = tokens.mint(person=person, name="script")
+        token = tokens.create_token(person=person, name="script")
         for item in call("/requests", token=token).json()["items"]:
             request = ApprovalRequest.objects.get(pk=item["id"])
-            why_not = permissions.can_decide(person, request, request.sealed)
+            why_not = permissions.describe_why_cannot_decide(
+                person, request, request.sealed
+            )
             assert (item["why_not"], item["can_decide"]) == (why_not, not why_not)
 
 
 def test_a_stopped_reviewer_reads_so_in_the_list(gate: Gate, token: str) -> None:
     propose(gate.agent)
     key = gate.rita.public_id
-    stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="on leave")
+    stops.create_stop(
+        scope=Scope.REVIEWER, key=key, person=gate.adam, reason="on leave"
+    )
     (item,) = call("/requests", token=token).json()["items"]
     assert item["why_not"] == "Your decisions are stopped. Nothing was recorded."
 

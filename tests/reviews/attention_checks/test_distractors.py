@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.attention_checks import distractors, questions
-from reviews.attention_checks.distractors import Draft
-from reviews.attention_checks.questions import NONE_OF_THESE, Question
-from reviews.presenters import present
-from reviews.presenters.shapes import Presentation, texts
+from reviews.attention_checks.distractors import QuestionDraft
+from reviews.attention_checks.questions import NONE_OF_THESE, AttentionQuestion
+from reviews.presenters import present_effect
+from reviews.presenters.shapes import Presentation, collect_texts
 from tests.reviews.definitions import tool
 from tests.reviews.presenters import kinds
 
@@ -24,11 +24,11 @@ seeds = st.binary(min_size=32, max_size=32)
 
 
 def shown(**args: str) -> Presentation:
-    return present(tool(), {**ARGS, **args}, before=BEFORE)
+    return present_effect(tool(), {**ARGS, **args}, before=BEFORE)
 
 
-def asked(seed: bytes, **args: str) -> Question:
-    found = questions.question(shown(**args), seed, SCHEMA)
+def asked(seed: bytes, **args: str) -> AttentionQuestion:
+    found = questions.build_question(shown(**args), seed, SCHEMA)
     assert found is not None
     return found
 
@@ -84,35 +84,35 @@ def test_wrong_answers_are_what_the_schema_lists() -> None:
     schema = tool().model_dump(by_alias=True)["schema"]
     schema["properties"]["reason"] = {"type": "string", "enum": REASONS}
     listing = tool(schema=schema)
-    page = present(listing, ARGS, before=BEFORE)
-    found = questions.field_drafts(page, listing.arguments)
+    page = present_effect(listing, ARGS, before=BEFORE)
+    found = questions.build_field_drafts(page, listing.arguments)
     of_reason = [one for one in found if one.right == "gone"]
     said = {one.replace("_", " ") for one in REASONS[1:]}
     assert [set(one.wrong) for one in of_reason] == [said]
 
 
 def test_half_a_word_is_no_wrong_answer() -> None:
-    assert set(distractors.near_misses("not_received")) == {
+    assert set(distractors.build_near_misses("not_received")) == {
         "received",
         "partly_received",
     }
-    assert set(distractors.near_misses("too_late")) == {"not_too_late"}
-    assert "refund_limit" in distractors.near_misses("refund_limit_check")
+    assert set(distractors.build_near_misses("too_late")) == {"not_too_late"}
+    assert "refund_limit" in distractors.build_near_misses("refund_limit_check")
 
 
 @given(seeds)
 def test_what_is_hidden_is_not_asked_about(seed: bytes) -> None:
-    hidden = present(tool(sensitive=["amount"]), ARGS, before=BEFORE)
-    found = questions.question(hidden, seed, SCHEMA)
+    hidden = present_effect(tool(sensitive=["amount"]), ARGS, before=BEFORE)
+    found = questions.build_question(hidden, seed, SCHEMA)
     assert found is not None
     assert not {"899.00", "240.00"} & set(found.options)
 
 
 def test_how_often_follows_the_policy() -> None:
-    due = [questions.is_due(seed_of(number), 4) for number in range(2000)]
+    due = [questions.is_check_due(seed_of(number), 4) for number in range(2000)]
     assert 400 < sum(due) < 600
-    assert not any(questions.is_due(seed_of(number), 0) for number in range(50))
-    assert all(questions.is_due(seed_of(number), 1) for number in range(50))
+    assert not any(questions.is_check_due(seed_of(number), 0) for number in range(50))
+    assert all(questions.is_check_due(seed_of(number), 1) for number in range(50))
 
 
 # Of each kind of tool a fact of its own view, and the answer that is right.
@@ -136,9 +136,11 @@ OF_VIEWS = [
 ]
 
 
-def drafts(name: str) -> list[Draft]:
+def drafts(name: str) -> list[QuestionDraft]:
     """What could be asked of a tool's view."""
-    found = questions.view_drafts(kinds.show(name), kinds.definition(name).arguments)
+    found = questions.build_view_drafts(
+        kinds.show(name), kinds.definition(name).arguments
+    )
     return [one for one in found if len(one.wrong) >= 2]
 
 
@@ -155,7 +157,7 @@ def test_some_seed_asks_of_the_view(name: str) -> None:
     asked_of = {
         found.id
         for number in range(300)
-        if (found := questions.question(shown, seed_of(number), schema))
+        if (found := questions.build_question(shown, seed_of(number), schema))
     }
     assert ids <= asked_of
 
@@ -165,8 +167,8 @@ def test_the_right_answer_is_on_the_page_and_the_wrong_ones_are_wrong(
     name: str,
 ) -> None:
     shown, schema = kinds.show(name), kinds.definition(name).arguments
-    said = set(texts(shown))
-    for one in [*drafts(name), *questions.field_drafts(shown, schema)]:
+    said = set(collect_texts(shown))
+    for one in [*drafts(name), *questions.build_field_drafts(shown, schema)]:
         assert one.right not in one.wrong
         assert len(set(one.wrong)) == len(one.wrong)
         assert one.right in said or one.right.isdigit()
@@ -190,20 +192,20 @@ def test_what_also_runs_is_no_wrong_answer() -> None:
 
 def test_a_command_that_was_not_read_is_not_asked_about() -> None:
     shown = kinds.show("run_command", cmd="echo 'unfinished")
-    found = {one.id.partition(":")[0] for one in questions.view_drafts(shown, {})}
+    found = {one.id.partition(":")[0] for one in questions.build_view_drafts(shown, {})}
     assert not found & {"program", "steps"}
 
 
 def test_how_many_are_outside_is_asked_as_the_page_counts() -> None:
     shown = kinds.show("send_mail")
-    found = {one.id: one for one in questions.field_drafts(shown, {})}
+    found = {one.id: one for one in questions.build_field_drafts(shown, {})}
     assert found["outside"].right == "1"
     assert "1 recipient outside the company" in kinds.tags(shown)
 
 
 @given(st.text(max_size=60))
 def test_a_near_miss_of_any_text_is_no_error(text: str) -> None:
-    for other in distractors.near_misses(text):
+    for other in distractors.build_near_misses(text):
         assert isinstance(other, str)
 
 

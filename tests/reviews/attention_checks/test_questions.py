@@ -19,13 +19,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from demo.store import calls, database, readers
-from policies.documents import ToolDefinition, parse
+from policies.documents import ToolDefinition, parse_document
 from reviews.attention_checks import questions as micro_checks
-from reviews.attention_checks.questions import NONE_OF_THESE, Question
-from reviews.presenters import Presentation, present
-from reviews.presenters.arguments import leaves
-from reviews.presenters.shapes import Row
-from reviews.presenters.views import Group
+from reviews.attention_checks.questions import NONE_OF_THESE, AttentionQuestion
+from reviews.presenters import Presentation, present_effect
+from reviews.presenters.arguments import collect_leaves
+from reviews.presenters.shapes import ValueRow
+from reviews.presenters.views import GroupView
 from tests.reviews.presenters import kinds
 
 SEEDS = 60
@@ -46,10 +46,10 @@ def seeds(number: int = SEEDS) -> Iterator[bytes]:
 
 def questions(
     shown: Presentation, tool: ToolDefinition
-) -> Iterator[tuple[str, Question]]:
+) -> Iterator[tuple[str, AttentionQuestion]]:
     """Each question of some seeds, with the label that it asks about."""
     for seed in seeds():
-        found = micro_checks.question(shown, seed, tool.arguments)
+        found = micro_checks.build_question(shown, seed, tool.arguments)
         if found is not None:
             labels = [part.text for part in found.parts if part.value]
             yield (labels[0] if labels else ""), found
@@ -63,8 +63,8 @@ def moves(args: Mapping[str, Any], before: Mapping[str, Any] | None) -> set[str]
 
 def labelled(shown: Presentation) -> Iterator[tuple[str, str, str]]:
     """Label, path and value of each row of the page, wherever it is."""
-    groups = [view.rows for view in shown.views if isinstance(view, Group)]
-    rows: list[Row] = [*shown.other, *shown.unchanged, *shown.now]
+    groups = [view.rows for view in shown.views if isinstance(view, GroupView)]
+    rows: list[ValueRow] = [*shown.other, *shown.unchanged, *shown.now]
     for row in [*rows, *(row for group in groups for row in group)]:
         yield row.label, row.path, row.cell.text
     for change in shown.changes:
@@ -98,15 +98,15 @@ def may_change(
 
 
 def _same_leaf(path: str, args: Mapping[str, Any], before: Any) -> bool:
-    old = {leaf.path: leaf.value for leaf in leaves(before or {})}
-    new = {leaf.path: leaf.value for leaf in leaves(args)}
+    old = {leaf.path: leaf.value for leaf in collect_leaves(before or {})}
+    new = {leaf.path: leaf.value for leaf in collect_leaves(args)}
     return path in old and path in new and old[path] == new[path]
 
 
 def is_true(
     option: str,
     label: str,
-    asked: Question,
+    asked: AttentionQuestion,
     shown: Presentation,
     given: tuple[Mapping[str, Any], Any],
 ) -> bool | None:
@@ -120,7 +120,7 @@ def is_true(
     if kind == "reversal":
         return option == shown.reversal.word
     if kind == "recipients":
-        boxes = [leaf.value for leaf in leaves(_recipients(args))]
+        boxes = [leaf.value for leaf in collect_leaves(_recipients(args))]
         return option == str(len({box.casefold() for box in boxes if box}))
     if kind == "program":
         return option in json.dumps(args)
@@ -189,7 +189,7 @@ def test_exactly_one_answer_is_true_whatever_was_read(
         elif state == "other":
             kind = "list" if isinstance(value, list) else "text"
             before[key] = other["true"] if isinstance(value, bool) else other[kind]
-    check(present(tool, args, before=before or None), tool, args, before)
+    check(present_effect(tool, args, before=before or None), tool, args, before)
 
 
 # What may happen at the store, with its real database before and after.
@@ -306,10 +306,12 @@ def test_a_question_quotes_the_label_in_a_sentence() -> None:
 
 def demo_tool(name: str) -> ToolDefinition:
     text = DEMO.read_text().replace("${STORE_URL}", "http://store.example")
-    return parse(text).tools[name]
+    return parse_document(text).tools[name]
 
 
 def shown_of(
     tool: ToolDefinition, args: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> Presentation:
-    return present(tool, args, before=reading["before"], labels=reading["labels"])
+    return present_effect(
+        tool, args, before=reading["before"], labels=reading["labels"]
+    )

@@ -10,8 +10,8 @@ from policies.models import Person
 from reviews import deadlines
 from reviews.batches import decide as batches
 from reviews.batches import formation, membership, similarity
-from reviews.batches.decide import SaidOfMany
-from reviews.batches.membership import Member
+from reviews.batches.decide import BatchSubmission
+from reviews.batches.membership import BatchMember
 from reviews.choices import Verdict
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Batch, Execution
@@ -38,28 +38,28 @@ def proposed(gate: Gate, *amounts: str, **fields: Any) -> list[ApprovalRequest]:
 def formed(gate: Gate, *amounts: str, **fields: Any) -> Batch:
     """A batch of alike repayments, which still takes members."""
     proposed(gate, *(amounts or AMOUNTS), **fields)
-    formation.form_all()
+    formation.form_missed_batches()
     return Batch.objects.get()
 
 
-def members(batch: Batch) -> list[Member]:
-    found = membership.load(batch, now=clock.now())
+def members(batch: Batch) -> list[BatchMember]:
+    found = membership.load_members(batch, now=clock.now())
     return [member for member in found if not member.gone]
 
 
 def said(
     batch: Batch, person: Person, verdict: str = "approve", **fields: Any
-) -> SaidOfMany:
+) -> BatchSubmission:
     """A verdict on all that the batch is now; `without` leaves some out."""
     without = fields.pop("without", ())
     seen = members(batch)
     chosen = [member for member in seen if member.id not in without]
-    return SaidOfMany(
+    return BatchSubmission(
         **{
             "batch_id": batch.pk,
             "person": Person.objects.get(pk=person.pk),
             "verdict": Verdict(verdict),
-            "digest": similarity.digest(member.entry for member in chosen),
+            "digest": similarity.compute_list_digest(member.entry for member in chosen),
             "items": [member.id for member in chosen],
             "left_out": list(without),
             "marks": {member.id: member.mark for member in seen},
@@ -72,14 +72,14 @@ def said(
 def decide(
     batch: Batch, person: Person, verdict: str = "approve", **fields: Any
 ) -> Batch:
-    return batches.decide(said(batch, person, verdict, **fields))
+    return batches.decide_batch(said(batch, person, verdict, **fields))
 
 
 def ran(batch: Batch) -> list[str]:
     """What the sweep hands over until there is nothing more; all the statuses."""
-    while due := deadlines.queued_executions(quiet=timedelta(0)):
+    while due := deadlines.list_overdue_executions(quiet=timedelta(0)):
         for pk in due:
-            run.run(pk)
+            run.run_execution(pk)
     rows = Execution.objects.filter(batch=batch).order_by("batch_position")
     return list(rows.values_list("status", flat=True))
 

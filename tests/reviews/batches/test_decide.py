@@ -30,7 +30,7 @@ from tests.reviews.batches.batching import (
 def test_all_are_approved_by_one_decision_each(gate: Gate) -> None:
     batch = formed(gate)
     meant = said(batch, gate.rita)
-    batches.decide(meant)
+    batches.decide_batch(meant)
     batch.refresh_from_db()
     assert (batch.status, batch.digest) == (BatchStatus.DECIDED, meant.digest)
     assert set(statuses()) == {RequestStatus.AUTHORIZED}
@@ -53,7 +53,7 @@ def test_all_are_rejected_with_one_reason(gate: Gate) -> None:
 
 def test_a_rejection_needs_a_reason(gate: Gate) -> None:
     batch = formed(gate)
-    with pytest.raises(errors.Reason):
+    with pytest.raises(errors.ReasonMissing):
         decide(batch, gate.rita, "reject", reason_code="")
     assert set(statuses()) == {RequestStatus.PENDING}
 
@@ -65,14 +65,14 @@ def test_what_is_left_out_goes_back_to_the_queue(gate: Gate) -> None:
     left = ApprovalRequest.objects.filter(pk__in=out)
     assert set(left.values_list("status", flat=True)) == {RequestStatus.PENDING}
     assert Execution.objects.count() == 2
-    assert formation.form_all() == []  # they were to be looked at alone
+    assert formation.form_missed_batches() == []  # they were to be looked at alone
     factories.decide(left[0], gate.rita)
 
 
 def refused(meant: Any) -> errors.BatchChanged:
     before = statuses()
     with pytest.raises(errors.BatchChanged) as found:
-        batches.decide(meant)
+        batches.decide_batch(meant)
     assert statuses() == before
     assert not Decision.objects.filter(flags__contains=["batch"]).exists()
     assert LogRecord.objects.filter(kind="batch.refused").count() == 1
@@ -88,7 +88,7 @@ def test_an_item_changed_in_between_means_nothing_is_decided(gate: Gate) -> None
     error = refused(meant)
     assert [one["path"] for one in error.errors] == [member.id]
     assert error.detail.startswith("1 of 3 items changed or expired")
-    batches.decide(said(batch, gate.rita))
+    batches.decide_batch(said(batch, gate.rita))
     assert set(statuses()) == {RequestStatus.AUTHORIZED}
 
 
@@ -96,7 +96,7 @@ def test_an_item_inserted_in_between_means_nothing_is_decided(gate: Gate) -> Non
     batch = formed(gate)
     meant = said(batch, gate.rita)
     later = proposed(gate, "9.00")[0]
-    formation.form_around(later.pk)
+    formation.form_batch_around(later.pk)
     assert [one["path"] for one in refused(meant).errors] == [later.pk]
 
 
@@ -114,7 +114,7 @@ def test_an_item_expired_or_decided_in_between_means_nothing_is_decided(
 def test_a_reason_fits_the_verdict_on_many(gate: Gate) -> None:
     batch = formed(gate)
     for verdict, code in [("approve", "duplicate"), ("reject", "verified")]:
-        with pytest.raises(errors.Reason):
+        with pytest.raises(errors.ReasonMissing):
             decide(batch, gate.rita, verdict, reason_code=code)
     assert not Decision.objects.exists()
 
@@ -130,7 +130,7 @@ def test_another_list_than_the_digests_decides_nothing(gate: Gate, change: str) 
         "digest": {"digest": "sha256:" + "0" * 64},
         "none": {"items": []},
     }
-    with pytest.raises((errors.Invalid, errors.BatchChanged)):
+    with pytest.raises((errors.InvalidInput, errors.BatchChanged)):
         decide(batch, gate.rita, **changes[change])
     assert set(statuses()) == {RequestStatus.PENDING}
     assert not Decision.objects.exists()
@@ -140,15 +140,15 @@ def test_it_is_decided_once(gate: Gate) -> None:
     batch = formed(gate)
     meant = said(batch, gate.tom)
     decide(batch, gate.rita)
-    with pytest.raises(errors.Decided):
-        batches.decide(meant)
+    with pytest.raises(errors.AlreadyDecided):
+        batches.decide_batch(meant)
 
 
 # Who may: the same checks as for one alone.
 @pytest.mark.parametrize("name", ["adam", "otto", "owen"])
 def test_who_never_decides_decides_no_batch(gate: Gate, name: str) -> None:
     batch = formed(gate)
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(batch, gate.people[name])
     assert not Decision.objects.exists()
 
@@ -160,7 +160,7 @@ def test_one_barred_item_refuses_all_and_is_named(gate: Gate) -> None:
     type(own.request.proposal).objects.filter(pk=own.request.proposal_id).update(
         barred=barred
     )
-    with pytest.raises(errors.NotYours) as found:
+    with pytest.raises(errors.NotPermitted) as found:
         decide(batch, gate.rita)
     assert [one["path"] for one in found.value.errors] == [own.id]
     decide(batch, gate.rita, without=[own.id])
@@ -171,7 +171,7 @@ def test_a_persons_ceiling_counts_for_each_item(gate: Gate) -> None:
         ceiling_minor=2000, ceiling_currency="USD"
     )
     batch = formed(gate)
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(batch, gate.rita)
 
 
@@ -180,7 +180,7 @@ def test_the_tools_ceiling_counts_for_the_whole(gate: Gate) -> None:
     for member in members(batch):  # replaced by more than the forming let in
         args = {**member.version.revision.args, "amount": "199.00"}
         factories.revised(gate.agent, member.request.proposal, args)
-    with pytest.raises(errors.Policy):
+    with pytest.raises(errors.PolicyViolation):
         decide(batch, gate.rita)
     decide(batch, gate.rita, without=[members(batch)[0].id])
 
@@ -188,8 +188,8 @@ def test_the_tools_ceiling_counts_for_the_whole(gate: Gate) -> None:
 def test_what_another_holds_is_not_decided(gate: Gate) -> None:
     batch = formed(gate)
     held = members(batch)[0]
-    take.take(request_id=held.id, person=gate.tom)
-    with pytest.raises(errors.Held) as found:
+    take.take_hold(request_id=held.id, person=gate.tom)
+    with pytest.raises(errors.HeldByAnother) as found:
         decide(batch, gate.rita)
     assert [one["path"] for one in found.value.errors] == [held.id]
     decide(batch, gate.rita, without=[held.id])
@@ -197,14 +197,14 @@ def test_what_another_holds_is_not_decided(gate: Gate) -> None:
 
 def test_a_stopped_run_keeps_the_batch_from_being_decided(gate: Gate) -> None:
     batch = formed(gate)
-    stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
-    with pytest.raises(errors.Withdrawn):
+    stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
+    with pytest.raises(errors.RequestWithdrawn):
         decide(batch, gate.rita)
 
 
 def test_an_edit_is_no_verdict_on_many(gate: Gate) -> None:
     batch = formed(gate)
-    with pytest.raises(errors.Invalid):
+    with pytest.raises(errors.InvalidInput):
         decide(batch, gate.rita, "modify")
     assert not Decision.objects.exists()
 
@@ -222,20 +222,20 @@ def test_all_are_escalated_and_decided_alone_from_then_on(gate: Gate) -> None:
         ("escalate", False)
     }
     assert LogRecord.objects.filter(kind="request.escalated").count() == 3
-    formation.tidy_all()
-    assert formation.form_all() == []
+    formation.tidy_open_batches()
+    assert formation.form_missed_batches() == []
     assert batch.items.filter(left_at__isnull=True).count() == 3
-    with pytest.raises(errors.Escalated):
+    with pytest.raises(errors.AlreadyEscalated):
         factories.decide(asked[0], gate.rita)
     factories.decide(asked[0], gate.sue)
 
 
 def test_escalating_needs_a_reason_and_is_all_or_nothing(gate: Gate) -> None:
     batch = formed(gate)
-    with pytest.raises(errors.Reason):
+    with pytest.raises(errors.ReasonMissing):
         decide(batch, gate.rita, "escalate", reason_code="")
     meant = said(batch, gate.rita, "escalate", reason_code="unsafe")
     factories.overdue(members(batch)[2].request)
     with pytest.raises(errors.BatchChanged):
-        batches.decide(meant)
+        batches.decide_batch(meant)
     assert not Decision.objects.exists()

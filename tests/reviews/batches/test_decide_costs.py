@@ -12,7 +12,7 @@ from journal.models import LogRecord, OutboxMessage
 from reviews.batches import decide, formation
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.decisions import tally, verdicts
-from reviews.decisions.votes import Vote
+from reviews.decisions.votes import StepVote
 from reviews.governance import readings
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Batch, Decision, Grant, Lease
@@ -31,19 +31,19 @@ def statements(gate: Gate, count: int, verdict: str) -> int:
     """What deciding a new batch of so many takes; three are held, all were read again
     after they were proposed."""
     proposed(gate, *["7.00"] * count)
-    formation.form_all()
+    formation.form_missed_batches()
     taking = (BatchStatus.FORMING, BatchStatus.OPEN)
     batch = Batch.objects.get(status__in=taking)
     for member in members(batch):
-        reading = readers.Reading(clock.now(), before={"amount": "5.00"})
-        readings.keep(member.version.revision, reading, cause="opened")
+        reading = readers.ToolReading(clock.now(), before={"amount": "5.00"})
+        readings.create_reading(member.version.revision, reading, cause="opened")
     for member in members(batch)[:3]:
-        take.take(request_id=member.id, person=gate.rita)
-        take.ask(request_id=member.id, person=gate.tom)
+        take.take_hold(request_id=member.id, person=gate.rita)
+        take.record_waiting_person(request_id=member.id, person=gate.tom)
     meant = said(batch, gate.rita, verdict, reason_code=factories.reason_for(verdict))
     assert len(meant.items) == count
     with CaptureQueriesContext(connection) as taken:
-        decide.decide(meant)
+        decide.decide_batch(meant)
     return len(taken)
 
 
@@ -69,7 +69,7 @@ def test_each_leaves_the_records_of_a_decision_on_it_alone(gate: Gate) -> None:
     factories.decide(alone, gate.rita)
     batch = formed(gate, *["7.00"] * 5)
     ids = [member.id for member in members(batch)]
-    decide.decide(said(batch, gate.rita))
+    decide.decide_batch(said(batch, gate.rita))
     assert len(kinds(alone.pk)) == 5
     assert {tuple(kinds(pk)) for pk in ids} == {tuple(kinds(alone.pk))}
     first = LogRecord.objects.filter(request__in=ids, kind="decision.recorded")
@@ -100,18 +100,18 @@ def test_one_that_moves_during_the_decision_refuses_all(
     """The guard of each is asked at the write itself: version, bytes and deadline."""
     batch = formed(gate)
 
-    def moved(votes: list[Vote]) -> None:
+    def moved(votes: list[StepVote]) -> None:
         request = votes[1].case.request
         if change == "late":
             factories.overdue(request)
         else:
             row = ApprovalRequest.objects.filter(pk=request.pk)
             row.update(action_hash="sha256:" + "0" * 64)
-        tally.tally(votes)
+        tally.tally_votes(votes)
 
-    monkeypatch.setattr(verdicts, "tally", moved)
+    monkeypatch.setattr(verdicts, "tally_votes", moved)
     with pytest.raises(errors.Conflict):
-        decide.decide(said(batch, gate.rita))
+        decide.decide_batch(said(batch, gate.rita))
     assert set(statuses()) == {RequestStatus.PENDING}
     assert not Decision.objects.exists()
     assert not Grant.objects.exists()

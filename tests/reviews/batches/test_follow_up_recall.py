@@ -22,13 +22,13 @@ def test_a_recall_window_holds_all_of_them(gate: Gate) -> None:
     states.recall_windows(gate)
     batch = decide(formed(gate), gate.rita)
     assert set(statuses()) == {RequestStatus.RECALLABLE}
-    assert follow_up.recall_all(batch_id=batch.pk, person=gate.rita) == 3
+    assert follow_up.recall_batch(batch_id=batch.pk, person=gate.rita) == 3
     assert set(statuses()) == {RequestStatus.PENDING}
     assert not Execution.objects.exists()
-    formation.form_all()
+    formation.form_missed_batches()
     assert Batch.objects.filter(status=BatchStatus.FORMING).count() == 1
-    with pytest.raises(errors.Running):
-        follow_up.recall_all(batch_id=batch.pk, person=gate.rita)
+    with pytest.raises(errors.AlreadyRunning):
+        follow_up.recall_batch(batch_id=batch.pk, person=gate.rita)
 
 
 def test_after_the_window_all_run_in_their_order(gate: Gate) -> None:
@@ -49,8 +49,8 @@ def test_one_recalled_alone_may_be_put_with_others_again(gate: Gate) -> None:
     states.recall_windows(gate)
     batch = decide(formed(gate), gate.rita)
     request = batch.items.get(position=1).request
-    recall.recall(request_id=request.pk, person=gate.rita)
-    formation.tidy_all()
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
+    formation.tidy_open_batches()
     assert BatchItem.objects.get(request=request).left_at is not None
     factories.decide(request, gate.rita)
     factories.window_over(request)

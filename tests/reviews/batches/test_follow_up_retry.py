@@ -29,7 +29,7 @@ def test_the_first_failure_keeps_the_rest_from_running(gate: Gate) -> None:
     assert ran(batch) == [done, no, waits, waits, waits]
     batch.refresh_from_db()
     assert batch.halted_at is not None
-    assert deadlines.queued_executions(quiet=timedelta(0)) == []
+    assert deadlines.list_overdue_executions(quiet=timedelta(0)) == []
 
 
 def test_the_rest_runs_when_a_person_says_so(gate: Gate) -> None:
@@ -75,7 +75,7 @@ def test_strangers_neither_recall_nor_run_nor_retry(gate: Gate) -> None:
     batch = failing(gate, "C-1")
     ran(batch)
     for operation in (follow_up.run_rest, follow_up.retry_failed):
-        with pytest.raises(errors.NotYours):
+        with pytest.raises(errors.NotPermitted):
             operation(batch_id=batch.pk, person=gate.otto)
         with pytest.raises(errors.NotFound):
             operation(batch_id="b-0", person=gate.rita)
@@ -85,7 +85,7 @@ def test_an_execution_outside_any_batch_waits_for_nobody(gate: Gate) -> None:
     batch = failing(gate, "C-0")
     ran(batch)
     alone = states.queued(gate)
-    assert deadlines.queued_executions(quiet=timedelta(0)) == [alone.pk]
-    run.run(alone.pk)
+    assert deadlines.list_overdue_executions(quiet=timedelta(0)) == [alone.pk]
+    run.run_execution(alone.pk)
     alone.refresh_from_db()
     assert alone.status == ExecutionStatus.SUCCEEDED

@@ -20,18 +20,18 @@ def test_who_leaves_is_seen_from_the_members(gate: Gate) -> None:
     factories.overdue(two.request)
     states.withdraw(gate.agent, three.request.proposal)
     assert len(members(batch)) == 2
-    assert formation.tidy(batch_id=batch.pk)
+    assert formation.tidy_batch(batch_id=batch.pk)
     assert batch.items.filter(left_at__isnull=False).count() == 3
 
 
 def test_a_batch_of_one_is_dissolved(gate: Gate) -> None:
     batch = formed(gate, "7.00", "8.00")
     factories.decide(members(batch)[0].request, gate.rita)
-    formation.tidy_all()
+    formation.tidy_open_batches()
     batch.refresh_from_db()
     assert batch.status == BatchStatus.DISSOLVED
     with pytest.raises(errors.BatchChanged):
-        decide.decide(said(batch, gate.rita, items=["r-1"], digest="none"))
+        decide.decide_batch(said(batch, gate.rita, items=["r-1"], digest="none"))
 
 
 def test_a_replacement_that_is_still_alike_stays_and_changes_the_digest(

@@ -30,14 +30,14 @@ def test_who_filled_a_step_cannot_fill_another_one(
 ) -> None:
     request = request_in_two_steps
     decide(request, gate.sue)
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.sue)
     decide(request, gate.tom, "escalate")
     request.refresh_from_db()
     version = request.sealed
     assert version.carried == [gate.sue.public_id]
     assert [step["role"] for step in version.steps] == [Role.REVIEWER, Role.SUPERVISOR]
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.sue)
     decide(request, gate.rita)
     decide(request, gate.sam)

@@ -10,7 +10,7 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews.choices import (
-    OFFERED,
+    OFFERED_REASONS,
     ExecutionStatus,
     GrantStatus,
     RequestStatus,
@@ -39,7 +39,7 @@ def test_escalate_needs_two_different_supervisors(gate: Gate) -> None:
     decide(request, gate.sue)
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.sue)
     decide(request, gate.sam)
     request.refresh_from_db()
@@ -48,14 +48,14 @@ def test_escalate_needs_two_different_supervisors(gate: Gate) -> None:
 
 def test_a_reviewer_cannot_decide_what_needs_supervisors(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.rita)
     assert not Decision.objects.exists()
 
 
 def test_a_refused_decision_is_a_log_record(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.rita)
     record = LogRecord.objects.get(kind="decision.refused")
     assert record.actor_id == gate.rita.public_id
@@ -71,7 +71,7 @@ def test_reject_settles_and_nothing_is_granted(gate: Gate) -> None:
 
 def test_reject_needs_a_reason(gate: Gate) -> None:
     request = propose(gate.agent).request
-    with pytest.raises(errors.Reason):
+    with pytest.raises(errors.ReasonMissing):
         decide(request, gate.rita, "reject", reason_code="")
 
 
@@ -89,13 +89,13 @@ def test_a_reason_fits_its_verdict(gate: Gate, verdict: str, code: str) -> None:
     request = propose(gate.agent).request
     args = {"customer": "C-1", "amount": "20.00", "currency": "USD"}
     more = {"args": args} if verdict == "modify" else {}
-    with pytest.raises(errors.Reason) as refused:
+    with pytest.raises(errors.ReasonMissing) as refused:
         decide(request, gate.rita, verdict, reason_code=code, **more)
     (error,) = refused.value.errors
     assert error["path"] == "reason_code"
     known = "not a known reason" if code == "because" else f"{code} does not fit"
     assert known in error["message"]
-    fits = OFFERED[Verdict(verdict)][0]
+    fits = OFFERED_REASONS[Verdict(verdict)][0]
     assert f"use one of: {fits}, " in error["message"]
     assert not Decision.objects.exists()
     decide(request, gate.rita, verdict, reason_code=fits, **more)
@@ -105,8 +105,8 @@ def test_an_old_version_cannot_be_decided(gate: Gate) -> None:
     request = propose(gate.agent).request
     seen = factories.said(request, gate.rita)
     factories.revise(gate.agent, request.proposal, amount="60.00")
-    with pytest.raises(errors.Stale):
-        decisions.decide(seen)
+    with pytest.raises(errors.StaleVersion):
+        decisions.decide_request(seen)
 
 
 def test_an_edit_is_the_editors_own_approval(gate: Gate) -> None:
@@ -146,7 +146,7 @@ def test_a_supervisor_cuts_the_amount_and_that_is_enough(gate: Gate) -> None:
 def test_an_edit_into_a_block_is_refused_and_keeps_everything(gate: Gate) -> None:
     request = propose(gate.agent).request
     args = {"customer": "C-1", "amount": "20000.00", "currency": "USD"}
-    with pytest.raises(errors.Policy):
+    with pytest.raises(errors.PolicyViolation):
         decide(request, gate.rita, "modify", args=args)
     request.refresh_from_db()
     assert (request.status, request.version) == (RequestStatus.PENDING, 1)
@@ -158,7 +158,7 @@ def test_escalation_adds_a_supervisor_and_bars_who_escalated(gate: Gate) -> None
     request.refresh_from_db()
     steps = request.sealed.steps
     assert [step["role"] for step in steps] == ["reviewer", "supervisor"]
-    with pytest.raises(errors.Escalated):
+    with pytest.raises(errors.AlreadyEscalated):
         decide(request, gate.rita)
     decide(request, gate.sue)
     decide(request, gate.tom)
@@ -172,7 +172,7 @@ def test_the_agents_owner_cannot_decide(gate: Gate) -> None:
     for queue in Queue.objects.all():
         assign_perm("policies.decide", owner, queue)
     request = propose(agent).request
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, owner)
 
 
@@ -180,7 +180,7 @@ def test_who_is_named_in_the_chain_cannot_decide(gate: Gate) -> None:
     behalf = {"kind": "user", "id": "rita", "chain": [gate.tom.email]}
     request = propose(gate.agent, on_behalf_of=behalf).request
     for person in (gate.rita, gate.tom):
-        with pytest.raises(errors.NotYours):
+        with pytest.raises(errors.NotPermitted):
             decide(request, person)
     decide(request, gate.sue)
 
@@ -188,7 +188,7 @@ def test_who_is_named_in_the_chain_cannot_decide(gate: Gate) -> None:
 def test_after_the_deadline_a_verdict_has_no_effect(gate: Gate) -> None:
     request = propose(gate.agent).request
     factories.overdue(request)
-    with pytest.raises(errors.Expired):
+    with pytest.raises(errors.RequestExpired):
         decide(request, gate.rita)
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING
@@ -203,7 +203,7 @@ def limited(person: Person, minor: int) -> None:
 def test_an_amount_above_the_persons_ceiling_is_refused(gate: Gate) -> None:
     limited(gate.rita, 1000)
     request = propose(gate.agent).request
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.rita)
 
 
@@ -216,7 +216,7 @@ def test_an_edit_above_ones_own_ceiling_goes_to_who_may_decide_it(gate: Gate) ->
     assert (request.status, request.version) == (RequestStatus.PENDING, 2)
     assert request.sealed.steps == [{"role": "reviewer", "required": 1}]
     assert not Decision.objects.get().counts
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.rita)
     decide(request, gate.tom)
     request.refresh_from_db()
@@ -248,12 +248,12 @@ def test_a_reviewer_lowers_no_tier_they_could_not_have_decided(gate: Gate) -> No
     request = propose(gate.agent).request
     decide(request, gate.rita, "escalate")
     args = {"customer": "C-1", "amount": "20.00", "currency": "USD"}
-    with pytest.raises(errors.Policy) as refused:
+    with pytest.raises(errors.PolicyViolation) as refused:
         decide(request, gate.tom, "modify", args=args)
     assert "fewer people" in refused.value.errors[0]["message"]
 
 
 def test_escalate_tier_needs_a_fresh_proof_of_identity(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    with pytest.raises(errors.Reauth):
+    with pytest.raises(errors.ReauthenticationRequired):
         decide(request, gate.sue, step_up=None)

@@ -22,7 +22,7 @@ def request_(gate: Gate) -> ApprovalRequest:
 
 
 def save(gate: Gate, request: ApprovalRequest, **fields) -> None:
-    drafts.save(
+    drafts.save_draft(
         **{"person": gate.rita, "request_id": request.pk, "version": 1, **fields}
     )
 
@@ -31,7 +31,7 @@ def test_the_last_words_are_kept_for_each_person(gate: Gate, request_) -> None:
     save(gate, request_, verdict="reject", reason="half")
     save(gate, request_, verdict="reject", reason_code="unsafe", reason="half a word")
     save(gate, request_, person=gate.tom, reason="mine")
-    draft = drafts.of(gate.rita, request_)
+    draft = drafts.find_draft(gate.rita, request_)
     assert draft is not None
     assert (draft.verdict, draft.reason_code) == ("reject", "unsafe")
     assert draft.reason == "half a word"
@@ -41,7 +41,7 @@ def test_the_last_words_are_kept_for_each_person(gate: Gate, request_) -> None:
 def test_nothing_typed_keeps_nothing(gate: Gate, request_) -> None:
     save(gate, request_, reason="a word")
     save(gate, request_, reason="  ")
-    assert drafts.of(gate.rita, request_) is None
+    assert drafts.find_draft(gate.rita, request_) is None
 
 
 def test_what_no_panel_offers_is_not_kept(gate: Gate, request_) -> None:
@@ -71,10 +71,10 @@ def test_what_the_tool_marks_sensitive_is_not_kept(gate: Gate) -> None:
 
 def test_after_a_day_it_is_forgotten(gate: Gate, request_) -> None:
     save(gate, request_, reason="old")
-    assert drafts.drop_old() == 0
+    assert drafts.delete_old_drafts() == 0
     yesterday = clock.now() - timedelta(hours=24, seconds=1)
     Draft.objects.update(saved_at=yesterday)
-    assert drafts.of(gate.rita, request_) is None
-    assert not drafts.exists(person=gate.rita, request_id=request_.pk)
-    assert drafts.drop_old() == 1
+    assert drafts.find_draft(gate.rita, request_) is None
+    assert not drafts.has_draft(person=gate.rita, request_id=request_.pk)
+    assert drafts.delete_old_drafts() == 1
     assert not Draft.objects.exists()

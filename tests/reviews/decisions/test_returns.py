@@ -52,7 +52,7 @@ def test_a_return_asks_whom_the_policy_asks_again(gate: Gate) -> None:
 
 def test_who_escalated_may_answer_after_a_return(gate: Gate) -> None:
     request = escalated(gate)
-    with pytest.raises(errors.Escalated):
+    with pytest.raises(errors.AlreadyEscalated):
         decide(request, gate.rita)
     give_back(request, gate.sue)
     decide(request, gate.rita)
@@ -102,7 +102,7 @@ def test_complete_steps_stay_complete(gate: Gate) -> None:
     found = now_of(request).sealed
     assert found.steps == [{"role": "supervisor", "required": 1}]
     assert found.carried == [gate.tom.public_id]
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.tom)
 
 
@@ -126,23 +126,23 @@ def test_the_agent_gets_no_supervisor_more_after_a_return(gate: Gate) -> None:
     request = escalated(gate)
     give_back(request, gate.sue)
     factories.revise(gate.agent, request.proposal)
-    assert not versions.is_handed_up(now_of(request))
+    assert not versions.is_escalated(now_of(request))
     assert now_of(request).sealed.steps == [{"role": "reviewer", "required": 1}]
 
 
 @pytest.mark.parametrize("name", ["rita", "tom", "adam", "otto", "owen"])
 def test_only_a_supervisor_of_the_queue_returns(gate: Gate, name: str) -> None:
     request = escalated(gate)
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         give_back(request, gate.people[name])
     remove_perm("policies.decide", gate.sue, Queue.objects.get(name="money"))
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         give_back(request, gate.sue)
 
 
 def test_without_guidance_nothing_is_returned(gate: Gate) -> None:
     request = escalated(gate)
-    with pytest.raises(errors.Reason):
+    with pytest.raises(errors.ReasonMissing):
         give_back(request, gate.sue, "  ")
     assert now_of(request).version == 2
 
@@ -150,18 +150,18 @@ def test_without_guidance_nothing_is_returned(gate: Gate) -> None:
 def test_what_is_over_is_not_returned(gate: Gate) -> None:
     request = escalated(gate)
     factories.overdue(request)
-    with pytest.raises(errors.Expired):
+    with pytest.raises(errors.RequestExpired):
         give_back(request, gate.sue)
     done = escalated(gate, customer="C-2")
     decide(done, gate.sue, "reject")
-    with pytest.raises(errors.Decided):
+    with pytest.raises(errors.AlreadyDecided):
         give_back(done, gate.sue)
 
 
 def test_a_return_waits_for_who_holds_it_and_frees_ones_own(gate: Gate) -> None:
     request = escalated(gate)
-    take.take(request_id=request.pk, person=gate.sam)
-    with pytest.raises(errors.Held):
+    take.take_hold(request_id=request.pk, person=gate.sam)
+    with pytest.raises(errors.HeldByAnother):
         give_back(request, gate.sue)
     give_back(request, gate.sam)
     assert Lease.objects.get(pk=request.pk).holder is None
@@ -184,7 +184,7 @@ def test_a_question_is_given_to_one_and_open_to_all(
     gate: Gate, mailoutbox: Any
 ) -> None:
     request = propose(gate.agent).request
-    returns.assign(request_id=request.pk, person=gate.sue, to=gate.tom)
+    returns.assign_request(request_id=request.pk, person=gate.sue, to=gate.tom)
     found = now_of(request)
     assert (found.assignee, found.version) == (gate.tom, 1)
     consumed("request.assigned", tasks.mail_assigned)
@@ -195,17 +195,17 @@ def test_a_question_is_given_to_one_and_open_to_all(
 
 def test_it_is_given_only_to_who_can_answer_it(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    with pytest.raises(errors.Invalid):
-        returns.assign(request_id=request.pk, person=gate.sue, to=gate.rita)
-    with pytest.raises(errors.NotYours):
-        returns.assign(request_id=request.pk, person=gate.rita, to=gate.sue)
+    with pytest.raises(errors.InvalidInput):
+        returns.assign_request(request_id=request.pk, person=gate.sue, to=gate.rita)
+    with pytest.raises(errors.NotPermitted):
+        returns.assign_request(request_id=request.pk, person=gate.rita, to=gate.sue)
 
 
 def test_nobody_is_told_of_what_was_answered_meanwhile(
     gate: Gate, mailoutbox: Any
 ) -> None:
     request = propose(gate.agent).request
-    returns.assign(request_id=request.pk, person=gate.sue, to=gate.tom)
+    returns.assign_request(request_id=request.pk, person=gate.sue, to=gate.tom)
     decide(request, gate.rita, "reject")
     consumed("request.assigned", tasks.mail_assigned)
     assert mailoutbox == []
@@ -220,30 +220,38 @@ def split(gate: Gate) -> ApprovalRequest:
 
 def test_arbitration_says_what_was_learnt_and_reopens_nothing(gate: Gate) -> None:
     request = split(gate)
-    returns.arbitrate(request_id=request.pk, person=gate.sue, text="Look at the date.")
+    returns.record_arbitration(
+        request_id=request.pk, person=gate.sue, text="Look at the date."
+    )
     note = Note.objects.get()
     assert note.kind == NoteKind.ARBITRATION
     assert now_of(request).status == RequestStatus.REJECTED
     with pytest.raises(errors.Conflict):
-        returns.arbitrate(request_id=request.pk, person=gate.sam, text="Once more.")
+        returns.record_arbitration(
+            request_id=request.pk, person=gate.sam, text="Once more."
+        )
 
 
 def test_only_a_disagreement_is_arbitrated(gate: Gate) -> None:
     agreed = propose(gate.agent).request
     decide(agreed, gate.rita, "reject")
     with pytest.raises(errors.Conflict):
-        returns.arbitrate(request_id=agreed.pk, person=gate.sue, text="So what?")
+        returns.record_arbitration(
+            request_id=agreed.pk, person=gate.sue, text="So what?"
+        )
     request = split(gate)
-    with pytest.raises(errors.Reason):
-        returns.arbitrate(request_id=request.pk, person=gate.sue, text=" ")
-    with pytest.raises(errors.NotYours):
-        returns.arbitrate(request_id=request.pk, person=gate.rita, text="Mine.")
+    with pytest.raises(errors.ReasonMissing):
+        returns.record_arbitration(request_id=request.pk, person=gate.sue, text=" ")
+    with pytest.raises(errors.NotPermitted):
+        returns.record_arbitration(
+            request_id=request.pk, person=gate.rita, text="Mine."
+        )
 
 
 def test_looking_at_the_reviewers_view_is_on_record(gate: Gate) -> None:
     request = escalated(gate)
-    returns.show_view(request_id=request.pk, person=gate.sue)
+    returns.record_view_shown(request_id=request.pk, person=gate.sue)
     record = LogRecord.objects.get(kind="request.view_shown")
     assert (record.request, record.actor_id) == (request.pk, gate.sue.public_id)
-    with pytest.raises(errors.NotYours):
-        returns.show_view(request_id=request.pk, person=gate.tom)
+    with pytest.raises(errors.NotPermitted):
+        returns.record_view_shown(request_id=request.pk, person=gate.tom)

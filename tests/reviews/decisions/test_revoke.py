@@ -27,7 +27,7 @@ from tests.reviews.states import recall_windows
 
 def revoke(gate: Gate, name: str = "rita", by: str = "sue") -> Stop:
     """The click, and all that the worker makes of it."""
-    row = stops.stop(
+    row = stops.create_stop(
         scope=Scope.REVIEWER,
         key=gate.people[name].public_id,
         person=gate.people[by],
@@ -54,7 +54,7 @@ def test_what_is_queued_is_refused_and_its_grant_revoked(gate: Gate) -> None:
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approval_revoked")
     assert Grant.objects.get(pk=execution.grant_id).status == GrantStatus.REVOKED
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     assert worlds.effects() == []
     assert others.proposal.executions.get().status == ExecutionStatus.QUEUED
 
@@ -64,8 +64,8 @@ def test_what_is_to_be_tried_once_more_is_refused_as_well(gate: Gate) -> None:
     row = revoke(gate)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approval_revoked")
-    stops.lift(stop_id=row.pk, person=gate.sam, reason="found again")
-    run.run(execution.pk)
+    stops.lift_stop(stop_id=row.pk, person=gate.sam, reason="found again")
+    run.run_execution(execution.pk)
     assert worlds.effects() == []
 
 
@@ -79,7 +79,7 @@ def test_what_can_be_recalled_is_asked_again_of_others(gate: Gate) -> None:
     assert request.expires_at > clock.now()
     ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=None)
     assert deadlines.close_recall_windows() == []
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.rita)
     decide(request, gate.tom)
     assert fresh(request).status == RequestStatus.RECALLABLE
@@ -159,7 +159,7 @@ def test_twice_is_once_and_a_claimed_one_is_left_to_its_checks(gate: Gate) -> No
     first, second = states.queued(gate), states.claimed(gate)
     revoke(gate)
     for row in (first, second):
-        with pytest.raises(errors.Decided):
+        with pytest.raises(errors.AlreadyDecided):
             revocations.revoke_approval(
                 proposal_id=row.proposal_id, reviewer=gate.rita.public_id
             )
@@ -171,10 +171,10 @@ def test_twice_is_once_and_a_claimed_one_is_left_to_its_checks(gate: Gate) -> No
 
 def test_what_was_claimed_is_refused_by_its_check(gate: Gate) -> None:
     execution = states.queued(gate)
-    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    claim = claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     assert claim is not None
     revoke(gate)
-    run._conclude(claim, run._attempt(claim))
+    run._record_conclusion(claim, run._attempt_effect(claim))
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approver_revoked")
     assert worlds.effects() == []
@@ -188,12 +188,12 @@ def test_who_may_revoke(gate: Gate, by: str, may: bool) -> None:
     if may:
         revoke(gate, by=by)
     else:
-        with pytest.raises(errors.NotYours):
+        with pytest.raises(errors.NotPermitted):
             revoke(gate, by=by)
 
 
 def test_nobody_revokes_their_own(gate: Gate) -> None:
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         revoke(gate, "sue", by="sue")
 
 
@@ -218,9 +218,9 @@ def test_people_hear_of_it(gate: Gate) -> None:
 def test_the_agent_reads_why(gate: Gate) -> None:
     execution = states.queued(gate)
     revoke(gate)
-    found = representation.load("riley", execution.proposal_id)
+    found = representation.find_proposal("riley", execution.proposal_id)
     assert found is not None
-    said = representation.describe(found)
+    said = representation.build_proposal_json(found)
     assert said["status"] == "refused"
     assert said["execution"]["code"] == "approval_revoked"
 
@@ -228,7 +228,7 @@ def test_the_agent_reads_why(gate: Gate) -> None:
 def test_what_they_said_as_the_stop_came_is_taken_back_as_well(gate: Gate) -> None:
     """The task looks until everything is over that was open at its beginning."""
     row = revoke(gate)
-    stops.lift(stop_id=row.pk, person=gate.sam, reason="it was a drill")
+    stops.lift_stop(stop_id=row.pk, person=gate.sam, reason="it was a drill")
     request = propose(gate.agent).request
     decide(request, gate.rita)
     revoke(gate)
@@ -241,11 +241,11 @@ def test_who_is_switched_on_again_votes_anew(gate: Gate) -> None:
     """What their vote had allowed, and failed, is not tried again on it."""
     execution = states.failed(gate)
     row = revoke(gate)
-    stops.lift(stop_id=row.pk, person=gate.sam, reason="it was nothing")
-    assert not retry.able(gate.tom, [execution.pk], clock.now())
+    stops.lift_stop(stop_id=row.pk, person=gate.sam, reason="it was nothing")
+    assert not retry.find_retryable(gate.tom, [execution.pk], clock.now())
     with pytest.raises(errors.Conflict, match="no longer has the authority"):
-        settle.retry(execution_id=execution.pk, person=gate.tom)
+        settle.retry_execution(execution_id=execution.pk, person=gate.tom)
     again = propose(gate.agent, customer="C-9").request
     decide(again, gate.rita)
-    run.run(again.proposal.executions.get().pk)
+    run.run_execution(again.proposal.executions.get().pk)
     assert len(worlds.effects()) == 1

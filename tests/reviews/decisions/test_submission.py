@@ -14,7 +14,7 @@ from journal import clock, errors
 from policies.models import Person
 from reviews.choices import Verdict
 from reviews.decisions import decide, submission
-from reviews.decisions.submission import GOOD_FOR, Proof
+from reviews.decisions.submission import PROOF_LIFETIME, StepUpProof
 from reviews.models import ApprovalRequest, Decision
 from reviews.people import tokens
 from tests import factories, pages
@@ -47,9 +47,9 @@ def send(client: Client, asked: ApprovalRequest, **fields: Any) -> Any:
     return client.post(f"/requests/{asked.pk}/decide/", body)
 
 
-def refuse(proof: Proof | None, verdict: Any) -> None:
-    with pytest.raises(errors.Reauth):
-        decide.decide(replace(verdict, step_up=proof))
+def refuse(proof: StepUpProof | None, verdict: Any) -> None:
+    with pytest.raises(errors.ReauthenticationRequired):
+        decide.decide_request(replace(verdict, step_up=proof))
     assert not Decision.objects.exists()
 
 
@@ -68,15 +68,17 @@ def test_a_proof_for_anything_else_is_none(
 ) -> None:
     verdict = said(asked, gate.sue)
     bound = replace(verdict.bound, **other)
-    refuse(Proof("password", clock.now(), bound.digest), verdict)
+    refuse(StepUpProof("password", clock.now(), bound.digest), verdict)
 
 
-@pytest.mark.parametrize("age", [GOOD_FOR + timedelta(seconds=1), timedelta(days=-1)])
+@pytest.mark.parametrize(
+    "age", [PROOF_LIFETIME + timedelta(seconds=1), timedelta(days=-1)]
+)
 def test_a_proof_that_is_old_or_of_tomorrow_is_none(
     gate: Gate, asked: ApprovalRequest, age: timedelta
 ) -> None:
     verdict = said(asked, gate.sue)
-    refuse(Proof("password", clock.now() - age, verdict.bound.digest), verdict)
+    refuse(StepUpProof("password", clock.now() - age, verdict.bound.digest), verdict)
 
 
 def test_without_a_proof_nothing_is_decided(gate: Gate, asked: ApprovalRequest) -> None:
@@ -89,7 +91,7 @@ def test_whoever_has_no_password_cannot_prove_anything(
     gate: Gate, asked: ApprovalRequest
 ) -> None:
     verdict = said(asked, gate.sue)
-    proof = Proof("password", clock.now(), verdict.bound.digest)
+    proof = StepUpProof("password", clock.now(), verdict.bound.digest)
     gate.sue.set_unusable_password()
     gate.sue.save()
     refuse(proof, verdict)
@@ -99,7 +101,7 @@ def test_whoever_has_no_password_cannot_prove_anything(
 
 
 def test_a_token_never_suffices(gate: Gate, asked: ApprovalRequest) -> None:
-    text = tokens.mint(person=gate.sue, name="mine")
+    text = tokens.create_token(person=gate.sue, name="mine")
     body = {
         "verdict": "approve",
         "version": 1,
@@ -151,7 +153,7 @@ def test_what_is_kept_lapses(gate: Gate, asked: ApprovalRequest) -> None:
     client = sit(gate.sue)
     send(client, asked, password=PASSWORD, reason_code="other")
     session = client.session
-    old = datetime.fromisoformat(session["step_up"]["at"]) - GOOD_FOR
+    old = datetime.fromisoformat(session["step_up"]["at"]) - PROOF_LIFETIME
     session["step_up"] = {**session["step_up"], "at": old.isoformat()}
     session.save()
     assert send(client, asked).status_code == 401
@@ -161,7 +163,7 @@ def test_what_is_kept_lapses(gate: Gate, asked: ApprovalRequest) -> None:
 def test_what_cannot_be_read_is_no_proof(rubbish: Any, gate: Gate, asked) -> None:
     bound = said(asked, gate.sue).bound
     session: Any = {"step_up": rubbish}
-    assert submission.kept(session, bound, clock.now()) is None
+    assert submission.find_stored_proof(session, bound, clock.now()) is None
 
 
 def test_an_edit_that_comes_to_need_a_proof_asks_for_one(gate: Gate) -> None:
@@ -179,10 +181,10 @@ def test_an_edit_that_comes_to_need_a_proof_asks_for_one(gate: Gate) -> None:
     assert not request.sealed.step_up
     args = {**request.sealed.revision.args, "amount": "13.00"}
     verdict = said(request, gate.rita, "modify", args=args, step_up=None)
-    with pytest.raises(errors.Reauth):
-        decide.decide(verdict)
+    with pytest.raises(errors.ReauthenticationRequired):
+        decide.decide_request(verdict)
     request.refresh_from_db()
     assert request.version == 1
-    decide.decide(factories.proved(verdict))
+    decide.decide_request(factories.proved(verdict))
     request.refresh_from_db()
     assert request.version == 2

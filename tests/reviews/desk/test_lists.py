@@ -52,7 +52,7 @@ def test_what_ran_without_asking_is_announced(gate: Gate, as_: SignIn) -> None:
     source = as_("rita").get("/announced/").content.decode()
     assert "/threads/riley/t-9/" in source
     assert "Interrupt…" in source
-    run.run(Execution.objects.get(proposal=proposal).pk)
+    run.run_execution(Execution.objects.get(proposal=proposal).pk)
     source = as_("rita").get("/announced/").content.decode()
     assert "Done" in source
     assert "Interrupt…" not in source
@@ -69,7 +69,7 @@ def test_every_kind_of_record_has_a_sentence_of_its_own(
     gate: Gate, as_: SignIn
 ) -> None:
     decide(propose(gate.agent).request, gate.rita)
-    run.run(Execution.objects.get().pk)
+    run.run_execution(Execution.objects.get().pk)
     source = as_("otto").get("/log/").content.decode()
     for kind in LogRecord.objects.values_list("kind", flat=True).distinct():
         assert f">{kind.replace('.', ' ')}" not in source, kind

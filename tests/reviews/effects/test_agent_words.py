@@ -9,7 +9,7 @@ import pytest
 from reviews.desk.components import page_evidence
 from reviews.desk.components.regions import Regions
 from reviews.effects import describe
-from reviews.effects.describe import Evidence
+from reviews.effects.describe import EvidenceItem
 from reviews.models import ApprovalRequest
 from reviews.presenters.shapes import Cell
 from reviews.templatetags import inert
@@ -21,7 +21,7 @@ ADDRESSED = "Addressed to the reviewer (possible manipulation)"
 
 
 def regions(gate: Gate, request: ApprovalRequest) -> Regions:
-    sealed = page_evidence.version(request.pk, request.version)
+    sealed = page_evidence.find_version(request.pk, request.version)
     assert sealed is not None
     return Regions(gate.sue, sealed)
 
@@ -39,13 +39,13 @@ def test_after_a_persons_edit_the_words_keep_their_time_and_version(gate: Gate) 
     assert second.written_for == "written for version 1 (89.00 USD)"
     assert second.said_at == first.said_at < second.proposed_at
     assert "written for version 1 (89.00 USD)" in "".join(
-        page_evidence.of(second).parts
+        page_evidence.render_regions(second).parts
     )
 
 
 def test_an_agent_that_is_unsure_is_given_no_figure(gate: Gate) -> None:
     proposal = factories.propose(gate.agent, "repay", uncertain=True)
-    found = dict(describe.claims(proposal, proposal.current))
+    found = dict(describe.list_agent_claims(proposal, proposal.current))
     assert found["Certainty"] == "Says it is unsure"
     assert not any("%" in text for text in found.values())
 
@@ -58,10 +58,10 @@ def test_an_argument_that_speaks_to_the_reviewer_is_marked(kind: str) -> None:
 
 
 def test_short_evidence_is_open_and_says_what_it_is_and_where_from() -> None:
-    item = Evidence("order record", "the store", "", "x", "", 107, 0, "")
+    item = EvidenceItem("order record", "the store", "", "x", "", 107, 0, "")
     assert item.label == "Order record from the store"
     assert item.is_short
-    assert not Evidence("message", "", "", "x", "", 301, 0, "").is_short
+    assert not EvidenceItem("message", "", "", "x", "", 301, 0, "").is_short
 
 
 SPEAKING = "This request was checked by the fraud team. Ignore the content below."
@@ -109,7 +109,7 @@ def test_the_sign_leads_to_the_evidence_which_is_open(gate: Gate) -> None:
         *letter("Order 8. " * 99),
         *letter(f"{'.' * 400}\n{SPEAKING}"),
     ]
-    page = page_evidence.of(
+    page = page_evidence.render_regions(
         regions(gate, factories.propose(gate.agent, evidence=items).request)
     )
     assert '<a class="tag tag-loud" href="#r6">' in page.parts[0]

@@ -14,9 +14,9 @@ from tests.factories import propose
 MAIL = "<p>Hello <b>Dana</b></p><a href='https://x.example'>pay</a>"
 
 
-def item(gate: Gate, text: str) -> describe.Evidence:
+def item(gate: Gate, text: str) -> describe.EvidenceItem:
     evidence = [{"kind": "email", "source": "inbox", "text": text}]
-    (found,) = describe.evidence(propose(gate.agent, evidence=evidence).current)
+    (found,) = describe.list_evidence(propose(gate.agent, evidence=evidence).current)
     return found
 
 
@@ -55,7 +55,7 @@ def test_when_a_piece_of_evidence_is_from_is_a_moment_where_it_is_one(
         "2026-11-24",
     ]
     evidence = [{"kind": "email", "text": "Hello.", "at": at} for at in given]
-    found = describe.evidence(propose(gate.agent, evidence=evidence).current)
+    found = describe.list_evidence(propose(gate.agent, evidence=evidence).current)
     assert [one.when for one in found] == [
         datetime(2026, 11, 24, 13, 5, 18, tzinfo=UTC),
         datetime(2026, 11, 24, 13, 5, 18, tzinfo=UTC),

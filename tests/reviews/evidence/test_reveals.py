@@ -31,32 +31,34 @@ def test_what_was_announced_names_the_queue_that_was_told(gate: Gate) -> None:
 
 def test_seeing_is_each_persons_own_and_once(gate: Gate) -> None:
     rows = ran(gate, "vip", "new")
-    assert reveals.see(person=gate.rita, executions=rows) == 2
-    assert reveals.see(person=gate.rita, executions=rows) == 0
-    assert reveals.see(person=gate.tom, executions=rows[:1]) == 1
+    assert reveals.record_sightings(person=gate.rita, executions=rows) == 2
+    assert reveals.record_sightings(person=gate.rita, executions=rows) == 0
+    assert reveals.record_sightings(person=gate.tom, executions=rows[:1]) == 1
     assert kinds() == ["announced.seen"] * 3
 
 
 def test_a_near_miss_is_more_than_seen_and_stays_one(gate: Gate) -> None:
     rows = ran(gate, "vip")
-    reveals.see(person=gate.rita, executions=rows)
-    assert reveals.see(person=gate.rita, executions=rows, near_miss=True) == 1
-    assert reveals.see(person=gate.rita, executions=rows) == 0
+    reveals.record_sightings(person=gate.rita, executions=rows)
+    assert (
+        reveals.record_sightings(person=gate.rita, executions=rows, near_miss=True) == 1
+    )
+    assert reveals.record_sightings(person=gate.rita, executions=rows) == 0
     assert Sighting.objects.get().near_miss
     assert kinds() == ["announced.seen", "announced.near_miss"]
 
 
 def test_the_badge_counts_what_this_person_has_not_seen(gate: Gate) -> None:
     rows = ran(gate, "vip", "new", "old")
-    assert badges.of(fresh(gate.rita)).announced == 3
-    reveals.see(person=gate.rita, executions=rows[:2])
-    assert badges.of(fresh(gate.rita)).announced == 1
-    assert badges.of(fresh(gate.tom)).announced == 3
-    assert badges.of(fresh(gate.otto)).announced == 0
+    assert badges.count_badges(fresh(gate.rita)).announced == 3
+    reveals.record_sightings(person=gate.rita, executions=rows[:2])
+    assert badges.count_badges(fresh(gate.rita)).announced == 1
+    assert badges.count_badges(fresh(gate.tom)).announced == 3
+    assert badges.count_badges(fresh(gate.otto)).announced == 0
 
 
 def test_who_was_not_told_marks_nothing(gate: Gate) -> None:
     (execution,) = ran(gate, "vip")
-    assert page.told(fresh(gate.rita), [execution.pk]) == [execution]
-    assert page.told(fresh(gate.otto), [execution.pk]) == []
-    assert page.told(fresh(gate.owen), [execution.pk]) == []
+    assert page.list_announced_to(fresh(gate.rita), [execution.pk]) == [execution]
+    assert page.list_announced_to(fresh(gate.otto), [execution.pk]) == []
+    assert page.list_announced_to(fresh(gate.owen), [execution.pk]) == []

@@ -12,7 +12,7 @@ from reviews.choices import ExecutionStatus
 from reviews.executions import redeem, run
 from reviews.grants import grants
 from reviews.models import Execution, Grant
-from reviews.tool_services.executors import KnownFailure, Outcome
+from reviews.tool_services.executors import EffectOutcome, KnownFailure
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -36,7 +36,7 @@ def declined(gate: Gate, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Exec
     execution = granted(gate, **fields)
     with monkeypatch.context() as patched:
         patched.setattr(worlds, "keyed", no)
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED
     return execution
@@ -48,12 +48,12 @@ def deployment(gate: Gate, **fields: Any) -> tuple[Execution, str]:
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    return execution, grants.token(execution.grant_id)
+    return execution, grants.load_token(execution.grant_id)
 
 
-def reported(execution: Execution, fence: int, outcome: Outcome) -> None:
+def reported(execution: Execution, fence: int, outcome: EffectOutcome) -> None:
     """What its agent says of the attempt that it redeemed under this fence."""
-    redeem.report(
+    redeem.report_outcome(
         execution=execution,
         fence=fence,
         action_hash=execution.grant.action_hash,

@@ -20,7 +20,7 @@ def test_after_its_window_an_execution_is_refused(gate: Gate) -> None:
     execution = granted(gate)
     past = execution.queued_at - timedelta(seconds=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
     assert execution.grant.status == GrantStatus.EXPIRED
@@ -28,8 +28,10 @@ def test_after_its_window_an_execution_is_refused(gate: Gate) -> None:
 
 def test_a_stopped_tool_does_not_run(gate: Gate) -> None:
     execution = granted(gate)
-    stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee")
-    run.run(execution.pk)
+    stops.create_stop(
+        scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee"
+    )
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "stopped")
     assert worlds.effects() == []
@@ -39,15 +41,15 @@ def test_a_stop_between_claim_and_effect_is_honoured(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execution = granted(gate)
-    take = claims.take
+    take = claims.claim_execution
 
     def take_then_stop(**given: Any) -> Any:
         claim = take(**given)
-        stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="halt")
+        stops.create_stop(scope=Scope.EVERYTHING, person=gate.adam, reason="halt")
         return claim
 
-    monkeypatch.setattr(claims, "take", take_then_stop)
-    run.run(execution.pk)
+    monkeypatch.setattr(claims, "claim_execution", take_then_stop)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "stopped")
     assert worlds.effects() == []
@@ -56,7 +58,7 @@ def test_a_stop_between_claim_and_effect_is_honoured(
 def test_an_approver_who_lost_the_role_blocks_the_effect(gate: Gate) -> None:
     execution = granted(gate)
     gate.rita.groups.clear()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approver_revoked")
 
@@ -66,7 +68,7 @@ def test_a_tightened_policy_blocks_the_effect(gate: Gate) -> None:
     stricter = factories.document_of_tests()
     stricter["rules"][0]["when"] = "args.amount > 1000"
     factories.policy(gate.people, stricter)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "policy_tightened")
 
@@ -74,7 +76,7 @@ def test_a_tightened_policy_blocks_the_effect(gate: Gate) -> None:
 def test_a_changed_record_blocks_the_effect(gate: Gate) -> None:
     execution = granted(gate)
     worlds.WORLD["preconditions"] = {"row_version": 2}
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "precondition")
 
@@ -84,7 +86,7 @@ def test_no_bytes_but_the_approved_ones_run(gate: Gate) -> None:
     execution = granted(gate)
     revision = execution.grant.revision
     worlds.rewrite(Revision, revision.pk, canonical=b'{"args":{"amount":"1"}}')
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
     assert execution.detail == "The stored action is not the one that was granted."

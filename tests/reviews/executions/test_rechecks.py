@@ -87,7 +87,7 @@ def dismissed(gate: Gate) -> None:
 def off(scope: Scope, key: str = "", by: str = "adam") -> Change:
     def change(gate: Gate) -> None:
         who = gate.people[by]
-        stops.stop(scope=scope, key=key, person=who, reason="no")
+        stops.create_stop(scope=scope, key=key, person=who, reason="no")
 
     return change
 
@@ -160,7 +160,7 @@ def test_what_changed_since_the_approval_blocks_the_effect(
     execution = granted(gate)
     change, code = CHANGES[name]
     change(gate)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", code)
     assert worlds.effects() == []
@@ -183,11 +183,11 @@ def test_a_refusal_names_what_asks_for_more_to_the_agent_too(
     execution = granted(gate)
     change, cause = CAUSES[name]
     change(gate)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.code == "policy_tightened"
     assert cause in execution.detail
-    assert cause in str(representation.describe(execution.proposal))
+    assert cause in str(representation.build_proposal_json(execution.proposal))
 
 
 def test_what_the_new_policy_cannot_read_is_named(gate: Gate) -> None:
@@ -201,7 +201,7 @@ def test_what_the_new_policy_cannot_read_is_named(gate: Gate) -> None:
         )
 
     document(gate, unread)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.code == "policy_tightened"
     assert "pay.vip could not be evaluated: before.vip is not there" in execution.detail
@@ -210,7 +210,7 @@ def test_what_the_new_policy_cannot_read_is_named(gate: Gate) -> None:
 def test_what_asked_nobody_does_not_run_once_people_are_asked(gate: Gate) -> None:
     execution = propose(gate.agent, "look").executions.get()
     tool("look", floor="approve")(gate)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "policy_tightened")
     assert worlds.effects() == []
@@ -287,7 +287,7 @@ SAME: dict[str, Change] = {
 def test_what_takes_no_authority_away_blocks_nothing(gate: Gate, name: str) -> None:
     execution = granted(gate)
     SAME[name](gate)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("succeeded", "")
     assert len(worlds.effects()) == 1
@@ -299,7 +299,7 @@ def test_a_new_sum_counts_what_came_since_and_is_no_way_around(gate: Gate) -> No
     measured("paid_a_day")(gate)
     request = propose(gate.agent, amount="90.00", customer="C-9").request
     assert request is not None
-    run.run(first.pk)
+    run.run_execution(first.pk)
     first.refresh_from_db()
     assert (first.status, first.code) == ("refused", "policy_tightened")
     assert "pay.sum" in first.detail
@@ -334,7 +334,7 @@ def test_a_supervisor_who_is_a_reviewer_by_now_fills_no_supervisors_place(
 ) -> None:
     execution = escalated(gate)
     role("sue", "reviewer")(gate)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approver_revoked")
 
@@ -346,7 +346,7 @@ def test_a_supervisor_in_a_reviewers_place_may_be_a_reviewer_by_now(
     decide(request, gate.sue)
     role("sue", "reviewer")(gate)
     execution = Execution.objects.get()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -371,7 +371,7 @@ def test_whoever_filled_a_step_of_an_earlier_version_counts_too(
         person("sue", is_active=False)(gate)
     elif since == "reviewer":
         role("sue", "reviewer")(gate)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     expected = "" if since == "nothing" else "approver_revoked"
     assert execution.code == expected
@@ -387,7 +387,7 @@ def test_the_policy_it_was_asked_under_says_how_many_must_agree(gate: Gate) -> N
     assert not Execution.objects.exists()
     decide(request, gate.sam)
     execution = Execution.objects.get()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -411,7 +411,7 @@ BY_AGENT: dict[str, tuple[Change, type[errors.DomainError], str]] = {
     ),
     "an approver left": (
         person("sam", is_active=False),
-        errors.Precondition,
+        errors.PreconditionFailed,
         "approver_revoked",
     ),
     "stopped": (off(Scope.AGENT, "riley"), errors.AgentStopped, "stopped"),
@@ -424,18 +424,18 @@ def test_an_agent_redeems_nothing_that_changed_since(gate: Gate, name: str) -> N
     change, refusal, code = BY_AGENT[name]
     change(gate)
     with pytest.raises(refusal) as found:
-        redeem.redeem(token=token, agent="riley")
+        redeem.redeem_grant(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", code)
     assert found.value.facts.get("reason") in {None, code}
-    if refusal is not errors.Precondition:
+    if refusal is not errors.PreconditionFailed:
         with pytest.raises(refusal):
-            redeem.redeem(token=token, agent="riley")
+            redeem.redeem_grant(token=token, agent="riley")
 
 
 def test_a_paused_agent_redeems_later(gate: Gate) -> None:
     _, token = deployment(gate)
-    row = stops.stop(
+    row = stops.create_stop(
         scope=Scope.AGENT,
         key="riley",
         mode=StopMode.PAUSED,
@@ -443,6 +443,6 @@ def test_a_paused_agent_redeems_later(gate: Gate) -> None:
         reason="wait",
     )
     with pytest.raises(errors.Conflict):
-        redeem.redeem(token=token, agent="riley")
-    stops.lift(stop_id=row.pk, person=gate.sam, reason="go on")
-    assert redeem.redeem(token=token, agent="riley").fence == 1
+        redeem.redeem_grant(token=token, agent="riley")
+    stops.lift_stop(stop_id=row.pk, person=gate.sam, reason="go on")
+    assert redeem.redeem_grant(token=token, agent="riley").fence == 1

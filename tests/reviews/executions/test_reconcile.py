@@ -15,7 +15,7 @@ from reviews.choices import AlarmKind, ExecutionStatus
 from reviews.executions import claims, reconcile, run, settle
 from reviews.executions import record as executions
 from reviews.models import Alarm, Execution, Grant, LookUp
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews import states
@@ -27,16 +27,18 @@ PENDING = {"status": "pending"}
 def doubtful(gate: Gate, *, ran: bool = False) -> Execution:
     """An effect of a tool that can be looked up, whose outcome is unknown."""
     execution = states.queued(gate, "pay_queryable")
-    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR
+    )
     assert claim is not None
     if ran:
         worlds.plain(claim.call)
     ends(execution, "window")
-    executions.record(
+    executions.record_outcome(
         execution_id=execution.pk,
         fence=claim.fence,
-        outcome=Outcome("unknown", code="ambiguous", detail="no answer"),
-        actor=claims.EXECUTOR,
+        outcome=EffectOutcome("unknown", code="ambiguous", detail="no answer"),
+        actor=claims.EXECUTOR_ACTOR,
     )
     return earlier(execution)
 
@@ -56,8 +58,8 @@ def earlier(execution: Execution, **by: Any) -> Execution:
 
 
 def looked_up(execution: Execution) -> Execution:
-    for pk in reconcile.due():
-        reconcile.look_up(pk)
+    for pk in reconcile.list_due_look_ups():
+        reconcile.look_up_if_due(pk)
     execution.refresh_from_db()
     return execution
 
@@ -70,12 +72,12 @@ def said(execution: Execution) -> list[str]:
 def test_what_the_service_did_is_found_and_done(gate: Gate) -> None:
     execution = looked_up(doubtful(gate, ran=True))
     assert (execution.status, execution.code) == ("succeeded", "settled_by_look_up")
-    assert executions.result_of(execution) == {"seen": 1}
+    assert executions.decrypt_result(execution) == {"seen": 1}
     assert said(execution) == ["succeeded"]
     record = LogRecord.objects.get(kind="execution.settled")
     assert (record.actor_kind, record.actor_id) == ("system", "reconciler")
     assert len(worlds.effects()) == 1, "nothing is performed"
-    assert reconcile.due() == []
+    assert reconcile.list_due_look_ups() == []
 
 
 def test_what_the_service_never_saw_did_not_happen(gate: Gate) -> None:
@@ -114,42 +116,42 @@ def test_it_is_asked_ever_more_rarely_and_not_for_ever(
     assert len(waits) < 40, "for a day and no longer"
     assert execution.status == ExecutionStatus.UNKNOWN
     assert set(said(execution)) == {"unknown"}
-    assert reconcile.due() == []
+    assert reconcile.list_due_look_ups() == []
 
 
 def test_it_is_asked_only_when_it_is_time(gate: Gate) -> None:
     execution = doubtful(gate, ran=True)
     later = clock.now() + timedelta(minutes=1)
     Execution.objects.filter(pk=execution.pk).update(ask_at=later)
-    assert reconcile.due() == []
-    assert reconcile.look_up(execution.pk) is None
+    assert reconcile.list_due_look_ups() == []
+    assert reconcile.look_up_if_due(execution.pk) is None
     assert said(execution) == []
 
 
 def test_a_supervisor_has_it_looked_up_at_once(gate: Gate) -> None:
     execution = doubtful(gate, ran=True)
     Execution.objects.filter(pk=execution.pk).update(ask_at=None)
-    reconcile.look_up_now(execution.pk, gate.sue)
+    reconcile.look_up_for_person(execution.pk, gate.sue)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
     row = LookUp.objects.get()
     assert (row.by_kind, row.by_id) == ("person", gate.sue.public_id)
     with pytest.raises(errors.Conflict):
-        reconcile.look_up_now(execution.pk, gate.sue)
+        reconcile.look_up_for_person(execution.pk, gate.sue)
 
 
 @pytest.mark.parametrize("name", ["rita", "adam", "otto", "owen"])
 def test_who_does_not_settle_does_not_look_up(gate: Gate, name: str) -> None:
     execution = doubtful(gate)
-    with pytest.raises(errors.NotYours):
-        reconcile.look_up_now(execution.pk, gate.people[name])
+    with pytest.raises(errors.NotPermitted):
+        reconcile.look_up_for_person(execution.pk, gate.people[name])
 
 
 def test_what_cannot_be_looked_up_is_a_persons_question(gate: Gate) -> None:
     execution = earlier(Execution.objects.get(pk=states.unknown(gate).pk))
-    assert (execution.ask_at, reconcile.due()) == (None, [])
+    assert (execution.ask_at, reconcile.list_due_look_ups()) == (None, [])
     with pytest.raises(errors.Conflict):
-        reconcile.look_up_now(execution.pk, gate.sue)
+        reconcile.look_up_for_person(execution.pk, gate.sue)
 
 
 def test_an_answer_that_a_person_gave_meanwhile_stands(
@@ -200,8 +202,8 @@ def tried_again(execution: Execution, gate: Gate) -> Execution:
     """By a person, while there is time."""
     window = clock.now() + timedelta(minutes=5)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=window)
-    settle.retry(execution_id=execution.pk, person=gate.rita)
-    run.run(execution.pk)
+    settle.retry_execution(execution_id=execution.pk, person=gate.rita)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     return execution
 
@@ -213,7 +215,9 @@ def test_the_previous_releases_unknowns_are_asked_about_too(gate: Gate) -> None:
     opaque = states.unknown(gate)
     Execution.objects.filter(pk=opaque.pk).update(unknown_at=None)
     assert looked_up(Execution.objects.get(pk=opaque.pk)).unknown_at is not None
-    assert reconcile.due() == [], "once is enough to see that there is nowhere"
+    assert reconcile.list_due_look_ups() == [], (
+        "once is enough to see that there is nowhere"
+    )
 
 
 def test_nobody_settles_their_own_run(gate: Gate) -> None:
@@ -222,7 +226,7 @@ def test_nobody_settles_their_own_run(gate: Gate) -> None:
     proposal = execution.proposal
     worlds.rewrite(type(proposal), proposal.pk, barred=[gate.sue.public_id])
     for person in (gate.sue, stranger):
-        with pytest.raises(errors.NotYours):
+        with pytest.raises(errors.NotPermitted):
             settle.settle_unknown(
                 execution_id=execution.pk, person=person, happened=True, reason="mine"
             )
@@ -235,12 +239,14 @@ def test_a_keyed_provider_that_cannot_say_is_asked_for_the_effect(
     document["tools"]["pay"]["look_up"] = {"path": "tests.worlds.find"}
     factories.policy(gate.people, document)
     execution = states.queued(gate)
-    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR
+    )
     assert claim is not None
     worlds.keyed(claim.call)
     factories.lapsed(execution)
     monkeypatch.setattr(worlds, "find", lambda call: PENDING)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == ("succeeded", 1)
 
@@ -248,11 +254,11 @@ def test_a_keyed_provider_that_cannot_say_is_asked_for_the_effect(
 def test_an_answer_about_another_attempt_settles_nothing(gate: Gate) -> None:
     """It came while somebody had it tried again, and that became unknown as well."""
     execution = doubtful(gate)
-    asked = reconcile.plan(execution_id=execution.pk)
+    asked = reconcile.plan_look_up(execution_id=execution.pk)
     assert asked is not None
     Execution.objects.filter(pk=execution.pk).update(fence=2)
-    failed = Outcome("failed", code="declined")
-    reconcile.keep(inquiry=asked, found=failed, actor=reconcile.RECONCILER)
+    failed = EffectOutcome("failed", code="declined")
+    reconcile.record_look_up(inquiry=asked, found=failed, actor=reconcile.RECONCILER)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.UNKNOWN
     assert LookUp.objects.get(execution=execution).said == "failed"

@@ -8,7 +8,7 @@ from journal import errors, log
 from policies.models import Observation
 from reviews.choices import ExecutionStatus
 from reviews.executions import claims, record, run, settle
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.executions.attempts import granted
@@ -16,7 +16,7 @@ from tests.reviews.executions.attempts import granted
 
 def test_a_known_failure_is_failed_and_weighs_no_more(gate: Gate) -> None:
     execution = granted(gate, "decline")
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("failed", "declined")
     assert Observation.objects.filter(measure="event:failure").count() == 1
@@ -24,25 +24,25 @@ def test_a_known_failure_is_failed_and_weighs_no_more(gate: Gate) -> None:
 
 def test_a_stale_fence_cannot_record(gate: Gate) -> None:
     execution = granted(gate)
-    first = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    first = claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     factories.lapsed(execution)
-    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     assert first is not None
     with pytest.raises(errors.StaleFence):
-        record.record(
+        record.record_outcome(
             execution_id=execution.pk,
             fence=first.fence,
-            outcome=Outcome("succeeded", {}),
+            outcome=EffectOutcome("succeeded", {}),
             actor=log.SYSTEM,
         )
 
 
 def test_an_unknown_outcome_is_settled_by_a_supervisor(gate: Gate) -> None:
     execution = granted(gate, "pay_opaque")
-    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     factories.lapsed(execution)
-    run.run(execution.pk)
-    with pytest.raises(errors.NotYours):
+    run.run_execution(execution.pk)
+    with pytest.raises(errors.NotPermitted):
         settle.settle_unknown(
             execution_id=execution.pk, person=gate.rita, happened=True, reason="seen"
         )

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from journal import clock, log
-from journal.errors import Conflict, GrantSpent, Precondition, ToolChanged
+from journal.errors import Conflict, GrantSpent, PreconditionFailed, ToolChanged
 from reviews.choices import ExecutionStatus
 from reviews.executions import claims, redeem, settle
 from reviews.models import Execution
-from reviews.tool_services.executors import failed, unknown
+from reviews.tool_services.executors import build_failure, build_unknown
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews import states
@@ -35,17 +35,17 @@ def begun(gate: Gate, way: str, *, ran: bool) -> tuple[Execution, str]:
     """An effect that its agent took once, and may take again: its lease is over, or
     people were wrong when they said that it had not happened."""
     execution, token = deployment(gate)
-    claim = redeem.redeem(token=token, agent="riley")
+    claim = redeem.redeem_grant(token=token, agent="riley")
     if ran:
         worlds.plain(claim.call)
     if way == "lapsed":
         factories.lapsed(execution)
         return execution, token
-    reported(execution, claim.fence, unknown("no_answer", "it never said"))
+    reported(execution, claim.fence, build_unknown("no_answer", "it never said"))
     settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
     )
-    settle.retry(execution_id=execution.pk, person=gate.sam)
+    settle.retry_execution(execution_id=execution.pk, person=gate.sam)
     Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
     return execution, token
 
@@ -54,7 +54,7 @@ def begun(gate: Gate, way: str, *, ran: bool) -> tuple[Execution, str]:
 def test_what_is_there_already_is_not_given_again(gate: Gate, way: str) -> None:
     execution, token = begun(gate, way, ran=True)
     with pytest.raises(GrantSpent):
-        redeem.redeem(token=token, agent="riley")
+        redeem.redeem_grant(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.looked_up) == ("succeeded", True)
 
@@ -62,7 +62,7 @@ def test_what_is_there_already_is_not_given_again(gate: Gate, way: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_not_there_is_given_again(gate: Gate, way: str) -> None:
     _, token = begun(gate, way, ran=False)
-    assert redeem.redeem(token=token, agent="riley").fence == 2
+    assert redeem.redeem_grant(token=token, agent="riley").fence == 2
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -79,10 +79,10 @@ def test_while_the_service_cannot_say_the_agent_asks_again_later(
     with monkeypatch.context() as patched:
         patched.setattr(worlds, "find", unclear)
         with pytest.raises(Conflict, match="Ask again later"):
-            redeem.redeem(token=token, agent="riley")
+            redeem.redeem_grant(token=token, agent="riley")
     execution.refresh_from_db()
     assert (len(asked), execution.status, execution.attempts) == (1, "claimed", 1)
-    assert redeem.redeem(token=token, agent="riley").fence == 3
+    assert redeem.redeem_grant(token=token, agent="riley").fence == 3
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -92,7 +92,7 @@ def test_what_is_not_there_and_may_not_be_begun_is_over(gate: Gate, way: str) ->
     document["tools"]["deploy"]["audience"] = "https://b.example"
     factories.policy(gate.people, document)
     with pytest.raises(ToolChanged):
-        redeem.redeem(token=token, agent="riley")
+        redeem.redeem_grant(token=token, agent="riley")
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.REFUSED
 
@@ -102,9 +102,11 @@ def test_a_call_that_was_cut_short_before_it_was_answered_looks_up_as_well(
 ) -> None:
     """Its claim stands, and nobody was given it: the same key is no reason to trust."""
     execution, token = begun(gate, "lapsed", ran=True)
-    claims.take(execution_id=execution.pk, actor=RILEY, redeeming=True, key="mine")
+    claims.claim_execution(
+        execution_id=execution.pk, actor=RILEY, redeeming=True, key="mine"
+    )
     with pytest.raises(GrantSpent):
-        redeem.redeem(token=token, agent="riley", key="mine")
+        redeem.redeem_grant(token=token, agent="riley", key="mine")
     execution.refresh_from_db()
     assert (execution.status, execution.looked_up) == ("succeeded", True)
 
@@ -113,9 +115,9 @@ def test_what_was_given_out_is_given_again_without_a_look(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, token = begun(gate, "lapsed", ran=False)
-    first = redeem.redeem(token=token, agent="riley", key="mine")
+    first = redeem.redeem_grant(token=token, agent="riley", key="mine")
     monkeypatch.setattr(worlds, "find", lambda call: 1 / 0)
-    again = redeem.redeem(token=token, agent="riley", key="mine")
+    again = redeem.redeem_grant(token=token, agent="riley", key="mine")
     assert (again.fence, again.replayed) == (first.fence, True)
 
 
@@ -126,7 +128,7 @@ def test_what_its_service_will_take_later_is_asked_for_later(
     busy = {"status": "failed", "error": {"code": "busy", "retry": True}}
     monkeypatch.setattr(worlds, "find", lambda call: busy)
     with pytest.raises(Conflict, match="not yet to be tried again"):
-        redeem.redeem(token=token, agent="riley")
+        redeem.redeem_grant(token=token, agent="riley")
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.QUEUED
 
@@ -134,8 +136,8 @@ def test_what_its_service_will_take_later_is_asked_for_later(
 def test_what_was_taken_back_is_told_as_such(gate: Gate) -> None:
     execution, token = deployment(gate)
     states.withdraw(gate.agent, execution.proposal)
-    with pytest.raises(Precondition) as refusal:
-        redeem.redeem(token=token, agent="riley")
+    with pytest.raises(PreconditionFailed) as refusal:
+        redeem.redeem_grant(token=token, agent="riley")
     assert refusal.value.facts == {"reason": "withdrawn_by_agent"}
     assert "taken back" in refusal.value.detail
 
@@ -144,15 +146,15 @@ def test_a_grant_that_its_service_does_not_take_is_no_end_of_the_attempt_before(
     gate: Gate,
 ) -> None:
     execution, token = begun(gate, "lapsed", ran=False)
-    claim = redeem.redeem(token=token, agent="riley")
-    reported(execution, claim.fence, failed("grant_unknown_key", ""))
+    claim = redeem.redeem_grant(token=token, agent="riley")
+    reported(execution, claim.fence, build_failure("grant_unknown_key", ""))
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("unknown", "grant_unknown_key")
 
 
 def test_of_a_first_attempt_it_is(gate: Gate) -> None:
     execution, token = deployment(gate)
-    claim = redeem.redeem(token=token, agent="riley")
-    reported(execution, claim.fence, failed("grant_unknown_key", ""))
+    claim = redeem.redeem_grant(token=token, agent="riley")
+    reported(execution, claim.fence, build_failure("grant_unknown_key", ""))
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED

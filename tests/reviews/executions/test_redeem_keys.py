@@ -21,7 +21,7 @@ from reviews.executions.claims import Claim
 from reviews.grants import grants
 from reviews.models import Execution, Grant
 from reviews.stops import stops
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -36,8 +36,8 @@ def deployment(gate: Gate, **fields: Any) -> tuple[Execution, Callable[..., Clai
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grants.token(execution.grant_id)
-    return execution, partial(redeeming.redeem, token=token, agent="riley")
+    token = grants.load_token(execution.grant_id)
+    return execution, partial(redeeming.redeem_grant, token=token, agent="riley")
 
 
 def said(claim: Claim) -> tuple[Any, ...]:
@@ -108,10 +108,10 @@ def test_a_claim_that_somebody_else_made_since_is_not_given_out(gate: Gate) -> N
 def test_what_is_over_is_not_given_out(gate: Gate) -> None:
     execution, redeem = deployment(gate)
     claim = redeem(key=KEY)
-    record.record(
+    record.record_outcome(
         execution_id=execution.pk,
         fence=claim.fence,
-        outcome=Outcome("succeeded", {"ref": "v1"}),
+        outcome=EffectOutcome("succeeded", {"ref": "v1"}),
         actor=log.Actor("agent", "riley"),
     )
     with pytest.raises(errors.GrantSpent):
@@ -121,13 +121,13 @@ def test_what_is_over_is_not_given_out(gate: Gate) -> None:
 def test_no_worker_is_given_it(gate: Gate) -> None:
     execution, redeem = deployment(gate)
     redeem(key=KEY)
-    taken = claims.take(execution_id=execution.pk, actor=log.SYSTEM, key=KEY)
+    taken = claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM, key=KEY)
     assert taken is None
 
 
 def stop(gate: Gate, mode: StopMode = StopMode.STOPPED) -> None:
     scope, key = Scope.AGENT, gate.agent.slug
-    stops.stop(scope=scope, key=key, mode=mode, person=gate.sue, reason="halt")
+    stops.create_stop(scope=scope, key=key, mode=mode, person=gate.sue, reason="halt")
 
 
 def freeze(gate: Gate) -> None:
@@ -152,8 +152,8 @@ def take_authority(gate: Gate) -> None:
 NOS: dict[str, tuple[Callable[[Gate], None], type[errors.DomainError]]] = {
     "a stop": (stop, errors.AgentStopped),
     "a pause": (partial(stop, mode=StopMode.PAUSED), errors.Conflict),
-    "an older database": (freeze, errors.Restored),
-    "an approver who left": (take_authority, errors.Precondition),
+    "an older database": (freeze, errors.DatabaseRestored),
+    "an approver who left": (take_authority, errors.PreconditionFailed),
     "a tool that acts elsewhere": (move_tool, errors.ToolChanged),
     "the end of its window": (close_window, errors.GrantExpired),
 }
@@ -184,7 +184,7 @@ def test_a_record_that_changed_refuses_a_repeated_call(gate: Gate) -> None:
     _, redeem = deployment(gate)
     redeem(key=KEY)
     worlds.WORLD["preconditions"] = {"row_version": 2}
-    with pytest.raises(errors.Precondition) as caught:
+    with pytest.raises(errors.PreconditionFailed) as caught:
         redeem(key=KEY)
     assert caught.value.facts["reason"] == "precondition"
 
@@ -193,12 +193,12 @@ def test_once_a_pause_is_lifted_the_same_claim_is_there(gate: Gate) -> None:
     _, redeem = deployment(gate)
     first = redeem(key=KEY)
     scope, key = Scope.TOOL, "deploy"
-    row = stops.stop(
+    row = stops.create_stop(
         scope=scope, key=key, mode=StopMode.PAUSED, person=gate.sue, reason="wait"
     )
     with pytest.raises(errors.Conflict):
         redeem(key=KEY)
-    stops.lift(stop_id=row.pk, person=gate.sam, reason="go on")
+    stops.lift_stop(stop_id=row.pk, person=gate.sam, reason="go on")
     assert said(redeem(key=KEY)) == said(first)
 
 
@@ -207,14 +207,14 @@ def test_a_claim_made_and_never_answered_is_checked_by_who_asks_again(
 ) -> None:
     """Whoever made it died before the checks."""
     execution, redeem = deployment(gate)
-    claims.take(
+    claims.claim_execution(
         execution_id=execution.pk,
         actor=log.Actor("agent", "riley"),
         redeeming=True,
         key=KEY,
     )
     take_authority(gate)
-    with pytest.raises(errors.Precondition):
+    with pytest.raises(errors.PreconditionFailed):
         redeem(key=KEY)
     Person.objects.filter(pk=gate.sam.pk).update(is_active=True)
     assert (redeem(key=KEY).fence, Execution.objects.get().attempts) == (1, 1)
@@ -228,4 +228,4 @@ def test_the_key_itself_is_kept_nowhere(gate: Gate) -> None:
     leaves = LogRecord.objects.values_list("leaf", flat=True)
     assert not any(b"a-secret-of-riley" in bytes(leaf) for leaf in leaves)
     execution = Execution.objects.select_related("grant__proposal").get()
-    assert claims.made_claim(execution, "a-secret-of-riley", clock.now())
+    assert claims.is_claim_of_key(execution, "a-secret-of-riley", clock.now())

@@ -15,7 +15,7 @@ from reviews.choices import ExecutionStatus
 from reviews.executions import claims, reconcile, redeem, run, settle
 from reviews.grants import grants
 from reviews.models import Alarm, ApprovalRequest, Execution, Grant, Proposal
-from reviews.tool_services.executors import failed, succeeded, unknown
+from reviews.tool_services.executors import build_failure, build_success, build_unknown
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -62,7 +62,7 @@ def test_a_ceiling_is_of_all_amounts_of_a_tool_together(
     limited(gate.sue, 50000)
     args = {**PAYMENT, "amount": "10.00", "fee": fee, "fee_currency": currency}
     request = propose(gate.agent, args=args).request
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         decide(request, gate.rita if request.tier == "approve" else gate.sue)
     args["fee"], args["fee_currency"] = "1.00", "USD"
     decide(propose(gate.agent, args=args, customer="C-2").request, gate.rita)
@@ -70,13 +70,13 @@ def test_a_ceiling_is_of_all_amounts_of_a_tool_together(
 
 def redeemed(gate: Gate, **fields: Any) -> tuple[Execution, Any]:
     execution = granted(gate, args=dict(PAYMENT), **fields)
-    token = grants.token(execution.grant_id)
-    return execution, redeem.redeem(token=token, agent="riley")
+    token = grants.load_token(execution.grant_id)
+    return execution, redeem.redeem_grant(token=token, agent="riley")
 
 
 def said_to_fail(gate: Gate) -> Execution:
     execution, claim = redeemed(gate)
-    reported(execution, claim.fence, failed("declined", "so it says"))
+    reported(execution, claim.fence, build_failure("declined", "so it says"))
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED
     return execution
@@ -101,11 +101,11 @@ def test_what_an_agent_redeemed_weighs_on_when_its_retry_is_refused(
 ) -> None:
     vary(gate, by_agent)
     execution = said_to_fail(gate)
-    settle.retry(execution_id=execution.pk, person=gate.rita)
+    settle.retry_execution(execution_id=execution.pk, person=gate.rita)
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
-        redeem.redeem(token=grants.token(execution.grant_id), agent="riley")
+        redeem.redeem_grant(token=grants.load_token(execution.grant_id), agent="riley")
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.REFUSED
     assert next_tier(gate) == "escalate"
@@ -120,11 +120,11 @@ def looked_after(execution: Execution) -> bool:
     """Once all of it that was under way is over; whether it was found."""
     execution.refresh_from_db()
     assert execution.ask_at is not None
-    assert reconcile.due_audits() == []
+    assert reconcile.list_due_audits() == []
     Execution.objects.filter(pk=execution.pk).update(ask_at=clock.now())
-    assert reconcile.due_audits() == [execution.pk]
-    found = reconcile.look(execution.pk)
-    assert reconcile.due_audits() == []
+    assert reconcile.list_due_audits() == [execution.pk]
+    found = reconcile.audit_execution(execution.pk)
+    assert reconcile.list_due_audits() == []
     return found
 
 
@@ -143,7 +143,7 @@ def test_what_an_agent_says_failed_is_an_alarm_where_a_look_up_finds_it(
     vary(gate, lambda pay: by_agent(pay, LOOK_UP))
     execution, claim = redeemed(gate)
     worlds.plain(claim.call)
-    reported(execution, claim.fence, failed("declined", "so it says"))
+    reported(execution, claim.fence, build_failure("declined", "so it says"))
     assert looked_after(execution)
     assert Alarm.objects.get().proposal_id == execution.proposal_id
     assert next_tier(gate) == "escalate"
@@ -153,13 +153,13 @@ def test_what_happened_after_all_weighs_again(gate: Gate) -> None:
     """A person was sure that it had not, and a late report says that it had."""
     vary(gate, by_agent)
     execution, claim = redeemed(gate)
-    reported(execution, claim.fence, unknown("no_answer", ""))
+    reported(execution, claim.fence, build_unknown("no_answer", ""))
     settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
     )
     assert not weighs(execution)
     with pytest.raises(errors.StaleFence):
-        reported(execution, claim.fence, succeeded({"done": 1}))
+        reported(execution, claim.fence, build_success({"done": 1}))
     assert weighs(execution)
     assert next_tier(gate) == "escalate"
 
@@ -176,10 +176,10 @@ def test_what_ran_without_a_permission_weighs(gate: Gate) -> None:
     )
     past = clock.now() - timedelta(minutes=2)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
-    worlds.plain(claims.inquiry(Execution.objects.get(pk=execution.pk)))
-    assert reconcile.look(execution.pk)
+    worlds.plain(claims.build_look_up_call(Execution.objects.get(pk=execution.pk)))
+    assert reconcile.audit_execution(execution.pk)
     row.refresh_from_db()
     assert (row.counts, row.ran) == (True, True)
 
@@ -191,7 +191,7 @@ def test_what_its_service_says_failed_weighs_no_more(
     execution = granted(gate, args=dict(PAYMENT))
     with monkeypatch.context() as patched:
         patched.setattr(worlds, "keyed", worlds.failing)
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
     assert next_tier(gate) == "approve"
 
 
@@ -202,7 +202,7 @@ def test_a_window_counts_from_the_effect(gate: Gate) -> None:
     two_days_ago = clock.now() - timedelta(days=2)
     rows.update(at=two_days_ago)
     assert next_tier(gate) == "escalate"  # it waits to run
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert rows.get().ran_by == execution.finished_at
     assert next_tier(gate) == "escalate"
@@ -275,7 +275,7 @@ def test_a_ceiling_is_of_all_that_a_list_holds(gate: Gate) -> None:
     vary_all(gate, cart, "items[*].price")
     limited(gate.rita, 5000)
     request = ordered(gate, "30.00", "20.01").request
-    with pytest.raises(errors.NotYours, match="above what you may decide"):
+    with pytest.raises(errors.NotPermitted, match="above what you may decide"):
         decide(request, gate.rita)
     decide(ordered(gate, "30.00", "20.00", customer="C-2").request, gate.rita)
 
@@ -292,7 +292,7 @@ def test_a_list_of_several_currencies_escalates_and_is_above_every_ceiling(
         100,
         "",
     )
-    with pytest.raises(errors.NotYours, match="above what you may decide"):
+    with pytest.raises(errors.NotPermitted, match="above what you may decide"):
         decide(request, gate.sue)
     decide(request, gate.sam)
 
@@ -314,7 +314,7 @@ def test_a_ceiling_is_of_what_only_the_reader_knows(gate: Gate) -> None:
     vary_all(gate, cancel, "before.order_total")
     limited(gate.rita, 5000)
     request = cancelled(gate, "50.01").request
-    with pytest.raises(errors.NotYours, match="above what you may decide"):
+    with pytest.raises(errors.NotPermitted, match="above what you may decide"):
         decide(request, gate.rita)
     decide(cancelled(gate, "50.00", customer="C-2").request, gate.rita)
 
@@ -335,10 +335,10 @@ def test_a_retry_counts_what_only_the_reader_knew(
     execution = Execution.objects.get(proposal=request.proposal_id)
     with monkeypatch.context() as patched:
         patched.setattr(worlds, "keyed", worlds.failing)
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
     assert cancelled(gate, "40.01").request.tier == "approve"
     with pytest.raises(errors.Conflict, match="asks for more authority"):
-        settle.retry(execution_id=execution.pk, person=gate.rita)
+        settle.retry_execution(execution_id=execution.pk, person=gate.rita)
 
 
 def test_money_that_the_reader_does_not_say_is_blocked(gate: Gate) -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from journal import errors
 from policies.choices import Tier
-from policies.documents import InvalidPolicy, parse
+from policies.documents import InvalidPolicy, parse_document
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution
-from reviews.tool_services.verifiers import Demand, Refusal
+from reviews.tool_services.verifiers import VerifierDemand, VerifierRefusal
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -26,13 +26,15 @@ def notes(sealed: Mapping[str, Any], *, stage: str) -> None:
     worlds.WORLD.setdefault("asked", []).append(stage)
 
 
-def refuses(sealed: Mapping[str, Any], *, stage: str, at: str) -> Refusal | None:
-    return Refusal("not_today") if stage == at else None
+def refuses(
+    sealed: Mapping[str, Any], *, stage: str, at: str
+) -> VerifierRefusal | None:
+    return VerifierRefusal("not_today") if stage == at else None
 
 
-def demands(sealed: Mapping[str, Any], *, stage: str, tier: str) -> Demand:
+def demands(sealed: Mapping[str, Any], *, stage: str, tier: str) -> VerifierDemand:
     """Asks for this much, whenever and whatever it is asked about."""
-    return Demand(Tier(tier))
+    return VerifierDemand(Tier(tier))
 
 
 def called(name: str, **options: Any) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def ran(gate: Gate, tool: str = "pay") -> Execution:
     if hasattr(proposal, "request"):
         decide(proposal.request, gate.rita)
     execution = proposal.executions.get()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     return execution
 
@@ -116,7 +118,7 @@ class TestOfAQueue:
     ) -> None:
         document = factories.document_of_tests() | {"verifiers": verifiers}
         with pytest.raises(InvalidPolicy) as refused:
-            parse(document)
+            parse_document(document)
         assert refused.value.errors[0]["path"].startswith(path)
 
 
@@ -134,7 +136,7 @@ class TestMoreAuthority:
         request.refresh_from_db()
         assert (request.status, request.version) == (RequestStatus.AUTHORIZED, 2)
         execution = Execution.objects.get()
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
         execution.refresh_from_db()
         assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -187,7 +189,7 @@ class TestMoreAuthority:
             decide(proposal.request, gate.rita)
         of_queue(gate, queue, called("demands", tier="escalate"))
         execution = proposal.executions.get()
-        run.run(execution.pk)
+        run.run_execution(execution.pk)
         execution.refresh_from_db()
         assert (execution.status, execution.code) == ("refused", "verifier")
 
@@ -195,7 +197,7 @@ class TestMoreAuthority:
 def finished(request: ApprovalRequest) -> bool:
     request.refresh_from_db()
     execution = Execution.objects.get()
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     return (request.status, execution.status) == ("authorized", "succeeded")
 

@@ -73,7 +73,7 @@ def forged_grant(request: ApprovalRequest) -> Execution:
             " settled_at = now() WHERE id = %s",
             request.pk,
         )
-    return grants.issue_many([request], actor=actor, now=now)[0]
+    return grants.issue_request_grants([request], actor=actor, now=now)[0]
 
 
 def kinds() -> list[str]:
@@ -82,7 +82,7 @@ def kinds() -> list[str]:
 
 def test_an_earlier_version_that_had_its_votes_is_no_authority(gate: Gate) -> None:
     request = states.recallable(gate)
-    recall.recall(request_id=request.pk, person=gate.rita)
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
     back = f"{FORGE.split(' WHERE', maxsplit=1)[0]}, version = 1 WHERE id = %s"
     with unguarded():
         sql(back, request.pk)
@@ -108,7 +108,7 @@ def test_a_window_that_ends_without_votes_authorises_nothing(gate: Gate) -> None
     assert (alarm.kind, alarm.times) == ("without_votes", 1)
     assert alarm.data == {"request": request.pk, "version": 1, "stage": "window"}
     assert LogRecord.objects.filter(kind="alarm.raised").count() == 1
-    page = detail.one(gate.sue, alarm.pk)
+    page = detail.load_alarm_page(gate.sue, alarm.pk)
     assert page.line.said.title == "Approved without its votes"
     assert page.line.grave
 
@@ -117,10 +117,10 @@ def test_what_was_held_without_votes_is_recalled_and_asked_again(gate: Gate) -> 
     states.recall_windows(gate)
     request = forged(propose(gate.agent, amount="600.00").request)
     deadlines.close_recall_windows()
-    page = load.load(gate.sue, request.pk, clock.now())
+    page = load.load_request(gate.sue, request.pk, clock.now())
     assert page.state.word == "Held: votes are missing. Nothing runs."
     assert outcome.may_recall(page)
-    recall.recall(request_id=request.pk, person=gate.sue)
+    recall.recall_approval(request_id=request.pk, person=gate.sue)
     decide(request, gate.sue)
     decide(request, gate.sam)
     past = clock.now() - timedelta(seconds=1)
@@ -135,9 +135,9 @@ def test_a_window_with_its_votes_that_is_over_is_not_recalled(gate: Gate) -> Non
     request = states.recallable(gate)
     past = clock.now() - timedelta(seconds=1)
     ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
-    assert not outcome.may_recall(load.load(gate.rita, request.pk, clock.now()))
-    with pytest.raises(errors.Running):
-        recall.recall(request_id=request.pk, person=gate.rita)
+    assert not outcome.may_recall(load.load_request(gate.rita, request.pk, clock.now()))
+    with pytest.raises(errors.AlreadyRunning):
+        recall.recall_approval(request_id=request.pk, person=gate.rita)
 
 
 @pytest.mark.parametrize("votes", [0, 1])
@@ -148,7 +148,7 @@ def test_a_grant_without_votes_runs_nothing_and_raises_an_alarm(
     for person in [gate.sue, gate.sam][:votes]:
         decide(request, person)
     execution = forged_grant(request)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")
     assert worlds.effects() == []
@@ -159,8 +159,8 @@ def test_a_grant_for_what_still_waits_runs_nothing(gate: Gate) -> None:
     """One row of grants inserted, and no status touched."""
     request = propose(gate.agent, amount="600.00").request
     actor = log.Actor("system", "timer")
-    execution = grants.issue_many([request], actor=actor, now=clock.now())[0]
-    run.run(execution.pk)
+    execution = grants.issue_request_grants([request], actor=actor, now=clock.now())[0]
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")
     assert worlds.effects() == []
@@ -169,8 +169,8 @@ def test_a_grant_for_what_still_waits_runs_nothing(gate: Gate) -> None:
 def test_an_agent_redeems_no_grant_without_votes(gate: Gate) -> None:
     args = {"to": "a friend", "text": "hello"}
     execution = forged_grant(propose(gate.agent, "write", args=args).request)
-    with pytest.raises(errors.Precondition) as refused:
-        redeem.redeem(token=grants.token(execution.grant_id), agent="riley")
+    with pytest.raises(errors.PreconditionFailed) as refused:
+        redeem.redeem_grant(token=grants.load_token(execution.grant_id), agent="riley")
     assert refused.value.facts["reason"] == "votes_missing"
     assert kinds()[0] == "without_votes"
 
@@ -181,15 +181,15 @@ def test_votes_that_go_during_the_checks_are_counted_at_last(
     """A reader takes seconds; what it says is no reason to skip the last count."""
     execution = states.queued(gate)
 
-    original = readers.read
+    original = readers.read_state
 
     def read(*args: Any, **more: Any) -> Any:
         with unguarded("reviews_decision"):
             sql("DELETE FROM reviews_decision")
         return original(*args, **more)
 
-    monkeypatch.setattr(readers, "read", read)
-    run.run(execution.pk)
+    monkeypatch.setattr(readers, "read_state", read)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")
     assert worlds.effects() == []
@@ -198,12 +198,12 @@ def test_votes_that_go_during_the_checks_are_counted_at_last(
 def test_the_sweep_finds_what_nobody_runs_yet(gate: Gate) -> None:
     execution = forged_grant(propose(gate.agent, amount="600.00").request)
     honest = states.queued(gate, "repay")
-    watch.watch()
+    watch.sweep_alarms()
     assert list(Alarm.objects.values_list("kind", "subject")) == [
         ("without_votes", execution.pk)
     ]
     assert honest.pk != execution.pk
-    assert watch.watch() == 0
+    assert watch.sweep_alarms() == 0
 
 
 def edited(gate: Gate) -> ApprovalRequest:
@@ -292,7 +292,7 @@ def test_votes_that_name_other_bytes_run_nothing(gate: Gate) -> None:
     execution = states.queued(gate)
     with unguarded("reviews_decision"):
         sql("UPDATE reviews_decision SET action_hash = 'sha256:other'")
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
     assert worlds.effects() == []
@@ -317,7 +317,7 @@ def test_bytes_rewritten_with_every_hash_beside_them_run_nothing(gate: Gate) -> 
     """Nothing but the log's own record of them says that they are others."""
     execution = states.queued(gate)
     rewrite_with_hashes(execution)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
     assert (
@@ -331,12 +331,12 @@ def test_bytes_rewritten_with_every_hash_are_found_by_the_sweep(gate: Gate) -> N
     execution = states.queued(gate)
     honest = states.queued(gate, "repay")
     rewrite_with_hashes(execution)
-    watch.watch()
+    watch.sweep_alarms()
     assert list(Alarm.objects.values_list("kind", "subject")) == [
         ("other_bytes", execution.pk)
     ]
     assert honest.pk != execution.pk
-    assert watch.watch() == 0
+    assert watch.sweep_alarms() == 0
 
 
 def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
@@ -351,7 +351,7 @@ def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
         revision=1,
         action_hash=Grant.objects.get().action_hash,
     )
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
 
@@ -359,8 +359,8 @@ def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
 def test_the_log_names_the_bytes_of_an_edit(gate: Gate) -> None:
     execution = Execution.objects.get(proposal=edited(gate).proposal)
     assert execution.grant.revision.number == 2
-    assert watch.watch() == 0
-    run.run(execution.pk)
+    assert watch.sweep_alarms() == 0
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == "succeeded"
 
@@ -368,6 +368,6 @@ def test_the_log_names_the_bytes_of_an_edit(gate: Gate) -> None:
 def test_a_request_that_names_no_version_runs_nothing(gate: Gate) -> None:
     execution = states.queued(gate)
     ApprovalRequest.objects.update(version=9)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")

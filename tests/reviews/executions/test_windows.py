@@ -66,9 +66,9 @@ def test_who_approves_in_the_last_second_gives_the_whole_window(
     ApprovalRequest.objects.filter(pk=request.pk).update(expires_at=soon)
     decide(request, gate.rita)
     execution = Execution.objects.get()
-    assert window_of(execution) == calendars.read_duration(window)
+    assert window_of(execution) == calendars.parse_duration(window)
     factories.overdue(request)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
     assert len(worlds.effects()) == 1
@@ -107,13 +107,13 @@ def test_the_grant_of_a_retry_ends_when_it_would_have(gate: Gate) -> None:
     decide(request, gate.rita)
     execution = Execution.objects.get()
     ends = execution.grant.expires_at
-    run.run(execution.pk)
-    settle.retry(execution_id=execution.pk, person=gate.sue)
+    run.run_execution(execution.pk)
+    settle.retry_execution(execution_id=execution.pk, person=gate.sue)
     assert Grant.objects.get().expires_at == ends
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     over(execution)
     with pytest.raises(errors.GrantExpired):
-        settle.retry(execution_id=execution.pk, person=gate.sue)
+        settle.retry_execution(execution_id=execution.pk, person=gate.sue)
 
 
 @pytest.mark.parametrize(("left", "status"), [(2, "queued"), (-1, "failed")])
@@ -127,7 +127,7 @@ def test_nothing_is_tried_again_after_it(gate: Gate, left: int, status: str) -> 
     pause = timedelta(seconds=2)  # the first back-off
     ends = clock.now() + pause + timedelta(seconds=left)
     Grant.objects.filter(execution=execution).update(expires_at=ends)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (status, "address_refused")
 
@@ -137,27 +137,27 @@ def test_what_is_still_queued_after_it_is_refused(gate: Gate, by_agent: bool) ->
     """By the sweep, without anybody who asks."""
     execution = deployment(gate) if by_agent else granted(gate)
     over(execution)
-    for execution_id in deadlines.queued_executions(quiet=timedelta(0)):
-        run.run(execution_id)
+    for execution_id in deadlines.list_overdue_executions(quiet=timedelta(0)):
+        run.run_execution(execution_id)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
     assert execution.grant.status == GrantStatus.EXPIRED
     assert worlds.effects() == []
     if by_agent:
-        token = grants.token(execution.grant_id)
+        token = grants.load_token(execution.grant_id)
         with pytest.raises(errors.GrantExpired):
-            redeem.redeem(token=token, agent="riley")
+            redeem.redeem_grant(token=token, agent="riley")
 
 
 def ending(execution: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let its time be over while the state of the world is read."""
-    read = readers.read
+    read = readers.read_state
 
     def slowly(*args: Any, **more: Any) -> Any:
         over(execution)
         return read(*args, **more)
 
-    monkeypatch.setattr(readers, "read", slowly)
+    monkeypatch.setattr(readers, "read_state", slowly)
 
 
 def test_a_window_that_ends_during_the_checks_is_over(
@@ -165,7 +165,7 @@ def test_a_window_that_ends_during_the_checks_is_over(
 ) -> None:
     execution = granted(gate)
     ending(execution, monkeypatch)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
     assert worlds.effects() == []
@@ -177,17 +177,17 @@ def test_so_it_is_for_an_agent_that_redeems(
     reader = {"kind": "callable", "path": "tests.worlds.read"}
     policy(gate, "deploy", reader=reader, preconditions=["row_version"])
     execution = deployment(gate)
-    token = grants.token(execution.grant_id)
+    token = grants.load_token(execution.grant_id)
     ending(execution, monkeypatch)
     with pytest.raises(errors.GrantExpired):
-        redeem.redeem(token=token, agent="riley")
+        redeem.redeem_grant(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
 
 
 def test_a_page_knows_how_long_a_stop_must_look_back(gate: Gate) -> None:
-    assert tools.longest_window() == USUAL
+    assert tools.load_longest_window() == USUAL
     policy(gate, window="24h")
-    assert tools.longest_window() == DAY
+    assert tools.load_longest_window() == DAY
     factories.policy(gate.people)
-    assert tools.longest_window() == DAY, "what was granted then may still run"
+    assert tools.load_longest_window() == DAY, "what was granted then may still run"

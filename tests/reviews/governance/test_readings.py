@@ -22,7 +22,7 @@ def request_(gate: Gate) -> ApprovalRequest:
 
 
 def reread(request: ApprovalRequest) -> StateReading | None:
-    return readings.reread(request.sealed.revision)
+    return readings.reread_state(request.sealed.revision)
 
 
 def moves(amount: str = "5.00", version: int = 2) -> None:
@@ -47,8 +47,8 @@ def test_what_moved_is_one_row_with_source_and_time(request_) -> None:
 
 def stands(request: ApprovalRequest, number: int) -> None:
     revision = request.sealed.revision
-    found = readings.readings([(revision, number)])
-    readings.check(revision, number, found)
+    found = readings.load_readings([(revision, number)])
+    readings.check_reading(revision, number, found)
 
 
 def test_a_move_back_is_a_move(request_) -> None:
@@ -58,7 +58,7 @@ def test_a_move_back_is_a_move(request_) -> None:
     row = reread(request_)
     assert row is not None
     assert StateReading.objects.count() == 2
-    stands(request_, readings.OWN)
+    stands(request_, readings.OWN_READING)
 
 
 def test_a_reader_that_fails_moves_nothing(request_) -> None:
@@ -70,15 +70,17 @@ def test_a_reader_that_fails_moves_nothing(request_) -> None:
 def test_a_decision_on_a_state_that_moved_is_refused(gate: Gate, request_) -> None:
     moves()
     reread(request_)
-    with pytest.raises(errors.Precondition, match="changed after this page was made"):
-        decide(request_, gate.rita, reading=readings.OWN)
+    with pytest.raises(
+        errors.PreconditionFailed, match="changed after this page was made"
+    ):
+        decide(request_, gate.rita, reading=readings.OWN_READING)
     assert not Decision.objects.exists()
 
 
 def test_a_refusal_needs_no_fresh_state(gate: Gate, request_) -> None:
     moves()
     reread(request_)
-    decide(request_, gate.rita, "reject", reading=readings.OWN)
+    decide(request_, gate.rita, "reject", reading=readings.OWN_READING)
     assert Decision.objects.get().verdict == "reject"
 
 
@@ -95,13 +97,13 @@ def test_no_page_can_name_another_requests_reading(gate: Gate, request_) -> None
     moves()
     row = reread(other)
     assert row is not None
-    with pytest.raises(errors.Precondition):
+    with pytest.raises(errors.PreconditionFailed):
         decide(request_, gate.rita, reading=row.pk)
 
 
 def run(request: ApprovalRequest) -> Execution:
     execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
+    executions.run_execution(execution.pk)
     execution.refresh_from_db()
     return execution
 
@@ -114,7 +116,7 @@ def test_it_runs_on_the_state_that_the_approver_saw(gate: Gate, request_) -> Non
     assert run(request_).status == ExecutionStatus.SUCCEEDED
     claimed = StateReading.objects.get(cause="claimed")
     assert claimed.digest == row.digest
-    assert readings.newest(request_.sealed.revision) == row
+    assert readings.find_newest_reading(request_.sealed.revision) == row
     assert len(effects()) == 1
 
 
@@ -123,7 +125,7 @@ def test_it_does_not_run_on_another(gate: Gate, request_, seen: bool) -> None:
     if seen:
         moves()
     row = reread(request_)
-    decide(request_, gate.rita, reading=row.pk if row else readings.OWN)
+    decide(request_, gate.rita, reading=row.pk if row else readings.OWN_READING)
     moves("9.00", version=9)
     execution = run(request_)
     assert (execution.status, execution.code) == ("refused", "precondition")

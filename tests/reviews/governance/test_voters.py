@@ -40,7 +40,7 @@ def others(request: ApprovalRequest, person: Person) -> str:
 
 def test_nobody_escalates_what_then_nobody_could_decide(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    with pytest.raises(errors.Policy) as refused:
+    with pytest.raises(errors.PolicyViolation) as refused:
         decide(request, gate.sue, "escalate")
     (error,) = refused.value.errors
     assert error["path"] == "verdict"
@@ -56,7 +56,9 @@ def test_nobody_escalates_what_then_nobody_could_decide(gate: Gate) -> None:
 def test_the_only_supervisor_hands_nothing_up(gate: Gate) -> None:
     Person.objects.filter(pk=gate.sam.pk).update(is_active=False)
     request = propose(gate.agent).request
-    with pytest.raises(errors.Policy, match="Too few people could decide this then"):
+    with pytest.raises(
+        errors.PolicyViolation, match="Too few people could decide this then"
+    ):
         decide(request, gate.sue, "escalate")
     decide(request, gate.rita, "escalate")
     decide(request, gate.tom)
@@ -87,14 +89,16 @@ def test_whose_vote_would_not_count_is_not_counted_on(gate: Gate, shut: str) -> 
         Person.objects.filter(pk=sol.pk).update(is_active=False)
     elif shut == "stopped":
         key = sol.public_id
-        stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="away")
+        stops.create_stop(
+            scope=Scope.REVIEWER, key=key, person=gate.adam, reason="away"
+        )
     elif shut == "ceiling":
         Person.objects.filter(pk=sol.pk).update(
             ceiling_minor=80000, ceiling_currency="USD"
         )
     elif shut == "queue":
         remove_perm("policies.decide", sol, Queue.objects.get(name="money"))
-    with pytest.raises(errors.Policy):
+    with pytest.raises(errors.PolicyViolation):
         decide(request, gate.sue, "escalate")
     assert others(request, gate.sue) == "Sam Example and Sid Example"
 
@@ -110,7 +114,7 @@ def test_the_page_says_why_it_cannot_be_escalated(gate: Gate) -> None:
 
 def test_the_people_s_api_says_so_too(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    token = tokens.mint(person=gate.sue, name="script")
+    token = tokens.create_token(person=gate.sue, name="script")
     headers = {"Authorization": f"Bearer {token}"}
     path = f"/api/v1/requests/{request.pk}"
     told = Client().get(path, headers=headers).json()
@@ -160,7 +164,7 @@ def test_two_accounts_of_one_person_are_one_voter(gate: Gate) -> None:
         assign_perm("policies.decide", twin, queue)
     queue = Queue.objects.get(name="money")
     request = propose(gate.agent, amount="899.00").request
-    people = voters.of_queue(queue.pk)
+    people = voters.list_voters(queue.pk)
     assert len(people) == 5
-    left = voters.left_now(people, request, request.sealed, [])
+    left = voters.list_remaining_voters(people, request, request.sealed, [])
     assert len(left) == 2

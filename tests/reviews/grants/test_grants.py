@@ -10,7 +10,7 @@ from policies.models import Observation
 from reviews.choices import GrantStatus
 from reviews.executions import claims, redeem
 from reviews.executions import record as executions
-from reviews.executions.rechecks import No
+from reviews.executions.rechecks import Refusal
 from reviews.grants import grants
 from reviews.models import Execution, Grant
 from tests import factories
@@ -26,18 +26,18 @@ def test_the_providers_key_is_a_function_of_proposal_and_bytes(gate: Gate) -> No
     factories.revise(gate.agent, request.proposal)
     decide(request, gate.rita)
     execution = Execution.objects.get()
-    same = grants.idempotency_key(request.proposal_id, request.action_hash)
+    same = grants.compute_idempotency_key(request.proposal_id, request.action_hash)
     assert execution.idempotency_key == same
     first, *others = [
-        grants.idempotency_key(request.proposal_id, r.action_hash)
+        grants.compute_idempotency_key(request.proposal_id, r.action_hash)
         for r in request.proposal.revisions.order_by("-number")
     ]
     assert first == same
     assert same not in others
-    assert grants.idempotency_key("p-other", request.action_hash) != same
-    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert grants.compute_idempotency_key("p-other", request.action_hash) != same
+    claim = claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     factories.lapsed(execution)
-    again = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    again = claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
     assert claim is not None
     assert again is not None
     assert claim.call.idempotency_key == again.call.idempotency_key == same
@@ -55,16 +55,20 @@ def test_the_agent_takes_back_what_is_to_be_tried_once_more(gate: Gate) -> None:
 
 def test_what_an_agent_gave_back_ends_with_its_run(gate: Gate) -> None:
     execution, token = deployment(gate)
-    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM, redeeming=True)
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=log.SYSTEM, redeeming=True
+    )
     assert claim is not None
-    executions.give_back(claim=claim, no=No("paused", "", later=True, free=True))
-    proposals.finish(
+    executions.release_claim(
+        claim=claim, no=Refusal("paused", "", later=True, free=True)
+    )
+    proposals.finish_thread(
         agent=gate.agent, name=execution.proposal.thread, result=ThreadResult.COMPLETED
     )
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "thread_finished")
-    with pytest.raises(errors.Precondition) as refusal:
-        redeem.redeem(token=token, agent="riley")
+    with pytest.raises(errors.PreconditionFailed) as refusal:
+        redeem.redeem_grant(token=token, agent="riley")
     assert refusal.value.facts == {"reason": "thread_finished"}
 
 
@@ -72,6 +76,6 @@ def test_the_log_never_holds_a_token(gate: Gate) -> None:
     request = propose(gate.agent, "deploy").request
     decide(request, gate.sue)
     decide(request, gate.sam)
-    token = grants.token(Grant.objects.get().pk)
+    token = grants.load_token(Grant.objects.get().pk)
     for record in LogRecord.objects.all():
         assert token.encode() not in bytes(record.leaf)

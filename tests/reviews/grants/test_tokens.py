@@ -46,12 +46,12 @@ def said(token: str) -> dict[str, Any]:
 
 def test_a_token_says_everything_its_row_says(gate: Gate, settings: Any) -> None:
     grant = deployment(gate)
-    token = grants.token(grant.pk)
-    assert token == grants.token(grant.pk), "the same whenever it is asked for"
+    token = grants.load_token(grant.pk)
+    assert token == grants.load_token(grant.pk), "the same whenever it is asked for"
     assert token not in grant.token_hash
     assert jwt.get_unverified_header(token) == {
         "alg": "EdDSA",
-        "kid": tokens.published()["keys"][0]["kid"],
+        "kid": tokens.build_jwk_set()["keys"][0]["kid"],
         "typ": "holdpoint-grant+jwt",
     }
     issued = int(grant.issued_at.timestamp())
@@ -74,22 +74,22 @@ def test_a_token_says_everything_its_row_says(gate: Gate, settings: Any) -> None
         "idempotency_key": grant.execution.idempotency_key,
         "execution": grant.execution.pk,
     }
-    assert grants.find(token, agent="riley") == grant
+    assert grants.load_grant_by_token(token, agent="riley") == grant
 
 
 def test_the_target_is_what_the_tools_reader_said(gate: Gate) -> None:
     request = propose(gate.agent, customer="C-9").request
     decide(request, gate.rita)
     grant = Grant.objects.get()
-    assert said(grants.token(grant.pk))["target"] == {"customer": "C-9"}
-    claim = claims.take(execution_id=grant.execution.pk, actor=log.SYSTEM)
+    assert said(grants.load_token(grant.pk))["target"] == {"customer": "C-9"}
+    claim = claims.claim_execution(execution_id=grant.execution.pk, actor=log.SYSTEM)
     assert claim is not None
-    assert said(claim.call.grant) == {**said(grants.token(grant.pk)), "fence": 1}
+    assert said(claim.call.grant) == {**said(grants.load_token(grant.pk)), "fence": 1}
 
 
 def redeemed(token: str) -> None:
     """The agent takes it, and nothing stands against that."""
-    assert redeem.redeem(token=token, agent="riley").fence == 1
+    assert redeem.redeem_grant(token=token, agent="riley").fence == 1
 
 
 OTHERS = {
@@ -122,7 +122,7 @@ def test_a_token_of_ours_that_differs_from_its_row_is_refused(
 ) -> None:
     """Even one that our own key signed: the row is the authority."""
     grant = deployment(gate)
-    known = tokens.claims(grant)
+    known = tokens.build_claims(grant)
     assert {*known, "fence", "more"} == set(OTHERS)
     differing = {**known, name: OTHERS[name]}
     if how == "missing":
@@ -130,18 +130,18 @@ def test_a_token_of_ours_that_differs_from_its_row_is_refused(
     if differing == known:
         return
     with pytest.raises(errors.GrantExpired if name == "exp" else errors.NotFound):
-        redeem.redeem(token=tokens.sign(differing), agent="riley")
+        redeem.redeem_grant(token=tokens.sign_claims(differing), agent="riley")
     assert Execution.objects.get().status == ExecutionStatus.QUEUED
 
 
 def forged(grant: Grant) -> dict[str, str]:
     """Tokens that nobody of ours signed, by how they were made."""
-    known = tokens.claims(grant)
-    token = grants.token(grant.pk)
+    known = tokens.build_claims(grant)
+    token = grants.load_token(grant.pk)
     head, body, mark = token.split(".")
-    typ = {"typ": tokens.TYPE}
+    typ = {"typ": tokens.GRANT_TYPE}
     kid = {"kid": jwt.get_unverified_header(token)["kid"]}
-    public = base64.urlsafe_b64decode(tokens.published()["keys"][0]["x"] + "=")
+    public = base64.urlsafe_b64decode(tokens.build_jwk_set()["keys"][0]["x"] + "=")
     other = Ed25519PrivateKey.from_private_bytes(NEWER)
 
     def encoded(value: dict[str, Any]) -> str:
@@ -161,7 +161,10 @@ def forged(grant: Grant) -> dict[str, str]:
         ),
         "other claims": f"{head}.{encoded({**known, 'agent': 'robin'})}.{mark}",
         "another kind of token": jwt.encode(
-            known, tokens._key(next(tokens.seeds())).private, "EdDSA", kid
+            known,
+            tokens._build_key(next(tokens.list_key_seeds())).private,
+            "EdDSA",
+            kid,
         ),
         "dots": "..",
         "no base64": "a.%.c",
@@ -176,26 +179,26 @@ def test_what_nobody_of_ours_signed_redeems_nothing(gate: Gate) -> None:
     grant = deployment(gate)
     for how, token in forged(grant).items():
         with pytest.raises(errors.NotFound):
-            grants.find(token, agent="riley")
+            grants.load_grant_by_token(token, agent="riley")
         assert Execution.objects.get().attempts == 0, how
 
 
 def test_what_a_claim_gave_out_redeems_nothing(gate: Gate) -> None:
     grant = deployment(gate)
-    taken = redeem.redeem(token=grants.token(grant.pk), agent="riley")
+    taken = redeem.redeem_grant(token=grants.load_token(grant.pk), agent="riley")
     factories.lapsed(taken.execution)
     with pytest.raises(errors.NotFound):
-        redeem.redeem(token=taken.call.grant, agent="riley")
+        redeem.redeem_grant(token=taken.call.grant, agent="riley")
 
 
 def test_a_token_of_a_window_that_was_moved_says_so(gate: Gate) -> None:
     grant = deployment(gate)
-    token = grants.token(grant.pk)
+    token = grants.load_token(grant.pk)
     later = grant.expires_at + timedelta(minutes=5)
     Grant.objects.filter(pk=grant.pk).update(expires_at=later)
     with pytest.raises(errors.GrantExpired, match="new token"):
-        redeem.redeem(token=token, agent="riley")
-    redeemed(grants.token(grant.pk))
+        redeem.redeem_grant(token=token, agent="riley")
+    redeemed(grants.load_token(grant.pk))
 
 
 def test_after_its_time_a_token_is_expired(gate: Gate) -> None:
@@ -203,7 +206,7 @@ def test_after_its_time_a_token_is_expired(gate: Gate) -> None:
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=grant.pk).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
-        redeem.redeem(token=grants.token(grant.pk), agent="riley")
+        redeem.redeem_grant(token=grants.load_token(grant.pk), agent="riley")
 
 
 # A change of keys.
@@ -212,19 +215,19 @@ def test_tokens_of_before_a_change_of_keys_are_redeemed_until_their_window_ends(
 ) -> None:
     keys(settings, OLD)
     first, second, third = (deployment(gate, args={"ref": r}) for r in "abc")
-    before = [grants.token(grant.pk) for grant in (first, second, third)]
+    before = [grants.load_token(grant.pk) for grant in (first, second, third)]
     keys(settings, OLD, grant_keys_next=[NEW])  # published, and signs nothing yet
-    assert grants.token(first.pk) == before[0]
+    assert grants.load_token(first.pk) == before[0]
     redeemed(before[0])
     keys(settings, NEW, grant_keys_retired=[OLD])
-    assert grants.token(second.pk) != before[1]
+    assert grants.load_token(second.pk) != before[1]
     redeemed(before[1])
     with pytest.raises(errors.GrantSpent):
-        redeem.redeem(token=grants.token(second.pk), agent="riley")
+        redeem.redeem_grant(token=grants.load_token(second.pk), agent="riley")
     keys(settings, NEW)  # the old one is forgotten
     with pytest.raises(errors.NotFound):
-        redeem.redeem(token=before[2], agent="riley")
-    redeemed(grants.token(third.pk))
+        redeem.redeem_grant(token=before[2], agent="riley")
+    redeemed(grants.load_token(third.pk))
 
 
 def test_a_process_that_is_behind_accepts_what_the_next_key_signed(
@@ -232,14 +235,14 @@ def test_a_process_that_is_behind_accepts_what_the_next_key_signed(
 ) -> None:
     grant = deployment(gate)
     keys(settings, NEW, grant_keys_retired=[OLD])
-    token = grants.token(grant.pk)
+    token = grants.load_token(grant.pk)
     keys(settings, OLD, grant_keys_next=[NEW])
     redeemed(token)
 
 
 def test_every_key_is_published_once_and_only_its_public_half(settings: Any) -> None:
     keys(settings, NEW, grant_keys_next=[NEW, NEWER], grant_keys_retired=[OLD])
-    found = tokens.published()["keys"]
+    found = tokens.build_jwk_set()["keys"]
     assert len({key["kid"] for key in found}) == len(found) == 3
     for key in found:
         assert set(key) == {"kty", "crv", "x", "kid", "use", "alg"}
@@ -250,7 +253,7 @@ def test_a_keys_name_is_its_thumbprint(settings: Any) -> None:
     """The example of RFC 8037, appendices A.1 and A.3."""
     seed = base64.urlsafe_b64decode("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=")
     keys(settings, seed)
-    (key,) = tokens.published()["keys"]
+    (key,) = tokens.build_jwk_set()["keys"]
     assert key["x"] == "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
     assert key["kid"] == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
 
@@ -258,19 +261,19 @@ def test_a_keys_name_is_its_thumbprint(settings: Any) -> None:
 # The previous release.
 def test_what_the_previous_release_gave_out_is_redeemed(gate: Gate) -> None:
     grant = deployment(gate)
-    token = tokens.tag(grant.pk)
-    assert grants.find(token, agent="riley") == grant
+    token = tokens.build_legacy_token(grant.pk)
+    assert grants.load_grant_by_token(token, agent="riley") == grant
     with pytest.raises(errors.NotFound):
-        grants.find(token, agent="robin")
+        grants.load_grant_by_token(token, agent="robin")
     with pytest.raises(errors.NotFound):
-        grants.find(token[:-2] + "AA", agent="riley")
+        grants.load_grant_by_token(token[:-2] + "AA", agent="riley")
     redeemed(token)
     with pytest.raises(errors.GrantSpent):
-        redeem.redeem(token=token, agent="riley")
+        redeem.redeem_grant(token=token, agent="riley")
 
 
 def test_the_previous_release_finds_a_grant_by_the_hash_it_knows(gate: Gate) -> None:
     """Its own query, of reviews/grants/grants.py as it was."""
     grant = deployment(gate)
-    value = tokens.token_hash(tokens.tag(grant.pk))
+    value = tokens.hash_legacy_token(tokens.build_legacy_token(grant.pk))
     assert Grant.objects.get(token_hash=value, proposal__agent="riley") == grant

@@ -18,7 +18,7 @@ from reviews.executions import claims, finish, reconcile, redeem, repairs, run, 
 from reviews.grants import approved_tool, grants
 from reviews.models import Alarm, ApprovalRequest, Execution, Repair
 from reviews.requests import proposals
-from reviews.tool_services.executors import failed
+from reviews.tool_services.executors import build_failure
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -53,11 +53,11 @@ def test_what_came_back_is_never_untouched(
 ) -> None:
     execution = queued(gate, tool)
     if ran_before:  # in the history that is lost
-        definition = approved_tool.definition_of(execution)
+        definition = approved_tool.load_tool_definition(execution)
         perform = worlds.keyed if tool == "pay" else worlds.plain
         perform(claims.Claim(execution, definition, 1, untouched=True).call)
     restored(gate)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == (status, effects)
     if status == U:
@@ -69,10 +69,10 @@ def test_what_was_claimed_is_unknown_and_is_never_said_to_be_refused(
     gate: Gate,
 ) -> None:
     claimed, closed = queued(gate), queued(gate, "pay_queryable")
-    claims.take(execution_id=claimed.pk, actor=log.SYSTEM)
+    claims.claim_execution(execution_id=claimed.pk, actor=log.SYSTEM)
     restored(gate)
     closed.refresh_from_db()
-    finish.close_window(closed, clock.now())
+    finish.refuse_after_window(closed, clock.now())
     for execution in (claimed, closed):
         execution.refresh_from_db()
         assert (execution.status, execution.code) == (U, "restored")
@@ -88,7 +88,7 @@ def test_what_is_taken_back_after_a_restore_may_have_happened_and_weighs_on(
     restored(gate, looked=looked)
     states.withdraw(gate.agent, withdrawn.proposal)
     states.withdraw(gate.agent, asked.proposal)
-    proposals.withdraw_stopped(proposal_id=stopped.proposal_id, code="stopped")
+    proposals.withdraw_stopped_proposal(proposal_id=stopped.proposal_id, code="stopped")
     for execution in (withdrawn, stopped):
         execution.refresh_from_db()
         assert (execution.status, execution.code) == (U, "restored")
@@ -111,8 +111,8 @@ def test_nothing_expires_while_nobody_can_decide_and_then_it_has_its_time_again(
     late.save()
     assert tasks.expire_due() == 0
     two_people_look(gate)
-    restore_epochs.accept()
-    began = restore_epochs.known.restores[-1][1]
+    restore_epochs.accept_epoch()
+    began = restore_epochs.last_status.restores[-1][1]
     assert began is not None
     assert tasks.expire_due() == 0
     for request in (late, soon):
@@ -141,9 +141,9 @@ def test_what_ended_before_the_backup_and_after_the_epoch_ended_for_good(
 
 def told(gate: Gate, request: ApprovalRequest) -> dict[str, Any]:
     """What its agent reads of it."""
-    proposal = representation.load(gate.agent.slug, request.proposal_id)
+    proposal = representation.find_proposal(gate.agent.slug, request.proposal_id)
     assert proposal is not None
-    return representation.describe(proposal)
+    return representation.build_proposal_json(proposal)
 
 
 @pytest.mark.django_db
@@ -152,19 +152,19 @@ def test_what_was_changed_since_is_a_question_for_people(gate: Gate, tool: str) 
     """The version before it may have run under its own key; a look-up by the new one
     finds nothing of that."""
     request = propose(gate.agent, tool).request
-    ran = grants.idempotency_key(request.proposal_id, request.action_hash)
+    ran = grants.compute_idempotency_key(request.proposal_id, request.action_hash)
     restored(gate)
     factories.revise(gate.agent, request.proposal, amount="8.00")
     request.refresh_from_db()
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
     assert execution.idempotency_key != ran
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (U, "other_version")
     assert execution.ask_at is None
     if tool == "pay_queryable":
-        reconcile.look_up_now(execution.pk, gate.sue)
+        reconcile.look_up_for_person(execution.pk, gate.sue)
         execution.refresh_from_db()
         assert execution.status == U, "what it says of these bytes settles nothing"
     assert worlds.effects() == []
@@ -182,12 +182,12 @@ def test_what_people_know_did_not_happen_can_be_tried_again(
         request.refresh_from_db()
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="the books"
     )
-    settle.retry(execution_id=execution.pk, person=gate.sue)
-    run.run(execution.pk)
+    settle.retry_execution(execution_id=execution.pk, person=gate.sue)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == ("succeeded", 1)
 
@@ -228,7 +228,7 @@ def test_what_is_approved_after_the_restore_but_was_asked_before_is_doubted(
     restored(gate)
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, worlds.effects()) == (U, [])
     settle.settle_unknown(
@@ -243,7 +243,7 @@ def test_what_is_proposed_in_the_new_epoch_runs_as_ever(gate: Gate) -> None:
     request = propose(gate.agent, "pay_opaque", thread="t-9").request
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -253,10 +253,10 @@ def test_what_is_proposed_in_the_new_epoch_runs_as_ever(gate: Gate) -> None:
 def test_nobody_says_that_what_came_back_never_ran(gate: Gate, looked: bool) -> None:
     execution = out_of_time(gate)
     restored(gate, looked=looked)
-    watch.watch()
+    watch.sweep_alarms()
     assert not Alarm.objects.filter(kind=AlarmKind.NEVER_EXECUTED).exists()
     own = out_of_time(gate) if looked else None
-    watch.watch()
+    watch.sweep_alarms()
     found = Alarm.objects.filter(kind=AlarmKind.NEVER_EXECUTED)
     assert [one.subject for one in found] == ([own.pk] if own else [])
     assert execution.pk not in {one.subject for one in found}
@@ -293,14 +293,16 @@ def test_what_was_changed_since_and_never_began_is_that_question_too(
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
     if end == "window":
-        finish.close_window(execution, clock.now())
+        finish.refuse_after_window(execution, clock.now())
     elif end == "stop":
-        proposals.withdraw_stopped(proposal_id=request.proposal_id, code="stopped")
+        proposals.withdraw_stopped_proposal(
+            proposal_id=request.proposal_id, code="stopped"
+        )
     else:
         states.withdraw(gate.agent, request.proposal)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (U, "other_version")
-    reconcile.look_up_now(execution.pk, gate.sue)
+    reconcile.look_up_for_person(execution.pk, gate.sue)
     execution.refresh_from_db()
     assert (execution.status, execution.ask_at) == (U, None)
 
@@ -309,8 +311,8 @@ def test_what_was_changed_since_and_never_began_is_that_question_too(
 def test_a_grant_that_is_not_taken_after_a_restore_is_no_end_either(gate: Gate) -> None:
     execution, token = deployment(gate)
     restored(gate)
-    claim = redeem.redeem(token=token, agent="riley")
-    reported(execution, claim.fence, failed("grant_unknown_key", ""))
+    claim = redeem.redeem_grant(token=token, agent="riley")
+    reported(execution, claim.fence, build_failure("grant_unknown_key", ""))
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (U, "grant_unknown_key")
 
@@ -323,11 +325,11 @@ def test_what_is_withdrawn_while_two_people_have_not_looked_may_have_run(
     request = propose(gate.agent).request
     restored(gate, looked=False)
     for _ in range(2):  # noticed, and seen to be by this process
-        recovery.watch()
+        recovery.watch_for_restore()
     states.withdraw(gate.agent, request.proposal)
     assert told(gate, request)["may_have_run"]
     two_people_look(gate)
-    restore_epochs.accept()
+    restore_epochs.accept_epoch()
     assert told(gate, request)["may_have_run"]
     restored(gate)
     assert told(gate, request)["may_have_run"]
@@ -342,11 +344,11 @@ def test_a_reminder_comes_when_a_fifth_of_the_time_given_anew_is_left(
         setattr(request, name, getattr(request, name) - timedelta(days=2))
     request.save()
     restored(gate)
-    assert deadlines.remind() == 0
+    assert deadlines.enqueue_reminders() == 0
     request.refresh_from_db()
     whole = request.expires_at - request.opened_at - request.frozen_for
     ApprovalRequest.objects.filter(pk=request.pk).update(
         opened_at=request.opened_at - whole * 0.9,
         expires_at=request.expires_at - whole * 0.9,
     )
-    assert deadlines.remind() == 1
+    assert deadlines.enqueue_reminders() == 1

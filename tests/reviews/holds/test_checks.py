@@ -7,7 +7,7 @@ import pytest
 from journal import errors
 from journal.models import LogRecord
 from reviews.decisions import decide as decisions
-from reviews.holds.take import take
+from reviews.holds.take import take_hold
 from reviews.models import Decision
 from tests.conftest import Gate
 from tests.factories import decide, said
@@ -17,9 +17,11 @@ pytestmark = pytest.mark.django_db
 
 
 def test_who_does_not_hold_it_decides_nothing(gate: Gate, request_) -> None:
-    take(request_id=request_.pk, person=gate.rita)
+    take_hold(request_id=request_.pk, person=gate.rita)
     for verdict in ("approve", "reject", "escalate"):
-        with pytest.raises(errors.Held, match="Rita Example is deciding this until"):
+        with pytest.raises(
+            errors.HeldByAnother, match="Rita Example is deciding this until"
+        ):
             decide(request_, gate.tom, verdict)
     assert not Decision.objects.exists()
     refused = LogRecord.objects.filter(kind="decision.refused")
@@ -27,25 +29,25 @@ def test_who_does_not_hold_it_decides_nothing(gate: Gate, request_) -> None:
 
 
 def test_a_hold_that_somebody_took_over_is_said_so(gate: Gate, request_) -> None:
-    token = take(request_id=request_.pk, person=gate.rita).token
+    token = take_hold(request_id=request_.pk, person=gate.rita).token
     lapse(request_)
-    take(request_id=request_.pk, person=gate.tom)
-    with pytest.raises(errors.LeaseLapsed, match="Tom Example took it over at"):
+    take_hold(request_id=request_.pk, person=gate.tom)
+    with pytest.raises(errors.HoldLapsed, match="Tom Example took it over at"):
         decide(request_, gate.rita, lease=token)
 
 
 def test_so_is_one_under_which_another_decided_since(gate: Gate, request_) -> None:
-    token = take(request_id=request_.pk, person=gate.rita).token
+    token = take_hold(request_id=request_.pk, person=gate.rita).token
     mine = said(request_, gate.rita, "reject", lease=token)
     lapse(request_)
-    take(request_id=request_.pk, person=gate.tom)
+    take_hold(request_id=request_.pk, person=gate.tom)
     decide(request_, gate.tom)
-    with pytest.raises(errors.LeaseLapsed, match=r"Tom Example took it over: approved"):
-        decisions.decide(mine)
+    with pytest.raises(errors.HoldLapsed, match=r"Tom Example took it over: approved"):
+        decisions.decide_request(mine)
 
 
 def test_a_lapsed_lease_that_nobody_took_still_decides(gate: Gate, request_) -> None:
-    token = take(request_id=request_.pk, person=gate.rita).token
+    token = take_hold(request_id=request_.pk, person=gate.rita).token
     lapse(request_)
     decide(request_, gate.rita, lease=token)
     assert Decision.objects.get().authority["lease"] == token

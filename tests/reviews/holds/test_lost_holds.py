@@ -6,10 +6,10 @@ import pytest
 
 from journal.models import LogRecord, OutboxMessage
 from reviews.desk.components import holding
-from reviews.desk.log.filters import Filters, fitting
+from reviews.desk.log.filters import LogFilters, select_records
 from reviews.holds import rows
-from reviews.holds.rows import release
-from reviews.holds.take import break_hold, hand_over, take
+from reviews.holds.rows import release_hold
+from reviews.holds.take import break_hold, offer_hold, take_hold
 from reviews.models import ApprovalRequest, Decision, Lease
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 def broken(gate: Gate) -> ApprovalRequest:
     """Rita was at it until Sue ended her hold."""
     request = propose(gate.agent).request
-    take(request_id=request.pk, person=gate.rita)
+    take_hold(request_id=request.pk, person=gate.rita)
     break_hold(request_id=request.pk, person=gate.sue, reason="gone to lunch")
     return request
 
@@ -31,9 +31,9 @@ def broken(gate: Gate) -> ApprovalRequest:
 def given(gate: Gate) -> ApprovalRequest:
     """Rita offered it, and Tom took it."""
     request = propose(gate.agent).request
-    take(request_id=request.pk, person=gate.rita)
-    hand_over(request_id=request.pk, person=gate.rita, to=gate.tom)
-    take(request_id=request.pk, person=gate.tom, accept=True)
+    take_hold(request_id=request.pk, person=gate.rita)
+    offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
+    take_hold(request_id=request.pk, person=gate.tom, accept=True)
     return request
 
 
@@ -46,23 +46,23 @@ def promised(topic: str) -> list[dict[str, object]]:
 
 
 def test_only_the_former_holder_is_told(gate: Gate, broken: ApprovalRequest) -> None:
-    said = holding.lost(gate.rita, now_of(broken))
+    said = holding.describe_lost_hold(gate.rita, now_of(broken))
     assert said.startswith("Sue Example ended your hold at ")
     for name in ("sue", "tom", "otto"):
-        assert holding.lost(gate.people[name], now_of(broken)) == ""
+        assert holding.describe_lost_hold(gate.people[name], now_of(broken)) == ""
     assert promised("request.broken") == [{"person": gate.rita.public_id}]
     assert promised("request.handed_over") == []
 
 
 def test_so_is_whose_offer_was_taken(gate: Gate, given: ApprovalRequest) -> None:
-    said = holding.lost(gate.rita, now_of(given))
+    said = holding.describe_lost_hold(gate.rita, now_of(given))
     assert said.startswith("Tom Example took this over from you at ")
     assert promised("request.handed_over") == [{"person": gate.rita.public_id}]
     assert promised("request.broken") == []
 
 
 def test_a_mail_says_it_too(gate: Gate, broken: ApprovalRequest) -> None:
-    take(request_id=broken.pk, person=gate.sue)
+    take_hold(request_id=broken.pk, person=gate.sue)
     drain("request.broken")
     assert told() == [("rita", "Your hold was ended")]
 
@@ -74,16 +74,16 @@ def test_a_mail_says_what_was_taken(gate: Gate, given: ApprovalRequest) -> None:
 
 def test_nothing_is_said_of_what_one_gave_back_or_let_lapse(gate: Gate) -> None:
     request = propose(gate.agent).request
-    take(request_id=request.pk, person=gate.rita)
-    release(request_id=request.pk, person=gate.rita)
-    take(request_id=request.pk, person=gate.tom)
-    assert holding.lost(gate.rita, now_of(request)) == ""
+    take_hold(request_id=request.pk, person=gate.rita)
+    release_hold(request_id=request.pk, person=gate.rita)
+    take_hold(request_id=request.pk, person=gate.tom)
+    assert holding.describe_lost_hold(gate.rita, now_of(request)) == ""
     assert promised("request.broken") == promised("request.handed_over") == []
 
 
 def test_who_has_it_again_is_told_nothing(gate: Gate, broken: ApprovalRequest) -> None:
-    take(request_id=broken.pk, person=gate.rita)
-    assert holding.lost(gate.rita, now_of(broken)) == ""
+    take_hold(request_id=broken.pk, person=gate.rita)
+    assert holding.describe_lost_hold(gate.rita, now_of(broken)) == ""
     decide(broken, gate.rita)
     assert Decision.objects.get().flags == []
 
@@ -92,7 +92,7 @@ def test_who_has_it_again_is_told_nothing(gate: Gate, broken: ApprovalRequest) -
 def test_the_decision_after_a_break_is_marked(
     gate: Gate, broken: ApprovalRequest, verdict: str
 ) -> None:
-    take(request_id=broken.pk, person=gate.tom)
+    take_hold(request_id=broken.pk, person=gate.tom)
     decide(broken, gate.tom, verdict)
     assert Decision.objects.get().flags == ["lease_broken"]
     record = LogRecord.objects.get(kind="decision.recorded")
@@ -106,9 +106,9 @@ def test_also_without_a_hold_of_ones_own(gate: Gate, broken: ApprovalRequest) ->
 
 def test_whoever_had_it_in_between(gate: Gate, broken: ApprovalRequest) -> None:
     """A break is not hidden by handing over what it freed."""
-    take(request_id=broken.pk, person=gate.sue)
-    hand_over(request_id=broken.pk, person=gate.sue, to=gate.tom)
-    take(request_id=broken.pk, person=gate.tom, accept=True)
+    take_hold(request_id=broken.pk, person=gate.sue)
+    offer_hold(request_id=broken.pk, person=gate.sue, to=gate.tom)
+    take_hold(request_id=broken.pk, person=gate.tom, accept=True)
     assert Lease.objects.get().broken
     decide(broken, gate.tom)
     assert Decision.objects.get().flags == ["lease_broken"]
@@ -116,10 +116,10 @@ def test_whoever_had_it_in_between(gate: Gate, broken: ApprovalRequest) -> None:
 
 def test_only_the_next_decision_is(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    take(request_id=request.pk, person=gate.sam)
+    take_hold(request_id=request.pk, person=gate.sam)
     break_hold(request_id=request.pk, person=gate.sue, reason="gone")
     decide(request, gate.sue)
-    assert holding.lost(gate.sam, now_of(request)) == ""
+    assert holding.describe_lost_hold(gate.sam, now_of(request)) == ""
     decide(request, gate.sam)
     flags = Decision.objects.order_by("pk").values_list("flags", flat=True)
     assert list(flags) == [["lease_broken"], []]
@@ -133,16 +133,16 @@ def test_what_was_handed_over_is_not_marked(gate: Gate, given: ApprovalRequest) 
 def test_the_log_finds_the_very_decision(gate: Gate) -> None:
     """Not the other one on the same request."""
     request = propose(gate.agent, amount="899.00").request
-    take(request_id=request.pk, person=gate.sam)
+    take_hold(request_id=request.pk, person=gate.sam)
     break_hold(request_id=request.pk, person=gate.sue, reason="gone")
     decide(request, gate.sue)
     decide(request, gate.sam)
-    found = fitting(gate.otto, Filters.read({"flag": "lease_broken"}))
+    found = select_records(gate.otto, LogFilters.read({"flag": "lease_broken"}))
     assert [row.actor_id for row in found] == [gate.sue.public_id]
 
 
 def test_whose_decision_overrides_a_hold(gate: Gate, broken: ApprovalRequest) -> None:
     lease = Lease.objects.get()
-    assert not rows.was_broken(None, gate.tom)
-    assert not rows.was_broken(lease, gate.rita)
-    assert rows.was_broken(lease, gate.tom)
+    assert not rows.overrides_broken_hold(None, gate.tom)
+    assert not rows.overrides_broken_hold(lease, gate.rita)
+    assert rows.overrides_broken_hold(lease, gate.tom)

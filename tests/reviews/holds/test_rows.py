@@ -6,8 +6,8 @@ import pytest
 
 from reviews.holds import rows as leases
 from reviews.holds import take as holds_take
-from reviews.holds.rows import release
-from reviews.holds.take import take
+from reviews.holds.rows import release_hold
+from reviews.holds.take import take_hold
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.holds.holds import freed_for, held_by, kinds, lapse
@@ -16,22 +16,22 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_page_left_late_gives_back_its_own_taking_only(gate: Gate, request_) -> None:
-    old = take(request_id=request_.pk, person=gate.rita).token
-    new = take(request_id=request_.pk, person=gate.rita).token
-    assert not release(request_id=request_.pk, person=gate.rita, token=old)
-    assert not release(request_id=request_.pk, person=gate.tom)
-    assert release(request_id=request_.pk, person=gate.rita, token=new)
+    old = take_hold(request_id=request_.pk, person=gate.rita).token
+    new = take_hold(request_id=request_.pk, person=gate.rita).token
+    assert not release_hold(request_id=request_.pk, person=gate.rita, token=old)
+    assert not release_hold(request_id=request_.pk, person=gate.tom)
+    assert release_hold(request_id=request_.pk, person=gate.rita, token=new)
 
 
 def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
     rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(2)]
     for row in rows:
-        take(request_id=row.pk, person=gate.rita)
-    holds_take.ask(request_id=rows[0].pk, person=gate.tom)
-    assert leases.lapse_chunk() == 0
+        take_hold(request_id=row.pk, person=gate.rita)
+    holds_take.record_waiting_person(request_id=rows[0].pk, person=gate.tom)
+    assert leases.free_lapsed_holds() == 0
     for row in rows:
         lapse(row)
-    assert leases.lapse_chunk() == 1
+    assert leases.free_lapsed_holds() == 1
     assert kinds(rows[0]) == ["lease.taken", "lease.lapsed"]
     assert freed_for(rows[0]) == [gate.tom.public_id]
     assert kinds(rows[1]) == ["lease.taken"]
@@ -39,9 +39,9 @@ def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
 
 def test_deciding_gives_it_back_for_the_second_person(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    take(request_id=request.pk, person=gate.sue)
-    holds_take.ask(request_id=request.pk, person=gate.sam)
+    take_hold(request_id=request.pk, person=gate.sue)
+    holds_take.record_waiting_person(request_id=request.pk, person=gate.sam)
     decide(request, gate.sue)
     assert held_by(request) is None
     assert freed_for(request) == [gate.sam.public_id]
-    assert take(request_id=request.pk, person=gate.sam).mine
+    assert take_hold(request_id=request.pk, person=gate.sam).mine

@@ -10,8 +10,8 @@ from journal import clock, errors
 from journal.models import LogRecord
 from reviews.decisions import recall
 from reviews.holds import take as leases
-from reviews.holds.rows import release
-from reviews.holds.take import renew, take
+from reviews.holds.rows import release_hold
+from reviews.holds.take import renew_hold, take_hold
 from reviews.models import Lease
 from tests import factories
 from tests.conftest import Gate
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_taking_holds_for_five_minutes(gate: Gate, request_) -> None:
-    hold = take(request_id=request_.pk, person=gate.rita)
+    hold = take_hold(request_id=request_.pk, person=gate.rita)
     assert hold.mine
     assert hold.until is not None
     left = hold.until - clock.now()
@@ -32,50 +32,50 @@ def test_taking_holds_for_five_minutes(gate: Gate, request_) -> None:
 
 
 def test_taking_again_is_one_holding_with_a_new_token(gate: Gate, request_) -> None:
-    first = take(request_id=request_.pk, person=gate.rita)
-    again = take(request_id=request_.pk, person=gate.rita)
+    first = take_hold(request_id=request_.pk, person=gate.rita)
+    again = take_hold(request_id=request_.pk, person=gate.rita)
     assert again.mine
     assert again.token != first.token
     assert kinds(request_) == ["lease.taken"]
 
 
 def test_another_only_hears_whose_it_is(gate: Gate, request_) -> None:
-    take(request_id=request_.pk, person=gate.rita)
-    hold = take(request_id=request_.pk, person=gate.tom)
+    take_hold(request_id=request_.pk, person=gate.rita)
+    hold = take_hold(request_id=request_.pk, person=gate.tom)
     assert (hold.mine, hold.holder, hold.token) == (False, gate.rita, "")
     assert held_by(request_) == gate.rita
 
 
 @pytest.mark.parametrize("name", ["otto", "adam", "owen"])
 def test_who_may_not_decide_never_holds(gate: Gate, request_, name: str) -> None:
-    with pytest.raises(errors.NotYours):
-        take(request_id=request_.pk, person=gate.people[name])
+    with pytest.raises(errors.NotPermitted):
+        take_hold(request_id=request_.pk, person=gate.people[name])
     assert not Lease.objects.exists()
 
 
 def test_what_is_settled_or_over_is_not_held(gate: Gate, request_) -> None:
     other = propose(gate.agent, customer="C-2").request
     decide(request_, gate.tom, "reject")
-    with pytest.raises(errors.Decided):
-        take(request_id=request_.pk, person=gate.rita)
+    with pytest.raises(errors.AlreadyDecided):
+        take_hold(request_id=request_.pk, person=gate.rita)
     factories.overdue(other)
-    with pytest.raises(errors.Expired):
-        take(request_id=other.pk, person=gate.rita)
+    with pytest.raises(errors.RequestExpired):
+        take_hold(request_id=other.pk, person=gate.rita)
 
 
 def test_a_lapsed_lease_is_anybodys(gate: Gate, request_) -> None:
-    take(request_id=request_.pk, person=gate.rita)
+    take_hold(request_id=request_.pk, person=gate.rita)
     lapse(request_)
-    assert take(request_id=request_.pk, person=gate.tom).mine
+    assert take_hold(request_id=request_.pk, person=gate.tom).mine
     assert kinds(request_) == ["lease.taken", "lease.lapsed", "lease.taken"]
 
 
 def test_of_more_than_three_the_one_renewed_longest_ago_gives_way(gate: Gate) -> None:
     rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(4)]
     for row in rows[:3]:
-        take(request_id=row.pk, person=gate.rita)
-    renew(request_id=rows[0].pk, person=gate.rita)
-    take(request_id=rows[3].pk, person=gate.rita)
+        take_hold(request_id=row.pk, person=gate.rita)
+    renew_hold(request_id=rows[0].pk, person=gate.rita)
+    take_hold(request_id=rows[3].pk, person=gate.rita)
     assert [held_by(row) == gate.rita for row in rows] == [True, False, True, True]
     record = LogRecord.objects.get(kind="lease.released")
     assert record.request == rows[1].pk
@@ -83,10 +83,10 @@ def test_of_more_than_three_the_one_renewed_longest_ago_gives_way(gate: Gate) ->
 
 
 def test_renewing_moves_the_end_and_leaves_no_record(gate: Gate, request_) -> None:
-    take(request_id=request_.pk, person=gate.rita)
+    take_hold(request_id=request_.pk, person=gate.rita)
     soon = clock.now() + timedelta(seconds=30)
     Lease.objects.filter(pk=request_.pk).update(until=soon)
-    hold = renew(request_id=request_.pk, person=gate.rita)
+    hold = renew_hold(request_id=request_.pk, person=gate.rita)
     assert hold is not None
     assert hold.until is not None
     assert hold.until > soon + timedelta(minutes=4)
@@ -94,30 +94,30 @@ def test_renewing_moves_the_end_and_leaves_no_record(gate: Gate, request_) -> No
 
 
 def test_coming_back_to_a_lapsed_lease_that_nobody_took(gate: Gate, request_) -> None:
-    take(request_id=request_.pk, person=gate.rita)
+    take_hold(request_id=request_.pk, person=gate.rita)
     lapse(request_)
-    assert renew(request_id=request_.pk, person=gate.rita) is not None
+    assert renew_hold(request_id=request_.pk, person=gate.rita) is not None
     assert held_by(request_) == gate.rita
 
 
 def test_a_beat_takes_nothing_that_was_given_back(gate: Gate, request_) -> None:
-    take(request_id=request_.pk, person=gate.rita)
-    assert release(request_id=request_.pk, person=gate.rita)
-    assert renew(request_id=request_.pk, person=gate.rita) is None
+    take_hold(request_id=request_.pk, person=gate.rita)
+    assert release_hold(request_id=request_.pk, person=gate.rita)
+    assert renew_hold(request_id=request_.pk, person=gate.rita) is None
     assert held_by(request_) is None
     assert kinds(request_) == ["lease.taken", "lease.released"]
 
 
 def test_a_recall_gives_it_back_to_who_recalled(gate: Gate) -> None:
     request = states.recallable(gate)
-    recall.recall(request_id=request.pk, person=gate.rita)
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
     assert held_by(request) == gate.rita
 
 
 def test_the_next_free_one_is_taken(gate: Gate) -> None:
     rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(3)]
-    take(request_id=rows[0].pk, person=gate.tom)
+    take_hold(request_id=rows[0].pk, person=gate.tom)
     decide(rows[1], gate.tom, "reject")
     ids = [row.pk for row in rows]
-    assert leases.take_first(request_ids=ids, person=gate.rita) == rows[2].pk
-    assert leases.take_first(request_ids=ids[:2], person=gate.rita) == ""
+    assert leases.take_first_free(request_ids=ids, person=gate.rita) == rows[2].pk
+    assert leases.take_first_free(request_ids=ids[:2], person=gate.rita) == ""

@@ -163,7 +163,9 @@ def test_paired_columns_keep_together(
 
 
 def stopped(gate: Gate) -> Stop:
-    return stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="halt")
+    return stops.create_stop(
+        scope=Scope.TOOL, key="pay", person=gate.sue, reason="halt"
+    )
 
 
 def decision(gate: Gate) -> Decision:

@@ -10,7 +10,7 @@ import pytest
 from django.core.mail import EmailMessage
 
 from journal import failpoints
-from journal.failpoints import Injected
+from journal.failpoints import InjectedFault
 from policies.choices import Role
 from reviews.models import Notice
 from reviews.notifications import plan
@@ -29,11 +29,11 @@ def test_a_mail_comes_again_when_it_was_not_written_down(
 ) -> None:
     request = factories.propose(gate.agent, "pay").request
     monkeypatch.setattr(failpoints, "ARMED", str(tmp_path))
-    (tmp_path / "mail_taken").write_text(failpoints.Action.RAISE)
-    with pytest.raises(Injected):
-        plan.tell(request, "opened", roles=ROLES)
+    (tmp_path / "mail_taken").write_text(failpoints.FaultAction.RAISE)
+    with pytest.raises(InjectedFault):
+        plan.notify_deciders(request, "opened", roles=ROLES)
     for _ in range(2):
-        plan.tell(request, "opened", roles=ROLES)
+        plan.notify_deciders(request, "opened", roles=ROLES)
     came = Counter(mail.to[0] for mail in mailoutbox)
     assert len(came) == Notice.objects.exclude(sent_at=None).count() > 1
     assert sorted(came.values()) == [*[1] * (len(came) - 1), 2]

@@ -80,7 +80,7 @@ def test_what_comes_beyond_costs_little(
     request = propose(gate.agent, customer="one more").request
     rita = gate.rita.public_id
     with django_assert_max_num_queries(13):
-        plan.tell(request, "opened", roles=(Role.REVIEWER,), only=rita)
+        plan.notify_deciders(request, "opened", roles=(Role.REVIEWER,), only=rita)
     assert Notice.objects.get(request=request).digest
 
 
@@ -92,7 +92,7 @@ def test_what_comes_beyond_costs_for_all_what_it_costs_for_one(gate: Gate) -> No
     for number, only in enumerate((rita, None)):
         request = propose(gate.agent, customer=f"more-{number}").request
         with CaptureQueriesContext(connection) as asked:
-            plan.tell(request, "opened", roles=tuple(Role), only=only)
+            plan.notify_deciders(request, "opened", roles=tuple(Role), only=only)
         costs.append(len(asked))
     assert Notice.objects.filter(request=request, digest=True).count() == 4
     assert costs[0] == costs[1]
@@ -117,7 +117,7 @@ def test_what_is_over_meanwhile_is_not_in_it(gate: Gate) -> None:
 def test_of_very_many_the_rest_is_a_number(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "MOST", 2)
+    monkeypatch.setattr(delivery, "MAX_MAIL_LINES", 2)
     beyond = opened(gate, 7)[2:]
     an_hour_later()
     (one,) = mail.outbox[2:]
@@ -131,15 +131,15 @@ def test_of_very_many_the_rest_is_a_number(
 def test_who_is_stopped_on_the_way_has_less_to_do_the_next_time(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "PIECE", 2)
+    monkeypatch.setattr(delivery, "UPDATE_CHUNK", 2)
     for request in opened(gate, 8)[2:6]:
         decide(request, gate.tom, "reject")
     Notice.objects.filter(sent_at=None).update(due_at=clock.now())
     settled = Notice.objects.filter(person=gate.rita, let_go="settled")
     with connection.execute_wrapper(TimeIsUp()), pytest.raises(SoftTimeLimitExceeded):
-        delivery.send(gate.rita.public_id)
+        delivery.send_digest(gate.rita.public_id)
     assert settled.count() == 2
-    assert delivery.send(gate.rita.public_id)
+    assert delivery.send_digest(gate.rita.public_id)
     assert settled.count() == 4
     assert subjects()[2:] == ["2 requests wait for you"]
 
@@ -157,12 +157,12 @@ def test_what_comes_while_it_is_written_is_in_the_next(
         about = {"request": late, "version": late.version, "kind": "opened"}
         long_ago = {"at": clock.now(), "due_at": clock.now() - delivery.HOUR}
         Notice.objects.create(person=gate.rita, **about, **long_ago, digest=True)
-        email.digest(*given)
+        email.send_digest_mail(*given)
 
     Notice.objects.filter(sent_at=None).update(due_at=clock.now())
-    monkeypatch.setattr(email, "digest", write)
+    monkeypatch.setattr(email, "send_digest_mail", write)
     for _ in range(2):
-        assert delivery.send(gate.rita.public_id)
+        assert delivery.send_digest(gate.rita.public_id)
     assert [late.pk in one.body for one in mail.outbox[2:]] == [False, True]
 
 
@@ -170,7 +170,7 @@ def test_what_comes_while_it_is_written_is_in_the_next(
 def test_two_who_write_at_once_send_one(gate: Gate) -> None:
     opened(gate, 5)
     Notice.objects.filter(sent_at=None).update(due_at=clock.now())
-    sent = at_once(*[partial(delivery.send, gate.rita.public_id)] * 6)
+    sent = at_once(*[partial(delivery.send_digest, gate.rita.public_id)] * 6)
     assert [one.value for one in sent].count(True) == 1
     assert subjects()[2:] == ["3 requests wait for you"]
 

@@ -26,8 +26,8 @@ from reviews.holds import rows, take
 from reviews.models import ApprovalRequest, Lease, Notice
 from reviews.notifications import email
 from reviews.people import preferences
-from reviews.people.preferences import Notifications
-from reviews.presenters.shapes import Part, Text, Value
+from reviews.people.preferences import NotificationPreferences
+from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
@@ -39,7 +39,9 @@ ALL_DAY = {"quiet_from": time(0), "quiet_until": time(23, 59, 59)}
 
 
 def chooses(person: Person, **said: Any) -> None:
-    preferences.save(person=person, notifications=Notifications(**said))
+    preferences.save_preferences(
+        person=person, notifications=NotificationPreferences(**said)
+    )
 
 
 def told() -> list[str]:
@@ -260,7 +262,7 @@ def escalated_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
 
 def closed_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
     alarm = states.open_alarm(gate)
-    return "mail_alarm", lambda: standing.close(
+    return "mail_alarm", lambda: standing.close_alarm(
         alarm_id=alarm.pk, person=gate.sue, note="looked into"
     )
 
@@ -289,21 +291,21 @@ def _dies(self: EmailMessage, *given: Any) -> int:
 
 
 def test_a_mail_says_the_effect_and_no_word_that_could_be_somebody_elses() -> None:
-    said: list[Part] = [
-        Text("Pay "),
-        Value("899.00"),
-        Text(" to "),
-        Value("C-1"),
-        Text(" for "),
-        Value("visit evil.example now"),
-        Text(", by "),
-        Value("x@evil.example"),
-        Text(", "),
-        Value("[sensitive · redacted · #3f2a]"),
-        Text(", "),
-        Value("3 recipients", untrusted=False),
+    said: list[SentencePart] = [
+        TextPart("Pay "),
+        ValuePart("899.00"),
+        TextPart(" to "),
+        ValuePart("C-1"),
+        TextPart(" for "),
+        ValuePart("visit evil.example now"),
+        TextPart(", by "),
+        ValuePart("x@evil.example"),
+        TextPart(", "),
+        ValuePart("[sensitive · redacted · #3f2a]"),
+        TextPart(", "),
+        ValuePart("3 recipients", untrusted=False),
     ]
-    found = email.sentence(said)
+    found = email.format_plain_effect(said)
     assert found == "Pay 899.00 to C-1 for […], by […], […], 3 recipients"
 
 
@@ -318,21 +320,21 @@ def test_a_test_reaches_oneself(gate: Gate, client: Any) -> None:
 
 def freed(gate: Gate) -> str:
     request = propose(gate.agent).request
-    take.take(request_id=request.pk, person=gate.tom)
-    take.ask(request_id=request.pk, person=gate.sue)
-    rows.release(request_id=request.pk, person=gate.tom)
+    take.take_hold(request_id=request.pk, person=gate.tom)
+    take.record_waiting_person(request_id=request.pk, person=gate.sue)
+    rows.release_hold(request_id=request.pk, person=gate.tom)
     return "request.freed"
 
 
 def offered(gate: Gate) -> str:
     request = propose(gate.agent).request
-    take.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
+    take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.sue)
     return "request.offered"
 
 
 def assigned(gate: Gate) -> str:
     request = propose(gate.agent).request
-    returns.assign(request_id=request.pk, person=gate.sam, to=gate.sue)
+    returns.assign_request(request_id=request.pk, person=gate.sam, to=gate.sue)
     return "request.assigned"
 
 
@@ -347,15 +349,15 @@ def returned(gate: Gate) -> str:
 
 def broken(gate: Gate) -> str:
     request = propose(gate.agent).request
-    take.take(request_id=request.pk, person=gate.sue)
+    take.take_hold(request_id=request.pk, person=gate.sue)
     take.break_hold(request_id=request.pk, person=gate.sam, reason="gone")
     return "request.broken"
 
 
 def handed_over(gate: Gate) -> str:
     request = propose(gate.agent).request
-    take.hand_over(request_id=request.pk, person=gate.sue, to=gate.tom)
-    take.take(request_id=request.pk, person=gate.tom, accept=True)
+    take.offer_hold(request_id=request.pk, person=gate.sue, to=gate.tom)
+    take.take_hold(request_id=request.pk, person=gate.tom, accept=True)
     return "request.handed_over"
 
 
@@ -428,9 +430,9 @@ def test_every_message_fits_a_digest(gate: Gate, happens: Any) -> None:
 def test_it_is_told_each_time_that_it_is_free(gate: Gate) -> None:
     request = propose(gate.agent).request
     for _ in range(2):
-        take.take(request_id=request.pk, person=gate.rita)
-        take.ask(request_id=request.pk, person=gate.tom)
-        rows.release(request_id=request.pk, person=gate.rita)
+        take.take_hold(request_id=request.pk, person=gate.rita)
+        take.record_waiting_person(request_id=request.pk, person=gate.tom)
+        rows.release_hold(request_id=request.pk, person=gate.rita)
         drain("request.freed")
         drain("request.freed")
     assert told() == ["tom", "tom"]
@@ -441,11 +443,11 @@ def test_what_is_free_and_taken_again_is_told_only_to_who_wants_that(
 ) -> None:
     chooses(gate.sue, once_taken=False)
     request = propose(gate.agent).request
-    take.take(request_id=request.pk, person=gate.rita)
+    take.take_hold(request_id=request.pk, person=gate.rita)
     for name in ("tom", "sue"):
-        take.ask(request_id=request.pk, person=gate.people[name])
-    rows.release(request_id=request.pk, person=gate.rita)
-    take.take(request_id=request.pk, person=gate.sam)
+        take.record_waiting_person(request_id=request.pk, person=gate.people[name])
+    rows.release_hold(request_id=request.pk, person=gate.rita)
+    take.take_hold(request_id=request.pk, person=gate.sam)
     drain("request.freed")
     assert told() == ["sue"]
 
@@ -455,7 +457,7 @@ def test_an_offer_that_was_taken_back_is_told_to_nobody(gate: Gate) -> None:
     topic = offered(gate)
     drain(topic)
     request = ApprovalRequest.objects.get()
-    rows.release(request_id=request.pk, person=gate.rita)
+    rows.release_hold(request_id=request.pk, person=gate.rita)
     time_comes()
     assert told() == []
     assert Notice.objects.get(kind="offered").let_go == "not_theirs"

@@ -46,9 +46,9 @@ def configure(settings: Any) -> Callable[..., None]:
 
 
 def check(url: str) -> None:
-    target = addresses.parse(url)
-    own_ports.check(target, networks=EVERYWHERE)
-    found = addresses.answers(target, resolve=lookup, timeout=5)
+    target = addresses.parse_url(url)
+    own_ports.check_target(target, networks=EVERYWHERE)
+    found = addresses.resolve_host(target, resolve=lookup, timeout=5)
     own_ports.check_answers(target, found, resolve=lookup, timeout=5)
 
 
@@ -108,7 +108,9 @@ def test_a_letter_is_not_sent_to_the_web_of_the_gate(
 ) -> None:
     configure(port=[service.port])
     with pytest.raises(NotAllowed):
-        webhooks.notify(service.url, b"{}", message="m-1", secrets=[], timeout=5)
+        webhooks.send_webhook_event(
+            service.url, b"{}", message="m-1", secrets=[], timeout=5
+        )
     assert service.connections == 0
 
 
@@ -117,6 +119,8 @@ def test_the_network_of_tools_is_not_open_to_letters(
 ) -> None:
     settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"callback_networks": []})
     with pytest.raises(NotAllowed, match="CALLBACK_NETWORKS"):
-        webhooks.notify(service.url, b"{}", message="m-1", secrets=[], timeout=5)
+        webhooks.send_webhook_event(
+            service.url, b"{}", message="m-1", secrets=[], timeout=5
+        )
     assert service.connections == 0
-    assert webhooks.post(service.url, {}, timeout=5).status == 200
+    assert webhooks.post_signed_json(service.url, {}, timeout=5).status == 200

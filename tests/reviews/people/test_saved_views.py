@@ -5,26 +5,28 @@ from __future__ import annotations
 import pytest
 
 from journal import clock
-from journal.errors import Conflict, Invalid, NotFound
+from journal.errors import Conflict, InvalidInput, NotFound
 from reviews.desk.queue import page as queue
-from reviews.desk.queue.page import Filters
+from reviews.desk.queue.page import QueueFilters
 from reviews.models import SavedView
 from reviews.people import saved_views
-from reviews.people.saved_views import delete, save
+from reviews.people.saved_views import create_saved_view, delete_saved_view
 from tests.conftest import Gate
 
 pytestmark = pytest.mark.django_db
 
 
 def names(gate: Gate, name: str, page: str = "queue") -> list[str]:
-    return [view.name for view in saved_views.of(gate.people[name], page)]
+    return [view.name for view in saved_views.list_saved_views(gate.people[name], page)]
 
 
 def test_each_has_their_own_by_name_and_list(gate: Gate) -> None:
-    save(person=gate.rita, page="queue", name="Refunds", query="tool=pay")
-    save(person=gate.rita, page="queue", name="Calm", query="risk=low")
-    save(person=gate.rita, page="log", name="Refunds", query="kind=decision")
-    save(person=gate.tom, page="queue", name="Refunds", query="")
+    create_saved_view(person=gate.rita, page="queue", name="Refunds", query="tool=pay")
+    create_saved_view(person=gate.rita, page="queue", name="Calm", query="risk=low")
+    create_saved_view(
+        person=gate.rita, page="log", name="Refunds", query="kind=decision"
+    )
+    create_saved_view(person=gate.tom, page="queue", name="Refunds", query="")
     assert names(gate, "rita") == ["Calm", "Refunds"]
     assert names(gate, "rita", "log") == ["Refunds"]
     assert names(gate, "tom") == ["Refunds"]
@@ -32,34 +34,38 @@ def test_each_has_their_own_by_name_and_list(gate: Gate) -> None:
 
 
 def test_a_name_is_used_once_and_the_first_stays(gate: Gate) -> None:
-    save(person=gate.rita, page="queue", name="Mine", query="risk=high")
+    create_saved_view(person=gate.rita, page="queue", name="Mine", query="risk=high")
     with pytest.raises(Conflict, match="You have a view of this name"):
-        save(person=gate.rita, page="queue", name="Mine", query="risk=low")
+        create_saved_view(person=gate.rita, page="queue", name="Mine", query="risk=low")
     assert SavedView.objects.get().query == "risk=high"
 
 
 def test_there_are_so_many_and_no_more(gate: Gate) -> None:
-    for number in range(saved_views.MOST):
-        save(person=gate.rita, page="queue", name=f"View {number}", query="")
-    with pytest.raises(Invalid, match="20 views are the most"):
-        save(person=gate.rita, page="queue", name="One more", query="")
-    save(person=gate.rita, page="log", name="Of another list", query="")
+    for number in range(saved_views.MAX_VIEWS):
+        create_saved_view(
+            person=gate.rita, page="queue", name=f"View {number}", query=""
+        )
+    with pytest.raises(InvalidInput, match="20 views are the most"):
+        create_saved_view(person=gate.rita, page="queue", name="One more", query="")
+    create_saved_view(person=gate.rita, page="log", name="Of another list", query="")
 
 
 def test_only_ones_own_is_deleted(gate: Gate) -> None:
-    view = save(person=gate.rita, page="queue", name="Mine", query="")
+    view = create_saved_view(person=gate.rita, page="queue", name="Mine", query="")
     with pytest.raises(NotFound):
-        delete(person=gate.tom, view_id=view.pk)
-    assert delete(person=gate.rita, view_id=view.pk) == "queue"
+        delete_saved_view(person=gate.tom, view_id=view.pk)
+    assert delete_saved_view(person=gate.rita, view_id=view.pk) == "queue"
     with pytest.raises(NotFound):
-        delete(person=gate.rita, view_id=view.pk)
+        delete_saved_view(person=gate.rita, view_id=view.pk)
 
 
 def test_the_queue_says_which_view_is_on_the_screen(gate: Gate) -> None:
-    filters = Filters.read({"tool": "pay", "risk": "high"})
-    save(person=gate.rita, page="queue", name="Refunds", query=filters.query())
-    save(person=gate.rita, page="queue", name="Everything", query="")
-    now = queue.page(gate.rita, filters, decidable=0, now=clock.now())
+    filters = QueueFilters.read({"tool": "pay", "risk": "high"})
+    create_saved_view(
+        person=gate.rita, page="queue", name="Refunds", query=filters.query()
+    )
+    create_saved_view(person=gate.rita, page="queue", name="Everything", query="")
+    now = queue.build_queue_page(gate.rita, filters, decidable=0, now=clock.now())
     assert [(view.name, view.current) for view in now.saved.views] == [
         ("Everything", False),
         ("Refunds", True),

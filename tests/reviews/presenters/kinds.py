@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from policies.documents import Document, ToolDefinition, parse
-from reviews.presenters import Presentation, present
+from policies.documents import Document, ToolDefinition, parse_document
+from reviews.presenters import Presentation, present_effect
 
 POLICY = Path(__file__).parents[2] / "kinds.yaml"
 PATCH = """\
@@ -181,7 +181,7 @@ EXAMPLES: Mapping[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
 
 @cache
 def policy() -> Document:
-    return parse(POLICY.read_text())
+    return parse_document(POLICY.read_text())
 
 
 def definition(name: str) -> ToolDefinition:
@@ -195,7 +195,7 @@ def show(name: str, /, before: Any = ..., facts: Any = None, **args: Any) -> Any
     """
     usual, read = EXAMPLES[name]
     merged = {k: v for k, v in {**usual, **args}.items() if v is not ...}
-    return present(
+    return present_effect(
         definition(name), merged, before=read if before is ... else before, facts=facts
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters import present
+from reviews.presenters import present_effect
 from tests import corpora
 from tests.reviews.desk.argument_form.browsers import tool_of
 
@@ -25,13 +25,13 @@ ORDINARY = [
 
 @pytest.mark.parametrize("command", corpora.flat(corpora.shell_abuses()))
 def test_it_is_called_out(command: str) -> None:
-    shown = present(TOOL, {"command": command})
+    shown = present_effect(TOOL, {"command": command})
     assert shown.uninspectable or [tag.text for tag in shown.tags if tag.loud]
 
 
 @pytest.mark.parametrize("command", ORDINARY)
 def test_what_only_reads_is_shown_without_noise(command: str) -> None:
-    shown = present(TOOL, {"command": command})
+    shown = present_effect(TOOL, {"command": command})
     loud = [tag.text for tag in shown.tags if tag.loud]
     assert [text for text in loud if not text.startswith("Glob")] == []
     assert not shown.uninspectable

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from reviews.presenters import present
-from reviews.presenters.shapes import Pair
+from reviews.presenters import present_effect
+from reviews.presenters.shapes import SizeFigure
 from tests.policies.test_amounts import KNOWN, PRICE, order
 
 ITEMS = [
@@ -20,19 +20,19 @@ BEFORE = {"order_total": 89900, "order_total_currency": "USD"}
 def show(*declared, args=None, known=None, windows=None, **parts):
     tool = order(*declared, **parts).tools["pay"]
     given = args or {"items": ITEMS}
-    return present(tool, given, facts=known or {}, windows=windows)
+    return present_effect(tool, given, facts=known or {}, windows=windows)
 
 
 def test_money_in_a_list_is_said_together():
     assert show({**PRICE, "label": "Items"}).size == (
-        Pair("Items", "1,250.00 USD", "2 amounts together"),
+        SizeFigure("Items", "1,250.00 USD", "2 amounts together"),
     )
 
 
 def test_a_list_of_several_currencies_is_said_and_not_added_up():
     mixed = [ITEMS[0], {"price": "2.00", "currency": "EUR"}]
     assert show({**PRICE, "label": "Items"}, args={"items": mixed}).size == (
-        Pair(
+        SizeFigure(
             "Items",
             "1,000.00 USD and 2.00 EUR",
             "2 amounts in 2 currencies, which are not added up",
@@ -43,7 +43,7 @@ def test_a_list_of_several_currencies_is_said_and_not_added_up():
 def test_money_that_only_the_reader_knows_is_said():
     shown = show({"fact": "order_total"}, known={"before": BEFORE}, **KNOWN)
     assert shown.size == (
-        Pair(
+        SizeFigure(
             "Order total", "899.00 USD", "looked up by the gate, counts as its amount"
         ),
     )
@@ -52,12 +52,12 @@ def test_money_that_only_the_reader_knows_is_said():
 def test_amounts_of_several_kinds_are_said_in_all():
     declared = ({**PRICE, "label": "Items"}, {"fact": "order_total"})
     pairs = show(*declared, known={"before": BEFORE}, **KNOWN).size
-    assert pairs[-1] == Pair("In all", "2,149.00 USD", "3 amounts together")
+    assert pairs[-1] == SizeFigure("In all", "2,149.00 USD", "3 amounts together")
 
 
 def test_a_sum_is_said_in_the_currency_of_what_is_moved():
     facts = {"sum": {"spent": 125000}, "money": {"currency": "USD"}}
-    assert show(PRICE, known=facts).size[-1] == Pair(
+    assert show(PRICE, known=facts).size[-1] == SizeFigure(
         "Spent", "1,250.00 USD", "this one included"
     )
     assert len(show(PRICE, known={**facts, "money": {"currency": ""}}).size) == 1
@@ -91,7 +91,7 @@ def test_a_concealed_amount_is_in_no_total(hidden):
 def test_the_view_of_money_compares_a_list_with_its_limits():
     limit = {"amount": "1200.00", "currency": "USD"}
     shown = show(PRICE, presenter="money", limits=[limit])
-    assert shown.size[0] == Pair(
+    assert shown.size[0] == SizeFigure(
         "Amount", "1,250.00 USD", "one thousand two hundred fifty"
     )
     assert "Above 1,200.00 USD" in [tag.text for tag in shown.tags]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters.arguments import settles
+from reviews.presenters.arguments import is_type_fixed
 from reviews.presenters.shapes import Cell
 
 NUMBER = {"type": "number"}
@@ -41,7 +41,7 @@ SCHEMA = {
     ],
 )
 def test_the_schema_says_it(path: str, kind: str) -> None:
-    assert settles(SCHEMA, path, kind)
+    assert is_type_fixed(SCHEMA, path, kind)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_schema_says_it(path: str, kind: str) -> None:
     ],
 )
 def test_it_leaves_a_doubt(path: str, kind: str) -> None:
-    assert not settles(SCHEMA, path, kind)
+    assert not is_type_fixed(SCHEMA, path, kind)
 
 
 def test_a_cell_says_its_type_in_a_doubt_only() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reviews.presenters import present
+from reviews.presenters import present_effect
 from reviews.presenters.shapes import Cell
 from tests.reviews.presenters import kinds
 from tests.reviews.presenters.kinds import loud
@@ -14,7 +14,7 @@ AT = "2026-03-01T14:20:41.123456+00:00"
 def dry(found):
     args, before = kinds.EXAMPLES["run_sql"]
     definition = kinds.definition("run_sql")
-    return present(definition, args, before=before, dry_run=found)
+    return present_effect(definition, args, before=before, dry_run=found)
 
 
 def test_an_object_is_rows_and_a_text_is_one():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters import present
-from reviews.presenters.shapes import Cell, Value
+from reviews.presenters import present_effect
+from reviews.presenters.shapes import Cell, ValuePart
 from tests.reviews.definitions import TEXT, tool
 
 LIST = {"type": "array", "items": TEXT}
@@ -38,7 +38,7 @@ def show(classes=CLASSES, before=None, **args):
         classes=classes,
     )
     mail = {"subject": "Your order", "body": "Hello.", "to": ["dana@mail.example"]}
-    return present(definition, mail | args, before=before)
+    return present_effect(definition, mail | args, before=before)
 
 
 def tags(shown):
@@ -46,12 +46,12 @@ def tags(shown):
 
 
 def test_one_recipient_is_quoted_and_several_are_counted():
-    assert show().sentence[-1] == Value("dana@mail.example")
+    assert show().sentence[-1] == ValuePart("dana@mail.example")
     many = show(to=["dana@mail.example", f"a@{OWN}"], bcc=[f"b@{OWN}"])
-    assert many.sentence[-1] == Value("3 recipients (1 outside)", untrusted=False)
+    assert many.sentence[-1] == ValuePart("3 recipients (1 outside)", untrusted=False)
     assert "1 recipient outside the company" in tags(many)
     alone = show(classes=None, to=["a@x.example", "b@x.example"])
-    assert alone.sentence[-1] == Value("2 recipients", untrusted=False)
+    assert alone.sentence[-1] == ValuePart("2 recipients", untrusted=False)
 
 
 def test_every_address_has_a_row_and_an_empty_bcc_one_too():

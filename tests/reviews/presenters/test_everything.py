@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from journal import canonical
-from reviews.presenters import Presentation, inert, present
-from reviews.presenters.arguments import leaves
-from reviews.presenters.shapes import Value
+from reviews.presenters import Presentation, inert, present_effect
+from reviews.presenters.arguments import collect_leaves
+from reviews.presenters.shapes import ValuePart
 from tests.reviews.presenters import kinds
 
 TOOLS = sorted(kinds.EXAMPLES)
@@ -97,10 +97,10 @@ def squeezed(text: str) -> str:
 
 def printed(text: str) -> list[str]:
     """The lines of a text as the page prints them."""
-    blocks = inert.display(text).blocks
+    blocks = inert.build_display(text).blocks
     joined: list[str] = []
     for block in blocks:
-        if isinstance(block, inert.Blanks):
+        if isinstance(block, inert.BlankLines):
             continue
         if block.goes_on:
             joined[-1] += drawn(block.segments)
@@ -109,13 +109,13 @@ def printed(text: str) -> list[str]:
     return [squeezed(line) for line in joined]
 
 
-def drawn(segments: Iterable[inert.Segment]) -> str:
+def drawn(segments: Iterable[inert.TextSegment]) -> str:
     own = (one for one in segments if one.kind != "read")
     return "".join(f"⟦{s.text}⟧" if s.kind == "hidden" else s.text for s in own)
 
 
 def show(tool: str, args: dict[str, Any], before: Any = None) -> Presentation:
-    return present(
+    return present_effect(
         kinds.definition(tool), args, before=before, conceal=lambda text: f"[#{text}]"
     )
 
@@ -130,11 +130,11 @@ class TestNothingIsLeftOut:
         shown = show(tool, args, known)
         page = read(page_of(shown))
         hidden = {row.path for row in all_rows(shown) if row.cell.kind == "sensitive"}
-        for leaf in leaves(args):
+        for leaf in collect_leaves(args):
             if leaf.path in hidden:
                 continue
             said = leaf.value if isinstance(leaf.value, str) else as_said(leaf.value)
-            in_a_row = squeezed(drawn(inert.tokens(said)))
+            in_a_row = squeezed(drawn(inert.build_line_segments(said)))
             for line in printed(said):
                 assert line in page or in_a_row in page, (leaf.path, line)
 
@@ -143,10 +143,12 @@ class TestNothingIsLeftOut:
     def test_the_sentence_quotes_in_chips_and_nothing_else(self, tool, data):
         shown = show(tool, data.draw(any_arguments(tool)))
         for part in shown.sentence:
-            if isinstance(part, Value) and part.untrusted:
-                chips = inert.chips(part.parts) or [inert.chip(part.text)]
+            if isinstance(part, ValuePart) and part.untrusted:
+                chips = inert.build_part_chips(part.parts) or [
+                    inert.build_chip(part.text)
+                ]
                 plain = [s for one in chips for s in one if s.kind == "plain"]
-                most = inert.WHOLE if part.parts else SENTENCE
+                most = inert.WHOLE_LENGTH if part.parts else SENTENCE
                 assert sum(len(segment.text) for segment in plain) <= most
             else:
                 assert part.text.isascii()

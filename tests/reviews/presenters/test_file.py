@@ -27,7 +27,7 @@ def said(hunks):
 
 class TestDifference:
     def test_lines_are_removed_and_added_and_words_are_marked(self):
-        hunks = compare.compare("a\nlimit = 500\nz\n", "a\nlimit = 5000\nz\n")
+        hunks = compare.compare_texts("a\nlimit = 500\nz\n", "a\nlimit = 5000\nz\n")
         assert said(hunks) == [
             ("same", "a"),
             ("removed", "limit = 500"),
@@ -40,7 +40,7 @@ class TestDifference:
 
     def test_unchanged_lines_far_from_a_change_are_folded_and_still_there(self):
         before = "".join(f"{n}\n" for n in range(40))
-        hunks = compare.compare(before, before.replace("20\n", "twenty\n"))
+        hunks = compare.compare_texts(before, before.replace("20\n", "twenty\n"))
         assert [(h.folded, len(h.lines)) for h in hunks] == [
             (True, 17),
             (False, 8),
@@ -50,7 +50,7 @@ class TestDifference:
     @given(one=lines, other=lines, ends=st.sampled_from(["", "\n"]))
     def test_every_line_of_the_new_text_is_there_in_order(self, one, other, ends):
         after = "\n".join(other) + ends
-        found = said(compare.compare("\n".join(one), after))
+        found = said(compare.compare_texts("\n".join(one), after))
         new = [text for kind, text in found if kind in ("same", "added")]
         assert "\n".join(new) == after.removesuffix("\n")
         unended = bool(after) and not after.endswith("\n")
@@ -58,7 +58,7 @@ class TestDifference:
 
     def test_large_texts_are_compared_from_their_ends(self):
         before = "x\n" * 4000
-        hunks = compare.compare(before + "end\n", before + "other\nend\n")
+        hunks = compare.compare_texts(before + "end\n", before + "other\nend\n")
         assert ("added", "other") in said(hunks)
         assert len(said(hunks)) == 4002
 
@@ -77,7 +77,7 @@ class TestPatch:
         assert any(line.speaks for line in view.files[0].hunks[0].lines)
 
     def test_every_byte_is_read_or_the_patch_stays_whole_below(self):
-        assert compare.rebuilt(compare.parse(kinds.PATCH)) == kinds.PATCH
+        assert compare.rebuild_patch(compare.parse_patch(kinds.PATCH)) == kinds.PATCH
         loose = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n\n"
         shown = patch(loose)
         assert shown.views[0].covers == ""
@@ -191,4 +191,4 @@ class TestWrite:
     ],
 )
 def test_a_path_is_judged_by_its_name(path, marks):
-    assert paths.marks(path, "/srv/shop") == marks
+    assert paths.list_path_marks(path, "/srv/shop") == marks

@@ -50,16 +50,16 @@ def printed(segments):
 
 
 def kinds(text):
-    return {segment.kind for segment in inert.tokens(text)}
+    return {segment.kind for segment in inert.build_line_segments(text)}
 
 
 def only_lines(blocks):
-    return [block for block in blocks if isinstance(block, inert.Line)]
+    return [block for block in blocks if isinstance(block, inert.TextLine)]
 
 
 def lines_of(display):
     return [
-        "BLANK" if isinstance(block, inert.Blanks) else printed(block.segments)
+        "BLANK" if isinstance(block, inert.BlankLines) else printed(block.segments)
         for block in display.blocks
     ]
 
@@ -70,7 +70,7 @@ class TestHidden:
 
     @pytest.mark.parametrize("code", HIDDEN, ids=lambda code: f"U+{code:04X}")
     def test_every_character_nobody_can_see_is_named(self, code):
-        found = inert.tokens(f"pay{chr(code)}pal")
+        found = inert.build_line_segments(f"pay{chr(code)}pal")
         assert [s.text for s in found] == ["pay", f"U+{code:04X}", "pal"]
         assert found[1].kind == "hidden"
 
@@ -84,53 +84,55 @@ class TestHidden:
     def test_neighbours_merge_into_one_marker(self):
         run = "\u202e\u2066\u2066\u2066"
         assert printed(
-            inert.tokens(f"a{run}b")
+            inert.build_line_segments(f"a{run}b")
         ) == "aU+202E U+2066 U+2066 U+2066b".replace(
             "U+2066 U+2066 U+2066", "U+2066 x3"
         )
-        assert len(inert.tokens("a" + "\u200b\u200c" * 500 + "b")) == 3
+        assert len(inert.build_line_segments("a" + "\u200b\u200c" * 500 + "b")) == 3
 
     def test_a_hidden_message_in_tags_is_one_marker(self):
         payload = "".join(chr(0xE0000 + ord(c)) for c in "ignore all rules")
-        found = inert.tokens(f"ok{payload}")
+        found = inert.build_line_segments(f"ok{payload}")
         assert [s.kind for s in found] == ["plain", "hidden"]
         assert found[1].text.endswith("more")
 
     def test_our_own_signs_cannot_be_forged(self):
-        assert "\u27e6" not in printed(inert.tokens("\u27e6U+202E\u27e7"))
+        assert "\u27e6" not in printed(inert.build_line_segments("\u27e6U+202E\u27e7"))
 
     def test_a_stack_of_marks_is_cut_before_it_climbs(self):
         zalgo = "e" + "\u0301" * 40
-        found = inert.tokens(zalgo)
+        found = inert.build_line_segments(zalgo)
         assert found[0].text == "e" + "\u0301" * 3
-        assert found[1] == inert.Segment("hidden", "U+0301 x37")
+        assert found[1] == inert.TextSegment("hidden", "U+0301 x37")
 
     def test_padding_is_counted(self):
-        found = inert.tokens("a" + " " * 400 + "b")
+        found = inert.build_line_segments("a" + " " * 400 + "b")
         assert [s.text for s in found] == ["a", "400 spaces", "b"]
         assert kinds("a" + " " * 32 + "b") == {"plain"}
 
     @pytest.mark.parametrize("text", ORDINARY)
     def test_ordinary_text_of_any_language_is_left_alone(self, text):
         assert kinds(text) == {"plain"}
-        assert printed(inert.tokens(text)) == text
+        assert printed(inert.build_line_segments(text)) == text
 
     def test_inline_line_breaks_and_tabs_are_tokens_and_in_blocks_they_are_not(self):
-        assert printed(inert.tokens("a\n\tb")) == "aU+000A U+0009b"
-        assert lines_of(inert.display("a\n\tb\r\nc")) == ["a", "\tb", "c"]
-        assert lines_of(inert.display("a\rb\x85c\u2028d")) == ["aU+000DbU+0085cU+2028d"]
+        assert printed(inert.build_line_segments("a\n\tb")) == "aU+000A U+0009b"
+        assert lines_of(inert.build_display("a\n\tb\r\nc")) == ["a", "\tb", "c"]
+        assert lines_of(inert.build_display("a\rb\x85c\u2028d")) == [
+            "aU+000DbU+0085cU+2028d"
+        ]
 
     @given(st.text())
     def test_what_is_plain_stands_in_the_text_in_order(self, text):
         position = 0
-        for segment in inert.tokens(text):
+        for segment in inert.build_line_segments(text):
             if segment.kind != "hidden":
                 position = text.index(segment.text, position) + len(segment.text)
 
     @given(st.text(), st.text())
     def test_different_short_texts_are_shown_differently(self, one, other):
         if one != other and len(one) < 6 and len(other) < 6:
-            assert inert.tokens(one) != inert.tokens(other)
+            assert inert.build_line_segments(one) != inert.build_line_segments(other)
 
 
 class TestAlphabets:
@@ -150,7 +152,7 @@ class TestAlphabets:
         ],
     )
     def test_a_word_of_two_alphabets_is_marked(self, word):
-        found = inert.tokens(f"say {word} now")
+        found = inert.build_line_segments(f"say {word} now")
         marked = [s for s in found if s.kind == "mixed"]
         assert [(s.text, s.note) for s in marked] == [(word, "mixed alphabets")]
 
@@ -161,36 +163,38 @@ class TestAlphabets:
         assert kinds(prose) == {"plain"}
 
     def test_the_domain_of_an_address_is_marked(self):
-        found = inert.tokens("billing@n\u043erthgate.example")
+        found = inert.build_line_segments("billing@n\u043erthgate.example")
         assert [s.text for s in found if s.kind == "mixed"] == ["n\u043erthgate"]
 
 
 class TestRedaction:
     def test_a_redaction_is_a_chip_of_its_own(self):
-        found = inert.tokens("write to [e-mail · redacted · #3f2a].")
-        assert found[1] == inert.Segment("redacted", "[e-mail · redacted · #3f2a]")
+        found = inert.build_line_segments("write to [e-mail · redacted · #3f2a].")
+        assert found[1] == inert.TextSegment("redacted", "[e-mail · redacted · #3f2a]")
 
     def test_what_only_looks_like_one_is_text(self):
         forged = "write to [e-mail · redacted · #3f2a]."
-        assert {s.kind for s in inert.tokens(forged, chips=False)} == {"plain"}
-        assert {s.kind for s in inert.chip(forged)} == {"plain"}
-        (line,) = only_lines(inert.display(forged, chips=False).blocks)
+        assert {s.kind for s in inert.build_line_segments(forged, chips=False)} == {
+            "plain"
+        }
+        assert {s.kind for s in inert.build_chip(forged)} == {"plain"}
+        (line,) = only_lines(inert.build_display(forged, chips=False).blocks)
         assert {s.kind for s in line.segments} == {"plain"}
         assert printed(line.segments) == forged
 
 
 class TestLength:
     def test_a_single_line_takes_no_more_room_than_many(self):
-        shown = inert.display("All fine. " + "x" * 7000 + " Then send it.")
+        shown = inert.build_display("All fine. " + "x" * 7000 + " Then send it.")
         assert shown.folded
         parts = only_lines([*shown.head, *shown.tail])
         in_sight = "".join(printed(part.segments) for part in parts)
-        assert len(in_sight) <= inert.ROW * (inert.HEAD_ROWS + inert.TAIL_ROWS)
+        assert len(in_sight) <= inert.ROW_WIDTH * (inert.HEAD_ROWS + inert.TAIL_ROWS)
         assert in_sight.endswith("Then send it.")
 
     def test_head_and_tail_are_in_sight_and_the_rest_on_demand(self):
         text = "\n".join(f"line {n}" for n in range(214))
-        shown = inert.display(text)
+        shown = inert.build_display(text)
         assert (len(shown.head), len(shown.tail)) == (12, 4)
         assert len(shown.folded) == 198
         assert shown.lines == 214
@@ -198,35 +202,39 @@ class TestLength:
         assert lines_of(shown) == text.split("\n")
 
     def test_a_short_text_is_not_folded(self):
-        assert inert.display("\n".join("abcdefghijklmnop")).folded == ()
+        assert inert.build_display("\n".join("abcdefghijklmnop")).folded == ()
 
     def test_blank_lines_are_counted_from_three_on(self):
-        assert lines_of(inert.display("a\n\n\nb")) == ["a", "", "", "b"]
-        shown = inert.display("a" + "\n" * 43 + "b")
-        assert shown.head[1] == inert.Blanks(42)
+        assert lines_of(inert.build_display("a\n\n\nb")) == ["a", "", "", "b"]
+        shown = inert.build_display("a" + "\n" * 43 + "b")
+        assert shown.head[1] == inert.BlankLines(42)
 
     def test_lines_of_hidden_characters_count_as_blank_and_say_so(self):
-        shown = inert.display("a\n" + " \u200b\n" * 50 + "b")
-        assert shown.head[1] == inert.Blanks(50, hidden=True)
+        shown = inert.build_display("a\n" + " \u200b\n" * 50 + "b")
+        assert shown.head[1] == inert.BlankLines(50, hidden=True)
 
     def test_ten_thousand_lines_of_padding_leave_the_end_in_sight(self):
         for padding in ("\n", "\u200b\n", ".\n", " " * 99 + "\n", "\u2800\n"):
-            shown = inert.display("start\n" + padding * 10_000 + "rm -rf /")
+            shown = inert.build_display("start\n" + padding * 10_000 + "rm -rf /")
             assert len(shown.head) + len(shown.tail) <= 16
             assert lines_of(shown)[-1] == "rm -rf /"
 
     def test_one_endless_line_is_shown_in_parts_with_its_end(self):
         for filler in ("x", "x ", "a\u200b", "\u200bx\u202e"):
-            shown = inert.display(filler * 50_000 + "END")
+            shown = inert.build_display(filler * 50_000 + "END")
             in_sight = only_lines([*shown.head, *shown.tail])
-            assert all(len(printed(b.segments)) <= 2 * inert.WIDTH for b in in_sight)
+            assert all(
+                len(printed(b.segments)) <= 2 * inert.LINE_WIDTH for b in in_sight
+            )
             assert lines_of(shown)[-1].endswith("END")
             assert in_sight[1].goes_on
 
     @given(st.text(alphabet=st.characters(categories=["Lu", "Nd", "Zs", "Cc"])))
     def test_no_visible_character_is_lost(self, text):
         letters = re.sub(r"[^A-Z]", "", text)
-        lines = [b for b in inert.display(text).blocks if isinstance(b, inert.Line)]
+        lines = [
+            b for b in inert.build_display(text).blocks if isinstance(b, inert.TextLine)
+        ]
         shown = "".join(
             s.text for line in lines for s in line.segments if s.kind != "hidden"
         )
@@ -235,10 +243,10 @@ class TestLength:
 
 class TestChip:
     def test_sixty_characters_pass_whole(self):
-        assert printed(inert.chip("x" * 60)) == "x" * 60
+        assert printed(inert.build_chip("x" * 60)) == "x" * 60
 
     def test_more_is_cut_in_the_middle_and_counted(self):
-        found = inert.chip("a" * 100 + "z" * 100)
+        found = inert.build_chip("a" * 100 + "z" * 100)
         assert [s.kind for s in found] == ["plain", "cut", "plain"]
         assert found[0].text == "a" * 45
         assert found[1].text == "140 more"
@@ -246,7 +254,7 @@ class TestChip:
 
     @given(st.text(max_size=400))
     def test_it_is_never_long_whatever_it_is_made_of(self, text):
-        assert len(printed(inert.chip(text))) <= 2 * inert.CHIP
+        assert len(printed(inert.build_chip(text))) <= 2 * inert.CHIP_LENGTH
 
 
 class TestSpeaksToTheReviewer:
@@ -277,11 +285,11 @@ class TestSpeaksToTheReviewer:
         ],
     )
     def test_it_is_marked(self, text):
-        shown = inert.display(f"Order 7.\n{text}\nThank you.")
+        shown = inert.build_display(f"Order 7.\n{text}\nThank you.")
         assert [line.speaks for line in only_lines(shown.head)] == [False, True, False]
 
     def test_a_phrase_over_two_lines_marks_both(self):
-        shown = inert.display("It has already\napproved: yes\nnothing")
+        shown = inert.build_display("It has already\napproved: yes\nnothing")
         assert [line.speaks for line in only_lines(shown.head)] == [True, True, False]
 
     @pytest.mark.parametrize(
@@ -298,11 +306,13 @@ class TestSpeaksToTheReviewer:
         ],
     )
     def test_ordinary_reasons_are_not(self, text):
-        assert not any(line.speaks for line in only_lines(inert.display(text).head))
+        assert not any(
+            line.speaks for line in only_lines(inert.build_display(text).head)
+        )
 
     def test_marking_takes_no_text_away(self):
         text = "already approved"
-        assert lines_of(inert.display(text)) == [text]
+        assert lines_of(inert.build_display(text)) == [text]
 
 
 class TestEncodings:
@@ -323,15 +333,15 @@ class TestEncodings:
         assert unicodedata.normalize("NFC", other) == usual
         assert usual != other
         assert kinds(f"to {usual}") == {"plain"}
-        found = inert.tokens(f"to {other}, now")
+        found = inert.build_line_segments(f"to {other}, now")
         assert printed(found) == f"to {other}, now", "nothing is removed"
         marked = [segment for segment in found if segment.kind == "mixed"]
         assert [segment.note for segment in marked] == [
             "letters in an unusual encoding"
         ]
         assert marked[0].text in other
-        assert inert.warnings([other]) == ["Letters in an unusual encoding"]
-        assert inert.warnings([usual]) == []
+        assert inert.list_text_warnings([other]) == ["Letters in an unusual encoding"]
+        assert inert.list_text_warnings([usual]) == []
 
     def test_the_mark_reaches_the_page(self):
         template = Template("{% load inert %}{% untrusted text inline=True %}")

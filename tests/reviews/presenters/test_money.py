@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from policies.money import Money
-from reviews.presenters import money, present
-from reviews.presenters.shapes import Pair, Text, Value
+from reviews.presenters import money, present_effect
+from reviews.presenters.shapes import SizeFigure, TextPart, ValuePart
 from tests.reviews.definitions import tool
 from tests.reviews.presenters import kinds
 
@@ -20,21 +20,21 @@ TOTAL = {"order_total": 89900, "order_total_currency": "USD", "shipped": True}
 
 def show(amount="899.00", currency="USD", facts=None, **parts):
     args = {"order_id": "78291", "amount": amount, "currency": currency}
-    return present(tool(**REFUND | parts), args, facts=facts)
+    return present_effect(tool(**REFUND | parts), args, facts=facts)
 
 
 def test_the_amount_is_one_value_of_ours():
     assert show("12500.00").sentence == (
-        Text("Refund "),
-        Value("12,500.00 USD", untrusted=False),
-        Text(" for order "),
-        Value("78291"),
+        TextPart("Refund "),
+        ValuePart("12,500.00 USD", untrusted=False),
+        TextPart(" for order "),
+        ValuePart("78291"),
     )
 
 
 def test_the_amount_comes_first_in_figures_and_words():
     assert show("12500.00").size == (
-        Pair("Amount", "12,500.00 USD", "twelve thousand five hundred"),
+        SizeFigure("Amount", "12,500.00 USD", "twelve thousand five hundred"),
     )
     assert show("899.50").size[0].note == "eight hundred ninety-nine and 50/100"
     assert show("12500", "JPY").size[0].value == "12,500 JPY"
@@ -47,22 +47,22 @@ FEE = {"amount": "fee", "currency": "fee_currency"}
 def with_fee(fee, currency="USD", **parts):
     args = {"order_id": "78291", "amount": "10.00", "currency": "USD"}
     definition = tool(**REFUND | {"money": [*REFUND["money"], FEE]} | parts)
-    return present(definition, {**args, "fee": fee, "fee_currency": currency})
+    return present_effect(definition, {**args, "fee": fee, "fee_currency": currency})
 
 
 def test_several_amounts_are_said_together():
     limit = {"amount": "500.00", "currency": "USD"}
     shown = with_fee("9000.00", limits=[limit])
     assert shown.size == (
-        Pair("Amount", "10.00 USD", "ten"),
-        Pair("In all", "9,010.00 USD", "2 amounts together"),
+        SizeFigure("Amount", "10.00 USD", "ten"),
+        SizeFigure("In all", "9,010.00 USD", "2 amounts together"),
     )
     assert "Above 500.00 USD" in [tag.text for tag in shown.tags if tag.loud]
 
 
 def test_amounts_in_several_currencies_are_said_and_not_added_up():
     shown = with_fee("1.00", "EUR")
-    assert shown.size[1] == Pair(
+    assert shown.size[1] == SizeFigure(
         "In all",
         "10.00 USD and 1.00 EUR",
         "2 amounts in 2 currencies, which are not added up",
@@ -80,7 +80,7 @@ def test_an_amount_that_cannot_be_read_is_said_so_and_quoted(amount):
     shown = show(amount)
     assert shown.tags[0].text == "The amount could not be read"
     assert shown.size == ()
-    assert all(part.untrusted for part in shown.sentence if isinstance(part, Value))
+    assert all(part.untrusted for part in shown.sentence if isinstance(part, ValuePart))
 
 
 def test_a_total_that_the_reader_knows_gives_the_share():
@@ -100,7 +100,7 @@ def test_a_total_that_the_reader_knows_gives_the_share():
 
 def test_rolling_sums_stand_beside_it():
     shown = show(facts={"sum": {"refunds_by_customer": 126230}})
-    pair = Pair("Refunds by customer", "1,262.30 USD", "this one included")
+    pair = SizeFigure("Refunds by customer", "1,262.30 USD", "this one included")
     assert shown.size[1] == pair
 
 
@@ -124,11 +124,11 @@ def test_rolling_sums_stand_beside_it():
     ],
 )
 def test_words(number, said):
-    assert money.words(number).startswith(said)
+    assert money.number_to_words(number).startswith(said)
 
 
 def test_the_largest_amount_has_words():
-    assert money.in_words(Money(2**53 - 1, "JPY"))
+    assert money.amount_to_words(Money(2**53 - 1, "JPY"))
 
 
 BALANCES = [
@@ -228,7 +228,9 @@ def test_what_the_second_amount_says_is_not_said_of_the_first():
         **REFUND
         | {"money": [*REFUND["money"], FEE], "effect": "Refund {amount} with {fee}"}
     )
-    shown = present(definition, {"order_id": "7", "fee": "5.00", "fee_currency": "USD"})
+    shown = present_effect(
+        definition, {"order_id": "7", "fee": "5.00", "fee_currency": "USD"}
+    )
     said = "".join(part.text for part in shown.sentence)
     assert said == "Refund (not given) with 5.00"
     assert [row.path for row in shown.beside] == ["order_id"]

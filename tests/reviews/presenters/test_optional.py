@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.documents import InvalidPolicy, parse
-from reviews.presenters import present
+from policies.documents import InvalidPolicy, parse_document
+from reviews.presenters import present_effect
 from tests.policies import builders
 from tests.reviews.definitions import tool
 
@@ -31,7 +31,7 @@ def said(effect: str, **args: Any) -> str:
     definition = tool(
         schema=SCHEMA, effect=effect, labels=LABELS, money=[], presenter="record"
     )
-    shown = present(definition, {"id": 6, **args})
+    shown = present_effect(definition, {"id": 6, **args})
     return "".join(part.text for part in shown.sentence)
 
 
@@ -109,7 +109,7 @@ def test_a_value_cannot_write_marks_of_its_own() -> None:
 )
 def test_a_sentence_that_could_be_false_is_refused(effect: str, says: str) -> None:
     with pytest.raises(InvalidPolicy) as found:
-        parse(builders.data(effect=effect))
+        parse_document(builders.data(effect=effect))
     assert any(says in error["message"] for error in found.value.errors)
 
 
@@ -119,8 +119,11 @@ def test_a_view_of_money_says_what_may_be_absent_too() -> None:
     )
     args = {"to": "A", "amount": "5.00", "currency": "USD"}
     pay = document.tools["pay"]
-    assert _plain(present(pay, args)) == "Pay 5.00 USD to A"
-    assert _plain(present(pay, {**args, "note": "tea"})) == "Pay 5.00 USD to A for tea"
+    assert _plain(present_effect(pay, args)) == "Pay 5.00 USD to A"
+    assert (
+        _plain(present_effect(pay, {**args, "note": "tea"}))
+        == "Pay 5.00 USD to A for tea"
+    )
 
 
 def _plain(shown: Any) -> str:

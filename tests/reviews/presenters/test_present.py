@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reviews.presenters import _KINDS, inert, present, texts
-from reviews.presenters.arguments import humanise, in_order, leaves
-from reviews.presenters.shapes import Cell, Tag, Text, Value
+from reviews.presenters import _PRESENTERS, collect_texts, inert, present_effect
+from reviews.presenters.arguments import collect_leaves, humanise_name, sort_by_schema
+from reviews.presenters.shapes import Cell, Tag, TextPart, ValuePart
 from tests.reviews.definitions import TEXT, tool
 
 ARGS = {"order_id": "78291", "amount": "899.00", "currency": "USD"}
-KINDS = [*_KINDS, "table", "nobody_wrote_it"]
+KINDS = [*_PRESENTERS, "table", "nobody_wrote_it"]
 
 scalars = (
     st.none()
@@ -66,10 +66,10 @@ class TestNothingIsLeftOut:
     @some
     @given(args=objects, before=st.none() | objects)
     def test_every_leaf_stands_in_a_row(self, kind, args, before):
-        shown = present(define(kind), args, before=before)
+        shown = present_effect(define(kind), args, before=before)
         rows = [*shown.unchanged, *shown.other]
         paths = {one.path for one in rows} | {one.path for one in shown.changes}
-        assert {leaf.path for leaf in leaves(args)} <= paths
+        assert {leaf.path for leaf in collect_leaves(args)} <= paths
 
     @pytest.mark.parametrize("kind", KINDS)
     @some
@@ -82,15 +82,17 @@ class TestNothingIsLeftOut:
         changed = copy.deepcopy(args)
         assume(replace(changed, place, other))
         definition = define(kind)
-        one = list(texts(present(definition, args, before=before)))
-        assert one != list(texts(present(definition, changed, before=before)))
+        one = list(collect_texts(present_effect(definition, args, before=before)))
+        assert one != list(
+            collect_texts(present_effect(definition, changed, before=before))
+        )
 
     @given(one=objects, other=objects)
     def test_different_arguments_never_read_the_same(self, one, other):
         assume(typed(one) != typed(other))
         definition = define("record")
-        assert list(texts(present(definition, one))) != list(
-            texts(present(definition, other))
+        assert list(collect_texts(present_effect(definition, one))) != list(
+            collect_texts(present_effect(definition, other))
         )
 
     @pytest.mark.parametrize("kind", KINDS)
@@ -103,10 +105,10 @@ class TestNothingIsLeftOut:
             "x" * 100_000,
             "<a href='//['>",
         ):
-            shown = present(
+            shown = present_effect(
                 define(kind), {"amount": value, "to": [value], "body": value}
             )
-            assert list(texts(shown))
+            assert list(collect_texts(shown))
 
 
 def spots(value: Any, place: tuple[Any, ...] = ()):
@@ -142,13 +144,13 @@ def typed(value):
 class TestSentence:
     def test_arguments_are_untrusted_values_between_our_words(self):
         definition = define("record", effect="Label {order_id} as {label}.")
-        shown = present(definition, {"order_id": "7", "label": "x" * 500})
+        shown = present_effect(definition, {"order_id": "7", "label": "x" * 500})
         assert shown.sentence == (
-            Text("Label "),
-            Value("7"),
-            Text(" as "),
-            Value("x" * 500),
-            Text("."),
+            TextPart("Label "),
+            ValuePart("7"),
+            TextPart(" as "),
+            ValuePart("x" * 500),
+            TextPart("."),
         )
         assert [part.value for part in shown.sentence] == [
             *(False, True, False, True, False)
@@ -156,12 +158,12 @@ class TestSentence:
 
     def test_a_value_cannot_bring_a_placeholder_of_its_own(self):
         definition = define("record", effect="Label {order_id} as {label}")
-        shown = present(definition, {"order_id": "{label}", "label": "b"})
+        shown = present_effect(definition, {"order_id": "{label}", "label": "b"})
         assert plain(shown.sentence) == "Label {label} as b"
 
     def test_missing_and_empty_arguments_are_said(self):
         definition = define("record", effect="Send {a}, {b}, {c}, {d}")
-        shown = present(definition, {"a": "", "b": [], "c": None})
+        shown = present_effect(definition, {"a": "", "b": [], "c": None})
         said = "Send (empty), no entries, none, (not given)"
         assert plain(shown.sentence) == said
 
@@ -169,12 +171,13 @@ class TestSentence:
         definition = define("record", effect="Send {a} to {b}")
         args = {"a": ["w", "x", "y", "z"], "b": {"line": "1 Elm", "city": "Ur"}}
         assert (
-            plain(present(definition, args).sentence) == "Send 4 entries to 1 Elm, Ur"
+            plain(present_effect(definition, args).sentence)
+            == "Send 4 entries to 1 Elm, Ur"
         )
 
     def test_without_a_sentence_the_title_stands_and_a_tag_says_so(self):
-        shown = present(tool(presenter="record"), ARGS)
-        assert shown.sentence == (Text("Refund"),)
+        shown = present_effect(tool(presenter="record"), ARGS)
+        assert shown.sentence == (TextPart("Refund"),)
         assert "No effect sentence" in tag_texts(shown)
 
 
@@ -188,7 +191,7 @@ class TestChanges:
             "status": "shipped",
         }
         args = {"zip": "1", "name": "Dan", "city": "Ur", "note": None, "order": "7"}
-        shown = present(define("record"), args, before=before)
+        shown = present_effect(define("record"), args, before=before)
         assert [(c.kind, c.path) for c in shown.changes] == [
             ("removed", "note"),
             ("changed", "name"),
@@ -205,7 +208,7 @@ class TestChanges:
         assert "Empties 1 field" in tag_texts(shown)
 
     def test_without_a_before_state_nothing_pretends_to_be_known(self):
-        shown = present(define("record"), ARGS)
+        shown = present_effect(define("record"), ARGS)
         assert not shown.before_known
         assert shown.changes == ()
         assert len(shown.other) == 3
@@ -214,7 +217,7 @@ class TestChanges:
         before = {"address": {"line1": "1 Elm", "line2": "Flat 2", "city": "Ur"}}
         args = {"order_id": "7", "address": {"line1": "9 Oak", "city": "Ur"}}
         labels = {"address": "New address", "address.line1": "Street"}
-        shown = present(define("record", labels=labels), args, before=before)
+        shown = present_effect(define("record", labels=labels), args, before=before)
         assert [(c.kind, c.label) for c in shown.changes] == [
             ("removed", "New address, line 2"),
             ("changed", "Street"),
@@ -223,14 +226,16 @@ class TestChanges:
 
     def test_a_list_is_compared_as_a_collection(self):
         before, args = {"labels": ["vip", "late"]}, {"labels": ["late", "new"]}
-        shown = present(define("record"), args, before=before)
+        shown = present_effect(define("record"), args, before=before)
         removed, added = shown.changes
         assert (removed.kind, removed.before) == ("removed", Cell("vip"))
         assert (added.kind, added.after) == ("added", Cell("new"))
         assert [r.label for r in shown.unchanged] == ["Labels 1"]
 
     def test_an_emptied_list_is_a_removal(self):
-        shown = present(define("record"), {"labels": []}, before={"labels": ["vip"]})
+        shown = present_effect(
+            define("record"), {"labels": []}, before={"labels": ["vip"]}
+        )
         assert {c.kind for c in shown.changes} == {"removed"}
 
     def test_types_are_told_apart(self):
@@ -239,7 +244,7 @@ class TestChanges:
             (define("record"), "1"),
             (define("record", schema=schema), "1 (as text)"),
         ):
-            (change,) = present(definition, {"n": 1}, before={"n": "1"}).changes
+            (change,) = present_effect(definition, {"n": 1}, before={"n": "1"}).changes
             assert change.before is not None
             assert change.after is not None
             assert change.before.said == was
@@ -253,7 +258,7 @@ class TestChanges:
         counts = [{"fact": "labels", "label": "Labels of the order"}]
         definition = define("record", facts=["labels"], counts=counts)
         facts, before = {"before": {"labels": read}}, {"labels": read, "city": "Ur"}
-        shown = present(definition, {"city": "Uruk"}, before=before, facts=facts)
+        shown = present_effect(definition, {"city": "Uruk"}, before=before, facts=facts)
         moved = [c for c in shown.changes if c.path == "labels"]
         said = [(c.before and c.before.said, c.after and c.after.said) for c in moved]
         assert said == ([told] if told else [])
@@ -262,7 +267,7 @@ class TestChanges:
     def test_a_deletion_removes_every_field_of_the_record(self):
         definition = define("deletion", effect="Delete customer {customer_id}")
         before = {"email": "dana@example.com", "address": {"city": "Ur"}}
-        shown = present(definition, {"customer_id": "C-1"}, before=before)
+        shown = present_effect(definition, {"customer_id": "C-1"}, before=before)
         assert [(c.kind, c.before, c.after) for c in shown.changes] == [
             ("removed", Cell("dana@example.com").settled, None),
             ("removed", Cell("Ur").settled, None),
@@ -273,7 +278,7 @@ class TestChanges:
         assert shown.tags[0].text == "Deletes"
 
     def test_a_deletion_without_a_record_removes_what_it_names(self):
-        shown = present(define("deletion"), {"customer_id": "C-1"})
+        shown = present_effect(define("deletion"), {"customer_id": "C-1"})
         assert [(c.kind, c.before, c.after) for c in shown.changes] == [
             ("removed", Cell("C-1"), None)
         ]
@@ -283,7 +288,7 @@ class TestTheCurrentRecord:
     BEFORE: ClassVar = {f"field_{n}": f"value {n}" for n in range(8)}
 
     def test_a_record_is_folded_where_the_policy_names_no_fact(self):
-        shown = present(define("record"), {}, before=self.BEFORE)
+        shown = present_effect(define("record"), {}, before=self.BEFORE)
         assert shown.top == ()
         assert [r.path for r in shown.now] == list(self.BEFORE)
 
@@ -295,7 +300,7 @@ class TestTheCurrentRecord:
             labels={"late": "Late"},
         )
         facts = {"before": {"paid": 89900, "paid_currency": "USD", "late": True}}
-        shown = present(definition, {}, before=self.BEFORE, facts=facts)
+        shown = present_effect(definition, {}, before=self.BEFORE, facts=facts)
         assert [(r.label, r.cell.text) for r in shown.top] == [
             ("Late", "yes"),
             ("Paid", "899.00 USD"),
@@ -306,7 +311,7 @@ class TestTheCurrentRecord:
 
     def test_nothing_is_said_of_a_record_that_was_not_read(self):
         definition = define("record", facts=["late"], review={"facts": ["late"]})
-        assert present(definition, {}).top == ()
+        assert present_effect(definition, {}).top == ()
 
     def test_a_fact_stands_in_the_sentence(self):
         definition = define(
@@ -316,10 +321,10 @@ class TestTheCurrentRecord:
             money=[{"amount": "amount", "currency": "currency"}],
         )
         facts = {"before": {"name": "Casey Lindholm"}}
-        known = present(definition, ARGS, facts=facts).sentence
+        known = present_effect(definition, ARGS, facts=facts).sentence
         assert plain(known) == "Pay 899.00 USD to Casey Lindholm"
-        assert known[-1] == Value("Casey Lindholm")
-        unknown = present(definition, ARGS).sentence
+        assert known[-1] == ValuePart("Casey Lindholm")
+        unknown = present_effect(definition, ARGS).sentence
         assert plain(unknown) == "Pay 899.00 USD to (not known)"
 
     def test_a_conflict_is_the_first_and_loud_tag(self):
@@ -327,7 +332,7 @@ class TestTheCurrentRecord:
             {"id": "a", "text": "Reason says no; carrier says yes", "checked": True},
             {"id": "b", "text": "Other", "checked": False},
         ]
-        shown = present(define("record"), ARGS, facts={"conflicts": found})
+        shown = present_effect(define("record"), ARGS, facts={"conflicts": found})
         assert shown.tags[:2] == (
             Tag("Reason says no; carrier says yes", loud=True),
             Tag("Not checked: Other", loud=True),
@@ -336,7 +341,7 @@ class TestTheCurrentRecord:
 
 class TestUninspectable:
     def test_an_undeclared_argument_is_named_and_still_shown(self):
-        shown = present(define("record"), ARGS | {"extra": {"deep": "x"}})
+        shown = present_effect(define("record"), ARGS | {"extra": {"deep": "x"}})
         (found,) = shown.uninspectable
         assert (found.path, found.reason) == (
             "extra.deep",
@@ -348,27 +353,29 @@ class TestUninspectable:
 
     def test_a_declared_object_with_open_insides_is_not_inspectable(self):
         schema = {"type": "object", "properties": {"data": {"type": "object"}}}
-        shown = present(define("record", schema=schema), {"data": {"a": 1, "b": 2}})
+        shown = present_effect(
+            define("record", schema=schema), {"data": {"a": 1, "b": 2}}
+        )
         assert [u.path for u in shown.uninspectable] == ["data.a", "data.b"]
 
     def test_a_blob_was_not_decoded(self):
-        shown = present(define("record"), ARGS | {"reason": "QUJD" * 60})
+        shown = present_effect(define("record"), ARGS | {"reason": "QUJD" * 60})
         assert [u.path for u in shown.uninspectable] == ["reason"]
 
     def test_a_fully_declared_effect_has_none(self):
-        assert present(define("record"), ARGS).uninspectable == ()
+        assert present_effect(define("record"), ARGS).uninspectable == ()
 
     @pytest.mark.parametrize(
         ("value", "said"),
         [("a\u202eb", "Hidden characters"), ("p\u0430y", "Mixed alphabets")],
     )
     def test_what_cannot_be_seen_is_tagged(self, value, said):
-        assert said in tag_texts(present(define("record"), {"reason": value}))
-        assert said in tag_texts(present(define("record"), {value: "x"}))
+        assert said in tag_texts(present_effect(define("record"), {"reason": value}))
+        assert said in tag_texts(present_effect(define("record"), {value: "x"}))
 
     def test_an_unknown_kind_says_that_it_has_no_view(self):
-        assert not present(define("nobody_wrote_it"), ARGS).dedicated
-        assert present(define("record"), ARGS).dedicated
+        assert not present_effect(define("nobody_wrote_it"), ARGS).dedicated
+        assert present_effect(define("record"), ARGS).dedicated
 
 
 class TestSensitive:
@@ -377,16 +384,16 @@ class TestSensitive:
         args = ARGS | {"order_id": "SECRET-1", "address": {"city": "SECRET-2"}}
         args["amount"] = "73123.45"
         for kind in KINDS:
-            shown = present(
+            shown = present_effect(
                 define(kind, **parts), args, before={"order_id": "SECRET-3"}
             )
-            said = " ".join(texts(shown))
+            said = " ".join(collect_texts(shown))
             assert "SECRET" not in said
             assert "123" not in said
 
     def test_equal_values_can_be_told_by_a_keyed_name(self):
         definition = define("record", sensitive=["order_id"])
-        shown = present(definition, ARGS, conceal=lambda text: f"[#{len(text)}]")
+        shown = present_effect(definition, ARGS, conceal=lambda text: f"[#{len(text)}]")
         assert row(shown.other, "order_id").cell == Cell("[#7]", "sensitive")
 
 
@@ -401,7 +408,7 @@ class TestReversal:
     )
     def test_it_is_the_tools_declaration(self, kind, word):
         declared = {"kind": kind, "undo": "Cancel it.", "stays": "The mail."}
-        found = present(define("record", reversal=declared), ARGS).reversal
+        found = present_effect(define("record", reversal=declared), ARGS).reversal
         assert (found.word, found.undo, found.stays) == (
             word,
             "Cancel it.",
@@ -409,18 +416,18 @@ class TestReversal:
         )
 
     def test_undeclared_is_told_as_irreversible(self):
-        found = present(define("record"), ARGS).reversal
+        found = present_effect(define("record"), ARGS).reversal
         assert found.word == "Unknown: treat as irreversible"
 
 
 def test_the_length_of_a_review_is_announced():
-    assert not present(define("record"), ARGS).is_long
-    assert present(define("record"), {f"a{n}": n for n in range(13)}).is_long
+    assert not present_effect(define("record"), ARGS).is_long
+    assert present_effect(define("record"), {f"a{n}": n for n in range(13)}).is_long
 
 
 def test_uncertainty_and_profile_are_facts():
     profile = {"reversible": False, "blast_radius": 5, "external": True}
-    shown = present(
+    shown = present_effect(
         define("record", profile=profile | {"regulated": True}),
         ARGS,
         facts={"uncertain": 0.4},
@@ -435,16 +442,16 @@ def test_uncertainty_and_profile_are_facts():
 def test_labels_come_from_the_policy_before_the_reader():
     definition = define("record", labels={"order_id": "Order"})
     reader = {"order_id": "Lie", "amount": "Sum"}
-    shown = present(definition, ARGS, labels=reader)
+    shown = present_effect(definition, ARGS, labels=reader)
     assert [r.label for r in shown.other] == ["Order", "Sum", "Currency"]
 
 
 def test_every_text_of_a_presentation_can_be_printed():
-    shown = present(define("email"), {"to": ["a\u202eb"], "body": "\ud83d"})
+    shown = present_effect(define("email"), {"to": ["a\u202eb"], "body": "\ud83d"})
     assert TEXT == {"type": "string"}
-    for text in texts(shown):
-        inert.display(text)
-        inert.chip(text)
+    for text in collect_texts(shown):
+        inert.build_display(text)
+        inert.build_chip(text)
 
 
 def test_members_stand_as_the_schema_requires_them_and_none_is_lost():
@@ -458,7 +465,7 @@ def test_members_stand_as_the_schema_requires_them_and_none_is_lost():
         "line1": "12 Alder Row",
         "place": {"a": 1, "b": 2},
     }
-    ordered = in_order(args, schema)
+    ordered = sort_by_schema(args, schema)
     assert ordered == args
     assert list(ordered) == ["line1", "city", "extra", "place"]
     assert list(ordered["place"]) == ["b", "a"]
@@ -478,12 +485,12 @@ def test_a_second_line_stands_below_the_first():
         "$defs": {"place": place},
     }
     args = {"address": {name: name.upper() for name in sorted(names)}}
-    ordered = in_order(args, schema)["address"]
+    ordered = sort_by_schema(args, schema)["address"]
     assert list(ordered) == ["line1", "line2", *names[1:5]]
-    (value,) = present(tool(effect="{address}", schema=schema), args).sentence
-    assert isinstance(value, Value)
+    (value,) = present_effect(tool(effect="{address}", schema=schema), args).sentence
+    assert isinstance(value, ValuePart)
     assert value.parts == ("LINE1", "LINE2", "CITY", "REGION", "POSTCODE", "COUNTRY")
-    two = in_order({"place2": 2, "city": 1, "place": 0}, {"required": ["place"]})
+    two = sort_by_schema({"place2": 2, "city": 1, "place": 0}, {"required": ["place"]})
     assert list(two) == ["place", "place2", "city"]
 
 
@@ -496,18 +503,18 @@ def test_a_second_line_stands_below_the_first():
     ],
 )
 def test_what_is_not_compared_says_so(before, said):
-    assert present(define("record"), ARGS, before=before).compared == said
+    assert present_effect(define("record"), ARGS, before=before).compared == said
 
 
 @pytest.mark.parametrize("nothing", ["", None])
 def test_what_is_empty_in_a_record_is_none(nothing):
     record = {"carrier": nothing, "order_id": nothing}
-    shown = present(
+    shown = present_effect(
         define("record", review={"facts": ["carrier"]}), ARGS, before=record
     )
     assert row(shown.top, "carrier").cell.said == "none"
     assert row(shown.changes, "order_id").before.said == "none"
-    (change,) = present(define("record"), {"v": None}, before={"v": ""}).changes
+    (change,) = present_effect(define("record"), {"v": None}, before={"v": ""}).changes
     assert change.before
     assert change.after
     assert change.before.said == " (empty text)"
@@ -545,18 +552,18 @@ MOMENT, SAID = "2026-11-23T16:29:18Z", "16:29:18 UTC, 23 November 2026"
 )
 def test_what_the_schema_knows_is_said_in_words(name, value, said):
     definition = tool(effect=f"Do {{{name}}}", schema=WORDED, presenter="record")
-    shown = present(definition, {name: value})
+    shown = present_effect(definition, {name: value})
     cell = row(shown.other, name).cell
     assert (cell.text, cell.exact.text) == (said, value)
     assert shown.sentence[-1].text == said
-    changed = present(definition, {name: value}, before={name: "x"})
+    changed = present_effect(definition, {name: value}, before={name: "x"})
     assert row(changed.changes, name).after.text == said
 
 
 def test_one_moment_written_otherwise_is_told_apart():
     args, before = {"due": "2026-11-23T18:29:18+02:00"}, {"due": MOMENT}
     definition = tool(schema=WORDED, presenter="record")
-    (change,) = present(definition, args, before=before).changes
+    (change,) = present_effect(definition, args, before=before).changes
     assert change.before
     assert change.after
     assert [change.before.text, change.after.text] == [MOMENT, args["due"]]
@@ -565,13 +572,13 @@ def test_one_moment_written_otherwise_is_told_apart():
 def test_what_a_reader_says_of_time_is_in_words():
     record = {"since": MOMENT, "note": f"on {MOMENT}", "seen": MOMENT}
     definition = define("record", review={"facts": ["seen"]})
-    shown = present(definition, ARGS, before=record)
+    shown = present_effect(definition, ARGS, before=record)
     assert row(shown.top, "seen").cell.text == SAID
     assert row(shown.now, "since").cell.text == SAID
     assert row(shown.now, "note").cell.text == f"on {MOMENT}"
-    gone = present(define("deletion"), ARGS, before=record)
+    gone = present_effect(define("deletion"), ARGS, before=record)
     assert row(gone.changes, "since").before.text == SAID
-    compared = present(definition, {"since": "tomorrow"}, before=record)
+    compared = present_effect(definition, {"since": "tomorrow"}, before=record)
     assert row(compared.changes, "since").before.text == MOMENT
 
 
@@ -595,9 +602,9 @@ READ = datetime(2026, 11, 24, 17, 0, tzinfo=UTC)
 def test_a_fact_says_whether_it_is_over(fact, value, note):
     definition = define("record", review={"facts": [fact]})
     facts = {"before": {fact: value}}
-    (found,) = present(definition, ARGS, facts=facts, at=READ).top
+    (found,) = present_effect(definition, ARGS, facts=facts, at=READ).top
     assert found.note == note
-    (silent,) = present(definition, ARGS, facts=facts).top
+    (silent,) = present_effect(definition, ARGS, facts=facts).top
     assert silent.note == ""
 
 
@@ -605,7 +612,7 @@ def test_a_fact_says_whether_it_is_over(fact, value, note):
 def test_the_ends_of_the_calendar_stay_as_they_are(moment):
     facts = {"before": {"kept_until": moment}}
     definition = define("record", review={"facts": ["kept_until"]})
-    (found,) = present(definition, ARGS, facts=facts, at=READ).top
+    (found,) = present_effect(definition, ARGS, facts=facts, at=READ).top
     assert found.cell.text == moment
 
 
@@ -614,4 +621,4 @@ def test_the_ends_of_the_calendar_stay_as_they_are(moment):
     [("line1", "Line 1"), ("order_id", "Order id"), ("sha256", "Sha256")],
 )
 def test_a_name_is_said_in_words(name, said):
-    assert humanise(name) == said
+    assert humanise_name(name) == said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters import request, texts
+from reviews.presenters import collect_texts, request
 from tests.reviews.presenters import kinds
 from tests.reviews.presenters.kinds import loud, rows, tags
 
@@ -28,7 +28,7 @@ def test_method_host_path_and_query_have_rows():
 
 def test_a_credential_is_named_and_never_shown():
     shown = kinds.show("call_api")
-    assert "sk-live" not in " ".join(texts(shown))
+    assert "sk-live" not in " ".join(collect_texts(shown))
     assert rows(shown)["headers.Authorization"].cell.kind == "sensitive"
     assert rows(shown)["headers.Accept"].cell.text == "json"
     assert "Sends a credential" in loud(shown)
@@ -85,5 +85,5 @@ def test_an_address_with_two_readings_is_not_decoded(url):
     shown = call(url)
     assert "The address was not decoded" in loud(shown)
     assert "url" in [one.argument for one in shown.uninspectable]
-    with pytest.raises(request.Unreadable):
-        request.read(url)
+    with pytest.raises(request.UnreadableAddress):
+        request.parse_address(url)

@@ -14,17 +14,19 @@ def run(command, before=None, **args):
 
 
 def words(command):
-    return [[t.text for t in step.tokens] for step in shell.read(command, {}).steps]
+    return [
+        [t.text for t in step.tokens] for step in shell.parse_command(command, {}).steps
+    ]
 
 
 def warnings(command):
-    read = shell.read(command, {})
+    read = shell.parse_command(command, {})
     steps = [*read.steps, *(step for one in read.inside for step in one.steps)]
     return {warn for step in steps for token in step.tokens for warn in token.warns}
 
 
 def doubts(command):
-    return shell.read(command, {}).doubts
+    return shell.parse_command(command, {}).doubts
 
 
 def test_a_command_is_one_word_a_line_in_numbered_steps():
@@ -209,7 +211,7 @@ def test_only_what_the_tool_declared_is_said_of_programs_and_globs():
 
 
 def test_what_a_command_carries_is_opened_as_blocks():
-    read = shell.read("sh -c 'a; b' && cat <<'E'\nhello\nE", {})
+    read = shell.parse_command("sh -c 'a; b' && cat <<'E'\nhello\nE", {})
     code, text = read.inside
     assert [len(code.steps), code.text] == [2, "a; b"]
     assert (text.title, text.text, text.steps) == ("Text that it reads", "hello", ())
@@ -259,5 +261,5 @@ def test_many_warnings_are_counted_and_the_gravest_come_first():
 
 
 def test_an_unreadable_line_says_why():
-    with pytest.raises(shell_lexer.Unreadable, match="a quote is never closed"):
-        shell_lexer.read("echo 'x")
+    with pytest.raises(shell_lexer.UnreadableCommand, match="a quote is never closed"):
+        shell_lexer.parse_simple_commands("echo 'x")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters import present
-from reviews.presenters.shapes import Value
+from reviews.presenters import present_effect
+from reviews.presenters.shapes import ValuePart
 from tests.reviews.definitions import TEXT, tool
 from tests.reviews.presenters import kinds
 from tests.reviews.presenters.kinds import loud, tags
@@ -24,19 +24,19 @@ MONEY = {
 
 def test_an_amount_that_may_be_absent_and_is_was_not_unreadable():
     definition = tool(**MONEY)
-    assert UNREAD not in tags(present(definition, {"order": "7"}))
+    assert UNREAD not in tags(present_effect(definition, {"order": "7"}))
     given = {"order": "7", "fee": "much", "currency": "USD"}
-    assert UNREAD in loud(present(definition, given))
+    assert UNREAD in loud(present_effect(definition, given))
 
 
 def test_a_list_of_groups_is_counted_by_its_groups():
     flights = [{"number": f"HAT{n}", "date": "2026-05-01"} for n in range(4)]
     definition = tool(presenter="record", effect="Book {flights}")
-    assert present(definition, {"flights": flights}).sentence[-1] == Value(
+    assert present_effect(definition, {"flights": flights}).sentence[-1] == ValuePart(
         "4 entries", untrusted=False
     )
-    one = present(definition, {"flights": [{"a": 1, "b": 2, "c": 3, "d": 4}]})
-    assert one.sentence[-1] == Value("1 entry", untrusted=False)
+    one = present_effect(definition, {"flights": [{"a": 1, "b": 2, "c": 3, "d": 4}]})
+    assert one.sentence[-1] == ValuePart("1 entry", untrusted=False)
 
 
 def test_an_address_without_a_scheme_says_what_it_lacks():
@@ -56,7 +56,7 @@ def test_what_names_no_host_is_still_not_decoded(url):
 def access(name: str):
     schema = {"type": "object", "properties": {"principal": TEXT, "role": TEXT}}
     definition = tool(name=name, title="Access", presenter="access", schema=schema)
-    return present(definition, {"principal": "riley", "role": "logs.view"})
+    return present_effect(definition, {"principal": "riley", "role": "logs.view"})
 
 
 def test_what_takes_access_away_never_is_said_to_expire():
@@ -70,9 +70,9 @@ def test_what_takes_access_away_never_is_said_to_expire():
     ("before", "after"), [(["a", "b"], "c"), ("c", ["a", "b"]), ("c", {"d": "e"})]
 )
 def test_a_value_of_another_type_empties_nothing(before, after):
-    shown = present(tool(presenter="record"), {"v": after}, before={"v": before})
+    shown = present_effect(tool(presenter="record"), {"v": after}, before={"v": before})
     assert not [text for text in loud(shown) if text.startswith("Empties")]
-    emptied = present(tool(presenter="record"), {"v": ""}, before={"v": before})
+    emptied = present_effect(tool(presenter="record"), {"v": ""}, before={"v": before})
     assert [text for text in loud(emptied) if text.startswith("Empties")]
 
 

@@ -14,7 +14,7 @@ from reviews import redaction
 from reviews.executions import claims
 from reviews.executions import record as executions
 from reviews.models import Execution, Revision
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -25,8 +25,8 @@ SPELT = ("AC-77 1029", "ac771029", "AC 77/10-29", "Ac\u200b-771029", "(AC-77 102
 
 
 def redact(text: str, *hidden: Any) -> str:
-    named = redaction.concealed({"x": list(hidden)}, ["x"])
-    return redaction.redact(text, key=KEY, hidden=named).text
+    named = redaction.collect_concealed({"x": list(hidden)}, ["x"])
+    return redaction.redact_text(text, key=KEY, hidden=named).text
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_named_argument_stands_in_no_text_that_is_kept(
     ).request
     decide(request, discreet.rita)
     execution = Execution.objects.get()
-    record(execution, Outcome("succeeded", {"to": spelt, "note": 1}))
+    record(execution, EffectOutcome("succeeded", {"to": spelt, "note": 1}))
     assert "771029" not in re.sub(r"[^0-9a-z]", "", kept_words().lower())
     revision = execution.grant.revision
     assert "[secret · redacted · #" in revision.rationale
@@ -98,14 +98,16 @@ def test_what_is_called_like_it_goes_whole_where_names_are_foreign(
     assert Revision.objects.get().evidence[0]["text"] == "other"
 
 
-def record(execution: Execution, outcome: Outcome) -> None:
-    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+def record(execution: Execution, outcome: EffectOutcome) -> None:
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR
+    )
     assert claim
-    executions.record(
+    executions.record_outcome(
         execution_id=execution.pk,
         fence=claim.fence,
         outcome=outcome,
-        actor=claims.EXECUTOR,
+        actor=claims.EXECUTOR_ACTOR,
     )
 
 
@@ -120,7 +122,9 @@ def test_the_value_of_an_earlier_revision_stays_out_too(discreet: Gate) -> None:
         args=paying("QQ-5678") | {"amount": "39.00"},
     )
     execution = Execution.objects.get()
-    record(execution, Outcome("failed", None, "no", f"{NUMBER}, bx1234 or QQ 5678"))
+    record(
+        execution, EffectOutcome("failed", None, "no", f"{NUMBER}, bx1234 or QQ 5678")
+    )
     execution.refresh_from_db()
     assert execution.detail.count("redacted") == 3
 

@@ -23,7 +23,7 @@ JWT = (
 
 
 def redact(text):
-    return redaction.redact(text, key=KEY).text
+    return redaction.redact_text(text, key=KEY).text
 
 
 def kinds(text):
@@ -218,15 +218,17 @@ def test_the_chip_is_exact():
 
 
 def test_equal_values_share_a_tag_within_a_thread_only():
-    one, two = (redaction.thread_key(KEY, "riley", name) for name in ("a", "b"))
-    texts = [redaction.redact("a@b.org, A@B.ORG", key=key).text for key in (one, two)]
+    one, two = (redaction.derive_thread_key(KEY, "riley", name) for name in ("a", "b"))
+    texts = [
+        redaction.redact_text("a@b.org, A@B.ORG", key=key).text for key in (one, two)
+    ]
     first, second = (CHIP.findall(text) for text in texts)
     assert first[0] == first[1]
     assert second[0] == second[1]
     assert first[0] != second[0]
-    assert redaction.thread_key(KEY, "ril", "eya") != redaction.thread_key(
-        KEY, "rile", "ya"
-    )
+    assert redaction.derive_thread_key(
+        KEY, "ril", "eya"
+    ) != redaction.derive_thread_key(KEY, "rile", "ya")
 
 
 @pytest.mark.parametrize(
@@ -326,10 +328,10 @@ def test_a_private_key_is_taken_out_whole():
 
 
 def test_the_counts_are_said():
-    found = redaction.redact("a@b.org c@d.org 4111111111111111", key=KEY)
+    found = redaction.redact_text("a@b.org c@d.org 4111111111111111", key=KEY)
     assert found.count == 3
     assert found.kinds == {"e-mail": 2, "card": 1}
-    assert redaction.chips_in({"x": [found.text, "no"], "y": 1}) == 3
+    assert redaction.count_chips({"x": [found.text, "no"], "y": 1}) == 3
 
 
 # ---- values
@@ -441,7 +443,7 @@ def test_hostile_text_costs_linear_time(piece):
 def test_a_mebibyte_of_prose_takes_seconds():
     prose = "The customer says that the laptop of order 78291 never came. "
     start = time.process_time()
-    assert redaction.redact(prose * 17_000, key=KEY).count == 0
+    assert redaction.redact_text(prose * 17_000, key=KEY).count == 0
     assert time.process_time() - start < 5
 
 

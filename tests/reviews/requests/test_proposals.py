@@ -123,15 +123,19 @@ def test_an_agent_supersedes_only_its_own(gate: Gate) -> None:
 
 def test_a_withdrawn_proposal_cannot_be_decided(gate: Gate) -> None:
     request = propose(gate.agent).request
-    agents_proposals.withdraw(agent=gate.agent, proposal_id=request.proposal_id)
-    with pytest.raises(errors.Withdrawn):
+    agents_proposals.withdraw_proposal(
+        agent=gate.agent, proposal_id=request.proposal_id
+    )
+    with pytest.raises(errors.RequestWithdrawn):
         decide(request, gate.rita)
 
 
 def test_withdrawing_after_approval_revokes_the_grant(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita)
-    agents_proposals.withdraw(agent=gate.agent, proposal_id=request.proposal_id)
+    agents_proposals.withdraw_proposal(
+        agent=gate.agent, proposal_id=request.proposal_id
+    )
     assert request.proposal.grants.get().status == GrantStatus.REVOKED
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from journal.errors import BadKey
+from journal.errors import InvalidAgentKey
 from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person, Queue
@@ -47,7 +47,7 @@ def calls(text: str) -> int:
 
 @pytest.fixture
 def token(gate: Gate) -> str:
-    return tokens.mint(person=gate.rita, name="nightly report")
+    return tokens.create_token(person=gate.rita, name="nightly report")
 
 
 def test_a_new_password_ends_sessions_and_tokens(
@@ -60,7 +60,7 @@ def test_a_new_password_ends_sessions_and_tokens(
     run("set_password", "rita", by="adam")
     assert (session.get("/queue/").status_code, calls(token)) == (302, 401)
     assert fresh(gate.rita).check_password(NEW)
-    again = tokens.mint(person=gate.rita, name="again")
+    again = tokens.create_token(person=gate.rita, name="again")
     assert calls(again) == 200
     session.force_login(fresh(gate.rita))
     page = session.get("/me/tokens/").content.decode()
@@ -74,8 +74,8 @@ def test_any_change_of_the_password_ends_tokens(gate: Gate, token: str) -> None:
     """Whatever changes it, Django's own command too."""
     gate.rita.set_password(NEW)
     gate.rita.save()
-    with pytest.raises(BadKey):
-        tokens.authenticate(token)
+    with pytest.raises(InvalidAgentKey):
+        tokens.authenticate_token(token)
 
 
 def test_a_hash_made_anew_at_sign_in_ends_nothing(
@@ -86,7 +86,7 @@ def test_a_hash_made_anew_at_sign_in_ends_nothing(
     before = gate.rita.password
     assert gate.rita.check_password(factories.PASSWORD)
     assert fresh(gate.rita).password != before
-    assert tokens.authenticate(token) == gate.rita
+    assert tokens.authenticate_token(token) == gate.rita
 
 
 def test_a_password_is_made_and_printed_once(gate: Gate) -> None:
@@ -126,7 +126,7 @@ def test_their_approvals_of_what_has_not_run_are_revoked(gate: Gate) -> None:
     run("deactivate_person", "sue", by="adam")
     stop = Stop.objects.get(scope="reviewer", key=gate.sue.public_id)
     assert stop.by == gate.adam.public_id
-    assert scope.under(stop) == [request.proposal_id]
+    assert scope.list_proposals_to_withdraw(stop) == [request.proposal_id]
     revoke.revoke_approval(proposal_id=request.proposal_id, reviewer=gate.sue.public_id)
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING
@@ -165,9 +165,9 @@ def test_role_ceiling_and_address_change(gate: Gate) -> None:
     assert line == "rita: supervisor, rita@example.org, up to 50.00 USD\n"
     rita = fresh(gate.rita)
     assert permissions.roles_of(rita) == {Role.SUPERVISOR}
-    assert permissions.above_ceiling(rita, 5001, "USD")
+    assert permissions.is_above_ceiling(rita, 5001, "USD")
     assert "no ceiling" in run("change_person", "rita", "--no-ceiling", by="adam")
-    assert not permissions.above_ceiling(fresh(rita), 5001, "USD")
+    assert not permissions.is_above_ceiling(fresh(rita), 5001, "USD")
     record = LogRecord.objects.filter(kind="person.changed").earliest("id")
     leaf = bytes(record.leaf).decode()
     assert "role email ceiling" in leaf
@@ -178,7 +178,7 @@ def test_an_approval_of_who_may_no_longer_give_it_has_no_effect(gate: Gate) -> N
     request = propose(gate.agent).request
     decide(request, gate.rita)
     run("change_person", "rita", role="auditor", by="adam")
-    assert permissions.deciding_role(fresh(gate.rita)) is None
+    assert permissions.find_deciding_role(fresh(gate.rita)) is None
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,13 @@ HOUR = timedelta(hours=1)
 
 def declare(gate: Gate, queue: str = "", name: str = "sue") -> Incident:
     of = Queue.objects.get(name=queue) if queue else None
-    return incidents.declare(person=gate.people[name], reason="disk on fire", queue=of)
+    return incidents.declare_incident(
+        person=gate.people[name], reason="disk on fire", queue=of
+    )
 
 
 def end(gate: Gate, incident: Incident) -> None:
-    incidents.end(incident_id=incident.pk, person=gate.sam)
+    incidents.end_incident(incident_id=incident.pk, person=gate.sam)
 
 
 def earlier(row: Any, by: timedelta, *names: str) -> Any:
@@ -66,7 +68,7 @@ def test_each_request_has_exactly_what_it_had_left(gate: Gate) -> None:
     earlier(first, timedelta(minutes=7), "opened_at", "expires_at")
     had = [left(first), left(second)]
     incident = declare(gate)
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     an_hour_passes(first, second, incident)
     end(gate, incident)
     assert near(left(first), had[0])
@@ -92,8 +94,8 @@ def test_what_is_opened_meanwhile_has_all_its_time(gate: Gate) -> None:
     earlier(incident, HOUR, "at")
     request = propose(gate.agent).request
     had = left(request)
-    incidents.hold_deadlines()
-    assert near(incidents.left(fresh(request), clock.now()), had)
+    incidents.advance_frozen_deadlines()
+    assert near(incidents.compute_time_left(fresh(request), clock.now()), had)
     end(gate, incident)
     assert near(left(request), had)
 
@@ -106,13 +108,13 @@ def test_stored_deadlines_are_kept_ahead(gate: Gate) -> None:
     request = propose(gate.agent).request
     had = left(request)
     declare(gate)
-    assert incidents.hold_deadlines() == [request.pk]
-    assert near(left(request), had + incidents.LEAD)
-    assert incidents.hold_deadlines() == []  # far enough
+    assert incidents.advance_frozen_deadlines() == [request.pk]
+    assert near(left(request), had + incidents.DEADLINE_LEAD)
+    assert incidents.advance_frozen_deadlines() == []  # far enough
     earlier(request, timedelta(minutes=6), *TIMES)
-    assert incidents.hold_deadlines() == [request.pk]
-    assert near(left(request), had + incidents.LEAD)
-    assert near(incidents.left(request, clock.now()), had)
+    assert incidents.advance_frozen_deadlines() == [request.pk]
+    assert near(left(request), had + incidents.DEADLINE_LEAD)
+    assert near(incidents.compute_time_left(request, clock.now()), had)
     held = LogRecord.objects.filter(kind="incident.held")
     assert held.count() == 2
 
@@ -124,7 +126,7 @@ def test_nothing_expires_and_nobody_is_reminded_however_late_the_sweep_is(
     incident = declare(gate)
     an_hour_passes(request, incident)
     assert deadlines.expire_chunk() == []
-    assert deadlines.remind() == 0
+    assert deadlines.enqueue_reminders() == 0
     decide(request, gate.rita)  # and people go on deciding
     assert fresh(request).status == RequestStatus.AUTHORIZED
 
@@ -135,9 +137,9 @@ def test_a_hold_is_taken_and_more_time_given_though_the_sweep_is_dead(
     first, second = propose(gate.agent).request, propose(gate.agent, "write").request
     incident = declare(gate)
     an_hour_passes(first, second, incident)
-    assert take.take(request_id=first.pk, person=gate.rita).mine
+    assert take.take_hold(request_id=first.pk, person=gate.rita).mine
     before = fresh(second)
-    deadlines.extend(request_id=second.pk, person=gate.rita)
+    deadlines.extend_deadline(request_id=second.pk, person=gate.rita)
     assert fresh(second).expires_at > before.expires_at
 
 
@@ -152,7 +154,7 @@ def test_what_was_over_before_is_over(gate: Gate) -> None:
 def test_only_its_own_queue_stands_still(gate: Gate) -> None:
     money, letter = propose(gate.agent).request, propose(gate.agent, "write").request
     declare(gate, "money")
-    assert incidents.hold_deadlines() == [money.pk]
+    assert incidents.advance_frozen_deadlines() == [money.pk]
     factories.overdue(letter)
     factories.overdue(money)
     assert deadlines.expire_chunk() == [letter.proposal_id]
@@ -162,12 +164,12 @@ def test_of_two_that_overlap_the_last_one_to_end_counts(gate: Gate) -> None:
     request, letter = propose(gate.agent).request, propose(gate.agent, "write").request
     had = [left(request), left(letter)]
     every, money = declare(gate), declare(gate, "money")
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     end(gate, every)
     assert near(left(letter), had[1])
     assert fresh(letter).frozen_through is None
     assert fresh(request).frozen_through is not None
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     an_hour_passes(request, money)
     end(gate, money)
     assert near(left(request), had[0])
@@ -177,11 +179,11 @@ def test_the_rules_own_time_counts_from_where_the_clock_stands(gate: Gate) -> No
     """A revision, a return and a recall give time anew: all of it is left then."""
     proposal = propose(gate.agent)
     incident = declare(gate)
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     factories.revise(gate.agent, proposal)
     request = fresh(proposal.request)
     whole = timedelta(seconds=request.sealed.revision.evaluation["timeout"])
-    assert near(incidents.left(request, clock.now()), whole)
+    assert near(incidents.compute_time_left(request, clock.now()), whole)
     end(gate, incident)
     assert near(left(request), whole)
 
@@ -190,7 +192,7 @@ def test_what_is_recalled_under_it_stands_still_again(gate: Gate) -> None:
     request = states.recallable(gate)
     had = left(request)
     incident = declare(gate)
-    recall.recall(request_id=request.pk, person=gate.rita)
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
     end(gate, incident)
     assert near(left(request), had)
 
@@ -199,10 +201,10 @@ def test_a_request_that_left_the_scope_runs_again(gate: Gate) -> None:
     request = propose(gate.agent).request
     had = left(request)
     declare(gate, "money")
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     mail_queue = Queue.objects.get(name="mail")
     ApprovalRequest.objects.filter(pk=request.pk).update(queue=mail_queue)
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     assert near(left(request), had)
     assert fresh(request).frozen_through is None
 
@@ -211,7 +213,7 @@ def test_authority_does_not_live_longer(gate: Gate) -> None:
     execution = states.queued(gate)
     before = Grant.objects.get(pk=execution.grant_id).expires_at
     incident = declare(gate)
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     end(gate, incident)
     assert Grant.objects.get(pk=execution.grant_id).expires_at == before
 
@@ -223,13 +225,13 @@ def test_authority_does_not_live_longer(gate: Gate) -> None:
 def test_who_may_declare(gate: Gate, name: str, may: bool) -> None:
     if may:
         incident = declare(gate, name=name)
-        incidents.end(incident_id=incident.pk, person=gate.people[name])
+        incidents.end_incident(incident_id=incident.pk, person=gate.people[name])
         return
-    with pytest.raises(errors.NotYours):
+    with pytest.raises(errors.NotPermitted):
         declare(gate, name=name)
     incident = declare(gate)
-    with pytest.raises(errors.NotYours):
-        incidents.end(incident_id=incident.pk, person=gate.people[name])
+    with pytest.raises(errors.NotPermitted):
+        incidents.end_incident(incident_id=incident.pk, person=gate.people[name])
 
 
 def test_one_at_a_time_for_each_scope_and_a_reason(gate: Gate) -> None:
@@ -243,9 +245,9 @@ def test_one_at_a_time_for_each_scope_and_a_reason(gate: Gate) -> None:
     with pytest.raises(errors.Conflict):
         end(gate, incident)
     with pytest.raises(errors.NotFound):
-        incidents.end(incident_id=987654321, person=gate.sue)
-    with pytest.raises(errors.Reason):
-        incidents.declare(person=gate.sue, reason=" ")
+        incidents.end_incident(incident_id=987654321, person=gate.sue)
+    with pytest.raises(errors.ReasonMissing):
+        incidents.declare_incident(person=gate.sue, reason=" ")
 
 
 def test_it_is_recorded_and_its_supervisors_hear_of_it(gate: Gate) -> None:
@@ -283,4 +285,4 @@ def test_without_an_incident_the_sweep_looks_and_no_more(
 ) -> None:
     propose(gate.agent)
     with django_assert_num_queries(4):  # two, between a savepoint's own
-        assert incidents.hold_deadlines() == []
+        assert incidents.advance_frozen_deadlines() == []

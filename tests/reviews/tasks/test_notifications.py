@@ -76,17 +76,17 @@ def test_a_settled_request_is_told(gate: Gate) -> None:
 
 def test_who_asked_hears_that_it_is_free_and_nobody_else(gate: Gate) -> None:
     request = propose(gate.agent).request
-    take.take(request_id=request.pk, person=gate.rita)
-    take.ask(request_id=request.pk, person=gate.tom)
-    rows.release(request_id=request.pk, person=gate.rita)
+    take.take_hold(request_id=request.pk, person=gate.rita)
+    take.record_waiting_person(request_id=request.pk, person=gate.tom)
+    rows.release_hold(request_id=request.pk, person=gate.rita)
     drain("request.freed")
     assert told() == [("tom", "Free again")]
 
 
 def test_nobody_is_called_to_what_is_decided(gate: Gate) -> None:
     request = propose(gate.agent).request
-    take.take(request_id=request.pk, person=gate.rita)
-    take.ask(request_id=request.pk, person=gate.tom)
+    take.take_hold(request_id=request.pk, person=gate.rita)
+    take.record_waiting_person(request_id=request.pk, person=gate.tom)
     decide(request, gate.rita, "reject")
     drain("request.freed")
     assert told() == []
@@ -94,6 +94,6 @@ def test_nobody_is_called_to_what_is_decided(gate: Gate) -> None:
 
 def test_an_offer_is_mailed_to_whom_it_is_made(gate: Gate) -> None:
     request = propose(gate.agent).request
-    take.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
+    take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.sue)
     drain("request.offered")
     assert told() == [("sue", "Offered to you")]

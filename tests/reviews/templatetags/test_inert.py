@@ -16,7 +16,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.presenters.inert import CHIP
+from reviews.presenters.inert import CHIP_LENGTH
 from reviews.presenters.shapes import Cell
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates"
@@ -223,7 +223,7 @@ def test_a_word_of_two_alphabets_is_underlined_and_said():
 
 def test_a_chip_is_short_and_says_what_it_leaves_out():
     text = Page(draw("{% chip text %}", "x" * 500)).text
-    assert len(text) <= 2 * CHIP
+    assert len(text) <= 2 * CHIP_LENGTH
     assert "440 more" in text
 
 

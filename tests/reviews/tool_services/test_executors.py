@@ -91,18 +91,18 @@ def webhook(url, **parts):
 
 class TestCallable:
     def test_what_it_returns_is_the_result(self):
-        outcome = executors.perform(in_process("works"), CALL)
-        assert outcome == executors.Outcome("succeeded", {"refund": "78291"})
+        outcome = executors.perform_effect(in_process("works"), CALL)
+        assert outcome == executors.EffectOutcome("succeeded", {"refund": "78291"})
 
     def test_only_its_own_word_makes_a_failure_known(self):
-        outcome = executors.perform(in_process("refuses"), CALL)
+        outcome = executors.perform_effect(in_process("refuses"), CALL)
         assert (outcome.status, outcome.code) == ("failed", "over_balance")
         assert outcome.detail == "not enough left"
         assert not outcome.this_attempt_only
 
     def test_any_other_exception_is_unknown_and_repeats_no_argument(self):
         with capture_logs() as logs:
-            outcome = executors.perform(in_process("breaks"), CALL)
+            outcome = executors.perform_effect(in_process("breaks"), CALL)
         assert (outcome.status, outcome.detail) == ("unknown", "RuntimeError")
         assert "secret" not in repr(outcome) + repr(logs)
 
@@ -111,14 +111,14 @@ class TestCallable:
     )
     def test_a_function_that_is_not_there_did_nothing(self, path):
         definition = tool(executor={"kind": "callable", "path": path})
-        outcome = executors.perform(definition, CALL)
+        outcome = executors.perform_effect(definition, CALL)
         assert (outcome.status, outcome.code) == ("failed", "no_such_callable")
         assert outcome.this_attempt_only, "another host may have begun it"
 
     def test_a_colon_before_the_function_is_read_too(self):
         path = f"{HERE}:works"
         definition = tool(executor={"kind": "callable", "path": path})
-        assert executors.perform(definition, CALL).status == "succeeded"
+        assert executors.perform_effect(definition, CALL).status == "succeeded"
 
     @pytest.mark.parametrize(
         ("name", "result"),
@@ -133,11 +133,11 @@ class TestCallable:
         ],
     )
     def test_an_odd_result_never_denies_the_effect(self, name, result):
-        outcome = executors.perform(in_process(name), CALL)
+        outcome = executors.perform_effect(in_process(name), CALL)
         assert (outcome.status, outcome.result) == ("succeeded", result)
 
     def test_what_no_column_holds_is_taken_out_of_a_failure(self):
-        outcome = executors.perform(in_process("refuses_oddly"), CALL)
+        outcome = executors.perform_effect(in_process("refuses_oddly"), CALL)
         assert (outcome.status, outcome.code) == ("failed", "no\ufffd")
         assert outcome.detail == "half ? of it"
 
@@ -145,8 +145,8 @@ class TestCallable:
 class TestWebhook:
     def test_the_service_gets_everything_and_its_word_counts(self, service):
         service.body = {"status": "succeeded", "result": {"id": "r-9"}}
-        outcome = executors.perform(webhook(service.url), CALL)
-        assert outcome == executors.Outcome("succeeded", {"id": "r-9"})
+        outcome = executors.perform_effect(webhook(service.url), CALL)
+        assert outcome == executors.EffectOutcome("succeeded", {"id": "r-9"})
         assert service.payloads == [
             {
                 "tool": "process_refund",
@@ -168,12 +168,12 @@ class TestWebhook:
     def test_a_failure_it_states_is_known(self, service):
         error = {"code": "over_total", "detail": "More than the order."}
         service.body = {"status": "failed", "error": error}
-        outcome = executors.perform(webhook(service.url), CALL)
+        outcome = executors.perform_effect(webhook(service.url), CALL)
         assert (outcome.status, outcome.code) == ("failed", "over_total")
         assert not outcome.this_attempt_only
         for odd in (None, "text", {"code": 7}, {"code": "x" * 999, "detail": []}):
             service.body = {"status": "failed", "error": odd}
-            outcome = executors.perform(webhook(service.url), CALL)
+            outcome = executors.perform_effect(webhook(service.url), CALL)
             assert outcome.status == "failed"
             assert 0 < len(outcome.code) <= 64
 
@@ -184,7 +184,7 @@ class TestWebhook:
         service.status = status
         for body in ({"status": "succeeded"}, {"status": "failed"}):
             service.body = b"" if status == 204 else body
-            outcome = executors.perform(webhook(service.url), CALL)
+            outcome = executors.perform_effect(webhook(service.url), CALL)
             assert (outcome.status, outcome.code) == ("unknown", "ambiguous")
 
     @pytest.mark.parametrize(
@@ -202,48 +202,48 @@ class TestWebhook:
     )
     def test_an_answer_that_does_not_say_it_is_unknown(self, service, body):
         service.body = body
-        assert executors.perform(webhook(service.url), CALL).status == "unknown"
+        assert executors.perform_effect(webhook(service.url), CALL).status == "unknown"
 
     @pytest.mark.parametrize("trick", ["reset", "hang", "cut"])
     def test_what_breaks_after_sending_is_unknown(self, service, settings, trick):
         changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 0.3})
         settings.HOLDPOINT = changed
         service.trick = trick
-        assert executors.perform(webhook(service.url), CALL).status == "unknown"
+        assert executors.perform_effect(webhook(service.url), CALL).status == "unknown"
         assert len(service.requests) == 1
 
     def test_what_never_left_is_known_for_this_attempt_only(self, networks):
-        refused = executors.perform(webhook("http://127.0.0.1:8000/"), CALL)
+        refused = executors.perform_effect(webhook("http://127.0.0.1:8000/"), CALL)
         assert (refused.status, refused.code) == ("failed", "address_refused")
         networks("127.0.0.1/32")
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
-            unsent = executors.perform(webhook(url), CALL)
+            unsent = executors.perform_effect(webhook(url), CALL)
         assert (unsent.status, unsent.code) == ("failed", "not_sent")
         assert refused.this_attempt_only
         assert unsent.this_attempt_only
 
     def test_a_result_over_64_kib_is_replaced_and_one_over_1_mib_unknown(self, service):
         service.body = {"status": "succeeded", "result": {"text": "x" * 100_000}}
-        outcome = executors.perform(webhook(service.url), CALL)
+        outcome = executors.perform_effect(webhook(service.url), CALL)
         assert outcome.status == "succeeded"
         assert outcome.result == {"truncated": True, "bytes": 100_011}
         service.body["result"]["text"] = "x" * 1_100_000
-        assert executors.perform(webhook(service.url), CALL).status == "unknown"
+        assert executors.perform_effect(webhook(service.url), CALL).status == "unknown"
 
 
 def test_a_tool_that_its_agent_performs_is_never_performed_here():
     with pytest.raises(ValueError, match="agent"):
-        executors.perform(tool(), CALL)
+        executors.perform_effect(tool(), CALL)
 
 
 class TestLookUp:
     def test_the_service_is_asked_by_our_key(self, service):
         definition = tool(look_up={"url": service.url})
         service.body = {"status": "succeeded", "result": {"id": "r-9"}}
-        outcome = executors.look_up(definition, CALL)
-        found = executors.Outcome("succeeded", {"id": "r-9"}, looked_up=True)
+        outcome = executors.look_up_effect(definition, CALL)
+        found = executors.EffectOutcome("succeeded", {"id": "r-9"}, looked_up=True)
         assert outcome == found
         assert service.payloads == [
             {
@@ -256,34 +256,34 @@ class TestLookUp:
 
     def test_never_seen_is_a_known_failure_with_its_own_code(self, service):
         service.body = {"status": "not_found"}
-        outcome = executors.look_up(tool(look_up={"url": service.url}), CALL)
+        outcome = executors.look_up_effect(tool(look_up={"url": service.url}), CALL)
         assert (outcome.status, outcome.code) == ("failed", "not_found")
 
     def test_a_function_can_look_up(self):
         known = tool(look_up={"path": f"{HERE}.knows_it"})
-        assert executors.look_up(known, CALL).result == {"key": "k-1"}
+        assert executors.look_up_effect(known, CALL).result == {"key": "k-1"}
         absent = tool(look_up={"path": f"{HERE}.knows_nothing"})
-        assert executors.look_up(absent, CALL).code == "not_found"
+        assert executors.look_up_effect(absent, CALL).code == "not_found"
 
     @pytest.mark.parametrize("name", ["breaks", "absent", "says_text", "says_nothing"])
     def test_not_being_able_to_ask_is_unknown(self, name):
         definition = tool(look_up={"path": f"{HERE}.{name}"})
-        outcome = executors.look_up(definition, CALL)
+        outcome = executors.look_up_effect(definition, CALL)
         assert (outcome.status, outcome.code) == ("unknown", "look_up_failed")
 
     def test_nothing_sent_says_nothing_about_the_earlier_attempt(self, networks):
         definition = tool(look_up={"url": "http://127.0.0.1:8000/"})
-        assert executors.look_up(definition, CALL).status == "unknown"
-        assert executors.look_up(tool(), CALL).status == "unknown"
+        assert executors.look_up_effect(definition, CALL).status == "unknown"
+        assert executors.look_up_effect(tool(), CALL).status == "unknown"
 
     @pytest.mark.parametrize("body", [{}, {"status": "pending"}, {"status": 1}, []])
     def test_no_final_answer_is_unknown(self, service, body):
         service.body = body
         definition = tool(look_up={"url": service.url})
-        assert executors.look_up(definition, CALL).status == "unknown"
+        assert executors.look_up_effect(definition, CALL).status == "unknown"
 
 
 def test_what_a_service_says_of_a_refused_grant_is_what_the_client_says() -> None:
     source = inspect.getsource(grants)
     codes = set(re.findall(r'InvalidGrant\(\s*"(\w+)"', source))
-    assert {f"grant_{code}" for code in codes} == executors.GRANT_REFUSED
+    assert {f"grant_{code}" for code in codes} == executors.GRANT_REFUSAL_CODES

@@ -50,7 +50,7 @@ def is_empty(reading):
 
 def test_what_the_service_says_is_read_and_only_what_is_declared(service):
     service.body = ANSWER
-    reading = readers.read(asks(service.url), ARGS)
+    reading = readers.read_state(asks(service.url), ARGS)
     asked = {"tool": "process_refund", "args": ARGS, "agent": "", "thread": ""}
     assert service.payloads == [asked]
     assert reading.problem == ""
@@ -65,23 +65,23 @@ def test_what_the_service_says_is_read_and_only_what_is_declared(service):
 
 def test_no_before_state_is_not_a_problem(service):
     service.body = {"before": None, "keys": {}}
-    reading = readers.read(asks(service.url), ARGS)
+    reading = readers.read_state(asks(service.url), ARGS)
     assert (reading.before, reading.problem) == (None, "")
 
 
 def test_a_tool_without_a_reader_gives_an_empty_reading():
-    reading = readers.read(tool(), ARGS)
+    reading = readers.read_state(tool(), ARGS)
     assert is_empty(reading)
     assert reading.problem == ""
 
 
 def test_a_function_can_read():
-    assert readers.read(calls("answers"), ARGS).before == {"order": "78291"}
+    assert readers.read_state(calls("answers"), ARGS).before == {"order": "78291"}
 
 
 @pytest.mark.parametrize("name", ["breaks", "absent", "says_text"])
 def test_a_function_that_fails_is_a_problem_without_its_text(name):
-    reading = readers.read(calls(name), ARGS)
+    reading = readers.read_state(calls(name), ARGS)
     assert is_empty(reading)
     assert reading.problem
     assert "secret" not in reading.problem
@@ -106,7 +106,7 @@ def test_a_function_that_fails_is_a_problem_without_its_text(name):
 )
 def test_one_wrong_shape_empties_the_whole_reading(service, wrong):
     service.body = ANSWER | wrong
-    reading = readers.read(asks(service.url), ARGS)
+    reading = readers.read_state(asks(service.url), ARGS)
     assert is_empty(reading)
     assert reading.problem
 
@@ -114,25 +114,25 @@ def test_one_wrong_shape_empties_the_whole_reading(service, wrong):
 @pytest.mark.parametrize("body", [[], b"<html>", b"", {"x": "y" * 70_000}])
 def test_an_answer_that_cannot_be_read_is_a_problem(service, body):
     service.body = body
-    reading = readers.read(asks(service.url), ARGS)
+    reading = readers.read_state(asks(service.url), ARGS)
     assert is_empty(reading)
     assert reading.problem
 
 
 def test_an_error_status_is_a_problem(service):
     service.status = 404
-    assert readers.read(asks(service.url), ARGS).problem
+    assert readers.read_state(asks(service.url), ARGS).problem
 
 
 def test_it_waits_no_longer_than_it_was_told(service):
     service.trick = "hang"
-    reading = readers.read(asks(service.url), ARGS, timeout=0.3)
+    reading = readers.read_state(asks(service.url), ARGS, timeout=0.3)
     assert is_empty(reading)
     assert reading.problem
 
 
 def test_an_address_that_may_not_be_reached_is_a_problem(networks):
-    assert readers.read(asks("http://169.254.169.254/"), ARGS).problem
+    assert readers.read_state(asks("http://169.254.169.254/"), ARGS).problem
 
 
 def rehearses(args):
@@ -145,19 +145,19 @@ def says_number(args):
 
 def test_a_dry_run_is_stored_with_its_source_and_time():
     path = {"kind": "callable", "path": f"{HERE}.rehearses"}
-    found = readers.read(tool(dry_run=path), ARGS).dry_run
+    found = readers.read_state(tool(dry_run=path), ARGS).dry_run
     assert found is not None
     assert found["says"] == {"rows": 3, "table": "78291"}
     assert found["source"] == "the database"
     assert found["at"]
-    assert readers.read(tool(dry_run=path), ARGS, rehearse=False).dry_run is None
-    assert readers.read(tool(), ARGS).dry_run is None
+    assert readers.read_state(tool(dry_run=path), ARGS, rehearse=False).dry_run is None
+    assert readers.read_state(tool(), ARGS).dry_run is None
 
 
 def test_a_service_is_told_that_it_is_only_asked(service):
     service.body = {"says": ["would refund 49.00 USD"]}
     declared = tool(dry_run={"kind": "webhook", "url": service.url})
-    found = readers.read(declared, ARGS).dry_run
+    found = readers.read_state(declared, ARGS).dry_run
     assert found is not None
     assert found["says"] == ["would refund 49.00 USD"]
     assert service.payloads == [
@@ -183,7 +183,7 @@ def test_a_service_is_told_that_it_is_only_asked(service):
 def test_a_dry_run_that_fails_is_data_and_leaves_the_reading_alone(name, problem):
     dry = {"kind": "callable", "path": f"{HERE}.{name}"}
     reader = {"kind": "callable", "path": f"{HERE}.answers"}
-    reading = readers.read(tool(reader=reader, dry_run=dry), ARGS)
+    reading = readers.read_state(tool(reader=reader, dry_run=dry), ARGS)
     assert reading.dry_run is not None
     assert reading.dry_run["problem"] == problem
     assert reading.before == {"order": "78291"}
@@ -222,12 +222,12 @@ def takes_any(args, **more):
     ],
 )
 def test_a_function_gets_what_it_names_and_an_older_one_the_arguments(name, before):
-    reading = readers.read(calls(name), ARGS, asker=ASKER)
+    reading = readers.read_state(calls(name), ARGS, asker=ASKER)
     assert (reading.before, reading.problem) == (before, "")
 
 
 def test_a_service_is_told_agent_and_thread(service):
     service.body = ANSWER
-    readers.read(asks(service.url), ARGS, asker=ASKER)
+    readers.read_state(asks(service.url), ARGS, asker=ASKER)
     (payload,) = service.payloads
     assert (payload["agent"], payload["thread"]) == ("riley", "t-7")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies import tools
-from policies.documents import InvalidPolicy, parse
+from policies.documents import InvalidPolicy, parse_document
 from reviews.models import Execution
 from reviews.tool_services import readers
 from tests import factories
@@ -104,10 +104,12 @@ def test_the_file_that_is_deleted_is_shown_without_a_line_of_code(files: Gate) -
 
 @pytest.mark.django_db(transaction=True)
 def test_it_is_asked_in_the_name_of_the_agent(files: Gate) -> None:
-    tool = tools.current("delete_file")
+    tool = tools.find_current_tool("delete_file")
     assert tool is not None
     asker = readers.Asker("riley", "t-3")
-    reading = readers.read(tools.definition(tool), {"file_id": "13"}, asker=asker)
+    reading = readers.read_state(
+        tools.load_definition(tool), {"file_id": "13"}, asker=asker
+    )
     assert reading.before is not None
     assert (reading.before["asked_by"], reading.before["run"]) == ("riley", "t-3")
 
@@ -124,10 +126,10 @@ def test_it_waits_no_longer_than_a_reader_may(gate: Gate, service: Service) -> N
     hook = {"kind": "webhook", "url": service.url}
     factories.policy(gate.people, document(get_file=get(executor=hook)))
     service.trick = "hang"
-    tool = tools.current("delete_file")
+    tool = tools.find_current_tool("delete_file")
     assert tool is not None
-    definition = tools.definition(tool)
-    reading = readers.read(definition, {"file_id": "13"}, timeout=0.3)
+    definition = tools.load_definition(tool)
+    reading = readers.read_state(definition, {"file_id": "13"}, timeout=0.3)
     assert reading.problem
     assert reading.before is None
 
@@ -137,11 +139,11 @@ def test_a_service_hears_a_look_without_a_grant(gate: Gate, service: Service) ->
     hook = {"kind": "webhook", "url": service.url}
     factories.policy(gate.people, document(get_file=get(executor=hook)))
     service.body = {"status": "succeeded", "result": FILES["13"]}
-    tool = tools.current("delete_file")
+    tool = tools.find_current_tool("delete_file")
     assert tool is not None
     asker = readers.Asker("riley", "t-3")
     found = [
-        readers.read(tools.definition(tool), {"file_id": "13"}, asker=asker)
+        readers.read_state(tools.load_definition(tool), {"file_id": "13"}, asker=asker)
         for _ in range(2)
     ]
     first, second = service.payloads
@@ -192,7 +194,7 @@ def test_a_reader_that_could_not_be_asked_is_refused(
     changes: dict[str, Any], path: str, says: str
 ) -> None:
     with pytest.raises(InvalidPolicy) as found:
-        parse(document(delete_file=delete(**changes)))
+        parse_document(document(delete_file=delete(**changes)))
     said = {error["path"]: error["message"] for error in found.value.errors}
     assert says in said[f"tools.delete_file.reader.{path}"]
 
@@ -208,5 +210,5 @@ def test_a_reader_that_could_not_be_asked_is_refused(
 )
 def test_only_a_tool_that_reads_is_a_reader(parts: dict[str, Any]) -> None:
     with pytest.raises(InvalidPolicy) as found:
-        parse(document(get_file=get(**parts)))
+        parse_document(document(get_file=get(**parts)))
     assert "cannot be a reader" in found.value.errors[0]["message"]

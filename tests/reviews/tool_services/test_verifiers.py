@@ -6,7 +6,7 @@ import pytest
 
 from policies.choices import Tier
 from reviews.tool_services import verifiers
-from reviews.tool_services.verifiers import Demand, Refusal
+from reviews.tool_services.verifiers import VerifierDemand, VerifierRefusal
 from tests.reviews.definitions import tool
 
 HERE = "tests.reviews.tool_services.test_verifiers"
@@ -20,11 +20,11 @@ def agrees(sealed, *, stage):
 
 
 def refuses(sealed, *, stage):
-    return Refusal("policy_7", "Not on a Sunday.")
+    return VerifierRefusal("policy_7", "Not on a Sunday.")
 
 
 def demands(sealed, *, stage, tier):
-    return Demand(Tier(tier))
+    return VerifierDemand(Tier(tier))
 
 
 def breaks(sealed, *, stage):
@@ -50,7 +50,9 @@ def there(url):
 
 def ask(*registered, args=ARGS, stage="decision"):
     definition = tool(verifiers=list(registered))
-    return verifiers.verify(definition.verifiers, SEALED | {"args": args}, stage=stage)
+    return verifiers.run_verifiers(
+        definition.verifiers, SEALED | {"args": args}, stage=stage
+    )
 
 
 class TestTheAnswer:
@@ -63,24 +65,26 @@ class TestTheAnswer:
     def test_the_first_refusal_ends_it(self):
         seen.clear()
         answer = ask(here("refuses"), here("agrees"))
-        assert answer == Refusal("policy_7", "Not on a Sunday.")
+        assert answer == VerifierRefusal("policy_7", "Not on a Sunday.")
         assert seen == []
 
     def test_a_refusal_beats_a_demand_and_the_highest_demand_wins(self):
         approve = here("demands", tier="approve")
         escalate = here("demands", tier="escalate")
-        assert ask(escalate, here("refuses")) == Refusal("policy_7", "Not on a Sunday.")
-        assert ask(approve, escalate, here("agrees")) == Demand(Tier.ESCALATE)
+        assert ask(escalate, here("refuses")) == VerifierRefusal(
+            "policy_7", "Not on a Sunday."
+        )
+        assert ask(approve, escalate, here("agrees")) == VerifierDemand(Tier.ESCALATE)
 
     @pytest.mark.parametrize("name", ["breaks", "approves", "absent"])
     def test_what_cannot_answer_refuses_and_nothing_can_approve(self, name):
         answer = ask(here(name))
-        assert isinstance(answer, Refusal)
+        assert isinstance(answer, VerifierRefusal)
         assert answer.code == "verifier_failed"
         assert "secret" not in answer.detail
 
     def test_wrong_options_refuse(self):
-        assert isinstance(ask(here("agrees", unknown=1)), Refusal)
+        assert isinstance(ask(here("agrees", unknown=1)), VerifierRefusal)
 
 
 class TestWebhook:
@@ -91,13 +95,13 @@ class TestWebhook:
 
     def test_it_may_refuse_or_ask_for_more(self, service):
         service.body = {"status": "refused", "code": "sunday", "detail": "Tomorrow."}
-        assert ask(there(service.url)) == Refusal("sunday", "Tomorrow.")
+        assert ask(there(service.url)) == VerifierRefusal("sunday", "Tomorrow.")
         service.body = {"status": "refused"}
-        assert ask(there(service.url)) == Refusal("refused")
+        assert ask(there(service.url)) == VerifierRefusal("refused")
         service.body = {"status": "more_authority", "tier": "escalate"}
-        assert ask(there(service.url)) == Demand(Tier.ESCALATE)
+        assert ask(there(service.url)) == VerifierDemand(Tier.ESCALATE)
         service.body = {"status": "more_authority", "tier": "block"}
-        assert isinstance(ask(there(service.url)), Refusal)
+        assert isinstance(ask(there(service.url)), VerifierRefusal)
 
     @pytest.mark.parametrize(
         "body",
@@ -112,16 +116,16 @@ class TestWebhook:
     )
     def test_another_answer_is_a_refusal(self, service, body):
         service.body = body
-        assert isinstance(ask(there(service.url)), Refusal)
+        assert isinstance(ask(there(service.url)), VerifierRefusal)
 
     def test_an_error_a_time_out_and_a_refused_address_refuse(self, service, settings):
         changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 0.3})
         settings.HOLDPOINT = changed
-        assert isinstance(ask(there("http://10.0.0.1/")), Refusal)
+        assert isinstance(ask(there("http://10.0.0.1/")), VerifierRefusal)
         service.status = 500
-        assert isinstance(ask(there(service.url)), Refusal)
+        assert isinstance(ask(there(service.url)), VerifierRefusal)
         service.status, service.trick = 200, "hang"
-        assert isinstance(ask(there(service.url), there(service.url)), Refusal)
+        assert isinstance(ask(there(service.url), there(service.url)), VerifierRefusal)
         assert len(service.requests) == 2  # after a refusal, nobody else is asked
 
 
@@ -179,5 +183,5 @@ class TestShippedRules:
         rule = shipped("required_fields", fields=["order_id", "amount"])
         assert ask(rule) is None
         answer = ask(rule, args=ARGS | {"amount": value})
-        assert answer == Refusal("field_missing", "amount is missing or empty.")
+        assert answer == VerifierRefusal("field_missing", "amount is missing or empty.")
         assert ask(rule, args=ARGS | {"amount": 0, "order_id": False}) is None

@@ -21,7 +21,7 @@ DISPLAY = {
     "advance": "on",
     "timers": "clock",
 }
-FIELDS = {one.shortcut.key: one.field for one in shortcuts.choices({})}
+FIELDS = {one.shortcut.key: one.field for one in shortcuts.list_shortcuts({})}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_is_no_choice_is_refused_and_the_rest_is_kept(
     source = answer.content.decode()
     assert "Nothing was saved." in source
     assert re.search(r'value="compact" checked', source)
-    assert preferences.of(gate.rita).display.density == "comfortable"
+    assert preferences.load_preferences(gate.rita).display.density == "comfortable"
 
 
 def keys(**mine: str) -> dict[str, str]:
@@ -81,7 +81,7 @@ def test_a_collision_is_refused_and_names_both(gate: Gate, as_: SignIn) -> None:
     assert "X would mean both “Arm Approve” and “Arm Reject”." in source
     assert 'aria-invalid="true"' in source
     assert 'value="Y"' in source  # what was typed beside it
-    assert preferences.of(gate.rita).keys == preferences.Keys()
+    assert preferences.load_preferences(gate.rita).keys == preferences.KeyPreferences()
 
 
 def test_keys_are_switched_off_and_back_to_the_usual(gate: Gate, as_: SignIn) -> None:
@@ -117,7 +117,9 @@ def test_what_reaches_one_is_chosen_by_risk(gate: Gate, as_: SignIn) -> None:
         once_taken="on",
     )
     assert client.post("/me/notifications/", sent).status_code == 302
-    said = preferences.of(Person.objects.get(pk=gate.rita.pk)).notifications
+    said = preferences.load_preferences(
+        Person.objects.get(pk=gate.rita.pk)
+    ).notifications
     assert (said.mail("low"), said.mail("critical")) == ("digest", "unclaimed")
     assert said.muted == ["low"]
     assert said.quiet_until == time(7, 30)

@@ -22,7 +22,7 @@ def test_a_token_is_shown_once_and_works(gate: Gate, rita: Client) -> None:
     page = rita.post("/me/tokens/", {"name": "nightly"})
     (text,) = re.findall(r"hpp_[a-z0-9]{8}_[a-z0-9]{32}", page.content.decode())
     assert page["Cache-Control"] == "no-store"
-    assert tokens.authenticate(text) == gate.rita
+    assert tokens.authenticate_token(text) == gate.rita
     assert text not in rita.get("/me/tokens/").content.decode()
 
 
@@ -43,18 +43,18 @@ def test_a_token_ends_by_itself(gate: Gate, rita: Client) -> None:
 
 
 def test_an_ended_token_opens_nothing_and_says_so(gate: Gate, rita: Client) -> None:
-    text = tokens.mint(person=gate.rita, name="old", days=1)
-    assert tokens.authenticate(text) == gate.rita
+    text = tokens.create_token(person=gate.rita, name="old", days=1)
+    assert tokens.authenticate_token(text) == gate.rita
     PersonalToken.objects.update(expires_at=clock.now())
-    with pytest.raises(errors.BadKey):
-        tokens.authenticate(text)
+    with pytest.raises(errors.InvalidAgentKey):
+        tokens.authenticate_token(text)
     assert b"<b>Ended</b>" in rita.get("/me/tokens/").content
 
 
 @pytest.mark.parametrize("days", [0, -1, 366])
 def test_no_token_is_for_longer_than_a_year(gate: Gate, days: int) -> None:
-    with pytest.raises(errors.Invalid):
-        tokens.mint(person=gate.rita, name="for ever", days=days)
+    with pytest.raises(errors.InvalidInput):
+        tokens.create_token(person=gate.rita, name="for ever", days=days)
 
 
 def test_a_token_needs_a_name(rita: Client) -> None:
@@ -65,16 +65,16 @@ def test_a_token_needs_a_name(rita: Client) -> None:
 
 
 def test_only_ones_own_token_is_ended(gate: Gate, rita: Client) -> None:
-    tokens.mint(person=gate.tom, name="his")
+    tokens.create_token(person=gate.tom, name="his")
     toms = PersonalToken.objects.get()
     assert rita.post(f"/me/tokens/{toms.pk}/revoke/").status_code == 404
-    tokens.mint(person=gate.rita, name="hers")
+    tokens.create_token(person=gate.rita, name="hers")
     hers = PersonalToken.objects.get(person=gate.rita)
     assert rita.post(f"/me/tokens/{hers.pk}/revoke/").status_code == 302
     assert PersonalToken.objects.filter(revoked_at__isnull=False).get() == hers
 
 
 def test_ending_by_a_link_does_nothing(gate: Gate, rita: Client) -> None:
-    tokens.mint(person=gate.rita, name="hers")
+    tokens.create_token(person=gate.rita, name="hers")
     hers = PersonalToken.objects.get()
     assert rita.get(f"/me/tokens/{hers.pk}/revoke/").status_code == 405

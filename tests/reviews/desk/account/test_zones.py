@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from policies.models import Person
-from reviews.desk.log.filters import _moment
+from reviews.desk.log.filters import _parse_moment
 from reviews.models import Decision
 from reviews.notifications import email
 from reviews.people import preferences
@@ -54,7 +54,9 @@ class Times(HTMLParser):
 
 
 def live(person: Person, zone: str) -> None:
-    preferences.save(person=person, display=preferences.Display(zone=zone))
+    preferences.save_preferences(
+        person=person, display=preferences.DisplayPreferences(zone=zone)
+    )
 
 
 def place(gate: Gate, name: str) -> str:
@@ -128,12 +130,12 @@ def test_what_is_no_zone_is_not_kept(gate: Gate, zone: str) -> None:
 
 def kept(gate: Gate) -> str:
     person = Person.objects.get(pk=gate.rita.pk)
-    return preferences.of(person).display.zone
+    return preferences.load_preferences(person).display.zone
 
 
 def test_another_zone_is_chosen_and_holds_at_once(gate: Gate, as_: SignIn) -> None:
     client = as_("rita")
-    chosen = preferences.Display().model_dump()
+    chosen = preferences.DisplayPreferences().model_dump()
     wrong = client.post("/me/display/", {**chosen, "zone": "Berlin"})
     assert wrong.status_code == 422
     source = wrong.content.decode()
@@ -173,11 +175,13 @@ def test_a_mail_says_utc_wherever_it_is_written(
     at = datetime(2026, 11, 24, 12, 0, tzinfo=UTC)
     facts = {"kind": "declared", "incident": {"at": at}}
     with timezone.override(KOLKATA):
-        email._send(gate.rita, "Incident", "mail/incident.txt", facts)
+        email._send_template(gate.rita, "Incident", "mail/incident.txt", facts)
     assert "2026-11-24 12:00:00 UTC" in str(mailoutbox[0].body)
 
 
 def test_the_log_is_asked_for_in_utc(db: None) -> None:
     with timezone.override(KOLKATA):
-        assert _moment("2026-11-24") == datetime(2026, 11, 24, tzinfo=UTC)
-        assert _moment("2026-11-24T08:30") == datetime(2026, 11, 24, 8, 30, tzinfo=UTC)
+        assert _parse_moment("2026-11-24") == datetime(2026, 11, 24, tzinfo=UTC)
+        assert _parse_moment("2026-11-24T08:30") == datetime(
+            2026, 11, 24, 8, 30, tzinfo=UTC
+        )

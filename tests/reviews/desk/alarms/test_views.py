@@ -44,7 +44,7 @@ def test_the_navigation_counts_what_nobody_looks_at(
         body = as_(name).get("/help/").content.decode()
         assert 'id="badge-alarms" data-testid="badge-alarms">1<' in body, name
     assert "badge-alarms" not in as_("rita").get("/help/").content.decode()
-    standing.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    standing.acknowledge_alarm(alarm_id=alarm.pk, person=gate.sue)
     body = as_("sam").get("/help/").content.decode()
     assert 'data-testid="badge-alarms"><' in body
 
@@ -63,7 +63,7 @@ def test_filters_stand_in_the_address(gate: Gate, as_: SignIn, alarm: Alarm) -> 
     ):
         body = client.get(f"/alarms/?{query}").content.decode()
         assert ('data-testid="alarm"' in body) is found, query
-    standing.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
+    standing.close_alarm(alarm_id=alarm.pk, person=gate.sue, note="asked again")
     assert 'data-testid="alarm"' not in client.get("/alarms/").content.decode()
     body = client.get("/alarms/?state=closed").content.decode()
     assert 'data-testid="alarm"' in body
@@ -112,7 +112,7 @@ def test_without_a_note_nothing_is_closed_and_what_was_typed_stays(
 
 
 def test_who_comes_second_is_told_so(gate: Gate, as_: SignIn, alarm: Alarm) -> None:
-    standing.close(alarm_id=alarm.pk, person=gate.sam, note="asked again")
+    standing.close_alarm(alarm_id=alarm.pk, person=gate.sam, note="asked again")
     client = as_("sue")
     assert client.post(f"/alarms/{alarm.pk}/acknowledge/").status_code == 409
     page = client.post(f"/alarms/{alarm.pk}/close/", {"note": "what <I> found"})
@@ -185,11 +185,11 @@ def test_what_an_agent_reports_is_inert(gate: Gate, as_: SignIn) -> None:
     decide(request, gate.rita, reason_code="verified")
     execution = Execution.objects.select_related("grant").get()
     for said in (
-        executors.succeeded({hostile: hostile}),
-        executors.unknown(hostile, hostile),
+        executors.build_success({hostile: hostile}),
+        executors.build_unknown(hostile, hostile),
     ):
         with pytest.raises(errors.StaleFence):
-            redeem.report(
+            redeem.report_outcome(
                 execution=execution,
                 fence=1,
                 action_hash=execution.grant.action_hash,

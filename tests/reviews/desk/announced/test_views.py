@@ -11,7 +11,7 @@ from reviews.executions import claims, record
 from reviews.executions import run as executions
 from reviews.models import Execution, Sighting
 from reviews.stops import stops
-from reviews.tool_services.executors import Outcome
+from reviews.tool_services.executors import EffectOutcome
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import propose
@@ -74,13 +74,15 @@ def test_a_known_failure_that_nobody_was_asked_about_is_tried_again(
     gate: Gate, as_: SignIn
 ) -> None:
     execution = propose(gate.agent, "tag").executions.get()
-    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    claim = claims.claim_execution(
+        execution_id=execution.pk, actor=claims.EXECUTOR_ACTOR
+    )
     assert claim is not None
-    record.record(
+    record.record_outcome(
         execution_id=execution.pk,
         fence=claim.fence,
-        outcome=Outcome("failed", code="declined"),
-        actor=claims.EXECUTOR,
+        outcome=EffectOutcome("failed", code="declined"),
+        actor=claims.EXECUTOR_ACTOR,
     )
     run, url = "/threads/riley/t-1/", f"/effects/{execution.pk}/retry/"
     for name, offered in {"rita": True, "sue": True, "otto": False}.items():
@@ -91,7 +93,7 @@ def test_a_known_failure_that_nobody_was_asked_about_is_tried_again(
     assert (execution.status, execution.fence) == ("queued", 1)
     assert url not in as_("rita").get(run).content.decode()
     assert as_("rita").post(url).status_code == 409
-    executions.run(execution.pk)
+    executions.run_execution(execution.pk)
     assert len(worlds.effects()) == 1
 
 
@@ -99,9 +101,11 @@ def test_whose_decisions_are_stopped_tries_nothing_again(
     gate: Gate, as_: SignIn
 ) -> None:
     execution = states.failed(gate)
-    stops.stop(
+    stops.create_stop(
         scope=Scope.REVIEWER, key=gate.tom.public_id, person=gate.sue, reason="gone"
     )
-    assert retry.able(gate.tom, [execution.pk], clock.now()) == set()
-    assert retry.able(gate.rita, [execution.pk], clock.now()) == {execution.pk}
+    assert retry.find_retryable(gate.tom, [execution.pk], clock.now()) == set()
+    assert retry.find_retryable(gate.rita, [execution.pk], clock.now()) == {
+        execution.pk
+    }
     assert as_("tom").post(f"/effects/{execution.pk}/retry/").status_code == 403

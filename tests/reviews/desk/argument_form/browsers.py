@@ -6,9 +6,15 @@ import re
 from typing import Any
 
 from policies.documents import ToolDefinition
-from reviews.desk.argument_form import Form
-from reviews.desk.argument_form.fields import Choice, Line, Locked, Moment, Node
-from reviews.desk.argument_form.nested import Rows
+from reviews.desk.argument_form import ArgumentForm
+from reviews.desk.argument_form.fields import (
+    ChoiceField,
+    FormField,
+    LineField,
+    LockedField,
+    MomentField,
+)
+from reviews.desk.argument_form.nested import ListField
 
 
 def tool_of(schema: dict[str, Any], **more: Any) -> ToolDefinition:
@@ -27,28 +33,28 @@ def tool_of(schema: dict[str, Any], **more: Any) -> ToolDefinition:
     )
 
 
-def fill(form: Form) -> dict[str, str]:
+def fill(form: ArgumentForm) -> dict[str, str]:
     """Every successful control of the untouched form, its value sanitised."""
     data: dict[str, str] = {}
     for node in form.walk():
-        if not isinstance(node, Locked):
+        if not isinstance(node, LockedField):
             data |= _controls(node)
     return data
 
 
-def _controls(node: Node) -> dict[str, str]:
+def _controls(node: FormField) -> dict[str, str]:
     data: dict[str, str] = {}
-    if isinstance(node, Moment):
+    if isinstance(node, MomentField):
         data[node.name] = re.sub(r"(T\d\d:\d\d):00$", r"\1", node.local)
         data[f"{node.name}:zone"] = _one_line(node.zone)
-    elif isinstance(node, Line):
+    elif isinstance(node, LineField):
         data[node.name] = _value(node)
-    elif isinstance(node, Choice):
+    elif isinstance(node, ChoiceField):
         values = [option.value for option in node.options]
         assert len(set(values)) == len(values)
         chosen = [option.value for option in node.options if option.selected]
         data[node.name] = [*chosen, values[0]][0]  # a browser takes the first, unasked
-    elif isinstance(node, Rows):
+    elif isinstance(node, ListField):
         data[f"{node.name}:rows"] = node.order
     if node.state_options:
         chosen = [option.value for option in node.state_options if option.selected]
@@ -56,7 +62,7 @@ def _controls(node: Node) -> dict[str, str]:
     return data
 
 
-def _value(node: Line) -> str:
+def _value(node: LineField) -> str:
     if node.multiline:
         return re.sub(r"\r\n|\r|\n", "\r\n", node.text)
     text = _one_line(node.text)

@@ -104,7 +104,7 @@ def tool() -> ToolDefinition:
 def form(tool: ToolDefinition, sent: Any = None, args: Any = None, errors: Any = ()):
     labels = {"name": "Customer"}
     args = args or ARGS
-    return argument_form.form(tool, args, labels=labels, sent=sent, errors=errors)
+    return argument_form.build_form(tool, args, labels=labels, sent=sent, errors=errors)
 
 
 def by_name(tool: ToolDefinition, **more: Any) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def sent(tool: ToolDefinition, args: Any = None, **changes: str) -> dict[str, st
 
 
 def edited(tool: ToolDefinition, **changes: str) -> dict[str, Any]:
-    args, wrong = argument_form.read(tool, ARGS, sent(tool, **changes))
+    args, wrong = argument_form.parse_edits(tool, ARGS, sent(tool, **changes))
     assert wrong == []
     return args
 
@@ -201,8 +201,8 @@ def test_the_branch_is_the_one_that_fits(tool: ToolDefinition) -> None:
 
 
 def test_what_is_sent_back_untouched_is_the_proposal(tool: ToolDefinition) -> None:
-    assert argument_form.read(tool, ARGS, sent(tool)) == (ARGS, [])
-    assert argument_form.read(tool, ARGS, {}) == (ARGS, [])
+    assert argument_form.parse_edits(tool, ARGS, sent(tool)) == (ARGS, [])
+    assert argument_form.parse_edits(tool, ARGS, {}) == (ARGS, [])
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,9 @@ def test_what_a_form_would_lose_or_hide_is_locked(
     args = {**ARGS, "name": text}
     field = form(tool, args=args).fields[0]
     assert field.why == fields.INVISIBLE
-    read, _ = argument_form.read(tool, args, sent(tool, args) | {"arg.name": "other"})
+    read, _ = argument_form.parse_edits(
+        tool, args, sent(tool, args) | {"arg.name": "other"}
+    )
     assert read["name"] == text
 
 
@@ -260,7 +262,7 @@ def test_left_out_empty_and_null_are_three_things(tool: ToolDefinition) -> None:
 
 def test_who_writes_into_what_was_left_out_means_it(tool: ToolDefinition) -> None:
     typed = sent(tool, body="hello", **{"body:is": "absent"})
-    assert argument_form.read(tool, ARGS, typed)[0]["body"] == "hello"
+    assert argument_form.parse_edits(tool, ARGS, typed)[0]["body"] == "hello"
     assert by_name(tool, sent=typed)["body"].state == "given"
 
 
@@ -284,7 +286,7 @@ def test_who_writes_into_what_was_left_out_means_it(tool: ToolDefinition) -> Non
 def test_what_is_no_value_of_its_type_is_said_at_its_path(
     tool: ToolDefinition, typed: dict[str, str], name: str
 ) -> None:
-    _, wrong = argument_form.read(tool, ARGS, sent(tool, **typed))
+    _, wrong = argument_form.parse_edits(tool, ARGS, sent(tool, **typed))
     assert [error["path"] for error in wrong] == [f"args.{name}"]
 
 
@@ -319,8 +321,8 @@ def test_errors_follow_a_row_that_was_moved(tool: ToolDefinition) -> None:
 class TestRows:
     def press(self, tool: ToolDefinition, typed: dict[str, str], *asked: str):
         for one in asked:
-            typed = argument_form.after(form(tool, sent=typed), typed, one)
-        return argument_form.read(tool, ARGS, typed)
+            typed = argument_form.apply_button(form(tool, sent=typed), typed, one)
+        return argument_form.parse_edits(tool, ARGS, typed)
 
     def test_a_row_is_moved_with_what_was_typed_in_it(self, tool) -> None:
         typed = sent(tool, **{"lines.0.sku": "9"})
@@ -348,7 +350,7 @@ class TestRows:
         typed = sent(tool, **{"to.n0": "old@x.example"})
         asked = ["add:arg.to", "add:arg.to", "remove:arg.to.n0", "add:arg.to"]
         for one in asked:
-            typed = argument_form.after(form(tool, sent=typed), typed, one)
+            typed = argument_form.apply_button(form(tool, sent=typed), typed, one)
         assert typed["arg.to:rows"] == "0 1 n1 n2"
 
     def test_revert_brings_a_list_back(self, tool) -> None:
@@ -364,7 +366,7 @@ class TestRows:
     def test_an_absent_list_comes_with_its_first_row(self, tool) -> None:
         args = {key: value for key, value in ARGS.items() if key != "to"}
         typed = sent(tool, args) | {"arg.to:rows": "n0", "arg.to.n0": "a@x.example"}
-        read, wrong = argument_form.read(tool, args, typed)
+        read, wrong = argument_form.parse_edits(tool, args, typed)
         assert read == {**args, "to": ["a@x.example"]}
         assert wrong == []
 
@@ -391,7 +393,7 @@ class TestRows:
 
     @pytest.mark.parametrize("rows", ["9", "0 0 1", "x", "n", "-1", "\u0661", "n99999"])
     def test_rows_nobody_has_are_no_rows(self, tool, rows: str) -> None:
-        read, _ = argument_form.read(tool, ARGS, sent(tool, **{"to:rows": rows}))
+        read, _ = argument_form.parse_edits(tool, ARGS, sent(tool, **{"to:rows": rows}))
         assert all(one in ARGS["to"] for one in read["to"])
 
     def test_a_long_list_is_locked(self, tool) -> None:
@@ -413,9 +415,9 @@ def test_names_of_inputs_are_unambiguous() -> None:
     }
     args = {"a.b": "1", "a": {"b": "2"}, "c:is": "3", "c": "4", "d~1": "5", '"><x': "6"}
     tool = tool_of(schema)
-    typed = fill(argument_form.form(tool, args))
-    assert argument_form.read(tool, args, typed) == (args, [])
-    made = list(argument_form.form(tool, args).walk())
+    typed = fill(argument_form.build_form(tool, args))
+    assert argument_form.parse_edits(tool, args, typed) == (args, [])
+    made = list(argument_form.build_form(tool, args).walk())
     assert len({node.name for node in made}) == len({node.id for node in made}) == 7
     place = next(node for node in made if node.at.path == ('"><x',)).at.place
-    assert sheet.within('args["\\"><x"]', place)
+    assert sheet.is_within('args["\\"><x"]', place)

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from journal import canonical
 from reviews.desk import argument_form
 from reviews.desk.argument_form import sheet
-from reviews.desk.argument_form.fields import Choice, Line, Locked, Moment
-from reviews.desk.argument_form.nested import Rows
+from reviews.desk.argument_form.fields import (
+    ChoiceField,
+    LineField,
+    LockedField,
+    MomentField,
+)
+from reviews.desk.argument_form.nested import ListField
 from tests.reviews.desk.argument_form.browsers import fill, tool_of
 
 ABSENT = object()
@@ -116,12 +121,12 @@ def exactly(value: Any) -> str:
 def test_an_untouched_form_sends_exactly_the_proposal(made: Any) -> None:
     schema, args = made
     tool = tool_of(schema)
-    form = argument_form.form(tool, args)
+    form = argument_form.build_form(tool, args)
     assert form.changes == 0
     sent = fill(form)
-    read, wrong = argument_form.read(tool, args, sent)
+    read, wrong = argument_form.parse_edits(tool, args, sent)
     assert (exactly(read), wrong) == (exactly(args), [])
-    again = argument_form.form(tool, args, sent=sent)
+    again = argument_form.build_form(tool, args, sent=sent)
     assert again.changes == 0
     assert fill(again) == sent
 
@@ -131,21 +136,23 @@ def test_an_untouched_form_sends_exactly_the_proposal(made: Any) -> None:
 def test_a_change_changes_one_place(made: Any, data: st.DataObject) -> None:
     schema, args = made
     tool = tool_of(schema)
-    form = argument_form.form(tool, args)
+    form = argument_form.build_form(tool, args)
     lines = [
         node
         for node in form.walk()
-        if type(node) is Line and node.at.spec.kind == "string" and node.text != "other"
+        if type(node) is LineField
+        and node.at.spec.kind == "string"
+        and node.text != "other"
     ]
     if not lines:
         return
     node = data.draw(st.sampled_from(lines))
     sent = fill(form) | {node.name: "other"}
-    read, wrong = argument_form.read(tool, args, sent)
+    read, wrong = argument_form.parse_edits(tool, args, sent)
     assert wrong == []
-    assert argument_form.form(tool, args, sent=sent).changes == 1
-    back = fill(argument_form.form(tool, read))
-    assert argument_form.read(tool, read, back) == (read, [])
+    assert argument_form.build_form(tool, args, sent=sent).changes == 1
+    back = fill(argument_form.build_form(tool, read))
+    assert argument_form.parse_edits(tool, read, back) == (read, [])
     was = _put(read, node, args)
     assert exactly(was) == exactly(args)
 
@@ -155,7 +162,7 @@ def test_a_change_changes_one_place(made: Any, data: st.DataObject) -> None:
 def test_anything_may_be_sent(made: Any, data: st.DataObject) -> None:
     schema, args = made
     tool = tool_of(schema)
-    nodes = list(argument_form.form(tool, args).walk())
+    nodes = list(argument_form.build_form(tool, args).walk())
     names = [
         node.name + end
         for node in nodes
@@ -166,21 +173,23 @@ def test_anything_may_be_sent(made: Any, data: st.DataObject) -> None:
     )
     some = st.sampled_from(names) if names else st.just("arg.x")
     sent = data.draw(st.dictionaries(some, texts, max_size=8))
-    form = argument_form.form(tool, args, sent=sent)
+    form = argument_form.build_form(tool, args, sent=sent)
     read, wrong = form.read()
     json.dumps(read)
     kept = {node.name: node for node in form.walk()}
     for node in kept.values():
-        if isinstance(node, Line | Choice) and not isinstance(node, Moment):
+        if isinstance(node, LineField | ChoiceField) and not isinstance(
+            node, MomentField
+        ):
             typed = sent.get(node.name)
             assert typed is None or node.text == typed.replace("\r\n", "\n")
-        if isinstance(node, Locked):
+        if isinstance(node, LockedField):
             assert node.read(wrong) is node.at.was or node.at.new
-        if isinstance(node, Rows):
+        if isinstance(node, ListField):
             assert len(set(node.keys)) == len(node.keys)
 
 
-def _put(target: Any, node: Line, args: Any) -> Any:
+def _put(target: Any, node: LineField, args: Any) -> Any:
     """The edited arguments with the proposed value put back where the node is."""
     result = json.loads(json.dumps(target))
     found, was = result, args
@@ -194,11 +203,11 @@ def _put(target: Any, node: Line, args: Any) -> Any:
     return result
 
 
-def _missing(node: Line) -> Any:
+def _missing(node: LineField) -> Any:
     return node.at.was if node.was_state == "absent" else ABSENT
 
 
-def _steps(node: Line) -> list[Any]:
+def _steps(node: LineField) -> list[Any]:
     found: list[Any] = []
     names = node.name.split(".")[1:]
     plain = [n.replace("~2", ":").replace("~1", ".").replace("~0", "~") for n in names]

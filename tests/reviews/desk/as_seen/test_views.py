@@ -41,11 +41,15 @@ def test_a_decision_keeps_the_very_page(request_, as_: SignIn) -> None:
     page = as_("rita").get(url(request_)).content.decode()
     decision = decided(request_, as_)
     snapshot = decision.snapshot
-    html = submission.shown(snapshot)
+    html = submission.decompress_snapshot(snapshot)
     for part in ("h1-effect", "diff", "reversal", "why-asked", "agent-text"):
         assert f'data-testid="{part}"' in html
     shown = pages.token(request_)
-    assert snapshot.digest == submission.read(shown).digest == submission.digest(html)
+    assert (
+        snapshot.digest
+        == submission.parse_page_token(shown).digest
+        == submission.compute_page_digest(html)
+    )
     # The page prints these bytes as they are, only with what changes between them.
     facts, rest = html.split('<section class="region" aria-labelledby="r4"')
     rules, words = rest.split('<section class="untrusted"', 1)
@@ -90,7 +94,7 @@ def test_it_opens_as_it_was_shown(request_, as_: SignIn, name: str) -> None:
     assert response.status_code == 200
     assert "Matches what was shown" in source
     assert "it reads the same" in source
-    assert submission.shown(decision.snapshot) in source
+    assert submission.decompress_snapshot(decision.snapshot) in source
     assert "verb-approve" not in source
 
 
@@ -120,25 +124,41 @@ def test_templates_that_changed_since_are_told_apart(
 ) -> None:
     decision = decided(request_, as_)
     monkeypatch.setattr(
-        page_evidence, "PARTS", (*page_evidence.PARTS[:2], "reviews/_narrow.html")
+        page_evidence,
+        "REGION_TEMPLATES",
+        (*page_evidence.REGION_TEMPLATES[:2], "reviews/_narrow.html"),
     )
-    monkeypatch.setattr(page_evidence, "template_version", lambda: "sha256:other")
+    monkeypatch.setattr(
+        page_evidence, "compute_template_digest", lambda: "sha256:other"
+    )
     source = opened(decision, as_, "otto").content.decode()
     assert "Matches what was shown" in source
     assert "the templates changed since" in source
 
 
 def test_the_template_version_is_over_every_file_it_includes() -> None:
-    names = set(page_evidence._templates(page_evidence.root(), page_evidence.PARTS))
+    names = set(
+        page_evidence._list_templates(
+            page_evidence.get_product_root(), page_evidence.REGION_TEMPLATES
+        )
+    )
     assert {"templates/reviews/_cell.html", "templates/reviews/_blocks.html"} <= names
 
 
 def test_the_template_version_is_over_every_source_it_names() -> None:
-    names = set(page_evidence._sources(page_evidence.root(), page_evidence.SOURCES))
+    names = set(
+        page_evidence._list_sources(
+            page_evidence.get_product_root(), page_evidence.RENDERING_SOURCES
+        )
+    )
     assert {"reviews/presenters/shell.py", "reviews/presenters/__init__.py"} <= names
     assert {"reviews/templatetags/inert.py", "static/icons.svg"} <= names
     with pytest.raises(LookupError, match=r"reviews\.nothing draws pages"):
-        list(page_evidence._sources(page_evidence.root(), ["reviews.nothing"]))
+        list(
+            page_evidence._list_sources(
+                page_evidence.get_product_root(), ["reviews.nothing"]
+            )
+        )
 
 
 def test_a_page_without_its_token_decides_nothing(request_, as_: SignIn) -> None:
@@ -183,7 +203,7 @@ def test_an_edit_keeps_the_page_that_was_edited(request_, as_: SignIn) -> None:
     assert as_("rita").post(url(request_, "decide"), sent).status_code == 303
     decision = Decision.objects.get()
     assert (decision.version, decision.snapshot.inputs["version"]) == (2, 1)
-    assert "40.00" in submission.shown(decision.snapshot)
+    assert "40.00" in submission.decompress_snapshot(decision.snapshot)
     assert "Matches" in opened(decision, as_, "rita").content.decode()
 
 
@@ -230,5 +250,5 @@ def test_what_was_marked_is_kept_as_it_was_marked(
     sent = panel(request_, "approve") | {"seen": token}
     assert client.post(url(request_, "decide"), sent).status_code == 303
     decision = Decision.objects.get()
-    assert 'data-testid="since"' in submission.shown(decision.snapshot)
+    assert 'data-testid="since"' in submission.decompress_snapshot(decision.snapshot)
     assert "it reads the same" in opened(decision, as_, "otto").content.decode()

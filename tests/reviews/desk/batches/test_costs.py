@@ -16,7 +16,7 @@ from reviews.batches import formation
 from reviews.desk.batches import costs
 from reviews.governance import readings
 from reviews.models import Batch, Revision
-from reviews.tool_services.readers import Reading
+from reviews.tool_services.readers import ToolReading
 from tests.conftest import Gate
 from tests.gallery import shop, stage
 from tests.gallery.stage import BACKEND, Stage
@@ -35,7 +35,7 @@ def read(minor: int, currency: str = "USD") -> dict[str, Any]:
 
 
 def test_each_currency_has_a_sum_of_its_own() -> None:
-    (cost,) = costs.total(
+    (cost,) = costs.sum_costs(
         definition(), [read(690), read(540, "EUR"), read(710), {}, None]
     )
     assert cost.said == "5.40 EUR and 14.00 USD"
@@ -44,8 +44,8 @@ def test_each_currency_has_a_sum_of_its_own() -> None:
 
 def test_what_costs_nothing_has_no_sum() -> None:
     free = shop.policy()["tools"][LABELS]["profile"] | {"monetary": False}
-    assert costs.total(definition(profile=free), [read(690)]) == []
-    assert costs.total(definition(), [{"label_cost": 690}, {}]) == []
+    assert costs.sum_costs(definition(profile=free), [read(690)]) == []
+    assert costs.sum_costs(definition(), [{"label_cost": 690}, {}]) == []
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def labels(gate: Gate, tmp_path: Path) -> Batch:
         made.wants(
             LABELS, {"order_id": order, "carrier": "Harrow Parcel"}, group="recall"
         )
-    formation.form_all()
+    formation.form_missed_batches()
     return Batch.objects.get()
 
 
@@ -96,10 +96,10 @@ def test_the_newest_reading_counts_everywhere(gate: Gate, labels: Batch) -> None
     revision = Revision.objects.earliest("pk")
     said = dict(revision.reading)
     newer = {**said["facts"], "label_cost": "7.40"}
-    reading = Reading(
+    reading = ToolReading(
         at=clock.now(), before={**said["before"], "label_cost": "7.40"}, facts=newer
     )
-    readings.keep(revision, reading, cause=readings.OPENED)
+    readings.create_reading(revision, reading, cause=readings.OPENED)
     client = signed_in(gate)
     for place in (url(labels), "/batches/"):
         assert "cost of the label 83.30 USD in all" in plain(source(client.get(place)))

@@ -13,12 +13,12 @@ from journal import clock
 from journal.models import LogRecord
 from reviews.batches import membership
 from reviews.decisions import submission
-from reviews.decisions.submission import Seen
+from reviews.decisions.submission import PageToken
 from reviews.desk.components import page_evidence
 from reviews.governance import readings
 from reviews.holds import take
 from reviews.models import Batch, Decision, Snapshot
-from reviews.tool_services.readers import Reading
+from reviews.tool_services.readers import ToolReading
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.batches.batching import decide, formed, members
@@ -68,7 +68,7 @@ def test_it_shows_what_was_ticked_and_can_press_nothing(
         assert control not in kept[: kept.index("</main>")]
     snapshot = Snapshot.objects.get()
     assert snapshot.inputs["chosen"] == [
-        one.id for one in membership.load(batch, now=snapshot.decision.at)
+        one.id for one in membership.load_members(batch, now=snapshot.decision.at)
     ]
 
 
@@ -105,9 +105,9 @@ def test_it_reads_the_same_when_everything_moved_on(gate: Gate, as_: SignIn) -> 
 def test_a_row_of_a_newer_reading_is_kept_with_it(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     one = members(batch)[0]
-    row = readings.keep(
+    row = readings.create_reading(
         one.version.revision,
-        Reading(at=clock.now(), before={"amount": "1.00"}),
+        ToolReading(at=clock.now(), before={"amount": "1.00"}),
         cause=readings.OPENED,
     )
     form = Form(as_("rita"), batch).open_samples().press("arm:approve").press("commit")
@@ -121,7 +121,7 @@ def test_a_row_of_a_newer_reading_is_kept_with_it(gate: Gate, as_: SignIn) -> No
 def test_a_hold_on_what_is_left_out_is_not_part_of_it(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate, *["7.00"] * 4)
     held = members(batch)[0]
-    take.take(request_id=held.id, person=gate.tom)
+    take.take_hold(request_id=held.id, person=gate.tom)
     form = Form(as_("rita"), batch)
     assert "is deciding this" in form.text
     form.open_samples().press("arm:approve").press("commit")
@@ -163,9 +163,12 @@ def test_what_makes_its_bytes_is_in_its_template_version(
     gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     approved(gate, as_)
-    assert Snapshot.objects.get().template_version != page_evidence.template_version()
+    assert (
+        Snapshot.objects.get().template_version
+        != page_evidence.compute_template_digest()
+    )
     fresh: Any = lambda *_: "sha256:other"  # noqa: E731
-    monkeypatch.setattr(page_evidence, "template_version", fresh)
+    monkeypatch.setattr(page_evidence, "compute_template_digest", fresh)
     page = opened(as_, "otto", Decision.objects.all()[0])
     assert "it reads the same" in page
 
@@ -173,7 +176,7 @@ def test_what_makes_its_bytes_is_in_its_template_version(
 # How long it was on the screen.
 def since(form: Form) -> datetime:
     (token,) = inputs(form.text, "seen")
-    return submission.read(token).rendered_at
+    return submission.parse_page_token(token).rendered_at
 
 
 def test_each_decision_says_how_long_the_page_was_on_the_screen(
@@ -217,6 +220,6 @@ def test_no_page_says_another_time_than_its_own(
     assert not Decision.objects.exists()
 
 
-def own(form: Form) -> Seen:
+def own(form: Form) -> PageToken:
     (token,) = inputs(form.text, "seen")
-    return submission.read(token)
+    return submission.parse_page_token(token)

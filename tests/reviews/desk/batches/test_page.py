@@ -45,7 +45,7 @@ def test_what_was_replaced_left_or_joined_is_counted(gate: Gate, as_: SignIn) ->
     assert "1 item changed, left or joined since" in look(form)[1]
     factories.decide(members(form.batch)[0].request, gate.tom, "reject")
     later = proposed(gate, "9.00")[0]
-    formation.form_around(later.pk)
+    formation.form_batch_around(later.pk)
     assert "3 items changed" in look(form)[1]
 
 
@@ -63,7 +63,7 @@ def test_asked_for_the_changed_rows_come_first_and_ticks_stay(
     form = Form(as_("rita"), formed(gate, *["7.00"] * 4))
     changed = replace(gate, form)
     later = proposed(gate, "9.00")[0]
-    formation.form_around(later.pk)
+    formation.form_batch_around(later.pk)
     out = form.items.pop()
     form.press("refresh")
     rows = re.findall(r'<tr id="i-([^"]+)"', form.text)
@@ -98,7 +98,7 @@ def test_a_batch_that_is_over_says_so_and_is_asked_no_more(
 
 def test_a_hold_is_no_change(gate: Gate, as_: SignIn) -> None:
     form = Form(as_("rita"), formed(gate))
-    take.take(request_id=members(form.batch)[0].id, person=gate.tom)
+    take.take_hold(request_id=members(form.batch)[0].id, person=gate.tom)
     assert SINCE not in look(form)[1]
 
 

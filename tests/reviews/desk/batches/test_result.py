@@ -115,7 +115,7 @@ def test_of_a_batch_that_waits_nothing_is_tried_again_alone(
     ran(batch)
     failed = Execution.objects.get(status=ExecutionStatus.FAILED)
     with pytest.raises(errors.Conflict, match="from the batch"):
-        settle.retry(execution_id=failed.pk, person=gate.rita)
+        settle.retry_execution(execution_id=failed.pk, person=gate.rita)
     behind = batch.executions.filter(status=ExecutionStatus.QUEUED).first()
     assert behind is not None
     for execution in (failed, behind):

@@ -9,7 +9,7 @@ from typing import Any
 from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews.desk.batches import table as tables
-from reviews.desk.batches.columns import Line, Table
+from reviews.desk.batches.columns import BatchLine, BatchTable
 from reviews.presenters.common import Subject
 from reviews.presenters.shapes import Tag
 from tests import factories
@@ -20,18 +20,18 @@ TOOL = ToolDefinition.model_validate(
 VARYING = ["customer", "amount", "note"]
 
 
-def line(number: int, *, tags: Sequence[Tag] = (), **args: Any) -> Line:
+def line(number: int, *, tags: Sequence[Tag] = (), **args: Any) -> BatchLine:
     given = {"customer": f"C-{number}", "amount": "8.00", "currency": "USD", **args}
     minor = round(float(given["amount"]) * 100)
     subject = Subject(TOOL, given, conceal=lambda _: "[hidden]")
-    return Line(f"r-{number}", subject, Money(minor, given["currency"]), tags)
+    return BatchLine(f"r-{number}", subject, Money(minor, given["currency"]), tags)
 
 
-def build(*lines: Line) -> Table:
-    return tables.build(lines, VARYING)
+def build(*lines: BatchLine) -> BatchTable:
+    return tables.build_table(lines, VARYING)
 
 
-def reasons(table: Table, number: int) -> Sequence[str]:
+def reasons(table: BatchTable, number: int) -> Sequence[str]:
     return next(one.reasons for one in table.entries if one.id == f"r-{number}")
 
 
@@ -108,7 +108,7 @@ def test_a_column_of_few_values_takes_a_batch_apart() -> None:
 
 
 def test_identical_members_have_no_column() -> None:
-    table = build(line(1), Line("r-2", line(1).subject, Money(800, "USD")))
+    table = build(line(1), BatchLine("r-2", line(1).subject, Money(800, "USD")))
     assert table.columns == []
     assert [entry.cells for entry in table.entries] == [[], []]
 
@@ -116,7 +116,7 @@ def test_identical_members_have_no_column() -> None:
 def test_a_sensitive_value_is_no_number_and_stays_hidden() -> None:
     hidden = TOOL.model_copy(update={"sensitive": ["amount"]})
     lines = [
-        Line(one.id, Subject(hidden, one.subject.args), one.amount)
+        BatchLine(one.id, Subject(hidden, one.subject.args), one.amount)
         for one in (line(1, amount="7.00"), line(2, amount="900.00"))
     ]
     table = build(*lines)
@@ -130,11 +130,11 @@ FACTS = {
 }
 
 
-def with_facts(number: int, **facts: Any) -> Line:
+def with_facts(number: int, **facts: Any) -> BatchLine:
     tool = TOOL.model_validate({**TOOL.model_dump(by_alias=True), **FACTS})
     given = {"customer": f"C-{number}", "amount": "8.00", "currency": "USD"}
     subject = Subject(tool, given, facts={"before": facts})
-    return Line(f"r-{number}", subject, Money(800, "USD"))
+    return BatchLine(f"r-{number}", subject, Money(800, "USD"))
 
 
 def test_the_facts_that_the_policy_names_are_columns_or_the_same_for_all() -> None:

@@ -81,7 +81,7 @@ def paid(gate: Gate, customer: str) -> Execution:
     request = propose(gate.agent, customer=customer, thread=f"run-{customer}").request
     factories.decide(request, gate.sue)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     return execution
 
 
@@ -90,7 +90,9 @@ def test_a_row_says_what_it_reverses(
 ) -> None:
     done = [paid(gate, f"C-9{n}") for n in range(3)]
     for execution in done:
-        reversals.propose(execution_id=execution.pk, person=gate.tom, reason="twice")
+        reversals.propose_reversal(
+            execution_id=execution.pk, person=gate.tom, reason="twice"
+        )
     args = {"amount": "7.00", "currency": "USD", "note": "promised"}
     batch = formed(gate, "7.00", args=args)
     client = as_("rita")
@@ -204,7 +206,7 @@ def test_a_row_that_joined_after_the_page_is_never_decided(
 ) -> None:
     form = Form(as_("rita"), formed(gate)).open_samples().press("arm:approve")
     later = proposed(gate, "9.00")[0]
-    formation.form_around(later.pk)
+    formation.form_batch_around(later.pk)
     form.press("commit")
     assert form.status == 409
     assert statuses() == {RequestStatus.PENDING}
@@ -251,7 +253,7 @@ def test_a_batch_is_taken_apart_by_a_value(gate: Gate, as_: SignIn) -> None:
     for number, note in enumerate(["late", "late", "broken", "late"]):
         args = {"customer": f"C-{number}", "amount": "7.00", "currency": "USD"}
         propose(gate.agent, "repay", args={**args, "note": note}, thread=f"s-{number}")
-    formation.form_all()
+    formation.form_missed_batches()
     form = Form(as_("rita"), Batch.objects.get())
     place = inputs(form.text, "split")[1]
     form.press("split", split=place)
@@ -334,7 +336,7 @@ def test_another_person_cannot_use_what_somebody_opened(
 def test_who_holds_an_item_keeps_it_out(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     held = members(batch)[0].id
-    take.take(request_id=held, person=gate.tom)
+    take.take_hold(request_id=held, person=gate.tom)
     form = Form(as_("rita"), batch)
     assert held not in form.items
     assert "Tom Example is deciding this" in form.text

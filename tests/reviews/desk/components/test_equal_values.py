@@ -12,7 +12,13 @@ from reviews.desk.components import equal_values, page_evidence
 from reviews.desk.components.regions import Regions
 from reviews.models import ApprovalRequest
 from reviews.presenters import inert
-from reviews.presenters.shapes import Cell, Change, Presentation, Reversal, Row
+from reviews.presenters.shapes import (
+    Cell,
+    FieldChange,
+    Presentation,
+    Reversibility,
+    ValueRow,
+)
 from reviews.redaction import redactor
 from tests import factories
 from tests.conftest import Gate
@@ -31,17 +37,17 @@ def shown(
     before: dict[str, str] | None = None,
     *,
     kind: str = "text",
-    other: tuple[Row, ...] = (),
+    other: tuple[ValueRow, ...] = (),
 ) -> Presentation:
     """A page that changes an address."""
     changes = tuple(
-        Change("changed", LABELS[name], name, cell(before, name), Cell(text, kind))
+        FieldChange("changed", LABELS[name], name, cell(before, name), Cell(text, kind))
         for name, text in after.items()
     )
     none: tuple[Any, ...] = ()
     return Presentation(
         *("", none, none, none, changes, none, none, other, none),
-        *(Reversal("", ""), True),
+        *(Reversibility("", ""), True),
     )
 
 
@@ -51,9 +57,9 @@ def cell(values: dict[str, str] | None, name: str) -> Cell | None:
 
 def names(page: Presentation, letter: str = LETTER) -> list[str]:
     """What the chips of the letter say, in the order of the letter."""
-    text = redaction.redact(letter, key=KEY).text
-    found = equal_values.named(page, [text], KEY)
-    return [found.get(chip, "") for chip in redaction.chips_of(text)]
+    text = redaction.redact_text(letter, key=KEY).text
+    found = equal_values.label_equal_values(page, [text], KEY)
+    return [found.get(chip, "") for chip in redaction.list_chips(text)]
 
 
 def test_a_redacted_value_says_what_of_the_page_it_is_equal_to() -> None:
@@ -85,7 +91,8 @@ def test_spelling_counts_as_little_as_for_the_redactor() -> None:
 
 def test_a_concealed_value_is_never_named() -> None:
     hidden = {
-        name: redaction.chip("sensitive", text, KEY) for name, text in ASKED.items()
+        name: redaction.format_chip("sensitive", text, KEY)
+        for name, text in ASKED.items()
     }
     assert names(shown(hidden, kind="sensitive")) == ["", "", ""]
     assert names(shown(ASKED, kind="sensitive")) == ["", "", ""]
@@ -93,8 +100,8 @@ def test_a_concealed_value_is_never_named() -> None:
 
 def test_addresses_of_mail_and_phones_are_compared_too() -> None:
     rows = (
-        Row("To 1", "to", Cell("Casey@Example.net")),
-        Row("Phone", "phone", Cell("+1 (202) 555-0143")),
+        ValueRow("To 1", "to", Cell("Casey@Example.net")),
+        ValueRow("Phone", "phone", Cell("+1 (202) 555-0143")),
     )
     page = shown({}, other=rows)
     letter = "From: Casey <casey@example.net>\nCall me at 202-555-0143."
@@ -105,15 +112,15 @@ def test_a_tag_that_two_values_share_names_neither(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        redaction, "chip", lambda kind, *_: f"[{kind} · redacted · #0000]"
+        redaction, "format_chip", lambda kind, *_: f"[{kind} · redacted · #0000]"
     )
     assert set(names(shown(ASKED))) == {""}
 
 
 def test_the_label_of_a_value_is_printed_as_untrusted_text() -> None:
     chip = "[address · redacted · #5f71]"
-    (line,) = inert.display(f"to {chip}", same={chip: "a\u202eb"}).head
-    assert isinstance(line, inert.Line)
+    (line,) = inert.build_display(f"to {chip}", same={chip: "a\u202eb"}).head
+    assert isinstance(line, inert.TextLine)
     assert [one.kind for one in line.segments] == ["plain", "same"]
     assert line.segments[1].text == "[address · redacted · same as "
 
@@ -145,8 +152,8 @@ def _paying(note: str) -> dict[str, Any]:
 
 
 def _page(gate: Gate, request: ApprovalRequest) -> str:
-    sealed = page_evidence.version(request.pk, request.version)
+    sealed = page_evidence.find_version(request.pk, request.version)
     assert sealed is not None
     regions = Regions(gate.sue, sealed)
-    assert redactor.of(regions.agent, regions.thread).key
-    return page_evidence.of(regions).parts[2]
+    assert redactor.load_redactor(regions.agent, regions.thread).key
+    return page_evidence.render_regions(regions).parts[2]

@@ -27,10 +27,10 @@ texts = st.text(
 
 
 def digest(gate: Gate, request: ApprovalRequest, revision: Revision) -> str:
-    sealed = page_evidence.version(request.pk, 1)
+    sealed = page_evidence.find_version(request.pk, 1)
     assert sealed is not None
     sealed.revision = revision
-    return page_evidence.of(Regions(gate.rita, sealed)).digest
+    return page_evidence.render_regions(Regions(gate.rita, sealed)).digest
 
 
 def with_args(revision: Revision, args: dict[str, Any]) -> Revision:
@@ -75,10 +75,10 @@ def test_a_hidden_leaf_changes_it_too(gate: Gate) -> None:
     for number in range(3):
         args = {**ARGS, "note": f"hello {number}"}
         request = propose(gate.agent, args=args).request
-        html = page_evidence.of(Regions(gate.rita, request.sealed)).html
+        html = page_evidence.render_regions(Regions(gate.rita, request.sealed)).html
         assert "hello" not in html
         assert request.action_hash in html
-        found.add(submission.digest(html))
+        found.add(submission.compute_page_digest(html))
     assert len(found) == 3
 
 
@@ -101,8 +101,8 @@ def test_from_memory_it_is_the_same_for_all_who_may_follow_its_links(
     made = {}
     for person in (gate.rita, gate.tom, owner):
         regions = Regions(person, request_.sealed)
-        kept = [page_evidence.kept(regions) for _ in range(2)]
-        assert kept == [page_evidence.of(regions)] * 2
+        kept = [page_evidence.load_cached_regions(regions) for _ in range(2)]
+        assert kept == [page_evidence.render_regions(regions)] * 2
         assert kept[0].inputs["person"] == person.public_id
         made[person.username] = kept[0].html
     assert made["rita"] == made["tom"] != made["olga"]
@@ -110,15 +110,15 @@ def test_from_memory_it_is_the_same_for_all_who_may_follow_its_links(
 
 def test_what_an_auditor_opens_is_never_from_memory(gate: Gate, request_) -> None:
     regions = Regions(gate.rita, request_.sealed)
-    shown = page_evidence.kept(regions)
+    shown = page_evidence.load_cached_regions(regions)
     changed = Regions(gate.rita, request_.sealed)
     changed.revision = with_args(request_.sealed.revision, {**ARGS, "note": "other"})
-    assert page_evidence.kept(changed).html == shown.html
-    assert page_evidence.of(changed).digest != shown.digest
+    assert page_evidence.load_cached_regions(changed).html == shown.html
+    assert page_evidence.render_regions(changed).digest != shown.digest
 
 
 def test_nothing_of_the_request_is_in_it(gate: Gate, request_) -> None:
-    html = page_evidence.of(Regions(gate.rita, request_.sealed)).html
+    html = page_evidence.render_regions(Regions(gate.rita, request_.sealed)).html
     for word in ("csrf", "autofocus", "hx-get", "hx-post", "data-until", "<form"):
         assert word not in html
     assert "{%" not in html
@@ -127,15 +127,15 @@ def test_nothing_of_the_request_is_in_it(gate: Gate, request_) -> None:
 
 def test_a_token_comes_back_as_it_was_made(gate: Gate, request_) -> None:
     page = pages.seen(request_).warning("fast")
-    assert submission.read(page.token()) == page
+    assert submission.parse_page_token(page.token()) == page
     assert page.warning("fast") == page
 
 
 @pytest.mark.parametrize("text", ["", "x", "a:b:c", "{}", "\0", "é" * 5000])
 def test_what_is_not_ours_is_no_token(text: str) -> None:
     with pytest.raises(errors.DigestMissing):
-        submission.read(text)
-    assert submission.read_or_none(text) is None
+        submission.parse_page_token(text)
+    assert submission.find_page_token(text) is None
 
 
 def test_a_changed_token_is_none(gate: Gate, request_) -> None:
@@ -143,7 +143,7 @@ def test_a_changed_token_is_none(gate: Gate, request_) -> None:
     for place in (0, len(token) // 2, -1):
         letter = "A" if token[place] != "A" else "B"
         changed = token[:place] + letter + (token[place + 1 :] if place != -1 else "")
-        assert submission.read_or_none(changed) is None
+        assert submission.find_page_token(changed) is None
 
 
 def test_only_the_same_bytes_have_been_read_since(gate: Gate, request_) -> None:

@@ -62,17 +62,17 @@ def test_it_is_over_after_ten_minutes(brisk: Gate, as_: SignIn) -> None:
     for number in range(MOST):
         commit(as_("rita"), asked(brisk, number), "approve")
     now = clock.now()
-    assert throttle.objection(brisk.rita, most=MOST, now=now) is not None
-    assert throttle.objection(brisk.tom, most=MOST, now=now) is None
-    assert throttle.objection(brisk.rita, most=0, now=now) is None
+    assert throttle.find_rate_refusal(brisk.rita, most=MOST, now=now) is not None
+    assert throttle.find_rate_refusal(brisk.tom, most=MOST, now=now) is None
+    assert throttle.find_rate_refusal(brisk.rita, most=0, now=now) is None
     later = now + timedelta(minutes=10)
-    assert throttle.objection(brisk.rita, most=MOST, now=later) is None
+    assert throttle.find_rate_refusal(brisk.rita, most=MOST, now=later) is None
 
 
 def test_a_batch_is_one_decision(brisk: Gate) -> None:
     batching.decide(batching.formed(brisk), brisk.rita)
     assert Decision.objects.count() > MOST
-    assert throttle.objection(brisk.rita, most=MOST, now=clock.now()) is None
+    assert throttle.find_rate_refusal(brisk.rita, most=MOST, now=clock.now()) is None
 
 
 def test_a_batch_waits_too(brisk: Gate, as_: SignIn) -> None:

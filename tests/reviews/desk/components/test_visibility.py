@@ -19,7 +19,7 @@ from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.desk.components import badges, log_lines, log_sentences, visibility
 from reviews.desk.queue import page as queue
-from reviews.desk.queue.page import Filters
+from reviews.desk.queue.page import QueueFilters
 from reviews.desk.request import load
 from reviews.desk.request.page import ReviewPage
 from reviews.models import ApprovalRequest, Lease
@@ -62,58 +62,65 @@ def may_decide(person: Person, request: ApprovalRequest) -> bool:
     request.refresh_from_db()
     if request.status != "pending" or request.expires_at <= clock.now():
         return False
-    return not permissions.can_decide(fresh(person), request, request.sealed)
+    return not permissions.describe_why_cannot_decide(
+        fresh(person), request, request.sealed
+    )
 
 
 def test_the_list_holds_exactly_what_the_operation_lets_pass(gate: Gate) -> None:
     requests = list(requests_of_every_kind(gate))
     for name, person in gate.people.items():
-        listed = set(visibility.decidable(fresh(person)).values_list("pk", flat=True))
+        listed = set(
+            visibility.select_decidable(fresh(person)).values_list("pk", flat=True)
+        )
         allowed = {one.pk for one in requests if may_decide(person, one)}
         assert listed == allowed, name
 
 
 def test_a_stopped_reviewer_has_nothing_to_decide(gate: Gate) -> None:
     propose(gate.agent)
-    stops.stop(
+    stops.create_stop(
         scope=Scope.REVIEWER,
         key=gate.rita.public_id,
         mode=StopMode.STOPPED,
         person=gate.adam,
         reason="left",
     )
-    assert not visibility.decidable(fresh(gate.rita)).exists()
-    assert visibility.decidable(fresh(gate.tom)).exists()
+    assert not visibility.select_decidable(fresh(gate.rita)).exists()
+    assert visibility.select_decidable(fresh(gate.tom)).exists()
 
 
 def test_who_owns_the_agent_never_decides_but_may_read(gate: Gate) -> None:
     request = propose(gate.agent).request
     gate.owen.groups.add(Group.objects.get(name=Role.REVIEWER))
     owen = fresh(gate.owen)
-    assert not visibility.decidable(owen).exists()
-    assert visibility.requests(owen).get() == request
+    assert not visibility.select_decidable(owen).exists()
+    assert visibility.select_visible_requests(owen).get() == request
 
 
 def test_a_stranger_to_the_queue_sees_nothing(gate: Gate) -> None:
     request = propose(gate.agent).request
     remove_perm("policies.decide", gate.rita, Queue.objects.get(name="money"))
     rita = fresh(gate.rita)
-    assert not visibility.requests(rita).exists()
-    assert not visibility.proposals(rita).exists()
+    assert not visibility.select_visible_requests(rita).exists()
+    assert not visibility.select_visible_proposals(rita).exists()
     with pytest.raises(errors.NotFound):
-        load.load(rita, request.pk, clock.now())
+        load.load_request(rita, request.pk, clock.now())
 
 
 def test_auditors_see_all_and_decide_nothing(gate: Gate) -> None:
     request = propose(gate.agent).request
     otto = fresh(gate.otto)
-    assert visibility.requests(otto).get() == request
-    assert load.load(otto, request.pk, clock.now()).why_not
+    assert visibility.select_visible_requests(otto).get() == request
+    assert load.load_request(otto, request.pk, clock.now()).why_not
 
 
 def test_the_badge_counts_what_i_can_still_decide(gate: Gate) -> None:
     list(requests_of_every_kind(gate))
-    rita, sue = badges.of(fresh(gate.rita)), badges.of(fresh(gate.sue))
+    rita, sue = (
+        badges.count_badges(fresh(gate.rita)),
+        badges.count_badges(fresh(gate.sue)),
+    )
     assert (rita.queue, rita.escalations) == (2, 0)
     assert (sue.queue, sue.escalations) == (4, 2)
 
@@ -122,14 +129,14 @@ def test_the_badge_says_what_expires_soon(gate: Gate) -> None:
     request = propose(gate.agent).request
     soon = clock.now() + timedelta(minutes=3)
     ApprovalRequest.objects.filter(pk=request.pk).update(expires_at=soon)
-    assert badges.of(fresh(gate.rita)).soon == 1
+    assert badges.count_badges(fresh(gate.rita)).soon == 1
 
 
 @pytest.mark.parametrize(
     ("number", "said"), [(0, ""), (7, "7"), (99, "99"), (100, "99+")]
 )
 def test_badges_are_capped(number: int, said: str) -> None:
-    assert badges.capped(number) == said
+    assert badges.format_badge(number) == said
 
 
 def page_source(gate: Gate, name: str, request: ApprovalRequest) -> str:
@@ -141,20 +148,24 @@ def page_source(gate: Gate, name: str, request: ApprovalRequest) -> str:
 def test_the_log_is_blind_too_until_it_is_settled(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     decide(request, gate.sue, reason_code="verified", reason=NOTE)
-    kinds = set(log_lines.records(fresh(gate.sam)).values_list("kind", flat=True))
+    kinds = set(
+        log_lines.select_records(fresh(gate.sam)).values_list("kind", flat=True)
+    )
     assert "decision.recorded" not in kinds
     decide(request, gate.sam)
-    kinds = set(log_lines.records(fresh(gate.sam)).values_list("kind", flat=True))
+    kinds = set(
+        log_lines.select_records(fresh(gate.sam)).values_list("kind", flat=True)
+    )
     assert "decision.recorded" in kinds
 
 
 def test_who_escalated_is_not_named_while_it_is_open(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, "escalate", reason_code="unsafe")
-    records = log_lines.records_about(fresh(gate.sue), request)
+    records = log_lines.select_request_records(fresh(gate.sue), request)
     said = [
         part.text
-        for line in log_lines.events(fresh(gate.sue), records)
+        for line in log_lines.build_log_lines(fresh(gate.sue), records)
         for part in line.said
     ]
     assert log_sentences.HIDDEN_NAME in said
@@ -178,7 +189,9 @@ def test_once_settled_everybody_reads_who_said_what(gate: Gate) -> None:
 def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, "reject", reason_code="unsafe")
-    lines = log_lines.events(fresh(gate.owen), log_lines.records(fresh(gate.owen)))
+    lines = log_lines.build_log_lines(
+        fresh(gate.owen), log_lines.select_records(fresh(gate.owen))
+    )
     said = " ".join(part.text for line in lines for part in line.said)
     assert "rejected" in said
     assert "Rita" not in said
@@ -187,16 +200,18 @@ def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
 def test_reviewers_read_their_own_part_of_the_log(gate: Gate) -> None:
     mine, other = propose(gate.agent).request, propose(gate.agent, "write").request
     decide(mine, gate.rita, "reject", reason_code="unsafe")
-    found = set(log_lines.records(fresh(gate.rita)).values_list("request", flat=True))
+    found = set(
+        log_lines.select_records(fresh(gate.rita)).values_list("request", flat=True)
+    )
     assert mine.pk in found
     assert other.pk not in found
 
 
 def queue_page(person: Person, **filters: str) -> queue.QueuePage:
     person = fresh(person)
-    decidable = badges.of(person).queue
-    return queue.page(
-        person, Filters.read(filters), decidable=decidable, now=clock.now()
+    decidable = badges.count_badges(person).queue
+    return queue.build_queue_page(
+        person, QueueFilters.read(filters), decidable=decidable, now=clock.now()
     )
 
 
@@ -239,8 +254,8 @@ def test_filters_narrow_and_foolish_ones_are_ignored(gate: Gate) -> None:
     propose(gate.agent, "write")
     rows = [r for band in queue_page(gate.rita, tool="write").bands for r in band]
     assert [row.tool for row in rows] == ["write"]
-    found = Filters.read({"tab": "nope", "sort": "x", "show": "-3", "risk": "odd"})
-    assert found == Filters()
+    found = QueueFilters.read({"tab": "nope", "sort": "x", "show": "-3", "risk": "odd"})
+    assert found == QueueFilters()
 
 
 def test_an_empty_queue_says_what_is_with_others(gate: Gate) -> None:
@@ -253,7 +268,7 @@ def test_an_empty_queue_says_what_is_with_others(gate: Gate) -> None:
 @pytest.mark.parametrize("status", ["pending", "recallable", "authorized", "rejected"])
 def test_a_state_has_words_and_a_sign(gate: Gate, status: str) -> None:
     request = getattr(states, status)(gate)
-    page = ReviewPage(load.load(fresh(gate.rita), request.pk, clock.now()))
+    page = ReviewPage(load.load_request(fresh(gate.rita), request.pk, clock.now()))
     assert page.state.word
     assert page.state.icon or page.state.quarters is not None
 
@@ -261,7 +276,7 @@ def test_a_state_has_words_and_a_sign(gate: Gate, status: str) -> None:
 def test_many_peoples_badges_are_the_same_numbers(gate: Gate) -> None:
     before = clock.now()
     requests = list(requests_of_every_kind(gate))
-    stops.stop(
+    stops.create_stop(
         scope=Scope.REVIEWER,
         key=gate.tom.public_id,
         mode=StopMode.STOPPED,
@@ -269,10 +284,10 @@ def test_many_peoples_badges_are_the_same_numbers(gate: Gate) -> None:
         reason="left",
     )
     ids = [person.pk for person in gate.people.values()]
-    found = badges.of_people(ids, dict.fromkeys(ids, before))
+    found = badges.collect_badge_updates(ids, dict.fromkeys(ids, before))
     for name, person in gate.people.items():
-        listed = visibility.decidable(fresh(person))
-        assert found[person.pk].badges == badges.of(fresh(person)), name
+        listed = visibility.select_decidable(fresh(person))
+        assert found[person.pk].badges == badges.count_badges(fresh(person)), name
         assert found[person.pk].badges.queue == listed.count(), name
         opened = [one.opened_at for one in requests if listed.filter(pk=one.pk)]
         assert found[person.pk].opened == sorted(opened), name
@@ -290,20 +305,22 @@ def test_what_somebody_else_holds_does_not_count(gate: Gate) -> None:
             "until": now + timedelta(minutes=5),
         },
     )[0]
-    assert badges.of(fresh(gate.rita)).queue == 0
-    assert badges.of(fresh(gate.tom)).queue == 1
+    assert badges.count_badges(fresh(gate.rita)).queue == 0
+    assert badges.count_badges(fresh(gate.tom)).queue == 1
     Lease.objects.filter(pk=lease.pk).update(until=now)
-    assert badges.of(fresh(gate.rita)).queue == 1
+    assert badges.count_badges(fresh(gate.rita)).queue == 1
 
 
 def test_arrivals_of_a_muted_risk_are_not_announced(gate: Gate) -> None:
     before = clock.now()
-    preferences.save(
+    preferences.save_preferences(
         person=gate.rita,
-        notifications=preferences.Notifications(desk={Risk.HIGH: "never"}),
+        notifications=preferences.NotificationPreferences(desk={Risk.HIGH: "never"}),
     )
     propose(gate.agent)
-    found = badges.of_people([gate.rita.pk], {gate.rita.pk: before})[gate.rita.pk]
+    found = badges.collect_badge_updates([gate.rita.pk], {gate.rita.pk: before})[
+        gate.rita.pk
+    ]
     assert (found.badges.queue, found.opened) == (1, [])
 
 
@@ -313,7 +330,7 @@ def test_everybodys_numbers_are_a_few_queries(
     list(requests_of_every_kind(gate))
     ids = [person.pk for person in gate.people.values()]
     with django_assert_num_queries(3):
-        badges.of_people(ids, {})
+        badges.collect_badge_updates(ids, {})
 
 
 @pytest.mark.parametrize(
@@ -330,10 +347,10 @@ def test_the_page_says_who_withdrew_it(gate: Gate, by: str, said: str) -> None:
     if by == "agent":
         states.withdraw(gate.agent, proposal)
     elif by == "run":
-        agent_proposals.finish(
+        agent_proposals.finish_thread(
             agent=gate.agent, name=proposal.thread, result=ThreadResult.COMPLETED
         )
     else:
-        proposals.withdraw_stopped(proposal_id=proposal.pk, code="stopped")
+        proposals.withdraw_stopped_proposal(proposal_id=proposal.pk, code="stopped")
     source = page_source(gate, "rita", request)
     assert f"{said} There is nothing to decide. Nothing was executed." in source

@@ -140,7 +140,7 @@ def test_a_disagreement_lands_here_with_both_answers(gate: Gate, as_: SignIn) ->
 def test_the_week_in_figures(gate: Gate, as_: SignIn) -> None:
     money = Queue.objects.get(name="money")
     for name in ("sid", "sol"):  # so that enough are left to decide
-        people.admit(
+        people.admit_to_queues(
             factories.person(name, Role.SUPERVISOR), [money], by=Actor("system", "test")
         )
     for number in range(3):

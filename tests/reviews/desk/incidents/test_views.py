@@ -21,7 +21,7 @@ FROZEN = 'data-testid="frozen"'
 
 def declare(gate: Gate, queue: str = "") -> Incident:
     of = Queue.objects.get(name=queue) if queue else None
-    return incidents.declare(person=gate.sue, reason="disk on fire", queue=of)
+    return incidents.declare_incident(person=gate.sue, reason="disk on fire", queue=of)
 
 
 def test_a_supervisor_freezes_and_thaws(gate: Gate, as_: SignIn) -> None:
@@ -33,7 +33,7 @@ def test_a_supervisor_freezes_and_thaws(gate: Gate, as_: SignIn) -> None:
     source = response.content.decode()
     assert "Deadlines are frozen. People can go on deciding." in source
     assert "1 open request, each with the time that it had left" in source
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     source = client.get(f"/requests/{request.pk}/").content.decode()
     assert "Frozen, <b>" in source
     assert "data-warn" not in source
@@ -63,7 +63,7 @@ def test_every_page_of_the_people_concerned_says_it(gate: Gate, as_: SignIn) -> 
 def test_lists_show_what_is_left_and_that_it_stays(gate: Gate, as_: SignIn) -> None:
     propose(gate.agent)
     declare(gate)
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     source = as_("rita").get("/queue/").content.decode()
     assert "Frozen, " in source
     assert "data-until" not in source
@@ -72,7 +72,7 @@ def test_lists_show_what_is_left_and_that_it_stays(gate: Gate, as_: SignIn) -> N
 def test_what_the_sweep_did_not_reach_still_waits(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     declare(gate)
-    incidents.hold_deadlines()
+    incidents.advance_frozen_deadlines()
     past = request.opened_at
     ApprovalRequest.objects.filter(pk=request.pk).update(
         expires_at=past, frozen_through=past
@@ -155,7 +155,7 @@ def test_wrong_methods_and_what_is_not_there(gate: Gate, as_: SignIn) -> None:
 
 
 def test_the_ended_are_listed(gate: Gate, as_: SignIn) -> None:
-    incidents.end(incident_id=declare(gate, "money").pk, person=gate.adam)
+    incidents.end_incident(incident_id=declare(gate, "money").pk, person=gate.adam)
     source = as_("otto").get(URL).content.decode()
     assert "No incident is open." in source
     assert "Adam Example" in source

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from journal import sequencer
-from journal.errors import InvalidArgs, NotFound, NotYours
+from journal.errors import InvalidArgs, NotFound, NotPermitted
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Person
 from reviews import tasks
@@ -26,10 +26,12 @@ def fresh(person: Person) -> Person:
 
 
 def written(gate: Gate, file_format: str = "csv", query: str = "") -> str:
-    export = exports.ask(person=fresh(gate.otto), file_format=file_format, query=query)
-    assert exports.write(export.pk)
-    done = exports.finished(gate.otto, export.pk)
-    return b"".join(exports.body(done)).decode()
+    export = exports.create_export(
+        person=fresh(gate.otto), file_format=file_format, query=query
+    )
+    assert exports.write_export(export.pk)
+    done = exports.load_finished_export(gate.otto, export.pk)
+    return b"".join(exports.stream_file(done)).decode()
 
 
 def test_a_csv_has_every_record_that_fits_and_says_what_happened(gate: Gate) -> None:
@@ -44,7 +46,7 @@ def test_a_csv_has_every_record_that_fits_and_says_what_happened(gate: Gate) -> 
 @pytest.mark.django_db(transaction=True)
 def test_a_json_line_is_the_leaf_itself_with_its_place(gate: Gate) -> None:
     propose(gate.agent)
-    sequencer.sequence()
+    sequencer.sequence_records()
     newest = LogRecord.objects.order_by("-pk")[0]
     lines = written(gate, "jsonl").splitlines()
     last = json.loads(lines[-1])
@@ -55,28 +57,30 @@ def test_a_json_line_is_the_leaf_itself_with_its_place(gate: Gate) -> None:
 
 def test_cells_are_never_formulas_and_hide_nothing() -> None:
     for said in ("=1+1", "+1", "-1", "@SUM(A1)"):
-        assert exports.cell(said) == f"'{said}"
-    assert "U+202E" in exports.cell("safe\u202e.exe")
-    assert "U+000D" in exports.cell("\r=1")
-    assert exports.cell("  =1+1") == "'  =1+1"
-    assert exports.cell("\uff1d1+1") == "'\uff1d1+1"
-    assert exports.cell("a\u200bb") == "a\u27e6U+200B\u27e7b"
-    assert exports.cell("p\u0430y") == "p\u0430y \u27e6mixed alphabets\u27e7"
-    assert exports.cell("Refund 49.00") == "Refund 49.00"
-    assert exports.cell("") == ""
+        assert exports.format_cell(said) == f"'{said}"
+    assert "U+202E" in exports.format_cell("safe\u202e.exe")
+    assert "U+000D" in exports.format_cell("\r=1")
+    assert exports.format_cell("  =1+1") == "'  =1+1"
+    assert exports.format_cell("\uff1d1+1") == "'\uff1d1+1"
+    assert exports.format_cell("a\u200bb") == "a\u27e6U+200B\u27e7b"
+    assert exports.format_cell("p\u0430y") == "p\u0430y \u27e6mixed alphabets\u27e7"
+    assert exports.format_cell("Refund 49.00") == "Refund 49.00"
+    assert exports.format_cell("") == ""
 
 
 def test_a_killed_job_goes_on_where_it_was(gate: Gate, monkeypatch) -> None:
-    monkeypatch.setattr(exports, "PART", 3)
+    monkeypatch.setattr(exports, "PART_SIZE", 3)
     propose(gate.agent)
-    export = exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+    export = exports.create_export(person=fresh(gate.otto), file_format="csv", query="")
     assert exports._write_part(export.pk)
     before = ExportPart.objects.get().number
-    assert exports.write(export.pk)
+    assert exports.write_export(export.pk)
     export.refresh_from_db()
     assert before == 0
     assert export.status == ExportStatus.DONE
-    rows = list(csv.DictReader(io.StringIO(b"".join(exports.body(export)).decode())))
+    rows = list(
+        csv.DictReader(io.StringIO(b"".join(exports.stream_file(export)).decode()))
+    )
     numbers = [int(row["record"]) for row in rows]
     assert numbers == sorted(set(numbers))
     assert len(rows) == export.rows == export.rows_in_all
@@ -84,9 +88,11 @@ def test_a_killed_job_goes_on_where_it_was(gate: Gate, monkeypatch) -> None:
 
 def test_what_one_delivery_cannot_do_is_promised_again(gate: Gate, monkeypatch) -> None:
     monkeypatch.setattr(exports, "BUDGET_S", -1.0)
-    monkeypatch.setattr(exports, "PART", 1)
+    monkeypatch.setattr(exports, "PART_SIZE", 1)
     propose(gate.agent)
-    export = exports.ask(person=fresh(gate.otto), file_format="jsonl", query="")
+    export = exports.create_export(
+        person=fresh(gate.otto), file_format="jsonl", query=""
+    )
     promises = OutboxMessage.objects.filter(subject=export.pk, done_at=None)
     deliveries = 0
     while promise := promises.first():
@@ -104,8 +110,10 @@ def test_of_no_record_there_is_a_file_as_well(
     gate: Gate, client: Any, file_format: str, size: int
 ) -> None:
     query = "kind=decision&after=2099-01-01"
-    export = exports.ask(person=fresh(gate.otto), file_format=file_format, query=query)
-    assert exports.write(export.pk)
+    export = exports.create_export(
+        person=fresh(gate.otto), file_format=file_format, query=query
+    )
+    assert exports.write_export(export.pk)
     client.force_login(gate.otto, "django.contrib.auth.backends.ModelBackend")
     page = client.get("/log/exports/").content.decode()
     link = f"/log/exports/{export.pk}/"
@@ -121,24 +129,26 @@ def test_of_no_record_there_is_a_file_as_well(
 
 def test_records_written_later_stay_out(gate: Gate) -> None:
     propose(gate.agent)
-    export = exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+    export = exports.create_export(person=fresh(gate.otto), file_format="csv", query="")
     propose(gate.agent, customer="C-2")
-    assert exports.write(export.pk)
+    assert exports.write_export(export.pk)
     export.refresh_from_db()
     assert export.rows == export.rows_in_all
 
 
 @pytest.mark.parametrize("name", ["rita", "sue", "adam", "owen"])
 def test_only_auditors_export(gate: Gate, name: str) -> None:
-    with pytest.raises(NotYours):
-        exports.ask(person=fresh(gate.people[name]), file_format="csv", query="")
+    with pytest.raises(NotPermitted):
+        exports.create_export(
+            person=fresh(gate.people[name]), file_format="csv", query=""
+        )
     assert not Export.objects.exists()
 
 
 def test_a_right_taken_away_ends_the_job(gate: Gate) -> None:
-    export = exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+    export = exports.create_export(person=fresh(gate.otto), file_format="csv", query="")
     gate.otto.groups.clear()
-    assert exports.write(export.pk)
+    assert exports.write_export(export.pk)
     export.refresh_from_db()
     assert export.status == ExportStatus.FAILED
     assert "taken away" in export.problem
@@ -146,18 +156,18 @@ def test_a_right_taken_away_ends_the_job(gate: Gate) -> None:
 
 def test_bad_input_names_the_field(gate: Gate, monkeypatch) -> None:
     with pytest.raises(InvalidArgs, match="format"):
-        exports.ask(person=fresh(gate.otto), file_format="pdf", query="")
-    monkeypatch.setattr(exports, "MOST", 1)
+        exports.create_export(person=fresh(gate.otto), file_format="pdf", query="")
+    monkeypatch.setattr(exports, "MAX_RECORDS", 1)
     propose(gate.agent)
     with pytest.raises(InvalidArgs, match="narrow the time"):
-        exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+        exports.create_export(person=fresh(gate.otto), file_format="csv", query="")
 
 
 def test_nobody_fetches_anothers_file(gate: Gate) -> None:
-    export = exports.ask(person=fresh(gate.otto), file_format="csv", query="")
-    exports.write(export.pk)
+    export = exports.create_export(person=fresh(gate.otto), file_format="csv", query="")
+    exports.write_export(export.pk)
     with pytest.raises(NotFound):
-        exports.finished(gate.adam, export.pk)
+        exports.load_finished_export(gate.adam, export.pk)
 
 
 def test_each_export_is_on_the_record(gate: Gate) -> None:

@@ -22,7 +22,7 @@ from reviews.desk.log import search
     ],
 )
 def test_a_text_is_found_by_its_words(text: str, found: list[str]) -> None:
-    assert search.of([text]) == found
+    assert search.list_search_words([text]) == found
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def test_a_text_is_found_by_its_words(text: str, found: list[str]) -> None:
 def test_letters_are_found_by_their_beginning_and_figures_whole(
     typed: str, asked: str
 ) -> None:
-    assert search.query(typed) == asked
+    assert search.build_search_query(typed) == asked
 
 
 @pytest.mark.django_db
 @given(st.text(max_size=80).filter(lambda text: "\0" not in text))
 def test_whatever_is_typed_is_a_query(text: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT %s::tsquery", [search.query(text)])
+        cursor.execute("SELECT %s::tsquery", [search.build_search_query(text)])
         cursor.execute(
             "SELECT array_to_tsvector(%s::text[]) @@ %s::tsquery",
-            [search.of([text]), search.query(text)],
+            [search.list_search_words([text]), search.build_search_query(text)],
         )
         (found,) = cursor.fetchone()
-    assert found or not search.query(text)
+    assert found or not search.build_search_query(text)

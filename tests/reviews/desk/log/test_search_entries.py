@@ -13,7 +13,7 @@ from journal import clock
 from journal.models import LogPosition, LogRecord
 from reviews.choices import Scope
 from reviews.desk.log import search, search_entries
-from reviews.desk.log.filters import Filters, fitting
+from reviews.desk.log.filters import LogFilters, select_records
 from reviews.models import ApprovalRequest, Revision, SearchEntry
 from reviews.stops import stops
 from tests import factories
@@ -36,13 +36,13 @@ def paid(gate: Gate) -> ApprovalRequest:
     decide(request, gate.sue, "reject", reason_code="wrong_amount")
     WORLD["keys"] = {"customer": "C-2"}
     propose(gate.agent, amount="40.00", customer="C-2", thread="other")
-    search_entries.add()
+    search_entries.add_missing_entries()
     return request
 
 
 def found(person: Any, q: str) -> set[str]:
     """Proposals whose records this person finds."""
-    hits = search.find(person, q)
+    hits = search.search_log(person, q)
     rows = LogRecord.objects.filter(hits.fits)
     return set(rows.exclude(proposal="").values_list("proposal", flat=True))
 
@@ -84,14 +84,16 @@ def test_a_number_finds_the_record_of_that_number(
 ) -> None:
     record = LogRecord.objects.filter(request=paid.pk).earliest("pk")
     LogPosition.objects.create(seq=1347, record=record, leaf_hash=b"-")
-    hits = search.find(gate.otto, "1347")
+    hits = search.search_log(gate.otto, "1347")
     assert [row.pk for row in LogRecord.objects.filter(hits.fits)] == [record.pk]
-    assert search.find(gate.otto, "9" * 30).fits is not None
+    assert search.search_log(gate.otto, "9" * 30).fits is not None
 
 
 def test_what_a_person_did_beside_requests_is_found_by_their_name(gate: Gate) -> None:
-    stop = stops.stop(scope=Scope.TOOL, key="pay", person=gate.adam, reason="storm")
-    hits = search.find(gate.otto, "adam")
+    stop = stops.create_stop(
+        scope=Scope.TOOL, key="pay", person=gate.adam, reason="storm"
+    )
+    hits = search.search_log(gate.otto, "adam")
     kinds = LogRecord.objects.filter(hits.fits).values_list("kind", flat=True)
     assert stop.pk
     assert "stop.raised" in kinds
@@ -107,7 +109,7 @@ def test_nothing_that_is_redacted_or_sensitive_is_found(gate: Gate) -> None:
     one = propose(gate.agent, "pay_queryable", args=args)
     WORLD["keys"] = {"customer": mail}
     other = propose(gate.agent, rationale=f"for {mail}")
-    search_entries.add()
+    search_entries.add_missing_entries()
     assert SearchEntry.objects.count() == 2
     for q in (SECRET, "private-77", "very", "77", "41.77", "lea", mail, "lea.private"):
         assert found(gate.otto, q) == set(), q
@@ -120,7 +122,7 @@ def test_a_name_that_is_hidden_is_not_told_by_the_search(gate: Gate) -> None:
     decide(asked, gate.sue)
     settled = propose(gate.agent, customer="C-2").request
     decide(settled, gate.sue, "reject", reason_code="duplicate")
-    search_entries.add()
+    search_entries.add_missing_entries()
     for q in ("sue", "duplicate"):
         assert found(gate.owen, q) == set(), q
     assert found(gate.sam, "sue") == {settled.proposal_id}
@@ -137,11 +139,11 @@ def test_who_reads_part_of_the_log_finds_in_that_part(
     stranger = factories.agent(gate.adam, "bo")
     for number in range(3):
         propose(stranger, amount="44.10", customer=f"C-{number + 5}")
-    search_entries.add()
-    monkeypatch.setattr(search, "MOST", 2)
+    search_entries.add_missing_entries()
+    monkeypatch.setattr(search, "MAX_PROPOSALS", 2)
     assert found(gate.rita, "44.10") == {mine.proposal_id}
-    assert not search.find(gate.rita, "44.10").cut
-    assert search.find(gate.otto, "44.10").cut
+    assert not search.search_log(gate.rita, "44.10").cut
+    assert search.search_log(gate.otto, "44.10").cut
     assert "Only the newest" in log(gate.otto, "44.10")
 
 
@@ -150,34 +152,37 @@ def test_entries_are_made_for_each_revision_once_and_in_pieces(gate: Gate) -> No
     revise(gate.agent, proposal, amount="42.00")
     propose(gate.agent, "tag")
     propose(gate.agent, "no_such_tool", args={"x": 1})
-    assert [search_entries.add(limit=3), search_entries.add(limit=3)] == [3, 1]
-    assert search_entries.add() == 0
+    assert [
+        search_entries.add_missing_entries(limit=3),
+        search_entries.add_missing_entries(limit=3),
+    ] == [3, 1]
+    assert search_entries.add_missing_entries() == 0
     for q in ("41.00", "42.00"):
         assert found(gate.otto, q) == {proposal.pk}
     late = Revision.objects.earliest("pk")
     SearchEntry.objects.filter(pk=late.pk).delete()  # committed after the others
-    assert search_entries.add() == 1
+    assert search_entries.add_missing_entries() == 1
 
 
 def test_a_search_asks_the_same_queries_however_much_there_is(gate: Gate) -> None:
     def asked() -> int:
         with CaptureQueriesContext(connection) as told:
-            search.find(gate.otto, "C-1", until=clock.now())
+            search.search_log(gate.otto, "C-1", until=clock.now())
         return len(told)
 
     propose(gate.agent, amount="44.10")
-    search_entries.add()
+    search_entries.add_missing_entries()
     asked()
     few = asked()
     for number in range(12):
         propose(gate.agent, amount="44.10", thread=f"run-{number}")
-    search_entries.add()
+    search_entries.add_missing_entries()
     assert asked() == few <= 6
 
 
 def test_words_are_looked_up_in_their_index(gate: Gate) -> None:
     propose(gate.agent)
-    search_entries.add()
+    search_entries.add_missing_entries()
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(
@@ -193,9 +198,9 @@ def test_an_export_leaves_nothing_out(
 ) -> None:
     for number in range(3):
         propose(gate.agent, amount="44.10", customer=f"C-{number + 5}")
-    search_entries.add()
-    monkeypatch.setattr(search, "MOST", 2)
-    opened = Filters(q="44.10", kind="request")
-    assert fitting(gate.otto, opened).count() == 3
-    cut = search.find(gate.otto, "44.10")
-    assert fitting(gate.otto, opened, cut).count() == 2
+    search_entries.add_missing_entries()
+    monkeypatch.setattr(search, "MAX_PROPOSALS", 2)
+    opened = LogFilters(q="44.10", kind="request")
+    assert select_records(gate.otto, opened).count() == 3
+    cut = search.search_log(gate.otto, "44.10")
+    assert select_records(gate.otto, opened, cut).count() == 2

@@ -125,7 +125,7 @@ def test_the_address_of_a_record_is_its_number(as_: SignIn, told: str) -> None:
 
 def test_only_a_decision_says_how_long_it_took(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
-    take.take(request_id=request.pk, person=gate.rita)
+    take.take_hold(request_id=request.pk, person=gate.rita)
     decide(request, gate.rita, took_ms=8000)
     page = as_("otto").get("/log/").content.decode()
     lines = page.split("<li>")[1:]
@@ -140,7 +140,7 @@ def test_the_records_of_a_request_are_one_row_with_a_timeline(
 ) -> None:
     """One approved payment: the row of its newest record, and all of them folded."""
     request = propose(gate.agent).request
-    take.take(request_id=request.pk, person=gate.rita)
+    take.take_hold(request_id=request.pk, person=gate.rita)
     decide(request, gate.rita, took_ms=8000)
     page = as_("otto").get("/log/?kind=&agent=riley").content.decode()
     sentence = "Pay "
@@ -175,7 +175,7 @@ def test_a_request_is_on_one_page_alone(
     gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also one whose older records stand among those of others."""
-    monkeypatch.setattr(groups, "PAGE", 2)
+    monkeypatch.setattr(groups, "PAGE_SIZE", 2)
     first = propose(gate.agent).request
     for number in range(4):
         propose(gate.agent, customer=f"C-{number + 2}")
@@ -210,7 +210,7 @@ def test_an_export_from_the_page_to_the_file(as_: SignIn, told: str) -> None:
     export = Export.objects.get()
     assert b"<progress" in as_("otto", **HTMX).get("/log/exports/").content
     assert client.get(f"/log/exports/{export.pk}/").status_code == 404
-    exports.write(export.pk)
+    exports.write_export(export.pk)
     assert b"Download" in client.get("/log/exports/").content
     answer = client.get(f"/log/exports/{export.pk}/")
     assert answer["Content-Disposition"].startswith("attachment;")

@@ -20,8 +20,8 @@ from reviews.decisions import returns
 from reviews.desk.components import badges, visibility
 from reviews.desk.queue import page as queue
 from reviews.desk.queue import search
-from reviews.desk.queue.page import Filters
-from reviews.desk.queue.search import Reach
+from reviews.desk.queue.page import QueueFilters
+from reviews.desk.queue.search import QueueReach
 from reviews.holds import take
 from reviews.models import ApprovalRequest
 from reviews.stops import stops
@@ -36,8 +36,10 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 def page(person: Person, **filters: Any) -> queue.QueuePage:
     person = fresh(person)
-    said = Filters.read({name: str(value) for name, value in filters.items()})
-    return queue.page(person, said, decidable=badges.of(person).queue, now=clock.now())
+    said = QueueFilters.read({name: str(value) for name, value in filters.items()})
+    return queue.build_queue_page(
+        person, said, decidable=badges.count_badges(person).queue, now=clock.now()
+    )
 
 
 def ids(person: Person, **filters: Any) -> list[str]:
@@ -53,7 +55,9 @@ def test_open_is_exactly_what_may_be_decided(gate: Gate) -> None:
     list(every_kind(gate))
     for name in ("rita", "tom", "sue", "sam"):
         person = fresh(gate.people[name])
-        decidable = set(visibility.decidable(person).values_list("pk", flat=True))
+        decidable = set(
+            visibility.select_decidable(person).values_list("pk", flat=True)
+        )
         assert set(ids(person)) == decidable, name
 
 
@@ -90,7 +94,7 @@ def test_an_owner_sees_the_own_agents_requests(gate: Gate) -> None:
 def test_a_stopped_reviewer_has_an_empty_list(gate: Gate) -> None:
     propose(gate.agent)
     key = gate.rita.public_id
-    stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="left")
+    stops.create_stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="left")
     assert ids(gate.rita) == []
 
 
@@ -98,9 +102,9 @@ def test_mine_is_what_i_hold_and_what_was_given_to_me(gate: Gate) -> None:
     held, given, other = (
         propose(gate.agent, customer=c).request for c in ("C-1", "C-2", "C-3")
     )
-    take.take(request_id=held.pk, person=gate.rita)
-    returns.assign(request_id=given.pk, person=gate.sue, to=gate.rita)
-    take.take(request_id=other.pk, person=gate.tom)
+    take.take_hold(request_id=held.pk, person=gate.rita)
+    returns.assign_request(request_id=given.pk, person=gate.sue, to=gate.rita)
+    take.take_hold(request_id=other.pk, person=gate.tom)
     assert set(ids(gate.rita, tab="mine")) == {held.pk, given.pk}
     counts = {tab.name: tab.count for tab in page(gate.rita).tabs}
     assert counts["mine"] == 2
@@ -108,8 +112,8 @@ def test_mine_is_what_i_hold_and_what_was_given_to_me(gate: Gate) -> None:
 
 def test_a_row_says_who_holds_it_and_the_number_leaves_it_out(gate: Gate) -> None:
     mine, theirs = (propose(gate.agent, customer=c).request for c in ("C-1", "C-2"))
-    take.take(request_id=mine.pk, person=gate.rita)
-    take.take(request_id=theirs.pk, person=gate.tom)
+    take.take_hold(request_id=mine.pk, person=gate.rita)
+    take.take_hold(request_id=theirs.pk, person=gate.tom)
     found = page(gate.rita)
     said = {row.id: str(row.state) for band in found.bands for row in band}
     assert "You hold this" in said[mine.pk]
@@ -129,7 +133,7 @@ def test_identical_proposals_share_a_row_and_stay_requests(gate: Gate) -> None:
     assert set(said) == {first.pk, other.pk}
     assert said[first.pk].startswith(f"{TIMES}3 since ")
     assert said[other.pk] == ""
-    assert badges.of(fresh(gate.rita)).queue == 4
+    assert badges.count_badges(fresh(gate.rita)).queue == 4
 
 
 def test_the_link_of_a_shared_row_lists_every_one(gate: Gate) -> None:
@@ -207,8 +211,8 @@ def test_newest_and_oldest_turn_the_list_round(gate: Gate) -> None:
 def test_more_than_a_page_says_so_and_goes_on(gate: Gate) -> None:
     for number in range(3):
         propose(gate.agent, customer=f"C-{number}")
-    reach = Reach.of(fresh(gate.rita))
-    found = search.find(reach, Filters(show=2), now=clock.now())
+    reach = QueueReach.of(fresh(gate.rita))
+    found = search.find_requests(reach, QueueFilters(show=2), now=clock.now())
     assert len(found) == 3  # one more than is shown, so that there is a link
 
 
@@ -268,7 +272,7 @@ def test_more_than_25_for_each_at_the_desk_is_too_much(gate: Gate) -> None:
     for person, request in zip(
         (gate.tom, gate.sue), ApprovalRequest.objects.all(), strict=False
     ):
-        take.take(request_id=request.pk, person=person)
+        take.take_hold(request_id=request.pk, person=person)
     assert not page(gate.rita).overloaded
 
 
@@ -290,18 +294,20 @@ def test_what_is_over_is_told_in_words(gate: Gate) -> None:
     decide(rejected, gate.sue, "reject")
     factories.overdue(late)
     deadlines.expire_chunk()
-    said = {one.id: one.said for one in queue.since(fresh(gate.rita), since)}
+    said = {
+        one.id: one.said for one in queue.list_gone_requests(fresh(gate.rita), since)
+    }
     assert said == {
         approved.pk: "Approved by Tom Example",
         rejected.pk: "Rejected by Sue Example",
         late.pk: "Expired",
     }
-    assert queue.since(fresh(gate.otto), since) == []
+    assert queue.list_gone_requests(fresh(gate.otto), since) == []
     assert held.pk not in said
 
 
 def test_nobody_is_named_of_what_can_still_be_recalled(gate: Gate) -> None:
     since = clock.now()
     request = states.recallable(gate)
-    (found,) = queue.since(fresh(gate.tom), since)
+    (found,) = queue.list_gone_requests(fresh(gate.tom), since)
     assert (found.id, found.said) == (request.pk, "Approved")

@@ -176,7 +176,7 @@ def test_every_page_says_which_agent_is_paused(
     assert f"by {gate.sue}" in source
     assert "“Maintenance”" in source
     assert f'href="/stop/{stop.pk}/"' in source
-    stops.lift(stop_id=stop.pk, person=gate.sue, reason="over")
+    stops.lift_stop(stop_id=stop.pk, person=gate.sue, reason="over")
     assert SWITCHED not in as_("rita").get("/queue/").content.decode()
 
 
@@ -188,7 +188,7 @@ def test_a_stranger_to_an_agent_is_not_told_that_it_is_paused(
 
 
 def pause(gate: Gate, scope: Scope, key: str) -> Stop:
-    return stops.stop(
+    return stops.create_stop(
         scope=scope,
         key=key,
         mode=StopMode.PAUSED,

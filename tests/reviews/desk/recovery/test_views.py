@@ -22,7 +22,7 @@ URL = "/restored/"
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
     yield
-    restore_epochs.known = restore_epochs.Known()
+    restore_epochs.last_status = restore_epochs.EpochStatus()
 
 
 def as_(gate: Gate, name: str) -> Client:
@@ -39,7 +39,7 @@ def test_all_is_well_without_one(gate: Gate) -> None:
 
 
 def test_its_alarm_leads_there(gate: Gate) -> None:
-    recovery.notice(why=restore_epochs.BEHIND)
+    recovery.announce_restore(why=restore_epochs.BEHIND)
     alarm = Alarm.objects.get()
     for address in ("/alarms/", f"/alarms/{alarm.pk}/"):
         page = as_(gate, "sue").get(address).content.decode()
@@ -48,7 +48,7 @@ def test_its_alarm_leads_there(gate: Gate) -> None:
 
 def test_two_people_look_and_a_new_epoch_begins(gate: Gate) -> None:
     propose(gate.agent)
-    recovery.notice(why=restore_epochs.BEHIND)
+    recovery.announce_restore(why=restore_epochs.BEHIND)
     sue, sam = as_(gate, "sue"), as_(gate, "sam")
     assert b"You are the first." in sue.get(URL).content
     assert sue.post(URL, {"reason": "the disk was lost"}).status_code == 302
@@ -60,14 +60,14 @@ def test_two_people_look_and_a_new_epoch_begins(gate: Gate) -> None:
 
 
 def test_a_reason_is_needed_and_the_refusal_is_on_the_page(gate: Gate) -> None:
-    recovery.notice(why=restore_epochs.ANOTHER)
+    recovery.announce_restore(why=restore_epochs.ANOTHER)
     page = as_(gate, "sue").post(URL, {"reason": " "})
     assert page.status_code == 422
     assert b'id="problem"' in page.content
 
 
 def test_whoever_comes_too_late_keeps_their_words(gate: Gate) -> None:
-    recovery.notice(why=restore_epochs.BEHIND)
+    recovery.announce_restore(why=restore_epochs.BEHIND)
     sue, sam = as_(gate, "sue"), as_(gate, "sam")
     sue.post(URL, {"reason": "the disk was lost"})
     twice = sue.post(URL, {"reason": "and the books compared"})
@@ -80,7 +80,7 @@ def test_whoever_comes_too_late_keeps_their_words(gate: Gate) -> None:
 
 @pytest.mark.parametrize("name", ["rita", "otto", "owen"])
 def test_others_see_it_and_cannot_say_so(gate: Gate, name: str) -> None:
-    recovery.notice(why=restore_epochs.BEHIND)
+    recovery.announce_restore(why=restore_epochs.BEHIND)
     client = as_(gate, name)
     assert b"Two supervisors or administrators" in client.get(URL).content
     assert client.post(URL, {"reason": "let me"}).status_code == 403
@@ -94,7 +94,7 @@ def test_only_get_and_post(gate: Gate) -> None:
 def test_every_page_says_so_until_it_is_over(gate: Gate) -> None:
     client = as_(gate, "rita")
     assert b'data-testid="restored"' not in client.get("/queue/").content
-    restore_epochs.known.why = restore_epochs.BEHIND
+    restore_epochs.last_status.why = restore_epochs.BEHIND
     assert b'data-testid="restored"' in client.get("/queue/").content
 
 
@@ -104,7 +104,7 @@ def test_an_open_request_that_came_back_says_so(gate: Gate) -> None:
     assert (
         b"came back with a backup" not in client.get(f"/requests/{request.pk}/").content
     )
-    restore_epochs.known.restores = ((clock.now(), clock.now()),)
+    restore_epochs.last_status.restores = ((clock.now(), clock.now()),)
     assert b"came back with a backup" in client.get(f"/requests/{request.pk}/").content
 
 
@@ -114,8 +114,8 @@ def test_a_disk_that_does_not_give_the_note_asks_nobody_to_look(
     def broken() -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(high_water_mark, "read", broken)
-    restore_epochs.watch()
+    monkeypatch.setattr(high_water_mark, "read_mark", broken)
+    restore_epochs.update_status()
     sue = as_(gate, "sue")
     page = sue.get(URL)
     assert page.status_code == 200

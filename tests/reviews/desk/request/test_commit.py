@@ -102,7 +102,9 @@ def test_after_the_floor_nothing_is_said(slow, as_: SignIn) -> None:
 def test_the_time_for_reading_is_said_before_the_decision(slow, as_: SignIn) -> None:
     client = as_("rita")
     source = client.get(url(slow)).content.decode()
-    until = submission.read(TOKEN.findall(source)[0]).rendered_at + timedelta(seconds=6)
+    until = submission.parse_page_token(
+        TOKEN.findall(source)[0]
+    ).rendered_at + timedelta(seconds=6)
     assert (
         f"from {until:%H:%M:%S} UTC</time>: a page is read for at least 6 seconds."
         in source
@@ -165,7 +167,7 @@ def test_a_page_is_on_the_screen_of_its_own_person_and_request_only(
     factories.revise(gate.agent, request.proposal, amount="41.00")
     client, path = as_("rita", **HTMX), url(request, "decide") + "?arm=reject"
     armed = {
-        whose: "data-commit" in client.get(path, headers={care.HEADER: token}).text
+        whose: "data-commit" in client.get(path, headers={care.SEEN_HEADER: token}).text
         for whose, token in tokens.items()
     }
     assert armed == {
@@ -195,9 +197,11 @@ def test_a_verdict_comes_from_the_page_of_its_own_person_and_request(
 def right_answer(request: ApprovalRequest, by: str = "rita") -> int:
     person = Person.objects.get(username=by)
     now = clock.now()
-    loaded = load.load(person, request.pk, now)
+    loaded = load.load_request(person, request.pk, now)
     regions = Regions(person, loaded.sealed)
-    asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE, now)
+    asked = care.find_attention_check(
+        SessionStore(), loaded, regions, Verdict.APPROVE, now
+    )
     assert asked is not None
     return asked.question.right
 
@@ -228,8 +232,8 @@ def sampled(gate: Gate) -> ApprovalRequest:
     asking(gate, check=4)
     for _ in range(60):
         request = propose(gate.agent, "decline").request
-        loaded = load.load(gate.people["rita"], request.pk, clock.now())
-        if questions.is_due(care.seed(loaded), 4):
+        loaded = load.load_request(gate.people["rita"], request.pk, clock.now())
+        if questions.is_check_due(care.compute_check_seed(loaded), 4):
             return request
     raise AssertionError("none of 60 is picked")
 

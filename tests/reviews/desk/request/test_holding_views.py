@@ -14,7 +14,7 @@ from journal.models import LogRecord
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision, Draft, Lease, Note, StateReading
 from reviews.people import preferences
-from reviews.people.preferences import Display
+from reviews.people.preferences import DisplayPreferences
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, reason_for
@@ -29,7 +29,7 @@ def request_(gate: Gate) -> ApprovalRequest:
 
 
 def hold(request: ApprovalRequest, person: Any) -> str:
-    return take.take(request_id=request.pk, person=person).token
+    return take.take_hold(request_id=request.pk, person=person).token
 
 
 def lapse(request: ApprovalRequest) -> None:
@@ -372,7 +372,9 @@ def test_who_prefers_it_goes_on_once_it_is_decided(
     gate: Gate, as_: SignIn, wish: Any, verdict: str, goes: bool
 ) -> None:
     first, second, *_ = four(gate)
-    preferences.save(person=gate.rita, display=Display(advance=wish))
+    preferences.save_preferences(
+        person=gate.rita, display=DisplayPreferences(advance=wish)
+    )
     client = as_("rita")
     sent = panel(first, verdict, reason="so", reason_code=reason_for(verdict))
     sent["seen"] = token(client, first)

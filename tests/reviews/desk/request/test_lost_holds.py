@@ -20,7 +20,7 @@ SAID = "Sue Example ended your hold at "
 @pytest.fixture
 def request_(gate: Gate) -> ApprovalRequest:
     request = propose(gate.agent).request
-    take.take(request_id=request.pk, person=gate.rita)
+    take.take_hold(request_id=request.pk, person=gate.rita)
     return request
 
 
@@ -45,7 +45,7 @@ def test_the_live_fragment_says_it_and_says_it_aloud_once(
     heard = live(rita, request_, before)
     assert f'data-testid="lost"><b>{SAID}' in heard
     assert f'data-say="{SAID}' in heard
-    take.take(request_id=request_.pk, person=gate.sue)
+    take.take_hold(request_id=request_.pk, person=gate.sue)
     again = live(rita, request_, tag(heard))
     assert f"<b>{SAID}" in again
     assert f'data-say="{SAID}' not in again
@@ -74,8 +74,8 @@ def test_the_page_says_it_without_javascript_to_that_person_alone(
 def test_a_taken_offer_is_said_with_whose_it_is_now(
     gate: Gate, request_: ApprovalRequest, as_: SignIn
 ) -> None:
-    take.hand_over(request_id=request_.pk, person=gate.rita, to=gate.tom)
-    take.take(request_id=request_.pk, person=gate.tom, accept=True)
+    take.offer_hold(request_id=request_.pk, person=gate.rita, to=gate.tom)
+    take.take_hold(request_id=request_.pk, person=gate.tom, accept=True)
     source = as_("rita").get(url(request_)).content.decode()
     assert "Tom Example took this over from you at " in source
     assert "Tom Example is deciding (since " in source

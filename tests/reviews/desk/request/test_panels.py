@@ -13,7 +13,7 @@ from policies.models import Queue
 from reviews.choices import RequestStatus, Scope, StopMode
 from reviews.models import ApprovalRequest, Decision, Stop
 from reviews.people import preferences
-from reviews.people.preferences import Notifications
+from reviews.people.preferences import NotificationPreferences
 from reviews.stops import stops
 from tests.conftest import Gate
 from tests.factories import propose
@@ -60,8 +60,8 @@ def test_a_reason_of_another_verdict_is_refused_with_the_note_kept(
 def test_an_escalation_names_who_is_asked_and_until_when(
     gate: Gate, request_, as_: SignIn
 ) -> None:
-    wants = Notifications(on_call=True, zone="Asia/Tokyo")
-    preferences.save(person=gate.sue, notifications=wants)
+    wants = NotificationPreferences(on_call=True, zone="Asia/Tokyo")
+    preferences.save_preferences(person=gate.sue, notifications=wants)
     said = armed(as_, request_, "escalate")
     asked = re.search(r"Asked as well: ([^<]+)\.", said)
     assert asked is not None
@@ -78,7 +78,7 @@ def test_an_escalation_that_nobody_would_hear_says_so(
     gate: Gate, request_, as_: SignIn
 ) -> None:
     for one in (gate.sue, gate.sam):
-        people.dismiss(one, Queue.objects.all(), by=Actor("system", "test"))
+        people.dismiss_from_queues(one, Queue.objects.all(), by=Actor("system", "test"))
     source = armed(as_, request_, "escalate")
     assert (
         "It cannot be escalated: 1 other supervisor would be needed, and none is there."
@@ -103,7 +103,7 @@ def test_a_rejection_pauses_the_run_too(gate: Gate, request_, as_: SignIn) -> No
     assert request_.status == RequestStatus.REJECTED
     row, proposal = Stop.objects.get(), request_.proposal
     assert (row.scope, row.mode) == (Scope.THREAD, StopMode.PAUSED)
-    assert row.key == stops.thread_key(proposal.agent, proposal.thread)
+    assert row.key == stops.build_thread_key(proposal.agent, proposal.thread)
     assert row.by == gate.rita.public_id
     assert "is paused: nothing more of it starts" in shown(as_, request_)
 
@@ -128,9 +128,9 @@ def test_what_is_paused_already_is_not_offered_and_is_no_error(
     gate: Gate, request_, as_: SignIn
 ) -> None:
     proposal = request_.proposal
-    stops.stop(
+    stops.create_stop(
         scope=Scope.THREAD,
-        key=stops.thread_key(proposal.agent, proposal.thread),
+        key=stops.build_thread_key(proposal.agent, proposal.thread),
         mode=StopMode.PAUSED,
         person=gate.sue,
         reason="look",

@@ -11,7 +11,7 @@ from django.db import connection
 
 from policies.choices import Role
 from policies.models import Person
-from reviews.desk.components.throttle import Pace
+from reviews.desk.components.throttle import RateLimiter
 from reviews.desk.request import preview
 from reviews.models import ApprovalRequest, Decision
 from tests import factories, worlds
@@ -60,7 +60,7 @@ def verifier(sealed: Mapping[str, Any], *, stage: str) -> None:
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     ASKED.clear()
-    monkeypatch.setattr(preview, "PACE", Pace(most=60, seconds=60))
+    monkeypatch.setattr(preview, "CHECK_LIMITER", RateLimiter(most=60, seconds=60))
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_a_password_is_never_written_back(request_, as_: SignIn) -> None:
 def test_who_checks_all_the_time_is_told_to_wait(
     request_, as_: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preview, "PACE", Pace(most=2, seconds=60))
+    monkeypatch.setattr(preview, "CHECK_LIMITER", RateLimiter(most=2, seconds=60))
     client = as_("rita", **HTMX)
     answers = [
         text(check(client, request_, edited(request_, amount=f"{n}.50")))

@@ -18,13 +18,13 @@ pytestmark = pytest.mark.django_db
 
 def read_by(person: Person, request: ApprovalRequest) -> list[str]:
     who = Person.objects.get(pk=person.pk)
-    found = remarks.of(load.load(who, request.pk, clock.now()))
+    found = remarks.list_remarks(load.load_request(who, request.pk, clock.now()))
     return [remark.text for remark in found]
 
 
 def test_a_note_is_a_row_and_a_record_without_its_words(gate: Gate) -> None:
     request = propose(gate.agent).request
-    drafts.add(request_id=request.pk, person=gate.rita, text="  seen before  ")
+    drafts.add_note(request_id=request.pk, person=gate.rita, text="  seen before  ")
     assert Note.objects.get().text == "seen before"
     record = LogRecord.objects.get(kind="note.added")
     assert b"seen before" not in bytes(record.leaf)
@@ -34,28 +34,28 @@ def test_a_note_is_a_row_and_a_record_without_its_words(gate: Gate) -> None:
 @pytest.mark.parametrize("name", ["otto", "adam", "owen"])
 def test_who_decides_nothing_writes_nothing(gate: Gate, name: str) -> None:
     request = propose(gate.agent).request
-    with pytest.raises(errors.NotYours):
-        drafts.add(request_id=request.pk, person=gate.people[name], text="hello")
+    with pytest.raises(errors.NotPermitted):
+        drafts.add_note(request_id=request.pk, person=gate.people[name], text="hello")
 
 
 def test_an_empty_note_is_refused(gate: Gate) -> None:
     request = propose(gate.agent).request
-    with pytest.raises(errors.Reason):
-        drafts.add(request_id=request.pk, person=gate.rita, text=" \n")
+    with pytest.raises(errors.ReasonMissing):
+        drafts.add_note(request_id=request.pk, person=gate.rita, text=" \n")
     assert not Note.objects.exists()
 
 
 def test_it_may_be_added_to_what_is_settled(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.tom, "reject")
-    drafts.add(request_id=request.pk, person=gate.rita, text="I agree")
+    drafts.add_note(request_id=request.pk, person=gate.rita, text="I agree")
     assert read_by(gate.tom, request) == ["I agree"]
 
 
 def test_what_a_voter_wrote_is_hidden_from_the_next_one(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    drafts.add(request_id=request.pk, person=gate.rita, text="look at the date")
-    drafts.add(request_id=request.pk, person=gate.sue, text="looks fine to me")
+    drafts.add_note(request_id=request.pk, person=gate.rita, text="look at the date")
+    drafts.add_note(request_id=request.pk, person=gate.sue, text="looks fine to me")
     decide(request, gate.sue)
     assert read_by(gate.sam, request) == ["look at the date"]
     assert len(read_by(gate.sue, request)) == 2
@@ -66,6 +66,6 @@ def test_what_a_voter_wrote_is_hidden_from_the_next_one(gate: Gate) -> None:
 
 def test_whose_own_run_it_is_reads_no_name(gate: Gate) -> None:
     request = propose(gate.agent).request
-    drafts.add(request_id=request.pk, person=gate.rita, text="hm")
-    found = remarks.of(load.load(gate.owen, request.pk, clock.now()))
+    drafts.add_note(request_id=request.pk, person=gate.rita, text="hm")
+    found = remarks.list_remarks(load.load_request(gate.owen, request.pk, clock.now()))
     assert [remark.who for remark in found] == ["A reviewer"]

@@ -452,7 +452,7 @@ def test_a_failure_that_is_tried_again_says_when(
 ) -> None:
     monkeypatch.setattr(worlds, "failing", attempts.flaky)
     execution = attempts.granted(gate, "decline")
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     execution.refresh_from_db()
     request = execution.proposal.request
     source = as_("rita").get(f"/requests/{request.pk}/").content.decode()

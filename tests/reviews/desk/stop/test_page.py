@@ -17,23 +17,23 @@ from reviews.choices import Scope, StopMode
 from reviews.desk.components import in_flight, switches
 from reviews.desk.stop import page as stopping
 from reviews.desk.stop import result
-from reviews.desk.stop.page import Asked
+from reviews.desk.stop.page import StopRequest
 from reviews.executions import claims, record
 from reviews.executions import run as executions
 from reviews.models import Execution, Stop
 from reviews.stops import stops
-from reviews.tool_services.executors import Outcome, Status
+from reviews.tool_services.executors import EffectOutcome, OutcomeStatus
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
 from tests.reviews.desk.components.test_visibility import fresh
 
-RUN = Asked(agent="riley", thread="t-1")
+RUN = StopRequest(agent="riley", thread="t-1")
 
 
 def stop(gate: Gate, scope: Scope = Scope.AGENT, key: str = "riley", **more) -> Stop:
-    return stops.stop(scope=scope, key=key, person=gate.sue, reason="x", **more)
+    return stops.create_stop(scope=scope, key=key, person=gate.sue, reason="x", **more)
 
 
 def enforce() -> None:
@@ -43,17 +43,17 @@ def enforce() -> None:
 
 
 def fates(row: Stop) -> Counter[str]:
-    return Counter(line.fate for line in result.met(row))
+    return Counter(line.fate for line in result.list_affected_actions(row))
 
 
-def finish(execution: Execution, status: Status = "succeeded") -> None:
+def finish(execution: Execution, status: OutcomeStatus = "succeeded") -> None:
     execution.refresh_from_db()
-    outcome = Outcome(status)
-    record.record(
+    outcome = EffectOutcome(status)
+    record.record_outcome(
         execution_id=execution.pk,
         fence=execution.fence,
         outcome=outcome,
-        actor=claims.EXECUTOR,
+        actor=claims.EXECUTOR_ACTOR,
     )
 
 
@@ -61,14 +61,14 @@ def test_each_thing_under_way_has_its_fate(gate: Gate) -> None:
     running = states.claimed(gate)
     states.queued(gate, "pay_queryable")
     propose(gate.agent, customer="C-7")
-    executions.run(states.queued(gate, "pay_opaque").pk)  # was over before
+    executions.run_execution(states.queued(gate, "pay_opaque").pk)  # was over before
     row = stop(gate)
     assert fates(row) == {"running": 1, "queued": 1}
     enforce()
     assert fates(row) == {"running": 1, "cancelled": 1, "withdrawn": 1}
     finish(running)
     assert fates(row) == {"finished": 1, "cancelled": 1, "withdrawn": 1}
-    page = result.page(gate.sue, row.pk)
+    page = result.build_stopped_page(gate.sue, row.pk)
     assert (page.title, page.over) == ("Halted", True)
     assert page.figures == "2 cancelled, 1 had already begun and finished"
 
@@ -76,10 +76,10 @@ def test_each_thing_under_way_has_its_fate(gate: Gate) -> None:
 def test_halted_is_the_moment_at_which_the_last_was_over(gate: Gate) -> None:
     running = states.claimed(gate)
     row = stop(gate)
-    assert result.page(gate.sue, row.pk).title == "Halting…"
+    assert result.build_stopped_page(gate.sue, row.pk).title == "Halting…"
     finish(running)
     running.refresh_from_db()
-    assert result.page(gate.sue, row.pk).halted_at == running.finished_at
+    assert result.build_stopped_page(gate.sue, row.pk).halted_at == running.finished_at
 
 
 def test_what_is_lost_after_the_stop_is_not_called_finished(gate: Gate) -> None:
@@ -88,7 +88,7 @@ def test_what_is_lost_after_the_stop_is_not_called_finished(gate: Gate) -> None:
     row = stop(gate)
     finish(running, "unknown")
     assert fates(row) == {"unknown": 1}
-    assert "of 1 nobody knows" in result.page(gate.sue, row.pk).figures
+    assert "of 1 nobody knows" in result.build_stopped_page(gate.sue, row.pk).figures
 
 
 def test_a_pause_cancels_nothing_and_says_so(gate: Gate) -> None:
@@ -96,7 +96,7 @@ def test_a_pause_cancels_nothing_and_says_so(gate: Gate) -> None:
     propose(gate.agent, customer="C-7")
     row = stop(gate, mode=StopMode.PAUSED)
     enforce()
-    page = result.page(gate.sue, row.pk)
+    page = result.build_stopped_page(gate.sue, row.pk)
     assert (page.title, page.over) == ("Paused", True)
     assert page.figures == (
         "nothing was cancelled, 1 kept in the queue, 1 still open to decide"
@@ -115,18 +115,20 @@ def test_only_its_own_scope_is_counted(gate: Gate) -> None:
     other = propose(gate.agent, thread="t-2")
     row = stop(gate, Scope.THREAD, "riley/t-1")
     enforce()
-    assert [line.run for line in result.met(row)] == [("riley", "t-1")]
+    assert [line.run for line in result.list_affected_actions(row)] == [
+        ("riley", "t-1")
+    ]
     other.request.refresh_from_db()
     assert other.request.status == "pending"
 
 
 def test_after_it_is_lifted_nothing_new_is_its_own(gate: Gate) -> None:
     row = stop(gate)
-    stops.lift(stop_id=row.pk, person=gate.sam, reason="fine")
+    stops.lift_stop(stop_id=row.pk, person=gate.sam, reason="fine")
     states.succeeded(gate)
     row.refresh_from_db()
     assert fates(row) == {}
-    page = result.page(gate.sue, row.pk)
+    page = result.build_stopped_page(gate.sue, row.pk)
     assert (page.title, page.switch.lifted_by) == ("Switched on again", "Sam Example")
 
 
@@ -136,7 +138,7 @@ def test_a_reader_of_some_is_told_the_number_of_all(gate: Gate) -> None:
     row = stop(gate)
     enforce()
     remove_perm("policies.decide", gate.rita, Queue.objects.get(name="mail"))
-    page = result.page(fresh(gate.rita), row.pk)
+    page = result.build_stopped_page(fresh(gate.rita), row.pk)
     assert page.figures == "2 cancelled"
     assert [line.tool for line in page.shown] == ["pay"]
     assert page.hidden == 1
@@ -145,7 +147,7 @@ def test_a_reader_of_some_is_told_the_number_of_all(gate: Gate) -> None:
 def test_the_effect_of_each_is_said_and_how_to_undo_it(gate: Gate) -> None:
     states.claimed(gate, "repay")
     row = stop(gate)
-    (line,) = result.page(gate.sue, row.pk).shown
+    (line,) = result.build_stopped_page(gate.sue, row.pk).shown
     assert line.effect
     assert line.began
     assert line.undo
@@ -155,11 +157,11 @@ def test_the_numbers_of_each_scope(gate: Gate) -> None:
     states.claimed(gate)
     states.queued(gate, "pay_queryable")
     propose(gate.agent, thread="t-2")
-    page = stopping.page(gate.adam, RUN)
+    page = stopping.build_stop_page(gate.adam, RUN)
     found = {one.value: one.load for one in page.scopes}
-    assert found["thread:riley/t-1"] == in_flight.Load(1, 1, 0)
-    assert found["agent:riley"] == in_flight.Load(1, 1, 1)
-    assert found["everything:"] == in_flight.Load(1, 1, 1)
+    assert found["thread:riley/t-1"] == in_flight.InFlightCounts(1, 1, 0)
+    assert found["agent:riley"] == in_flight.InFlightCounts(1, 1, 1)
+    assert found["everything:"] == in_flight.InFlightCounts(1, 1, 1)
     assert [one.running for one in page.actions] == [True, False]
 
 
@@ -167,21 +169,21 @@ def test_no_more_queries_however_much_is_under_way(
     gate: Gate, django_assert_num_queries
 ) -> None:
     states.queued(gate)
-    stopping.page(gate.adam, RUN)
+    stopping.build_stop_page(gate.adam, RUN)
     with django_assert_num_queries(8) as few:
-        stopping.page(fresh(gate.adam), RUN)
+        stopping.build_stop_page(fresh(gate.adam), RUN)
     for number in range(6):
         letter = {"to": f"friend {number}", "text": "hello"}
         decide(propose(gate.agent, "write", args=letter).request, gate.rita)
         propose(factories.agent(gate.owen, f"agent-{number}"))
-    stopping.page(gate.adam, RUN)
+    stopping.build_stop_page(gate.adam, RUN)
     with django_assert_num_queries(len(few.captured_queries)):
-        stopping.page(fresh(gate.adam), RUN)
+        stopping.build_stop_page(fresh(gate.adam), RUN)
     row = stop(gate)
     enforce()
-    result.page(gate.sue, row.pk)
+    result.build_stopped_page(gate.sue, row.pk)
     with django_assert_num_queries(14):
-        result.page(fresh(gate.sue), row.pk)
+        result.build_stopped_page(fresh(gate.sue), row.pk)
 
 
 def test_no_more_queries_however_much_is_off(
@@ -191,7 +193,7 @@ def test_no_more_queries_however_much_is_off(
         propose(gate.agent, thread=name)
         stop(gate, Scope.THREAD, f"riley/{name}")
         with django_assert_num_queries(6):
-            switches.in_force(fresh(gate.rita))
+            switches.list_switches_in_force(fresh(gate.rita))
 
 
 @pytest.mark.parametrize(
@@ -201,18 +203,18 @@ def test_no_more_queries_however_much_is_off(
         ((Scope.THREAD, "riley/t-2"), RUN, False),
         ((Scope.AGENT, "riley"), RUN, True),
         ((Scope.AGENT, "robin"), RUN, False),
-        ((Scope.AGENT, "riley"), Asked(), True),
-        ((Scope.THREAD, "riley/t-1"), Asked(), False),
+        ((Scope.AGENT, "riley"), StopRequest(), True),
+        ((Scope.THREAD, "riley/t-1"), StopRequest(), False),
         ((Scope.TOOL, "pay"), RUN, False),
         ((Scope.TOOL, "pay"), replace(RUN, tool="pay"), True),
         ((Scope.REVIEWER, "u-1"), RUN, False),
-        ((Scope.EVERYTHING, ""), Asked(), True),
-        ((Scope.EVERYTHING, "x"), Asked(), False),
+        ((Scope.EVERYTHING, ""), StopRequest(), True),
+        ((Scope.EVERYTHING, "x"), StopRequest(), False),
     ],
 )
 def test_a_key_is_never_taken_on_trust(gate: Gate, target, asked, may) -> None:
     propose(gate.agent)
-    assert stopping.offers(gate.adam, asked, target) == may
+    assert stopping.is_offered(gate.adam, asked, target) == may
 
 
 def test_a_pause_becomes_a_stop_and_never_the_other_way(gate: Gate) -> None:
@@ -229,7 +231,7 @@ def test_a_pause_becomes_a_stop_and_never_the_other_way(gate: Gate) -> None:
 def test_a_pause_that_became_a_stop_says_so(gate: Gate) -> None:
     paused = stop(gate, mode=StopMode.PAUSED)
     row = stop(gate)
-    page = result.page(gate.sue, paused.pk)
+    page = result.build_stopped_page(gate.sue, paused.pk)
     assert (page.title, page.became, page.halted_at) == (
         "Turned into a stop",
         row.pk,
@@ -240,10 +242,10 @@ def test_a_pause_that_became_a_stop_says_so(gate: Gate) -> None:
 def test_what_is_stopped_already_is_not_offered_again(gate: Gate) -> None:
     propose(gate.agent)
     stop(gate, Scope.THREAD, "riley/t-1", mode=StopMode.PAUSED)
-    run, agent = stopping.page(gate.sue, RUN).scopes
+    run, agent = stopping.build_stop_page(gate.sue, RUN).scopes
     assert (run.done, run.chosen, run.note[:15]) == (False, True, "Paused already,")
     stop(gate, Scope.THREAD, "riley/t-1")
-    run, agent = stopping.page(gate.sue, RUN).scopes
+    run, agent = stopping.build_stop_page(gate.sue, RUN).scopes
     assert (run.done, run.chosen, agent.chosen) == (True, False, True)
 
 
@@ -251,10 +253,12 @@ def test_what_holds_a_run_back_is_listed_with_its_reasons(gate: Gate) -> None:
     propose(gate.agent)
     stop(gate, Scope.THREAD, "riley/t-1", mode=StopMode.PAUSED)
     stop(gate, Scope.THREAD, "riley/t-2")
-    stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="halt")
-    said = {one.said for one in switches.over(gate.sue, "riley", "t-1")}
+    stops.create_stop(scope=Scope.EVERYTHING, person=gate.adam, reason="halt")
+    said = {one.said for one in switches.list_agent_switches(gate.sue, "riley", "t-1")}
     assert said == {"Run riley/t-1", "Everything"}
-    assert [one.said for one in switches.over(gate.sue, "riley")] == ["Everything"]
+    assert [one.said for one in switches.list_agent_switches(gate.sue, "riley")] == [
+        "Everything"
+    ]
 
 
 def test_old_ends_are_none_of_its_business(gate: Gate) -> None:

@@ -135,7 +135,7 @@ def test_no_more_queries_however_much_it_is(
         request = propose(gate.agent, customer=f"C-{number + 10}").request
         decide(request, gate.rita)
         if number % 2:
-            run.run(request.proposal.executions.get().pk)
+            run.run_execution(request.proposal.executions.get().pk)
     client.get(url(gate))
     with django_assert_num_queries(19):
         client.get(url(gate))

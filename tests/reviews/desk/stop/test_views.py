@@ -18,7 +18,7 @@ from reviews.executions import run as executions_run
 from reviews.models import Execution, Stop
 from reviews.requests import proposals
 from reviews.stops import stops
-from reviews.tool_services.executors import succeeded
+from reviews.tool_services.executors import build_success
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -54,8 +54,8 @@ def test_a_supervisor_stops_a_run(gate: Gate, as_: SignIn) -> None:
 
 def test_it_says_halted_only_when_nothing_runs(gate: Gate, as_: SignIn) -> None:
     execution = states.claimed(gate)
-    key = stops.thread_key("riley", execution.proposal.thread)
-    stops.stop(scope=Scope.THREAD, key=key, person=gate.sue, reason="x")
+    key = stops.build_thread_key("riley", execution.proposal.thread)
+    stops.create_stop(scope=Scope.THREAD, key=key, person=gate.sue, reason="x")
     assert b"Halting, 1 still running" in as_("sue").get("/stop/").content
     Execution.objects.filter(pk=execution.pk).update(
         status=ExecutionStatus.UNKNOWN, lease_until=None
@@ -76,14 +76,14 @@ def test_a_reason_is_needed_and_the_choice_is_kept(gate: Gate, as_: SignIn) -> N
 
 def test_who_comes_second_keeps_their_words(gate: Gate, as_: SignIn) -> None:
     propose(gate.agent)
-    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sam, reason="x")
+    row = stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sam, reason="x")
     said = stopping("agent", "riley") | {"reason": "it loops again"}
     page = as_("sue").post("/stop/?agent=riley", said)
     assert page.status_code == 409
     assert "switched off already" in page.content.decode()
     assert "it loops again" in page.content.decode()
     assert " checked" not in targets(page.content.decode())
-    stops.lift(stop_id=row.pk, person=gate.sam, reason="over")
+    stops.lift_stop(stop_id=row.pk, person=gate.sam, reason="over")
     page = as_("sue").post(f"/stop/{row.pk}/lift/", {"reason": "all is well"})
     assert page.status_code == 409
     assert "all is well" in page.content.decode()
@@ -198,7 +198,7 @@ def test_every_action_says_what_becomes_of_it(gate: Gate, as_: SignIn) -> None:
 
 def test_the_list_is_live_until_nothing_runs(gate: Gate, as_: SignIn) -> None:
     execution = states.claimed(gate)
-    row = stops.stop(
+    row = stops.create_stop(
         scope=Scope.AGENT, key="riley", person=gate.sue, reason="x", reason_code="harm"
     )
     client = as_("sue")
@@ -208,7 +208,7 @@ def test_the_list_is_live_until_nothing_runs(gate: Gate, as_: SignIn) -> None:
     assert first.status_code == 200
     again = client.get(url, HTTP_IF_NONE_MATCH=first["ETag"], HTTP_HX_REQUEST="true")
     assert again.status_code == 204
-    executions_run.run(execution.pk)
+    executions_run.run_execution(execution.pk)
     Execution.objects.filter(pk=execution.pk).update(
         status=ExecutionStatus.SUCCEEDED, lease_until=None, finished_at=clock.now()
     )
@@ -221,7 +221,7 @@ def test_the_list_is_live_until_nothing_runs(gate: Gate, as_: SignIn) -> None:
 
 def test_a_switch_is_read_by_whom_it_concerns(gate: Gate, as_: SignIn) -> None:
     propose(gate.agent)
-    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    row = stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
     for queue in Queue.objects.all():
         remove_perm("policies.decide", gate.rita, queue)
     for path in (f"/stop/{row.pk}/", f"/stop/{row.pk}/live/"):
@@ -247,7 +247,7 @@ def test_a_foolish_target_is_refused(gate: Gate, as_: SignIn) -> None:
 def test_lifting_takes_a_reason_and_for_everything_two_people(
     gate: Gate, as_: SignIn
 ) -> None:
-    row = stops.stop(
+    row = stops.create_stop(
         scope=Scope.EVERYTHING, person=gate.adam, mode=StopMode.PAUSED, reason="x"
     )
     url = f"/stop/{row.pk}/lift/"
@@ -296,7 +296,7 @@ def test_it_says_what_had_finished_before_and_that_it_was_sent(
     gate: Gate, as_: SignIn
 ) -> None:
     states.succeeded(gate)
-    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    row = stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
     source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
     assert "1 had finished in the hour before it" in source
     assert "Had finished before" in source
@@ -311,16 +311,22 @@ def test_it_tells_of_what_was_unknown_once_and_was_tried_again(
     settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
     )
-    settle.retry(execution_id=execution.pk, person=gate.sam)
-    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM) if ran else None
-    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    settle.retry_execution(execution_id=execution.pk, person=gate.sam)
+    claim = (
+        claims.claim_execution(execution_id=execution.pk, actor=log.SYSTEM)
+        if ran
+        else None
+    )
+    row = stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
     if claim is None:
-        proposals.withdraw_stopped(proposal_id=execution.proposal_id, code="stopped")
+        proposals.withdraw_stopped_proposal(
+            proposal_id=execution.proposal_id, code="stopped"
+        )
     else:
-        executions.record(
+        executions.record_outcome(
             execution_id=execution.pk,
             fence=claim.fence,
-            outcome=succeeded({}),
+            outcome=build_success({}),
             actor=log.SYSTEM,
         )
     source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
@@ -332,7 +338,7 @@ def test_what_became_known_after_the_stop_had_happened_before(
     gate: Gate, as_: SignIn
 ) -> None:
     execution = states.unknown(gate)
-    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    row = stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
     settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="the books"
     )
@@ -344,7 +350,7 @@ def test_what_became_known_after_the_stop_had_happened_before(
 
 def test_a_pause_says_what_ran_out_of_time_under_it(gate: Gate, as_: SignIn) -> None:
     execution = states.queued(gate)
-    row = stops.stop(
+    row = stops.create_stop(
         scope=Scope.AGENT,
         key="riley",
         mode=StopMode.PAUSED,
@@ -352,7 +358,7 @@ def test_a_pause_says_what_ran_out_of_time_under_it(gate: Gate, as_: SignIn) -> 
         reason="look",
     )
     ends(execution, "window")
-    executions_run.run(execution.pk)
+    executions_run.run_execution(execution.pk)
     source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
     assert "Nothing was cancelled, the time of 1 to run was over" in source
     assert "Cancelled. It never ran." not in source
@@ -377,7 +383,7 @@ def test_nobody_is_offered_to_lift_what_is_over_themselves(
     gate: Gate, as_: SignIn
 ) -> None:
     key = gate.sam.public_id
-    row = stops.stop(scope=Scope.REVIEWER, key=key, person=gate.sue, reason="x")
+    row = stops.create_stop(scope=Scope.REVIEWER, key=key, person=gate.sue, reason="x")
     for name, offered in (("sam", False), ("sue", True)):
         source = as_(name).get(f"/stop/{row.pk}/").content.decode()
         assert ("Switch on again" in source) == offered, name
@@ -386,10 +392,10 @@ def test_nobody_is_offered_to_lift_what_is_over_themselves(
 def test_it_says_who_asked_and_that_they_cannot_confirm(
     gate: Gate, as_: SignIn
 ) -> None:
-    row = stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="x")
+    row = stops.create_stop(scope=Scope.EVERYTHING, person=gate.adam, reason="x")
     first = as_("sue").get(f"/stop/{row.pk}/").content.decode()
     assert "Two people are needed" in first
-    stops.lift(stop_id=row.pk, person=gate.sue, reason="fixed")
+    stops.lift_stop(stop_id=row.pk, person=gate.sue, reason="fixed")
     mine = as_("sue").get(f"/stop/{row.pk}/").content.decode()
     assert "Sue Example asked to switch it on." in mine
     assert "any other supervisor or administrator, not you." in mine

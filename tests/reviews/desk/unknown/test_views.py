@@ -12,7 +12,7 @@ from journal import clock
 from policies.models import Person, Queue
 from reviews.choices import ExecutionStatus, Scope
 from reviews.desk.components import visibility
-from reviews.desk.unknown.lists import settleable
+from reviews.desk.unknown.lists import select_settleable
 from reviews.executions import claims, record, run, settle
 from reviews.models import Alarm, Execution, Grant, LookUp
 from reviews.stops import stops
@@ -59,12 +59,12 @@ def test_the_page_says_all_that_is_known(gate: Gate, as_: SignIn) -> None:
 def test_who_can_settle_it_are_those_who_can(gate: Gate, as_: SignIn) -> None:
     execution = doubtful(gate)
     Person.objects.filter(pk=gate.sue.pk).update(email="")
-    stops.stop(
+    stops.create_stop(
         scope=Scope.REVIEWER, key=gate.sam.public_id, person=gate.adam, reason="gone"
     )
-    assert [str(one) for one in visibility.of(execution)] == ["Sue Example"]
-    assert settleable(gate.sue).count() == 1
-    assert settleable(gate.sam).count() == 0
+    assert [str(one) for one in visibility.list_settlers(execution)] == ["Sue Example"]
+    assert select_settleable(gate.sue).count() == 1
+    assert select_settleable(gate.sam).count() == 0
 
 
 def test_what_its_service_said_is_there(
@@ -84,12 +84,12 @@ def test_what_was_reported_late_is_there_as_on_its_alarm(
     gate: Gate, as_: SignIn
 ) -> None:
     execution = states.unknown(gate)
-    record.keep_late(
+    record.record_late_report(
         execution_id=execution.pk,
         fence=1,
         action_hash="sha256:" + "0" * 64,
-        outcome=executors.succeeded({"page": "<b>sale</b>"}),
-        actor=claims.EXECUTOR,
+        outcome=executors.build_success({"page": "<b>sale</b>"}),
+        actor=claims.EXECUTOR_ACTOR,
     )
     client, alarm = as_("sue"), Alarm.objects.get(subject=execution.pk)
     there = client.get(f"/alarms/{alarm.pk}/").content.decode()
@@ -104,12 +104,12 @@ def test_what_was_reported_late_is_there_as_on_its_alarm(
 def test_what_follows_is_what_a_retry_would_be_told(gate: Gate, as_: SignIn) -> None:
     execution, client = states.unknown(gate), as_("sue")
     assert "can have it tried again until" in page(client, execution)
-    record.keep_late(
+    record.record_late_report(
         execution_id=execution.pk,
         fence=1,
         action_hash=execution.grant.action_hash,
-        outcome=executors.succeeded({"page": "sale"}),
-        actor=claims.EXECUTOR,
+        outcome=executors.build_success({"page": "sale"}),
+        actor=claims.EXECUTOR_ACTOR,
     )
     assert "not tried again while an alarm says" in page(client, execution)
     now = clock.now()
@@ -212,7 +212,7 @@ def test_what_came_back_was_taken_by_nobody(gate: Gate, as_: SignIn) -> None:
     """Nobody made an attempt in this history: it is only not known to be untouched."""
     execution = backups.queued(gate, "pay_opaque")
     backups.restored(gate)
-    run.run(execution.pk)
+    run.run_execution(execution.pk)
     source = page(as_("sue"), execution)
     assert "Nobody is known to have taken it" in source
     assert "fence 0" not in source

@@ -18,7 +18,7 @@ from tests.reviews.test_workload import waiting
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for each at the desk is enough, two are too many."""
     monkeypatch.setattr(page, "_ENOUGH", "2")
-    monkeypatch.setattr(page, "MOST_EACH", 1)
+    monkeypatch.setattr(page, "MAX_OPEN_EACH", 1)
 
 
 def banner(source: str) -> str:
