@@ -658,7 +658,7 @@ GUARDS = [
         "reviews/desk/live/subscription.py",
         "build_viewer",
         "stream-visible",
-        Value("visible.ApprovalRequest.objects.filter(pk__in=wanted)"),
+        Value("visibility.ApprovalRequest.objects.filter(pk__in=wanted)"),
         f"{STREAMS}::test_what_one_may_not_see_is_not_told",
     ),
 ]
