@@ -459,8 +459,8 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.alarms.undecidable.raise_undecidable",
-            "reviews.alarms.undecidable.close_undecidable",
+            "reviews.alarms.watch.raise_undecidable",
+            "reviews.alarms.watch.close_undecidable",
         ),
         locks="request, Alarm",
         writes="Alarm",
@@ -519,8 +519,8 @@ REVIEWS = (
     Operation(
         (
             "reviews.people.preferences.save_preferences",
-            "reviews.people.saved_views.create_saved_view",
-            "reviews.people.saved_views.delete_saved_view",
+            "reviews.people.preferences.create_saved_view",
+            "reviews.people.preferences.delete_saved_view",
         ),
         writes="Preferences, SavedView",
     ),

@@ -18,8 +18,8 @@ from agents.schemas import LetterData
 from journal.errors import NotFound, NotPermitted
 from policies.models import Person
 from reviews import permissions
-from reviews.desk.components import navigation
-from reviews.desk.components.navigation import UpkeepTab
+from reviews.desk.components import frame
+from reviews.desk.components.frame import UpkeepTab
 from reviews.effects import wording
 from reviews.permissions import Permission
 
@@ -197,8 +197,8 @@ def _select_deliveries(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
 def _build_tabs(person: Person) -> list[UpkeepTab]:
     """Build the tabs. An agent's owner without a role for the other pages gets this one
     alone."""
-    found = navigation.list_upkeep_tabs(person, navigation.DELIVERIES)
-    return found or [UpkeepTab("Deliveries", reverse(navigation.DELIVERIES), True)]
+    found = frame.list_upkeep_tabs(person, frame.DELIVERIES)
+    return found or [UpkeepTab("Deliveries", reverse(frame.DELIVERIES), True)]
 
 
 def list_endpoints(person: Person, seen: QuerySet[Endpoint]) -> list[EndpointRow]:

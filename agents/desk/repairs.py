@@ -18,8 +18,8 @@ from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import ExecutionStatus, RepairChange, RepairStatus, RepairSubject
-from reviews.desk.components import navigation, undo, visibility
-from reviews.desk.components.navigation import UpkeepTab
+from reviews.desk.components import frame, undo, visibility
+from reviews.desk.components.frame import UpkeepTab
 from reviews.effects import describe
 from reviews.effects.wording import flatten_value
 from reviews.executions import repairs, reversals
@@ -163,7 +163,7 @@ def build_list_page(person: Person) -> RepairsPage:
     return RepairsPage(
         open=[_build_repair_row(one, names) for one in open_],
         past=[_build_repair_row(one, names) for one in past],
-        upkeep=navigation.list_upkeep_tabs(person, navigation.REPAIRS),
+        upkeep=frame.list_upkeep_tabs(person, frame.REPAIRS),
     )
 
 
@@ -190,7 +190,7 @@ def build_repair_page(person: Person, pk: str) -> RepairPage:
         why_not=why_not,
         may_refuse=own or not why_not,
         own=own,
-        upkeep=navigation.list_upkeep_tabs(person, navigation.REPAIRS),
+        upkeep=frame.list_upkeep_tabs(person, frame.REPAIRS),
     )
 
 

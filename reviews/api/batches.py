@@ -20,7 +20,7 @@ from reviews.desk.batches import lists, load, table
 from reviews.desk.batches.load import LoadedBatch
 from reviews.desk.components import cursors
 
-from . import parameters, requests
+from . import requests, schemas
 from .people import PersonAuth, read_caller
 
 MAX_ITEMS = 50
@@ -99,7 +99,7 @@ class BatchesOut(Schema):
 
 PAGE = 50
 router = Router(auth=PersonAuth(), tags=["people"])
-router.add_decorator(parameters.reject_unknown_parameters, mode="operation")
+router.add_decorator(schemas.reject_unknown_parameters, mode="operation")
 
 
 @router.get("/batches", response=BatchesOut)

@@ -26,8 +26,8 @@ from reviews.governance import readings
 from reviews.models import ApprovalRequest
 from reviews.people import tokens
 
-from . import parameters
 from . import requests as queries
+from . import schemas
 from .schemas import RequestDetailOut, RequestPage
 
 PAGE = 100
@@ -73,7 +73,7 @@ class PersonAuth(AuthBase):
 
 
 router = Router(auth=PersonAuth(), tags=["people"])
-router.add_decorator(parameters.reject_unknown_parameters, mode="operation")
+router.add_decorator(schemas.reject_unknown_parameters, mode="operation")
 
 
 class DecideIn(Schema):

@@ -1,12 +1,20 @@
-"""Response schemas of the request endpoints: the same values as on the page, as far as
-the calling person may see them there."""
+"""Query parameters and response schemas of the request endpoints.
+
+A response has the same values as the page, as far as the calling person may see them
+there. An unknown query parameter is refused: a mistyped filter would return everything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import Field
+
+from journal.errors import InvalidInput, build_field_error
 
 CURSOR = "Send it as `cursor` for the next page; null on the last one."
 CAN_DECIDE = (
@@ -264,3 +272,27 @@ class RequestDetailOut(RequestLineOut):
     evidence: list[EvidenceOut] = Field(description="From outside: not checked.")
     since: SinceOut | None
     policy: int
+
+
+BODY = "body"  # argument name of the JSON body in every endpoint
+
+Endpoint = Callable[..., HttpResponse]
+
+
+def reject_unknown_parameters(call: Endpoint) -> Endpoint:
+    """Wrap an endpoint so that it raises Invalid for an unknown query parameter."""
+
+    @wraps(call)
+    def checked(request: HttpRequest, **values: Any) -> HttpResponse:
+        path = request.resolver_match.kwargs if request.resolver_match else {}
+        known = [name for name in values if name not in path and name != BODY]
+        unknown = sorted(request.GET.keys() - set(known))
+        if unknown:
+            takes = f"allowed are {', '.join(known)}" if known else "it takes none"
+            message = f"not a query parameter of this call; {takes}"
+            raise InvalidInput(
+                errors=[build_field_error(name[:64], message) for name in unknown[:20]]
+            )
+        return call(request, **values)
+
+    return checked

@@ -41,7 +41,7 @@ from reviews.governance import readings
 from reviews.models import Batch, BatchItem
 from reviews.stops import incidents
 
-from . import membership, records, similarity
+from . import membership, similarity
 from .membership import BatchMember
 
 
@@ -365,7 +365,7 @@ def _log_refusal(said: BatchSubmission, error: DomainError) -> None:
     if batch is None:
         return
     paths = [one["path"] for one in error.errors]
-    records.log_batch_event(
+    membership.log_batch_event(
         batch,
         "batch.refused",
         said.actor,

@@ -17,7 +17,7 @@ from reviews.decisions import recall
 from reviews.executions import settle
 from reviews.models import ApprovalRequest, Batch, Execution
 
-from . import records
+from . import membership
 
 
 @transaction.atomic(durable=True)
@@ -72,8 +72,8 @@ def _resume_batch(batch: Batch, person: Person, now: datetime) -> None:
     halted = Batch.objects.filter(pk=batch.pk, halted_at__isnull=False)
     if halted.update(halted_at=None) != 1:
         raise Conflict("Nothing of it waits behind a failure. Nothing was changed.")
-    records.log_batch_event(
-        batch, "batch.resumed", records.build_person_actor(person), now, {}
+    membership.log_batch_event(
+        batch, "batch.resumed", membership.build_person_actor(person), now, {}
     )
 
 
@@ -104,10 +104,10 @@ def recall_batch(*, batch_id: str, person: Person) -> int:
         recall.apply_recall(request, person, now)
     ids = [request.pk for request in held]
     items.filter(request__in=ids).update(left_at=now)
-    records.log_batch_event(
+    membership.log_batch_event(
         batch,
         "batch.recalled",
-        records.build_person_actor(person),
+        membership.build_person_actor(person),
         now,
         {"requests": ids},
     )

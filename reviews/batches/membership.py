@@ -1,4 +1,4 @@
-"""The current members of a batch.
+"""The current members of a batch, and the log records about a batch as a whole.
 
 No event updates a batch when a member is decided alone, replaced, escalated, expired
 or withdrawn. Readers derive that from the request itself, and a sweep (`formation`)
@@ -14,8 +14,10 @@ from typing import Any
 
 from django.db.models import F, Q
 
+from journal import log
 from policies import tools
 from policies.documents import ToolDefinition
+from policies.models import Person
 from reviews.choices import RequestStatus
 from reviews.governance import readings as state_readings
 from reviews.models import (
@@ -160,3 +162,27 @@ def _describe_departure(member: BatchMember, batch: Batch, now: datetime) -> str
         version, member.definition, agent=agent, group=batch.group
     )
     return "" if found == batch.key else "Replaced, and no longer like the others."
+
+
+def build_person_actor(person: Person) -> log.Actor:
+    return log.Actor("person", person.public_id)
+
+
+def log_batch_event(
+    batch: Batch,
+    kind: str,
+    actor: log.Actor,
+    now: datetime,
+    data: Mapping[str, Any],
+    verdict: str = "",
+) -> None:
+    """Log something about a batch; `kind` is the record's kind. Caller holds a
+    transaction."""
+    log.append(
+        kind,
+        actor=actor,
+        at=now,
+        agent=batch.agent,
+        verdict=verdict,
+        data={"batch": batch.pk, **data},
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from .account import saved_views, views
+from .account import views
 from .alarms import views as alarms
 from .announced import views as announced
 from .as_seen import views as shown
@@ -15,7 +15,7 @@ from .live import views as events
 from .log import views as logs
 from .queue import views as queue
 from .recovery import views as restored
-from .request import holding_views, peek
+from .request import holding_views
 from .request import views as requests
 from .stop import views as control
 from .unknown import views as unknowns
@@ -34,10 +34,10 @@ urlpatterns = [
     path("queue/load/extend/", load.load_extend, name="load_extend"),
     path("queue/load/share/", load.load_share, name="load_share"),
     path("queue/fresh/", queue.queue_fresh, name="queue_fresh"),
-    path("views/<slug:page>/", saved_views.view_save, name="view_save"),
-    path("views/<int:pk>/delete/", saved_views.view_delete, name="view_delete"),
+    path("views/<slug:page>/", views.view_save, name="view_save"),
+    path("views/<int:pk>/delete/", views.view_delete, name="view_delete"),
     path("requests/<str:pk>/", requests.request_detail, name="request_detail"),
-    path("requests/<str:pk>/peek/", peek.peek, name="peek"),
+    path("requests/<str:pk>/peek/", requests.peek, name="peek"),
     path("requests/<str:pk>/live/", requests.live, name="live"),
     path("requests/<str:pk>/decide/", requests.decide, name="decide"),
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),

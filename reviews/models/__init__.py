@@ -11,8 +11,7 @@ from .executions import Execution, Grant, LookUp
 from .people import Notice, PersonalToken, Preferences, SavedView, Sighting
 from .proposals import Proposal, Revision, StateReading
 from .repairs import Repair, Reversal
-from .requests import ApprovalRequest, Decision, RequestVersion, Snapshot
-from .search import SearchEntry
+from .requests import ApprovalRequest, Decision, RequestVersion, SearchEntry, Snapshot
 from .stops import Incident, Stop
 
 __all__ = [

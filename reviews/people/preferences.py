@@ -1,4 +1,4 @@
-"""A person's preferences: display, shortcut keys and notifications.
+"""A person's preferences: display, shortcut keys, notifications and saved views.
 
 They change nothing about what may be done, by whom or until when. They are stored in
 the database, so that they are the same on every machine.
@@ -11,13 +11,14 @@ from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from journal import clock
+from journal.errors import Conflict, InvalidInput, NotFound
 from policies.choices import Risk
 from policies.models import Person
-from reviews.models import Preferences
+from reviews.models import Preferences, SavedView
 
 NoticeTiming = Literal["now", "unclaimed", "digest", "never"]
 NO_ZONE_MESSAGE = "Name a zone like Europe/Berlin, or UTC."
@@ -166,3 +167,33 @@ def save_preferences(
     )
     person._prefs = parse_preferences(row)  # type: ignore[attr-defined]
     return load_preferences(person)
+
+
+MAX_VIEWS = 20  # views of one list
+
+
+def list_saved_views(person: Person, page: str) -> list[SavedView]:
+    """The person's saved views of a list (`page`), sorted by name."""
+    return list(SavedView.objects.filter(person=person, page=page).order_by("name"))
+
+
+@transaction.atomic(durable=True)
+def create_saved_view(*, person: Person, page: str, name: str, query: str) -> SavedView:
+    """Save a filter under a name. Raises Invalid, or Conflict for a name in use."""
+    own = SavedView.objects.filter(person=person, page=page)
+    if own.count() >= MAX_VIEWS:
+        raise InvalidInput(f"{MAX_VIEWS} views are the most. Delete one first.")
+    try:
+        return own.create(person=person, page=page, name=name, query=query)
+    except IntegrityError:
+        raise Conflict("You have a view of this name. Nothing was saved.") from None
+
+
+@transaction.atomic(durable=True)
+def delete_saved_view(*, person: Person, view_id: int) -> str:
+    """Delete one of the person's views; return its page. Raises NotFound."""
+    own = SavedView.objects.filter(person=person, pk=view_id).first()
+    if own is None:
+        raise NotFound
+    own.delete()
+    return own.page

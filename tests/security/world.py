@@ -38,7 +38,7 @@ from reviews.models import (
     Proposal,
     Repair,
 )
-from reviews.people import saved_views, tokens
+from reviews.people import preferences, tokens
 from reviews.stops import incidents, stops
 from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
@@ -141,7 +141,7 @@ def _fill(world: World, other: Agent) -> None:
     split = propose(gate.agent, amount="700.00", customer="C-12").request
     decide(split, gate.sue)
     decide(split, gate.sam, "reject")
-    view = saved_views.create_saved_view(
+    view = preferences.create_saved_view(
         person=gate.rita, page="queue", name="mine", query=""
     )
     stop = stops.create_stop(

@@ -1,13 +1,16 @@
-"""A person's own pages: settings, API tokens, the start page, help, and signing in and
-out."""
+"""A person's own pages: settings, API tokens, saved views, the start page, help, and
+signing in and out."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import (
     require_http_methods,
@@ -16,11 +19,16 @@ from django.views.decorators.http import (
 )
 
 from journal import clock
+from journal.errors import NotFound
 from policies.choices import Role
 from reviews import permissions
 from reviews.desk.components import frame, htmx
 from reviews.desk.components.frame import require_person
-from reviews.desk.forms import TokenForm
+from reviews.desk.forms import SavedViewForm, TokenForm
+from reviews.desk.log import views
+from reviews.desk.log.filters import LogFilters as LogFilters
+from reviews.desk.queue import views as queue
+from reviews.desk.queue.page import QueueFilters as QueueFilters
 from reviews.notifications import plan
 from reviews.people import preferences, shortcuts
 from reviews.people import tokens as operations
@@ -165,3 +173,40 @@ def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
     operations.revoke_token(person=require_person(request), token_id=pk)
     messages.success(request, "Ended. Nothing can use it any more.")
     return redirect("reviews:tokens")
+
+
+MAX_QUERY_LENGTH = 1000  # characters of a query
+
+# How each list parses its filters, and how it is rendered.
+LISTS: dict[str, tuple[Callable[[QueryDict], Any], Callable[..., HttpResponse]]] = {
+    "queue": (QueueFilters.read, queue.render_queue_page),
+    "log": (LogFilters.read, views.render_log_page),
+}
+
+
+@require_POST
+def view_save(request: HttpRequest, page: str) -> HttpResponse:
+    """Save the current filter under a name."""
+    if page not in LISTS:
+        raise NotFound
+    read, shown = LISTS[page]
+    form = SavedViewForm(request.POST)
+    filters = read(QueryDict(request.POST.get("query", "")[:MAX_QUERY_LENGTH]))
+    if form.is_valid():
+        name, query = form.cleaned_data["name"], filters.query()
+        error = htmx.catch_refusal(
+            lambda: preferences.create_saved_view(
+                person=require_person(request), page=page, name=name, query=query
+            )
+        )
+        if error is None:
+            return redirect(filters.url())
+        form.add_error("name", error.detail)
+    return shown(request, filters, form)
+
+
+@require_POST
+def view_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete one of the person's own views."""
+    page = preferences.delete_saved_view(person=require_person(request), view_id=pk)
+    return redirect(f"reviews:{page}")

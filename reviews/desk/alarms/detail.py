@@ -12,9 +12,9 @@ from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews.alarms import standing as alarms
 from reviews.choices import AlarmKind, AlarmStatus, ClosedHow, ExecutionStatus
-from reviews.desk.components import navigation, retry
+from reviews.desk.components import frame, retry
 from reviews.desk.components.badges import select_visible_alarms
-from reviews.desk.components.navigation import UpkeepTab
+from reviews.desk.components.frame import UpkeepTab
 from reviews.desk.components.retry import LateReportLine
 from reviews.effects.wording import flatten_value
 from reviews.models import Alarm, Execution
@@ -112,7 +112,7 @@ def load_alarm_page(person: Person, pk: int) -> AlarmPage:
         may_close=standing and not why_not,
         why_not=why_not if standing else "",
         unknown_url=_build_unknown_url(execution),
-        tabs=navigation.list_upkeep_tabs(person, navigation.ALARMS),
+        tabs=frame.list_upkeep_tabs(person, frame.ALARMS),
     )
 
 

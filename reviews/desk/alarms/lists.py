@@ -16,10 +16,10 @@ from policies.models import Person, Queue
 from reviews.alarms import wording
 from reviews.alarms.wording import AlarmText
 from reviews.choices import GRAVE_ALARM_KINDS, AlarmKind, AlarmStatus
-from reviews.desk.components import navigation
+from reviews.desk.components import frame
 from reviews.desk.components.badges import select_visible_alarms
 from reviews.desk.components.formatting import FilterSelect, build_filter_select
-from reviews.desk.components.navigation import UpkeepTab
+from reviews.desk.components.frame import UpkeepTab
 from reviews.effects import describe
 from reviews.models import Alarm, ApprovalRequest, Proposal, Revision
 from reviews.models.alarms import STANDING
@@ -149,7 +149,7 @@ def build_alarms_page(person: Person, filters: AlarmFilters) -> AlarmsPage:
         filters=filters,
         choices=filters.choices(),
         more_url=more,
-        tabs=navigation.list_upkeep_tabs(person, navigation.ALARMS),
+        tabs=frame.list_upkeep_tabs(person, frame.ALARMS),
     )
 
 

@@ -20,7 +20,7 @@ from reviews.batches.decide import BatchSubmission
 from reviews.choices import OFFERED_REASONS, REASON_LABELS, Verdict
 from reviews.decisions.submission import RenderedPage
 from reviews.desk.components import htmx, throttle
-from reviews.desk.components.reasons import ReasonChoice
+from reviews.desk.components.formatting import ReasonChoice
 
 from . import evidence, table
 from . import page as timing

@@ -21,7 +21,7 @@ from reviews.desk.components.formatting import DeadlineClock
 from reviews.models import Batch, RequestVersion
 from reviews.presenters.shapes import SentencePart
 
-from . import costs
+from . import links
 from .links import build_batch_title as links_title
 from .load import OPEN_STATUSES, select_visible_batches
 
@@ -185,7 +185,7 @@ def _load_totals(
     )
     found = {row["batch"]: row for row in rows}
     inside = {pk: row["revisions"] for pk, row in found.items()}
-    cost = costs.load_costs_by_batch(batches, inside)
+    cost = links.load_costs_by_batch(batches, inside)
     return {pk: {**row, "costs": cost.get(pk, [])} for pk, row in found.items()}
 
 

@@ -37,12 +37,11 @@ from reviews.presenters.common import build_reversibility as common_reversal
 from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Reversibility, SentencePart
 
-from . import costs
+from . import links
 from . import table as batches_table
 from .columns import BatchLine, BatchTable, BatchTableEntry
-from .costs import BatchCost
+from .links import BatchCost, format_request_count
 from .links import build_batch_title as links_title
-from .links import format_request_count
 from .load import LoadedBatch
 from .table import (
     BatchPeek,
@@ -208,7 +207,7 @@ def sum_line_costs(
 ) -> list[BatchCost]:
     """Sum what these rows cost, by their readings."""
     read = (line.subject.facts.get("before") for line in lines)
-    return costs.sum_costs(definition, read)
+    return links.sum_costs(definition, read)
 
 
 class BatchFacts:

@@ -1,5 +1,5 @@
-"""Small values for pages: deadlines as clocks, attempt numbers and filters as
-selects."""
+"""Small values for pages: deadlines as clocks, attempt numbers, filters as selects and
+reason codes as options."""
 
 from __future__ import annotations
 
@@ -100,3 +100,12 @@ def build_filter_select(
         SelectOption(value, text, value == chosen) for value, text in said.items()
     ]
     return FilterSelect(name, label, options)
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonChoice:
+    """One reason code with its label."""
+
+    code: str
+    label: str
+    checked: bool

@@ -1,5 +1,5 @@
-"""What surrounds every page: the navigation with its numbers, the environment, the
-clock and the signed-in person."""
+"""What surrounds every page: the navigation with its numbers, the tabs of the upkeep
+pages, the environment, the clock and the signed-in person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reviews.permissions import Permission
 from reviews.standstills import StandstillState
 
 from . import badges as components_badges
-from . import banners, navigation
+from . import banners
 from . import switches as components_switches
 from .badges import Badges
 from .banners import DeskStatus, IncidentBanner, SwitchBanner
@@ -202,10 +202,8 @@ class PageFrame:
     def _alarms(self) -> list[NavItem]:
         if not self.sees_alarms:
             return []
-        item = self._item(
-            "Alarms", navigation.ALARMS, "a", "alarms", self.badges.alarms
-        )
-        return [replace(item, current=navigation.is_upkeep_path(self.request.path))]
+        item = self._item("Alarms", ALARMS, "a", "alarms", self.badges.alarms)
+        return [replace(item, current=is_upkeep_path(self.request.path))]
 
     def _policies(self) -> list[NavItem]:
         person = self.person
@@ -254,3 +252,45 @@ def require_person(request: HttpRequest) -> Person:
     """The signed-in person; LoginRequiredMiddleware admits nobody else."""
     assert isinstance(request.user, Person)
     return request.user
+
+
+ALARMS = "reviews:alarms"
+UNKNOWN = "reviews:unknown"
+REPAIRS = "agents:repairs"
+DELIVERIES = "agents:deliveries"
+# The page's URL name, its label, and the permission that it needs.
+UPKEEP_PAGES: tuple[tuple[str, str, Permission], ...] = (
+    (ALARMS, "Alarms", Permission.SEE_ALARMS),
+    (UNKNOWN, "Unknown", Permission.SEE_ALARMS),
+    (REPAIRS, "Repairs", Permission.SEE_ALARMS),
+    (DELIVERIES, "Deliveries", Permission.SEE_DELIVERIES),
+    ("reviews:incidents", "Incidents", Permission.SEE_ALARMS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepTab:
+    """One tab of the upkeep pages."""
+
+    label: str
+    url: str
+    current: bool
+
+
+def list_upkeep_tabs(person: Person, current: str) -> list[UpkeepTab]:
+    """The tabs that this person may open; `current` is the URL name of the page."""
+    return [
+        UpkeepTab(label, reverse(name), name == current)
+        for name, label, needed in UPKEEP_PAGES
+        if permissions.has_permission(person, needed)
+    ]
+
+
+def is_upkeep_path(path: str) -> bool:
+    """Whether a path belongs to an upkeep page, for the main navigation."""
+    return any(path.startswith(reverse(name)) for name, _, _ in UPKEEP_PAGES)
+
+
+def build_page_url(name: str) -> str:
+    """The address of an upkeep page by its URL name."""
+    return reverse(name)

@@ -40,7 +40,7 @@ REGION_TEMPLATES = (
 RENDERING_SOURCES = (
     "reviews.presenters",
     "reviews.redaction",
-    "reviews.desk.components.equal_values",
+    "reviews.desk.components.regions",
     "reviews.desk.components.regions",
     "reviews.effects.describe",
     "reviews.templatetags.desk",

@@ -1,15 +1,17 @@
 """Regions R1 to R6 of the review page: what a reviewer reads before they decide.
 
 The same person, version and reading always give the same values, so that the page can
-be stored with the decision and rendered again.
+be stored with the decision and rendered again. The regions also say which redacted
+values in the agent's texts appear in the clear elsewhere on the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from django.urls import reverse
@@ -20,7 +22,7 @@ from policies import tools
 from policies.choices import ExecutionClass, Tier
 from policies.models import Person
 from policies.money import Money
-from reviews import permissions
+from reviews import permissions, redaction
 from reviews.choices import REVERSAL_SOURCE
 from reviews.effects import describe
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
@@ -28,10 +30,9 @@ from reviews.permissions import Permission
 from reviews.presenters import Presentation, addressed
 from reviews.presenters.common import UNKNOWN_REVERSIBILITY
 from reviews.presenters.current import format_money
-from reviews.presenters.shapes import Reversibility, SentencePart
+from reviews.presenters.shapes import Cell, Reversibility, SentencePart, ValueRow
+from reviews.presenters.views import GroupView
 from reviews.redaction import redactor
-
-from . import equal_values
 
 BLAST_RADIUS_WORDS = {
     1: "Leaves no trace",
@@ -313,7 +314,7 @@ class Regions:
         texts = [self.rationale, *(text for _, text in self.claims)]
         texts += [item.text for item in self.evidence]
         key = redactor.load_redactor(self.agent, self.thread).key
-        return equal_values.label_equal_values(self.shown, texts, key)
+        return label_equal_values(self.shown, texts, key)
 
     @property
     def redactions(self) -> int:
@@ -329,3 +330,56 @@ def _collect_agent_words(revision: Revision) -> tuple[Any, ...]:
         revision.alternatives,
         revision.evidence,
     )
+
+
+LONGEST_VALUE = 200  # characters; a longer value is neither an address nor a number
+MOST_VALUES = 200  # the first values of a page
+# The headings of the columns of the comparison.
+AFTER, BEFORE, CURRENT = "after", "before", "in the current record"
+
+
+def label_equal_values(
+    shown: Presentation, texts: Iterable[str], key: bytes
+) -> dict[str, str]:
+    """The chips in these texts that match a value on the page, each with that value's
+    label.
+
+    `key` is the redaction key of the run. The proposed value is preferred over the one
+    it replaces. A tag that two different values of the page share gets no label.
+    """
+    wanted = {chip for text in texts for chip in redaction.list_chips(text)}
+    labels: dict[str, str] = {}
+    forms: dict[str, set[str]] = {}
+    for label, value in islice(_list_page_values(shown), MOST_VALUES) if wanted else ():
+        for chip, form in redaction.build_possible_chips(value, key).items():
+            if chip in wanted:
+                labels.setdefault(chip, label)
+                forms.setdefault(chip, set()).add(form)
+    return {chip: label for chip, label in labels.items() if len(forms[chip]) == 1}
+
+
+def _list_page_values(shown: Presentation) -> Iterator[tuple[str, str]]:
+    """The values shown in the clear, with their labels: proposed first, then unchanged,
+    then previous."""
+    for change in shown.changes:
+        yield from _list_clear_value(f"{change.label} {AFTER}", change.after)
+    groups = (view.rows for view in shown.views if isinstance(view, GroupView))
+    for rows in (shown.other, *groups, shown.unchanged):
+        yield from _list_row_values(rows)
+    for change in shown.changes:
+        yield from _list_clear_value(f"{change.label} {BEFORE}", change.before)
+    for rows in (shown.top, shown.now):
+        yield from _list_row_values(rows, f" {CURRENT}")
+
+
+def _list_row_values(
+    rows: Iterable[ValueRow], more: str = ""
+) -> Iterator[tuple[str, str]]:
+    for row in rows:
+        yield from _list_clear_value(row.label + more, row.cell)
+
+
+def _list_clear_value(label: str, cell: Cell | None) -> Iterator[tuple[str, str]]:
+    """The value, unless it is concealed, empty or too long."""
+    if cell is not None and not cell.hides and 0 < len(cell.text) <= LONGEST_VALUE:
+        yield label, cell.text

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from policies.models import Person
 from reviews.models import SavedView
-from reviews.people import saved_views
+from reviews.people import preferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def build_saved_view_list(
     base = reverse(f"reviews:{page}")
     views = [
         _build_view_link(one, base, query)
-        for one in saved_views.list_saved_views(person, page)
+        for one in preferences.list_saved_views(person, page)
     ]
     return SavedViewList(page, views, query, offers)
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from journal.errors import DomainError
 from policies.models import Queue
 from reviews import permissions
-from reviews.desk.components import banners, htmx, navigation
+from reviews.desk.components import banners, frame, htmx
 from reviews.desk.components.frame import require_person
 from reviews.desk.forms import IncidentForm
 from reviews.permissions import Permission
@@ -34,7 +34,7 @@ def incidents(request: HttpRequest) -> HttpResponse:
         "page": page,
         "form": form,
         "problem": problem,
-        "upkeep": navigation.list_upkeep_tabs(who, "reviews:incidents"),
+        "upkeep": frame.list_upkeep_tabs(who, "reviews:incidents"),
         **_build_form_state(page, form),
     }
     status = htmx.compute_form_status(problem, sent=request.method == "POST")

@@ -20,7 +20,7 @@ from policies.staffing import Shortage
 from reviews import deadlines, permissions
 from reviews.decisions import drafts
 from reviews.desk.batches import links
-from reviews.desk.components import evidence_links, formatting, log_lines, undo
+from reviews.desk.components import formatting, log_lines, snapshots, undo
 from reviews.desk.components.choice import VerdictChoice
 from reviews.desk.components.formatting import DeadlineClock
 from reviews.desk.components.states import StateLabel
@@ -32,16 +32,15 @@ from reviews.grants import uncertain
 from reviews.models import Draft, RequestVersion, StateReading
 from reviews.permissions import Permission
 
-from . import comparison, next_proposals, policy_changes
+from . import comparison, next_proposals, versions
 from . import escalation as escalations
 from . import outcome as outcomes
-from . import remarks as request_remarks
+from .comparison import PolicyChange
 from .content import RenderedRegions
 from .load import LoadedRequest
 from .next_proposals import NextProposal
 from .outcome import OutcomePanel
-from .policy_changes import PolicyChange
-from .remarks import Remark
+from .versions import Remark
 
 PAGE_CHANGED_TEXT = "This page is not what it was when you opened it."
 
@@ -276,10 +275,10 @@ class HistoryRegion(ApprovalsRegion):
         return bool(reveals.list_hidden_arguments(self.loaded.sealed))
 
     @cached_property
-    def kept_pages(self) -> list[evidence_links.EvidenceLink]:
+    def kept_pages(self) -> list[snapshots.EvidenceLink]:
         """Links to the pages stored with decisions that this person may open."""
         loaded = self.loaded
-        return evidence_links.list_evidence_links(
+        return snapshots.list_evidence_links(
             loaded.person, loaded.request, loaded.decisions
         )
 
@@ -375,7 +374,7 @@ class DecisionRegion(HistoryRegion):
     @property
     def may_note(self) -> bool:
         """Whether the person can add a note but not decide."""
-        return bool(self.loaded.why_not) and request_remarks.may_add_note(self.loaded)
+        return bool(self.loaded.why_not) and versions.may_add_note(self.loaded)
 
     @property
     def may_step(self) -> bool:
@@ -385,7 +384,7 @@ class DecisionRegion(HistoryRegion):
     @cached_property
     def remarks(self) -> list[Remark]:
         """The notes that this person may read."""
-        return request_remarks.list_remarks(self.loaded) if self.loaded.remarked else []
+        return versions.list_remarks(self.loaded) if self.loaded.remarked else []
 
     @cached_property
     def within(self) -> links.BatchLink | None:
@@ -460,7 +459,7 @@ class ReviewPage(DecisionRegion):
     @cached_property
     def policy_change(self) -> PolicyChange | None:
         """What a policy change since the proposal means for it; None without one."""
-        return policy_changes.find_policy_change(self.loaded)
+        return comparison.find_policy_change(self.loaded)
 
     @cached_property
     def banner(self) -> ChangeBanner | None:

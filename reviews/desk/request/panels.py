@@ -21,7 +21,7 @@ from reviews.choices import OFFERED_REASONS, REASON_LABELS, Verdict
 from reviews.desk import argument_form
 from reviews.desk.argument_form import ArgumentForm
 from reviews.desk.components import holding
-from reviews.desk.components.reasons import ReasonChoice
+from reviews.desk.components.formatting import ReasonChoice
 from reviews.effects.wording import format_duration, format_people, format_short_hash
 from reviews.models import ApprovalRequest, Draft
 from reviews.people import preferences

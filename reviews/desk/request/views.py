@@ -1,4 +1,5 @@
-"""Views of one request: read it, open a panel, commit a verdict, recall, retry."""
+"""Views of one request: read it, look at it beside a list, open a panel, commit a
+verdict, recall, retry."""
 
 from __future__ import annotations
 
@@ -180,3 +181,14 @@ def _render_page(
     if partial and beside:
         response["HX-Push-Url"] = page.url
     return response
+
+
+@require_safe
+@htmx.vary_on_htmx
+def peek(request: HttpRequest, pk: str) -> HttpResponse:
+    """What a request would do, without verbs: beside the list, or as a page."""
+    loaded = load.load_request(
+        require_person(request), pk, frame.get_frame(request).now
+    )
+    template = htmx.choose_template(request, "reviews/peek.html", "peek")
+    return render(request, template, {"page": ReviewPage(loaded)})

@@ -17,8 +17,8 @@ from policies.choices import ExecutionClass
 from policies.models import Person
 from reviews import permissions
 from reviews.alarms import late_reports
-from reviews.desk.components import navigation, retry, visibility
-from reviews.desk.components.navigation import UpkeepTab
+from reviews.desk.components import frame, retry, visibility
+from reviews.desk.components.frame import UpkeepTab
 from reviews.desk.components.retry import LateReportLine
 from reviews.executions import rechecks, settle
 from reviews.grants import approved_tool, sequence
@@ -131,7 +131,7 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
         settlers=_list_settlers(person, execution),
         why_not=why_not,
         answers=_build_answers(execution, now),
-        upkeep=navigation.list_upkeep_tabs(person, navigation.UNKNOWN),
+        upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
     )
 
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
-from reviews.desk.components import navigation, visibility
-from reviews.desk.components.navigation import UpkeepTab
+from reviews.desk.components import frame, visibility
+from reviews.desk.components.frame import UpkeepTab
 from reviews.effects import describe
 from reviews.grants import approved_tool
 from reviews.models import Execution, LookUp
@@ -105,7 +105,7 @@ def build_unknown_page(person: Person) -> UnknownOutcomesPage:
     return UnknownOutcomesPage(
         lines=[build_unknown_line(one, newest, one.pk in mine) for one in open_],
         settled=[build_unknown_line(one, {}) for one in over],
-        upkeep=navigation.list_upkeep_tabs(person, navigation.UNKNOWN),
+        upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
     )
 
 

@@ -8,7 +8,7 @@ from reviews import deadlines
 from reviews.executions import run
 from reviews.holds import take
 from reviews.models import Execution
-from reviews.people import saved_views
+from reviews.people import preferences
 from tests import factories
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
@@ -43,7 +43,7 @@ def furnish(stage: Stage) -> None:
         args = {"order_id": "78291", "label": label}
         made = stage.asked("add_label", args)
         run.run_execution(Execution.objects.get(proposal=made).pk)
-    saved_views.create_saved_view(
+    preferences.create_saved_view(
         person=stage.rita, page="queue", name="big refunds", query="risk=high"
     )
 

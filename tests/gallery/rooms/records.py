@@ -12,7 +12,7 @@ from journal.models import LogPosition, LogRecord
 from reviews.desk.log import exports, search_entries
 from reviews.holds import take
 from reviews.models import Decision
-from reviews.people import saved_views
+from reviews.people import preferences
 from tests import factories
 from tests.factories import decide
 from tests.gallery import shop
@@ -42,7 +42,7 @@ def furnish(stage: Stage) -> None:
         ("refused", "verdict=reject"),
         ("this week", "after=2026-11-16"),
     ):
-        saved_views.create_saved_view(
+        preferences.create_saved_view(
             person=stage.otto, page="log", name=name, query=query
         )
 

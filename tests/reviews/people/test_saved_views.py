@@ -9,15 +9,15 @@ from journal.errors import Conflict, InvalidInput, NotFound
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import QueueFilters
 from reviews.models import SavedView
-from reviews.people import saved_views
-from reviews.people.saved_views import create_saved_view, delete_saved_view
+from reviews.people import preferences
+from reviews.people.preferences import create_saved_view, delete_saved_view
 from tests.conftest import Gate
 
 pytestmark = pytest.mark.django_db
 
 
 def names(gate: Gate, name: str, page: str = "queue") -> list[str]:
-    return [view.name for view in saved_views.list_saved_views(gate.people[name], page)]
+    return [view.name for view in preferences.list_saved_views(gate.people[name], page)]
 
 
 def test_each_has_their_own_by_name_and_list(gate: Gate) -> None:
@@ -41,7 +41,7 @@ def test_a_name_is_used_once_and_the_first_stays(gate: Gate) -> None:
 
 
 def test_there_are_so_many_and_no_more(gate: Gate) -> None:
-    for number in range(saved_views.MAX_VIEWS):
+    for number in range(preferences.MAX_VIEWS):
         create_saved_view(
             person=gate.rita, page="queue", name=f"View {number}", query=""
         )

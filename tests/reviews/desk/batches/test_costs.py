@@ -13,7 +13,7 @@ from django.test import Client
 from journal import clock
 from policies.documents import ToolDefinition
 from reviews.batches import formation
-from reviews.desk.batches import costs
+from reviews.desk.batches import links
 from reviews.governance import readings
 from reviews.models import Batch, Revision
 from reviews.tool_services.readers import ToolReading
@@ -35,7 +35,7 @@ def read(minor: int, currency: str = "USD") -> dict[str, Any]:
 
 
 def test_each_currency_has_a_sum_of_its_own() -> None:
-    (cost,) = costs.sum_costs(
+    (cost,) = links.sum_costs(
         definition(), [read(690), read(540, "EUR"), read(710), {}, None]
     )
     assert cost.said == "5.40 EUR and 14.00 USD"
@@ -44,8 +44,8 @@ def test_each_currency_has_a_sum_of_its_own() -> None:
 
 def test_what_costs_nothing_has_no_sum() -> None:
     free = shop.policy()["tools"][LABELS]["profile"] | {"monetary": False}
-    assert costs.sum_costs(definition(profile=free), [read(690)]) == []
-    assert costs.sum_costs(definition(), [{"label_cost": 690}, {}]) == []
+    assert links.sum_costs(definition(profile=free), [read(690)]) == []
+    assert links.sum_costs(definition(), [{"label_cost": 690}, {}]) == []
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from reviews import redaction
-from reviews.desk.components import equal_values, page_evidence
+from reviews.desk.components import page_evidence
+from reviews.desk.components import regions as components_regions
 from reviews.desk.components.regions import Regions
 from reviews.models import ApprovalRequest
 from reviews.presenters import inert
@@ -58,7 +59,7 @@ def cell(values: dict[str, str] | None, name: str) -> Cell | None:
 def names(page: Presentation, letter: str = LETTER) -> list[str]:
     """What the chips of the letter say, in the order of the letter."""
     text = redaction.redact_text(letter, key=KEY).text
-    found = equal_values.label_equal_values(page, [text], KEY)
+    found = components_regions.label_equal_values(page, [text], KEY)
     return [found.get(chip, "") for chip in redaction.list_chips(text)]
 
 

@@ -8,7 +8,7 @@ from journal import clock, errors
 from journal.models import LogPayload, LogRecord
 from policies.models import Person
 from reviews.decisions import drafts
-from reviews.desk.request import load, remarks
+from reviews.desk.request import load, versions
 from reviews.models import ApprovalRequest, Note
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def read_by(person: Person, request: ApprovalRequest) -> list[str]:
     who = Person.objects.get(pk=person.pk)
-    found = remarks.list_remarks(load.load_request(who, request.pk, clock.now()))
+    found = versions.list_remarks(load.load_request(who, request.pk, clock.now()))
     return [remark.text for remark in found]
 
 
@@ -67,5 +67,5 @@ def test_what_a_voter_wrote_is_hidden_from_the_next_one(gate: Gate) -> None:
 def test_whose_own_run_it_is_reads_no_name(gate: Gate) -> None:
     request = propose(gate.agent).request
     drafts.add_note(request_id=request.pk, person=gate.rita, text="hm")
-    found = remarks.list_remarks(load.load_request(gate.owen, request.pk, clock.now()))
+    found = versions.list_remarks(load.load_request(gate.owen, request.pk, clock.now()))
     assert [remark.who for remark in found] == ["A reviewer"]
