@@ -50,6 +50,7 @@ check: .venv/.for-testing
 	$(BIN)/djade --check --target-version 5.2 $$(find templates demo -name '*.html')
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.house.figures
 	$(BIN)/python manage.py check
 	@# No database is asked: whether it agrees is a question for `migrate`.
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run

@@ -11,12 +11,17 @@ import pytest
 
 from hitl.environment import Holdpoint
 from tests.guards import ROOT
+from tests.house import picture
 
 README_LIMIT = 8_000  # bytes
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-FILE = re.compile(r"`((?:client|demo|docs|hitl|reviews|tests)/[\w./-]+\.\w+)`")
+PACKAGES = "agents|client|demo|docs|hitl|journal|policies|reviews|tests"
+FILE = re.compile(rf"`((?:{PACKAGES})/[\w./-]+\.\w+)`")
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+# `file.py` `name`, `name`: names that a module defines.
+NAMED = re.compile(r"`(\w+/[\w/]+\.py)`((?:,? `\w+`)+)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
 # In Python and in sh: environ["PORT"], environ.get("PORT"), ${PORT:-...}, ${PORT:=...}
 READ = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"|\$\{([A-Z_]+):")
@@ -97,3 +102,16 @@ def test_the_decisions_have_one_form() -> None:
         text = path.read_text()
         assert re.match(r"# .+\n\n\d{4}-\d\d-\d\d\. Status: .+\. Tags: .+\.\n", text)
         assert all(part in text for part in parts), path
+
+
+def test_the_architecture_names_what_the_modules_define() -> None:
+    named = NAMED.findall(ARCHITECTURE.read_text())
+    assert len(named) > 20
+    for path, names in named:
+        text = (ROOT / path).read_text()
+        for name in re.findall(r"\w+", names):
+            assert re.search(rf"^(def |class |    )?{name}\b", text, re.M), (path, name)
+
+
+def test_the_picture_of_the_architecture_is_fresh() -> None:
+    assert picture.PICTURE.read_text() == picture.draw()
