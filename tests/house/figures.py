@@ -68,9 +68,10 @@ def function_names() -> Iterator[str]:
     """
     for source in product():
         for node in ast.walk(source.tree):
-            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            if is_function and not is_prescribed(node.name):
-                yield node.name
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    if not is_prescribed(name):
+                        yield name
 
 
 def is_prescribed(name: str) -> bool:
