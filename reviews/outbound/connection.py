@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +16,13 @@ from typing import Any
 import httpcore2
 
 from .addresses import NotSent
+
+# The flags of `ssl.create_default_context`, which httpcore2 does not set by itself.
+_VERIFY_FLAGS = (
+    ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
+    if sys.version_info >= (3, 13)
+    else ssl.VERIFY_DEFAULT
+)
 
 
 class Deadline:
@@ -96,6 +104,7 @@ class _DeadlineStream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
+        ssl_context.verify_flags |= _VERIFY_FLAGS
         self.sock.settimeout(self.wire.deadline.remaining())
         try:
             secure = ssl_context.wrap_socket(self.sock, server_hostname=server_hostname)
