@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any
 
-import httpx
+import httpx2
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
@@ -128,7 +128,7 @@ def _visited(name: str, path: str) -> Visited:
 
 def _statements(person: Person, path: str) -> int:
     """What a second view asks the database."""
-    client = Client(HTTP_HOST=httpx.URL(settings.HOLDPOINT.base_url).netloc.decode())
+    client = Client(HTTP_HOST=httpx2.URL(settings.HOLDPOINT.base_url).netloc.decode())
     client.force_login(person, "django.contrib.auth.backends.ModelBackend")
     client.get(path)
     asked: list[str] = []
@@ -147,7 +147,7 @@ def _ask(one: Visited, port: int) -> None:
     cookies = {settings.SESSION_COOKIE_NAME: one.key}
     base = f"http://{LOOPBACK}:{port}"
     times: list[float] = []
-    with httpx.Client(base_url=base, cookies=cookies, trust_env=False) as client:
+    with httpx2.Client(base_url=base, cookies=cookies, trust_env=False) as client:
         for _ in range(ASKED):
             began = time.perf_counter()
             answer = client.get(one.path)

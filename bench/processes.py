@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 
-import httpx
+import httpx2
 from django.conf import settings
 from django.core.management import call_command
 
@@ -75,7 +75,7 @@ def _read(here: Layout, name: str) -> str:
 
 def _ready(port: int) -> bool:
     try:
-        answer = httpx.get(f"http://{LOOPBACK}:{port}/readyz", trust_env=False)
-    except httpx.TransportError:
+        answer = httpx2.get(f"http://{LOOPBACK}:{port}/readyz", trust_env=False)
+    except httpx2.TransportError:
         return False
     return answer.status_code == 200

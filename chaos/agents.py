@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import httpx
+import httpx2
 
 from bench.seed import slug
 from holdpoint_client import ApiError, Backoff, Client, Proposal, Redeemed, Unreachable
@@ -113,7 +113,7 @@ class Hand:
 
     def _client(self, web: int, agent: int) -> Client:
         if (web, agent) not in self.clients:
-            http = httpx.Client(trust_env=False, verify=_PLAIN)
+            http = httpx2.Client(trust_env=False, verify=_PLAIN)
             self.clients[web, agent] = Client(
                 self.addresses[web], self.keys[agent], backoff=QUICK, http=http
             )
@@ -307,9 +307,9 @@ class Driver:
         }
         for _ in range(3):
             try:
-                httpx.post(
+                httpx2.post(
                     f"{self.provider}/own/deploy", json=said, trust_env=False, timeout=5
                 ).raise_for_status()
-            except httpx.HTTPError:
+            except httpx2.HTTPError:
                 continue
             return

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from bench.servers import folders
 from hitl.local import installation, keys, postgres, valkey
@@ -297,8 +297,8 @@ def _provider(stage: Stage, outside: Sequence[str]) -> Program:
 
 def _ready(address: str) -> bool:
     try:
-        answer = httpx.get(f"{address}/readyz", trust_env=False, timeout=5)
-    except httpx.TransportError:
+        answer = httpx2.get(f"{address}/readyz", trust_env=False, timeout=5)
+    except httpx2.TransportError:
         return False
     return answer.status_code == 200
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import Any
 
-import httpx
+import httpx2
 
 from bench.seed import PASSWORD
 
@@ -34,17 +34,17 @@ from .services import Ledger
 
 
 class Session:
-    """One person's browser, so to say. Raises httpx.HTTPError like its library."""
+    """One person's browser, so to say. Raises httpx2.HTTPError like its library."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.cookies: dict[str, str] = {}
-        self._http = httpx.Client(trust_env=False, timeout=15)
+        self._http = httpx2.Client(trust_env=False, timeout=15)
 
-    def get(self, address: str, path: str) -> httpx.Response:
+    def get(self, address: str, path: str) -> httpx2.Response:
         return self._send("GET", address, path)
 
-    def post(self, address: str, path: str, **said: Any) -> httpx.Response:
+    def post(self, address: str, path: str, **said: Any) -> httpx2.Response:
         """A form, or JSON with `json=`; signed in first where that is needed."""
         if not self._is_in:
             self._sign_in(address)
@@ -65,7 +65,7 @@ class Session:
 
     def _send(
         self, method: str, address: str, path: str, **said: Any
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         sent = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         headers = {"Cookie": sent, "X-CSRFToken": self._token}
         answer = self._http.request(method, address + path, headers=headers, **said)
@@ -105,7 +105,7 @@ class Desk:
     def __post_init__(self) -> None:
         self.session = Session(self.name)
         headers = {"Authorization": f"Bearer {self.token}"}
-        self.http = httpx.Client(headers=headers, trust_env=False, timeout=15)
+        self.http = httpx2.Client(headers=headers, trust_env=False, timeout=15)
 
     def work(self) -> None:
         while not self.stopping.wait(LOOK_S):
@@ -117,16 +117,18 @@ class Desk:
     def look(self) -> None:
         raise NotImplementedError
 
-    def api(self, method: str, path: str, **said: Any) -> httpx.Response:
+    def api(self, method: str, path: str, **said: Any) -> httpx2.Response:
         return self.tried(
             path, lambda at: self.http.request(method, f"{at}/api/v1{path}", **said)
         )
 
-    def page(self, path: str, **form: str) -> httpx.Response:
+    def page(self, path: str, **form: str) -> httpx2.Response:
         return self.tried(path, lambda at: self.session.post(at, path, data=form))
 
-    def tried(self, path: str, call: Callable[[str], httpx.Response]) -> httpx.Response:
-        """The answer, from whichever web process lives. Raises httpx.HTTPError when
+    def tried(
+        self, path: str, call: Callable[[str], httpx2.Response]
+    ) -> httpx2.Response:
+        """The answer, from whichever web process lives. Raises httpx2.HTTPError when
         none does for long; a lost answer is asked for again, for a verdict counts
         once."""
         began, asked = time.time(), []
@@ -135,7 +137,7 @@ class Desk:
             asked.append(web)
             try:
                 answer = _accepted(call(self.addresses[web]))
-            except httpx.HTTPError as error:
+            except httpx2.HTTPError as error:
                 if not _worth_another(error) or tries == TRIES - 1:
                     raise
                 web = (web + 1) % len(self.addresses)
@@ -156,17 +158,17 @@ class Desk:
         return status < 500 and status != LATER
 
 
-def _accepted(answer: httpx.Response) -> httpx.Response:
+def _accepted(answer: httpx2.Response) -> httpx2.Response:
     """Pages answer a form with a redirect. Raises HTTPStatusError for a refusal."""
     if answer.status_code >= 400 or answer.headers.get("location", "") == "/sign-in/":
-        raise httpx.HTTPStatusError(
+        raise httpx2.HTTPStatusError(
             f"{answer.status_code}", request=answer.request, response=answer
         )
     return answer
 
 
-def _worth_another(error: httpx.HTTPError) -> bool:
-    if not isinstance(error, httpx.HTTPStatusError):
+def _worth_another(error: httpx2.HTTPError) -> bool:
+    if not isinstance(error, httpx2.HTTPStatusError):
         return True
     answer = error.response
     lost_race = answer.status_code == 409 and '"conflict"' in answer.text
@@ -226,11 +228,11 @@ class Reviewer(Desk):
         path = f"/requests/{asked['id']}/decide"
         return self._quietly(lambda: self.api("POST", path, json={**bound, **said}))
 
-    def _quietly(self, call: Callable[[], httpx.Response]) -> bool:
+    def _quietly(self, call: Callable[[], httpx2.Response]) -> bool:
         """Decided already is as good; whatever else is counted."""
         try:
             call()
-        except httpx.HTTPStatusError as error:
+        except httpx2.HTTPStatusError as error:
             return self.stands(error.response.status_code)
         return True
 
@@ -323,9 +325,9 @@ class Supervisor(Desk):
                 ),
             )
 
-    def _done(self, path: str, call: Callable[[str], httpx.Response]) -> bool:
+    def _done(self, path: str, call: Callable[[str], httpx2.Response]) -> bool:
         try:
             self.tried(path, call)
-        except httpx.HTTPStatusError as error:
+        except httpx2.HTTPStatusError as error:
             return self.stands(error.response.status_code)
         return True

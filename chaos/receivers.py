@@ -28,7 +28,7 @@ from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any, TypeVar
 
-import httpx
+import httpx2
 
 from holdpoint_client import Backoff, Client, webhooks
 from holdpoint_client.errors import HoldpointError
@@ -254,7 +254,7 @@ class Hooks:
 def _told(to: Listener, event: webhooks.Event) -> bool:
     """Whether one of the web processes took the agent's word."""
     for address in to.gate.split():
-        http = httpx.Client(trust_env=False, timeout=1)
+        http = httpx2.Client(trust_env=False, timeout=1)
         try:
             with Client(address, to.key, backoff=QUICK, http=http) as gate:
                 found = replace(gate.get(event.proposal), outcome=event.outcome)

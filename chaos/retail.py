@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from django.db import connections
 
 from hitl.environment import ROOT
@@ -152,14 +152,14 @@ def _asking(hand: Hand, name: str) -> Ask:
 def _sending(desk: Desk) -> Send:
     """Until somebody answers, and be it a refusal."""
 
-    def send(method: str, path: str, **said: Any) -> httpx.Response:
+    def send(method: str, path: str, **said: Any) -> httpx2.Response:
         while True:
             try:
                 return desk.api(method, path, **said)
-            except httpx.HTTPStatusError as error:
+            except httpx2.HTTPStatusError as error:
                 if error.response.status_code < 500:
                     return error.response
-            except httpx.HTTPError:
+            except httpx2.HTTPError:
                 pass
             desk.notebook.count("people asked again")
 

@@ -3,7 +3,7 @@ with its beat, the broker and PostgreSQL, all on loopback, on this test's databa
 
     def test_x(live: Stack) -> None:
         live.start_worker()
-        httpx.get(f"{live.base_url}/livez")
+        httpx2.get(f"{live.base_url}/livez")
         live.kill_worker()      # SIGKILL, to the pool processes too
         live.start_worker()
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import redis
 from django.conf import settings
 from django.db import connection
@@ -165,8 +165,8 @@ class Stack:
         if self.web.exit_code() is not None:
             raise AssertionError(self.log("web"))
         try:
-            answer = httpx.get(f"{self.base_url}/readyz", trust_env=False)
-        except httpx.TransportError:
+            answer = httpx2.get(f"{self.base_url}/readyz", trust_env=False)
+        except httpx2.TransportError:
             return False
         return answer.status_code == 200
 

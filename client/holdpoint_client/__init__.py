@@ -1,6 +1,6 @@
 """The light client of Holdpoint: propose an action, wait, carry on with the outcome.
 
-It needs httpx and nothing else. Holdpoint itself never imports it.
+It needs httpx2 and nothing else. Holdpoint itself never imports it.
 """
 
 from __future__ import annotations

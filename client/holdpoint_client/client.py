@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 from urllib.parse import quote
 
-import httpx
+import httpx2
 
 from .models import Proposal, Redeemed, Resume
 from .transport import Backoff, Transport
@@ -75,12 +75,12 @@ class Client:
         key: str,
         *,
         backoff: Backoff | None = None,
-        http: httpx.Client | None = None,
+        http: httpx2.Client | None = None,
     ) -> None:
         """`http` replaces the connection pool, for proxies or a private CA."""
         backoff = backoff or Backoff()
         self._sleep = backoff.sleep
-        self._http = http or httpx.Client(follow_redirects=False)
+        self._http = http or httpx2.Client(follow_redirects=False)
         self._call = Transport(self._http, base_url, key, backoff=backoff).call
 
     def __enter__(self) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
+import httpx2
 
 from .models import FieldError
 
@@ -45,7 +45,7 @@ class ApiError(HoldpointError):
         super().__init__(f"{status} {code}: {detail}")
 
     @classmethod
-    def of(cls, response: httpx.Response) -> ApiError:
+    def of(cls, response: httpx2.Response) -> ApiError:
         """Read a refusal; a body that is not problem details still gives an error."""
         problem = _problem(response)
         return cls(
@@ -57,7 +57,7 @@ class ApiError(HoldpointError):
         )
 
 
-def _problem(response: httpx.Response) -> dict[str, Any]:
+def _problem(response: httpx2.Response) -> dict[str, Any]:
     """The members of the problem, or none: a proxy may answer with a page."""
     try:
         body = response.json()

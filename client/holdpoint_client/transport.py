@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 
 from .errors import ApiError, HoldpointError, Unreachable
 
@@ -45,16 +45,16 @@ class Backoff:
 
 def retryable(error: ApiError) -> bool:
     """Whether the same call may be answered differently a moment later."""
-    if error.status == httpx.codes.CONFLICT:
+    if error.status == httpx2.codes.CONFLICT:
         return error.code in RETRIED_CONFLICTS
-    return error.status == httpx.codes.TOO_MANY_REQUESTS or error.status >= 500
+    return error.status == httpx2.codes.TOO_MANY_REQUESTS or error.status >= 500
 
 
 class Transport:
     """Sends JSON with the agent's key; turns refusals into exceptions."""
 
     def __init__(
-        self, http: httpx.Client, base_url: str, key: str, *, backoff: Backoff
+        self, http: httpx2.Client, base_url: str, key: str, *, backoff: Backoff
     ) -> None:
         self._http = http
         self._root = base_url.rstrip("/") + "/api/v1"
@@ -81,11 +81,11 @@ class Transport:
             content=None if body is None else encode(body),
             params=dict(params or {}),
             headers={**self._headers, **_content(body), **(headers or {})},
-            timeout=httpx.Timeout(10.0, read=patience + 15.0),
+            timeout=httpx2.Timeout(10.0, read=patience + 15.0),
         )
         return self._answer(request)
 
-    def _answer(self, request: httpx.Request) -> Any:
+    def _answer(self, request: httpx2.Request) -> Any:
         attempt = 1
         while True:
             try:
@@ -94,10 +94,10 @@ class Transport:
                 self._pause(attempt, error)
             attempt += 1
 
-    def _once(self, request: httpx.Request) -> Any:
+    def _once(self, request: httpx2.Request) -> Any:
         try:
             response = self._http.send(request)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise Unreachable(f"{request.method} {request.url}: {error}") from error
         if not response.is_success:
             raise ApiError.of(response)
@@ -124,7 +124,7 @@ def _content(body: Mapping[str, Any] | None) -> dict[str, str]:
     return {} if body is None else {"Content-Type": "application/json"}
 
 
-def _decoded(response: httpx.Response) -> Any:
+def _decoded(response: httpx2.Response) -> Any:
     try:
         return response.json() if response.content else None
     except ValueError as error:

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import sys
 
-import httpx
+import httpx2
 
 from holdpoint_client import ApiError, Client
 
@@ -19,13 +19,13 @@ from .pace import Pace
 
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="riley: %(message)s")
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
     try:
         work(config.load())
     except config.NotConfigured as error:
         sys.exit(f"riley: {error}")
     except ApiError as error:
-        if error.status != httpx.codes.UNAUTHORIZED:
+        if error.status != httpx2.codes.UNAUTHORIZED:
             raise
         sys.exit(f"riley: the gate does not take this key: {error.detail}")
     except KeyboardInterrupt:
@@ -36,7 +36,7 @@ def work(settings: config.Config) -> None:
     """Work without end. Proxies of the environment are for other people's services."""
     with contextlib.ExitStack() as stack:
         gate, store = (
-            stack.enter_context(httpx.Client(trust_env=False)) for _ in range(2)
+            stack.enter_context(httpx2.Client(trust_env=False)) for _ in range(2)
         )
         desk = Desk(
             Client(settings.gate, settings.key, http=gate),

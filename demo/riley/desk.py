@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import httpx
+import httpx2
 
 from holdpoint_client import ApiError, Client, Proposal, Unreachable
 
@@ -61,7 +61,7 @@ class Desk:
         while True:
             try:
                 self.tick()
-            except (Unreachable, httpx.HTTPError, ApiError) as error:
+            except (Unreachable, httpx2.HTTPError, ApiError) as error:
                 if isinstance(error, ApiError) and not passing(error):
                     raise
                 log.info("resting for %.0f s: %s", self.pace.rest, error)

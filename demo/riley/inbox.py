@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
+import httpx2
 
 from .case import Message
 
 
 class Inbox:
-    """Reads over HTTP. Every call raises httpx.HTTPError when the store is away."""
+    """Reads over HTTP. Every call raises httpx2.HTTPError when the store is away."""
 
-    def __init__(self, http: httpx.Client, url: str) -> None:
+    def __init__(self, http: httpx2.Client, url: str) -> None:
         self._http = http
         self._url = url.rstrip("/")
 

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import httpcore
+import httpcore2
 
 from .addresses import NotSent
+
+# The flags of `ssl.create_default_context`, which httpcore2 does not set by itself.
+_VERIFY_FLAGS = (
+    ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
+    if sys.version_info >= (3, 13)
+    else ssl.VERIFY_DEFAULT
+)
 
 
 class Deadline:
@@ -31,11 +39,12 @@ class Deadline:
         return left
 
 
-class PinnedBackend(httpcore.NetworkBackend):
-    """A network backend of httpcore that connects to the given addresses and to nothing
-    else, whatever host it is asked for.
+class PinnedBackend(httpcore2.NetworkBackend):
+    """A network backend of httpcore2 that connects to the given addresses and to
+    nothing else, whatever host it is asked for.
 
-    httpcore uses the host's name for the Host header and for TLS; it never resolves it.
+    httpcore2 uses the host's name for the Host header and for TLS, and never resolves
+    it.
     """
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
@@ -50,7 +59,7 @@ class PinnedBackend(httpcore.NetworkBackend):
         timeout: float | None = None,
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
+    ) -> httpcore2.NetworkStream:
         """A stream to the first address that accepts a connection. Raises `NotSent`
         when none does, and TimeoutError."""
         for address in self.addresses:
@@ -66,7 +75,7 @@ class PinnedBackend(httpcore.NetworkBackend):
         return sock
 
 
-class _DeadlineStream(httpcore.NetworkStream):
+class _DeadlineStream(httpcore2.NetworkStream):
     """A socket whose waits all end at the deadline, so that a service that sends one
     byte at a time cannot block a worker."""
 
@@ -85,16 +94,17 @@ class _DeadlineStream(httpcore.NetworkStream):
             try:
                 buffer = buffer[self.sock.send(buffer) :]
             except ConnectionError as error:
-                # On a WriteError httpcore still reads the response: a service may
+                # On a WriteError httpcore2 still reads the response: a service may
                 # answer and close early.
-                raise httpcore.WriteError(str(error)) from error
+                raise httpcore2.WriteError(str(error)) from error
 
     def start_tls(
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,
-    ) -> httpcore.NetworkStream:
+    ) -> httpcore2.NetworkStream:
+        ssl_context.verify_flags |= _VERIFY_FLAGS
         self.sock.settimeout(self.wire.deadline.remaining())
         try:
             secure = ssl_context.wrap_socket(self.sock, server_hostname=server_hostname)

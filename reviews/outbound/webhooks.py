@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-import httpcore
+import httpcore2
 from django.conf import settings
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
@@ -173,7 +173,7 @@ def _classify_failures(wire: PinnedBackend, target: Target) -> Iterator[PinnedBa
     may have been sent, else into `NotSent`."""
     try:
         yield wire
-    except (httpcore.ProtocolError, httpcore.NetworkError, OSError) as error:
+    except (httpcore2.ProtocolError, httpcore2.NetworkError, OSError) as error:
         problem = f"{type(error).__name__}: {error}"
         if wire.sent:
             raise NoUsableAnswer(f"no complete answer ({problem})") from error
@@ -183,13 +183,13 @@ def _classify_failures(wire: PinnedBackend, target: Target) -> Iterator[PinnedBa
 @contextmanager
 def _open_stream(
     wire: PinnedBackend, target: Target, headers: Mapping[str, str], body: bytes
-) -> Iterator[httpcore.Response]:
-    url = httpcore.URL(
+) -> Iterator[httpcore2.Response]:
+    url = httpcore2.URL(
         scheme=target.scheme, host=target.host, port=target.port, target=target.path
     )
     heads = [("Host", target.authority), *headers.items()]
     with (
-        httpcore.ConnectionPool(network_backend=wire) as pool,
+        httpcore2.ConnectionPool(network_backend=wire) as pool,
         pool.stream("POST", url, headers=heads, content=body) as response,
     ):
         yield response

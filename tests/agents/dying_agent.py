@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 EXAMPLE = Path(__file__).parents[2] / "client" / "examples" / "acts_once.py"
 POINTS = {
@@ -52,10 +52,12 @@ class Deadly(sqlite3.Connection):
 
 def arm(point: str) -> None:
     """Let this process die there."""
-    connect, send = sqlite3.connect, httpx.Client.send
+    connect, send = sqlite3.connect, httpx2.Client.send
     Deadly.point = point
 
-    def sent(self: httpx.Client, request: httpx.Request, **more: Any) -> httpx.Response:
+    def sent(
+        self: httpx2.Client, request: httpx2.Request, **more: Any
+    ) -> httpx2.Response:
         answer = send(self, request, **more)
         tells = request.url.path.endswith("/acknowledge")
         if point == ("acknowledging" if tells else "asking"):
@@ -63,7 +65,7 @@ def arm(point: str) -> None:
         return answer
 
     sqlite3.connect = lambda file: connect(file, factory=Deadly)  # type: ignore[assignment]
-    httpx.Client.send = sent  # type: ignore[method-assign]
+    httpx2.Client.send = sent  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from django.test import Client
 
@@ -28,7 +28,7 @@ def published() -> Any:
 
 def asks(service: offline.Deploys, **body: Any) -> Any:
     url = f"http://127.0.0.1:{service.server_port}/"
-    return httpx.post(url, json={"preconditions": {}, **body}).json()
+    return httpx2.post(url, json={"preconditions": {}, **body}).json()
 
 
 def redeemed(caller: Caller, gate: Gate, **args: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from django.conf import global_settings
 from playwright.sync_api import APIResponse, Browser, Page, Route, ViewportSize, expect
@@ -39,7 +39,7 @@ class Outside:
             "Authorization": f"Bearer {self.key}",
             "Idempotency-Key": f"k-{self.count}",
         }
-        answer = httpx.post(
+        answer = httpx2.post(
             f"{self.base}/api/v1{path}", json=body, headers=headers, trust_env=False
         )
         assert answer.is_success, answer.text

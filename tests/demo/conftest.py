@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from demo.store import database
@@ -59,8 +59,8 @@ def _wait_for(store: Store, process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + 30
     while time.monotonic() < end and process.poll() is None:
         try:
-            if httpx.get(f"{store.url}/livez", trust_env=False).text == "ok":
+            if httpx2.get(f"{store.url}/livez", trust_env=False).text == "ok":
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             time.sleep(0.05)
     pytest.fail("the store did not start")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from standardwebhooks.webhooks import Webhook
 
 SECRET = "whsec_bm9ydGhnYXRlLW5vcnRoZ2F0ZS1ub3J0aGdhdGU="
@@ -38,18 +38,18 @@ class Store:
 
     def post(
         self, path: str, body: Mapping[str, Any], **changes: Any
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """A signed post; `changes` as of `signed`."""
         text = json.dumps(body)
         return self.raw(path, text, signed(text, **changes))
 
-    def raw(self, path: str, text: str, headers: Mapping[str, str]) -> httpx.Response:
-        return httpx.post(
+    def raw(self, path: str, text: str, headers: Mapping[str, str]) -> httpx2.Response:
+        return httpx2.post(
             self.url + path, content=text, headers=dict(headers), trust_env=False
         )
 
-    def page(self, path: str) -> httpx.Response:
-        return httpx.get(self.url + path, trust_env=False)
+    def page(self, path: str) -> httpx2.Response:
+        return httpx2.get(self.url + path, trust_env=False)
 
 
 def signed(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from demo.riley import config, letters
@@ -66,7 +66,7 @@ class Riley:
         self.start()
 
     def start(self) -> None:
-        http = self.stack.enter_context(httpx.Client(trust_env=False))
+        http = self.stack.enter_context(httpx2.Client(trust_env=False))
         backoff = Backoff(attempts=1, sleep=self.naps.append)
         client = Client(self.gate.url, KEY, backoff=backoff)
         self.desk = Desk(
@@ -210,7 +210,7 @@ def test_a_long_text_keeps_both_ends_within_what_the_gate_takes():
 
 
 def test_an_inbox_message_comes_as_it_was_written(store):
-    with httpx.Client(trust_env=False) as http:
+    with httpx2.Client(trust_env=False) as http:
         message = Inbox(http, store.url).read("m-001")
     assert message == Message(
         "m-001",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 from django.conf import settings
@@ -47,15 +47,15 @@ def web(live: Stack, port: int, tmp_path: Path) -> Iterator[Child]:
 
 def answers(port: int) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/asked", trust_env=False).is_success
-    except httpx.TransportError:
+        return httpx2.get(f"http://127.0.0.1:{port}/asked", trust_env=False).is_success
+    except httpx2.TransportError:
         return False
 
 
-async def wait_for_all(port: int, act: Callable[[], object]) -> list[httpx.Response]:
+async def wait_for_all(port: int, act: Callable[[], object]) -> list[httpx2.Response]:
     """Many clients wait for a minute; `act` is done once they all do. Their answers."""
-    limits = httpx.Limits(max_connections=WAITING)
-    async with httpx.AsyncClient(limits=limits, timeout=60, trust_env=False) as client:
+    limits = httpx2.Limits(max_connections=WAITING)
+    async with httpx2.AsyncClient(limits=limits, timeout=60, trust_env=False) as client:
         base = f"http://127.0.0.1:{port}/api/v1/proposals"
         asks = [
             asyncio.ensure_future(client.get(f"{base}/p-{number}?wait=60"))
@@ -69,7 +69,7 @@ async def wait_for_all(port: int, act: Callable[[], object]) -> list[httpx.Respo
 
 
 async def asked(port: int) -> int:
-    async with httpx.AsyncClient(trust_env=False, timeout=10) as client:
+    async with httpx2.AsyncClient(trust_env=False, timeout=10) as client:
         return int((await client.get(f"http://127.0.0.1:{port}/asked")).text)
 
 
@@ -108,7 +108,7 @@ def test_waiting_holds_neither_a_thread_nor_a_connection(
 
 
 def test_the_live_web_refuses_a_body_that_is_too_large(live: Stack) -> None:
-    response = httpx.post(
+    response = httpx2.post(
         f"{live.base_url}/api/v1/proposals", content=b"x" * 2_000_000, trust_env=False
     )
     assert response.status_code == 413
@@ -118,7 +118,7 @@ def test_the_live_web_refuses_a_body_that_is_too_large(live: Stack) -> None:
 
 
 def test_the_live_web_is_ready_and_gives_its_security_headers(live: Stack) -> None:
-    response = httpx.get(f"{live.base_url}/readyz", trust_env=False)
+    response = httpx2.get(f"{live.base_url}/readyz", trust_env=False)
     assert response.json()["status"] == "ok"
     policy = response.headers["content-security-policy"]
     assert "default-src 'none'" in policy

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from hitl.environment import LOOPBACK
@@ -35,8 +35,8 @@ def port(live: Stack) -> Iterator[int]:
 
 def answers(port: int) -> bool:
     try:
-        return httpx.get(f"http://{LOOPBACK}:{port}/livez", trust_env=False).is_success
-    except httpx.TransportError:
+        return httpx2.get(f"http://{LOOPBACK}:{port}/livez", trust_env=False).is_success
+    except httpx2.TransportError:
         return False
 
 
@@ -93,7 +93,7 @@ def test_a_body_that_stops_coming_is_refused_and_hung_up_on(port: int) -> None:
 
 def test_a_connection_may_last_longer_than_a_head(port: int) -> None:
     began, used = time.monotonic(), set()
-    with httpx.Client(trust_env=False) as client:
+    with httpx2.Client(trust_env=False) as client:
         while time.monotonic() < began + 1.5:
             answer = client.get(f"http://{LOOPBACK}:{port}/livez")
             stream = answer.extensions["network_stream"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 
-import httpx
+import httpx2
 import pytest
 
 from journal.models import LogRecord
@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 
-def decide(web: Web, batch: Batch, gate: Gate) -> httpx.Response:
+def decide(web: Web, batch: Batch, gate: Gate) -> httpx2.Response:
     meant = said(batch, gate.rita)
     body = {"digest": meant.digest, "items": meant.items, "verdict": "approve"}
     return web.post(f"/batches/{batch.pk}/decide", web.person, body)

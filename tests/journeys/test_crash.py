@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from celery import current_app
 
@@ -260,7 +260,7 @@ class Web:
         self.agent = keys.issue_key(agent=gate.agent, by=gate.owen)
         self.person = tokens.create_token(person=gate.rita, name="script")
 
-    def propose(self, key: str) -> httpx.Response:
+    def propose(self, key: str) -> httpx2.Response:
         body = proposal_body(thread=f"t-{key}", customer=f"C-{key}")
         return self.post(
             "/proposals",
@@ -269,14 +269,14 @@ class Web:
             **{"Idempotency-Key": key},
         )
 
-    def approve(self, request: ApprovalRequest) -> httpx.Response:
+    def approve(self, request: ApprovalRequest) -> httpx2.Response:
         said = {"version": request.version, "action_hash": request.action_hash}
         path = f"/requests/{request.pk}/decide"
         return self.post(path, self.person, {**said, "verdict": "approve"})
 
-    def post(self, path: str, token: str, body: Any, **more: str) -> httpx.Response:
+    def post(self, path: str, token: str, body: Any, **more: str) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {token}", **more}
-        return httpx.post(
+        return httpx2.post(
             f"{self.stack.base_url}/api/v1{path}",
             content=json.dumps(body),
             headers={"Content-Type": "application/json", **headers},
@@ -287,7 +287,7 @@ class Web:
     def dies(self, point: str, subject: str, call: Callable[[], Any]) -> None:
         """The call that runs into the point gets no answer; then the web is back."""
         flag = self.stack.arm(point, subject)
-        with pytest.raises(httpx.TransportError):
+        with pytest.raises(httpx2.TransportError):
             call()
         assert not flag.exists()
         wait_until(self._gone, 10)

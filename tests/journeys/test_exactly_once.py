@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from agents import keys
@@ -21,26 +21,26 @@ pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def agent(gate: Gate, live: Stack) -> Iterator[httpx.Client]:
+def agent(gate: Gate, live: Stack) -> Iterator[httpx2.Client]:
     """The tests' agent at the web process."""
     key = keys.issue_key(agent=gate.agent, by=gate.owen)
     headers = {"Authorization": f"Bearer {key}"}
-    with httpx.Client(
+    with httpx2.Client(
         base_url=f"{live.base_url}/api/v1", headers=headers, timeout=70
     ) as client:
         yield client
 
 
 @pytest.fixture
-def reviewer(gate: Gate, live: Stack) -> Iterator[httpx.Client]:
+def reviewer(gate: Gate, live: Stack) -> Iterator[httpx2.Client]:
     """Rita with a personal token."""
     token = tokens.create_token(person=gate.rita, name="script")
     headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=f"{live.base_url}/api/v1", headers=headers) as client:
+    with httpx2.Client(base_url=f"{live.base_url}/api/v1", headers=headers) as client:
         yield client
 
 
-def propose(agent: httpx.Client, key: str, tool: str = "pay", **fields: Any) -> Any:
+def propose(agent: httpx2.Client, key: str, tool: str = "pay", **fields: Any) -> Any:
     args = {"customer": "C-1", "amount": "40.00", "currency": "USD"}
     body = {"thread": "t-1", "tool": tool, "args": args, **fields}
     said = agent.post("/proposals", json=body, headers={"Idempotency-Key": key})
@@ -48,7 +48,7 @@ def propose(agent: httpx.Client, key: str, tool: str = "pay", **fields: Any) -> 
     return said.json()
 
 
-def approve(reviewer: httpx.Client, proposal: Any) -> httpx.Response:
+def approve(reviewer: httpx2.Client, proposal: Any) -> httpx2.Response:
     request = reviewer.get(f"/requests/{proposal['request']['id']}").json()
     return reviewer.post(
         f"/requests/{request['id']}/decide",
@@ -61,7 +61,7 @@ def approve(reviewer: httpx.Client, proposal: Any) -> httpx.Response:
 
 
 def test_a_payment_waits_is_approved_and_happens_once(
-    live: Stack, agent: httpx.Client, reviewer: httpx.Client
+    live: Stack, agent: httpx2.Client, reviewer: httpx2.Client
 ) -> None:
     live.start_worker()
     proposal = propose(agent, "one")
@@ -73,7 +73,7 @@ def test_a_payment_waits_is_approved_and_happens_once(
 
 
 def test_a_waiting_agent_hears_of_the_decision_at_once(
-    live: Stack, agent: httpx.Client, reviewer: httpx.Client
+    live: Stack, agent: httpx2.Client, reviewer: httpx2.Client
 ) -> None:
     proposal = propose(agent, "one")
     heard: list[str] = []
@@ -99,7 +99,7 @@ def test_a_waiting_agent_hears_of_the_decision_at_once(
 
 
 def test_the_worker_is_killed_and_the_effect_stays_one(
-    live: Stack, agent: httpx.Client, reviewer: httpx.Client
+    live: Stack, agent: httpx2.Client, reviewer: httpx2.Client
 ) -> None:
     live.start_worker()
     first = propose(agent, "one")
@@ -116,7 +116,7 @@ def test_the_worker_is_killed_and_the_effect_stays_one(
 
 
 def test_every_step_is_in_the_log_in_one_dense_order(
-    live: Stack, agent: httpx.Client, reviewer: httpx.Client
+    live: Stack, agent: httpx2.Client, reviewer: httpx2.Client
 ) -> None:
     live.start_worker()
     proposal = propose(agent, "one")

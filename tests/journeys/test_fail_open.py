@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
@@ -73,16 +73,16 @@ class Broken:
     gate: Gate
     stack: Stack
     folder: Path
-    agent: httpx.Client
-    reviewer: httpx.Client
+    agent: httpx2.Client
+    reviewer: httpx2.Client
     session: str
 
-    def propose(self, key: str) -> httpx.Response:
+    def propose(self, key: str) -> httpx2.Response:
         body = proposal_body(customer=key).model_dump(mode="json", exclude_unset=True)
         headers = {"Idempotency-Key": key}
         return self.agent.post("/api/v1/proposals", json=body, headers=headers)
 
-    def approve(self, request: ApprovalRequest) -> httpx.Response:
+    def approve(self, request: ApprovalRequest) -> httpx2.Response:
         said = {"version": request.version, "action_hash": request.action_hash}
         path = f"/api/v1/requests/{request.pk}/decide"
         return self.reviewer.post(path, json={**said, "verdict": "approve"})
@@ -91,7 +91,7 @@ class Broken:
         codes = [one.exit_code() for one in self.stack.workers]
         return f"{self.stack.log('worker')}\nended: {codes}"
 
-    def page(self, request: ApprovalRequest) -> httpx.Response:
+    def page(self, request: ApprovalRequest) -> httpx2.Response:
         headers = {"Cookie": self.session, "Authorization": ""}
         return self.reviewer.get(f"/requests/{request.pk}/", headers=headers)
 
@@ -120,8 +120,8 @@ def broken(gate: Gate, _stack: Stack, tmp_path: Path) -> Iterator[Broken]:
             connection.close()
 
 
-def _client(stack: Stack, **headers: str) -> httpx.Client:
-    return httpx.Client(
+def _client(stack: Stack, **headers: str) -> httpx2.Client:
+    return httpx2.Client(
         base_url=stack.base_url, headers=headers, timeout=30, trust_env=False
     )
 
@@ -206,7 +206,7 @@ def keys_of(requests: list[ApprovalRequest]) -> set[str]:
     return set(theirs.values_list("idempotency_key", flat=True))
 
 
-def until_refused(ask: Callable[[int], httpx.Response]) -> tuple[int, httpx.Response]:
+def until_refused(ask: Callable[[int], httpx2.Response]) -> tuple[int, httpx2.Response]:
     """The first that is, and its answer; nothing of it is there. The last page of a
     table on a full disk has room for a few more."""
     for number in range(MOST_ROOM):
@@ -231,7 +231,7 @@ def runs_later(it: Broken, name: str, down: AbstractContextManager[Any]) -> None
         assert said.status_code == 201, name
         request = ApprovalRequest.objects.get(pk=said.json()["request"]["id"])
         assert it.approve(request).status_code == 200, name
-        ready = httpx.get(f"{it.stack.base_url}/readyz", trust_env=False)
+        ready = httpx2.get(f"{it.stack.base_url}/readyz", trust_env=False)
         assert (ready.status_code, ready.json()["broker"]) == (503, "unreachable")
     wait_until(lambda: ended(request), 30, it.why)
     assert len(worlds.effects()) == before + 1, name

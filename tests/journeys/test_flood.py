@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from agents import keys
@@ -69,7 +69,7 @@ class Others:
         """How long each call took, in seconds; none is refused. Ten calls a second, one
         of them a proposal."""
         times, began = [], time.monotonic()
-        with httpx.Client(base_url=self.stack.base_url, trust_env=False) as client:
+        with httpx2.Client(base_url=self.stack.base_url, trust_env=False) as client:
             for beat in range(int(seconds * BEATS)):
                 time.sleep(max(began + beat / BEATS - time.monotonic(), 0))
                 call = self.queue if beat % BEATS else self.propose
@@ -78,7 +78,7 @@ class Others:
                 times.append(time.perf_counter() - asked)
         return times
 
-    def propose(self, client: httpx.Client, tool: str = "note") -> httpx.Response:
+    def propose(self, client: httpx2.Client, tool: str = "note") -> httpx2.Response:
         self.number += 1
         name = f"q-{self.number}"
         body = proposal_body(tool, thread=name)
@@ -88,7 +88,7 @@ class Others:
             headers={"Authorization": f"Bearer {self.key}", "Idempotency-Key": name},
         )
 
-    def queue(self, client: httpx.Client) -> httpx.Response:
+    def queue(self, client: httpx2.Client) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.token}"}
         return client.get("/api/v1/requests", headers=headers)
 
@@ -157,7 +157,7 @@ def check_caps(said: Counter[str]) -> None:
 
 def check_order(others: Others) -> None:
     """A critical request of another agent is the first of hundreds."""
-    with httpx.Client(base_url=others.stack.base_url, trust_env=False) as client:
+    with httpx2.Client(base_url=others.stack.base_url, trust_env=False) as client:
         asked: dict[str, Any] = others.propose(client, "deploy").json()
     assert asked["risk"] == "critical"
     assert (

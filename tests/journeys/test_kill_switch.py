@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from django.test import Client
 
@@ -75,12 +75,12 @@ def outside(gate: Gate, live: Stack) -> Iterator[Service]:
 
 
 @pytest.fixture
-def adam(gate: Gate, live: Stack) -> Iterator[httpx.Client]:
+def adam(gate: Gate, live: Stack) -> Iterator[httpx2.Client]:
     """An administrator's browser, as far as it sends cookies."""
     signed_in = Client()
     signed_in.force_login(gate.adam, BACKEND)
     cookies = {name: one.value for name, one in signed_in.cookies.items()}
-    with httpx.Client(base_url=live.base_url, cookies=cookies, timeout=30) as client:
+    with httpx2.Client(base_url=live.base_url, cookies=cookies, timeout=30) as client:
         yield client
 
 
@@ -88,7 +88,7 @@ def test_from_the_click_to_no_new_effects(
     gate: Gate,
     live: Stack,
     outside: Service,
-    adam: httpx.Client,
+    adam: httpx2.Client,
     proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
@@ -122,7 +122,7 @@ def said(trials: list[Trial], p99: float) -> str:
 
 
 def one_trial(
-    gate: Gate, outside: Service, adam: httpx.Client, worker: Child, number: int
+    gate: Gate, outside: Service, adam: httpx2.Client, worker: Child, number: int
 ) -> Trial:
     scope = SCOPES[number % len(SCOPES)]
     agent = factories.agent(gate.owen, f"agent-{number}", tools=["look", "ping"])
@@ -174,7 +174,7 @@ def begun(outside: Service) -> list[float]:
     return sorted([*worlds.times(), *outside.times])
 
 
-def stop_form(adam: httpx.Client, agent: Agent, scope: str) -> dict[str, Any]:
+def stop_form(adam: httpx2.Client, agent: Agent, scope: str) -> dict[str, Any]:
     """The page as it is opened, and what its button sends."""
     url = f"/stop/?agent={agent.slug}&thread=t-1&tool=look"
     page = adam.get(url).text

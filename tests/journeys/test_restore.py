@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import redis
 from celery import Celery
@@ -124,7 +124,7 @@ class Drill:
         stack.start_worker()
         wait_until(lambda: Epoch.objects.exists(), 20, self.left)
         assert Alarm.objects.get(kind=AlarmKind.RESTORED).status == "open"
-        ready = httpx.get(f"{stack.base_url}/readyz", trust_env=False)
+        ready = httpx2.get(f"{stack.base_url}/readyz", trust_env=False)
         assert ready.json()["status"] == "restored"
         pks = [r.proposal.executions.get().pk for r in queued]
         self.deliver(pks)
@@ -164,10 +164,10 @@ class Drill:
         request.refresh_from_db()
         assert request.status == RequestStatus.PENDING
 
-    def post(self, path: str, key: str, **body: Any) -> httpx.Response:
+    def post(self, path: str, key: str, **body: Any) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "k-1"}
         url = f"{self.other.stack.base_url}/api/v1/{path}"
-        with httpx.Client(trust_env=False, timeout=20) as client:
+        with httpx2.Client(trust_env=False, timeout=20) as client:
             return client.post(url, json=body, headers=headers)
 
     def looked_at(self) -> None:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from django.db import connection, transaction
 
@@ -44,7 +44,7 @@ class Skewed:
 
     gate: Gate
     stack: Stack
-    reviewer: httpx.Client
+    reviewer: httpx2.Client
 
     def ask(self, name: str, left: timedelta) -> ApprovalRequest:
         request: ApprovalRequest = propose(
@@ -54,7 +54,7 @@ class Skewed:
         ApprovalRequest.objects.filter(pk=request.pk).update(expires_at=due)
         return request
 
-    def approve(self, request: ApprovalRequest) -> httpx.Response:
+    def approve(self, request: ApprovalRequest) -> httpx2.Response:
         said = {"version": request.version, "action_hash": request.action_hash}
         path = f"/api/v1/requests/{request.pk}/decide"
         return self.reviewer.post(path, json={**said, "verdict": "approve"})
@@ -101,7 +101,7 @@ def skewed(
     token = tokens.create_token(person=gate.rita, name="script")
     headers = {"Authorization": f"Bearer {token}"}
     wrong.start_web()
-    with httpx.Client(
+    with httpx2.Client(
         base_url=wrong.base_url, headers=headers, timeout=30, trust_env=False
     ) as reviewer:
         yield Skewed(gate, wrong, reviewer)

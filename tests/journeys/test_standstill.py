@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-import httpx
+import httpx2
 import pytest
 from django.conf import settings
 
@@ -47,7 +47,7 @@ def watching(gate: Gate, live: Stack) -> Iterator[Stack]:
 
 
 def readyz(stack: Stack) -> dict[str, str]:
-    found: dict[str, str] = httpx.get(
+    found: dict[str, str] = httpx2.get(
         f"{stack.base_url}/readyz", trust_env=False
     ).json()
     return found
@@ -61,7 +61,7 @@ def says(stack: Stack, name: str) -> bool:
 
 def page(stack: Stack, session: str) -> str:
     headers = {"Cookie": session}
-    answer = httpx.get(f"{stack.base_url}/queue/", headers=headers, trust_env=False)
+    answer = httpx2.get(f"{stack.base_url}/queue/", headers=headers, trust_env=False)
     assert answer.status_code == 200
     return answer.text
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
@@ -89,18 +89,18 @@ class Life:
             said = self.repeat(decide)
         assert said.status_code == 200 or said.json()["code"] == "decided", said.text
 
-    def post(self, path: str, body: dict[str, Any]) -> httpx.Response:
+    def post(self, path: str, body: dict[str, Any]) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.person}"}
         url = f"{self.base}/api/v1/{path}"
-        with httpx.Client(trust_env=False, timeout=20) as client:
+        with httpx2.Client(trust_env=False, timeout=20) as client:
             return client.post(url, json=body, headers=headers)
 
-    def repeat(self, call: Callable[[], httpx.Response]) -> httpx.Response:
+    def repeat(self, call: Callable[[], httpx2.Response]) -> httpx2.Response:
         end = time.monotonic() + PATIENCE_S
         while True:
             try:
                 said = call()
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 said = None
             if said is not None and said.status_code < 500:
                 return said

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 
 from holdpoint_client import Client, Proposal
 
@@ -27,7 +27,7 @@ Script = Callable[[Call], bool]  # whether a call is to be rejected
 # What an agent wants of its client, and the answer to it.
 Ask = Callable[[Callable[[Client], Proposal]], Proposal]
 # Whatever the people's API answers: `send("POST", "/requests/q-1/decide", json=said)`.
-Send = Callable[..., httpx.Response]
+Send = Callable[..., httpx2.Response]
 
 
 def dealt(calls: Iterable[Call]) -> dict[str, list[Call]]:

@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from django.conf import settings
 
 from agents import keys
@@ -95,8 +95,8 @@ def store_service(folder: Path, data: Path) -> Iterator[tuple[str, Books]]:
 def _answers(url: str) -> bool:
     """An unsigned call is refused by whoever is there."""
     try:
-        return httpx.post(f"{url}/none", trust_env=False).status_code == 401
-    except httpx.TransportError:
+        return httpx2.post(f"{url}/none", trust_env=False).status_code == 401
+    except httpx2.TransportError:
         return False
 
 
@@ -159,7 +159,7 @@ class Run:
         return agents, Reviewer(send, self.calls, rejects)
 
     def _asking(self, key: str, connections: ExitStack) -> Ask:
-        http = httpx.Client(trust_env=False)
+        http = httpx2.Client(trust_env=False)
         client = Client(self.stack.base_url, key, http=http)
         connections.enter_context(client)
         return lambda wanted: wanted(client)
@@ -167,7 +167,7 @@ class Run:
     def _sending(self, token: str, connections: ExitStack) -> Send:
         headers = {"Authorization": f"Bearer {token}"}
         root = f"{self.stack.base_url}/api/v1"
-        http = httpx.Client(base_url=root, headers=headers, trust_env=False)
+        http = httpx2.Client(base_url=root, headers=headers, trust_env=False)
         return connections.enter_context(http).request
 
     def _kill(
@@ -185,7 +185,7 @@ class Run:
     def _kill_once(self, moment: str) -> Kill:
         """SIGKILL to the worker and its pool, and a new worker."""
         if moment:
-            httpx.post(f"{self.url}/hold/{moment}", trust_env=False, timeout=10)
+            httpx2.post(f"{self.url}/hold/{moment}", trust_env=False, timeout=10)
         self.stack.kill_worker()
         claimed = Execution.objects.filter(status="claimed")
         left = list(claimed.values_list("idempotency_key", flat=True))

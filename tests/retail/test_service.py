@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from policies.choices import Tier
@@ -86,7 +86,7 @@ def test_a_killed_service_remembers(data: Path, tmp_path: Path, call: Call) -> N
 
 def test_an_unsigned_call_has_no_effect(data: Path, tmp_path: Path, call: Call) -> None:
     with store_service(tmp_path, data) as (url, books):
-        answer = httpx.post(f"{url}/{TOOL}", json=body(call), trust_env=False)
+        answer = httpx2.post(f"{url}/{TOOL}", json=body(call), trust_env=False)
     assert answer.status_code == 401
     assert books.counts() == {}
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from agents import keys
@@ -57,10 +57,10 @@ def work(file: Path) -> list[tuple[str, str]]:
         return list(db.execute("SELECT thread, status FROM work"))
 
 
-def resume(live: Stack, key: str, thread: str) -> httpx.Response:
+def resume(live: Stack, key: str, thread: str) -> httpx2.Response:
     path = f"{live.base_url}/api/v1/threads/{thread}/checkpoint"
     bearer = {"Authorization": f"Bearer {key}"}
-    return httpx.get(path, headers=bearer, trust_env=False)
+    return httpx2.get(path, headers=bearer, trust_env=False)
 
 
 def test_each_outcome_is_acted_on_once(

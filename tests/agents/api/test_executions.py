@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from agents import keys
@@ -201,7 +201,7 @@ def test_an_answer_lost_with_its_process_is_given_by_the_next(
     flag = live.arm(point, execution.pk)
     key = keys.issue_key(agent=gate.agent, by=gate.owen)
     backoff = Backoff(attempts=3, first=0.1, sleep=lambda _: next_process(live))
-    http = httpx.Client(trust_env=False)
+    http = httpx2.Client(trust_env=False)
     with Client(live.base_url, key, backoff=backoff, http=http) as riley:
         grant = riley.get(execution.proposal_id).grant
         assert grant is not None

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from agents import keys
@@ -47,8 +47,8 @@ class Web:
 
     def answers(self) -> bool:
         try:
-            return httpx.get(f"{self.base}/livez", trust_env=False).is_success
-        except httpx.TransportError:
+            return httpx2.get(f"{self.base}/livez", trust_env=False).is_success
+        except httpx2.TransportError:
             return False
 
     @property
@@ -62,13 +62,13 @@ class Web:
         """The status of an agent's call."""
         headers = {"Authorization": f"Bearer {key}"}
         address = f"{self.base}/api/v1/proposals"
-        return httpx.get(address, headers=headers, trust_env=False).status_code
+        return httpx2.get(address, headers=headers, trust_env=False).status_code
 
     def sign_in(self, name: str) -> int:
         """The status of a try with a wrong password."""
-        with httpx.Client(base_url=self.base, trust_env=False) as client:
+        with httpx2.Client(base_url=self.base, trust_env=False) as client:
             page = client.get("/sign-in/")
-            # Over http a browser keeps a Secure cookie of loopback; httpx does not.
+            # Over http a browser keeps a Secure cookie of loopback; httpx2 does not.
             cookies = "; ".join(f"{c.name}={c.value}" for c in page.cookies.jar)
             rest = page.text.split('name="csrfmiddlewaretoken" value="')[1]
             token = rest.split('"')[0]

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 from django.test import Client
@@ -50,7 +50,7 @@ def cookie(person: Person) -> dict[str, str]:
 class Ear:
     """One open stream."""
 
-    response: httpx.Response
+    response: httpx2.Response
     lines: AsyncIterator[str]
 
     async def event(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ async def ear(
     base: str, cookies: dict[str, str], query: str = ""
 ) -> AsyncIterator[Ear]:
     async with (
-        httpx.AsyncClient(trust_env=False, timeout=60, cookies=cookies) as client,
+        httpx2.AsyncClient(trust_env=False, timeout=60, cookies=cookies) as client,
         client.stream("GET", f"{base}/events/{query}") as response,
     ):
         yield Ear(response, response.aiter_lines())
@@ -99,7 +99,7 @@ class Agent:
             "Authorization": f"Bearer {self.key}",
             "Idempotency-Key": f"k-{self.count}",
         }
-        async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+        async with httpx2.AsyncClient(trust_env=False, timeout=20) as client:
             address = f"{self.base}/api/v1{path}"
             answer = await client.post(address, json=body, headers=headers)
         assert answer.is_success, answer.text
@@ -195,7 +195,7 @@ def test_whoever_comes_back_is_told_the_state_as_it_is(
         headers = {"Last-Event-ID": number}
         address = f"{live.base_url}/events/"
         async with (
-            httpx.AsyncClient(trust_env=False, cookies=cookies) as client,
+            httpx2.AsyncClient(trust_env=False, cookies=cookies) as client,
             client.stream("GET", address, headers=headers) as response,
         ):
             async for text in response.aiter_text():
@@ -247,14 +247,14 @@ def test_one_person_has_so_many_streams_and_leaves_room_for_others(
 
 def test_it_is_for_people_who_signed_in(live: Stack, gate: Gate, agent: Agent) -> None:
     address = f"{live.base_url}/events/"
-    answer = httpx.get(address, trust_env=False)
+    answer = httpx2.get(address, trust_env=False)
     assert answer.status_code == 401
     assert answer.json()["code"] == "session"
     assert "location" not in answer.headers
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     bearer = {"Authorization": f"Bearer {agent.key}"}
-    assert httpx.get(address, headers=bearer, trust_env=False).status_code == 401
-    with httpx.Client(trust_env=False, cookies=cookie(gate.rita)) as signed_in:
+    assert httpx2.get(address, headers=bearer, trust_env=False).status_code == 401
+    with httpx2.Client(trust_env=False, cookies=cookie(gate.rita)) as signed_in:
         assert signed_in.post(address).status_code in {403, 405}
 
 
@@ -335,7 +335,7 @@ def activity(live: Stack) -> list[tuple[Any, ...]]:
 
 async def pages_are_served(live: Stack, cookies: dict[str, str]) -> None:
     """Ten pages are asked for while the streams are open."""
-    async with httpx.AsyncClient(trust_env=False, cookies=cookies) as client:
+    async with httpx2.AsyncClient(trust_env=False, cookies=cookies) as client:
         for _ in range(10):
             answer = await client.get(f"{live.base_url}/queue/")
             assert answer.status_code == 200
@@ -358,8 +358,8 @@ def another(live: Stack) -> Iterator[tuple[Child, str]]:
 
 def ready(base: str) -> bool:
     try:
-        return httpx.get(f"{base}/readyz", trust_env=False).is_success
-    except httpx.TransportError:
+        return httpx2.get(f"{base}/readyz", trust_env=False).is_success
+    except httpx2.TransportError:
         return False
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.guards import ROOT
@@ -95,7 +95,7 @@ def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
     with up(state, port) as first:
         for step in ("PostgreSQL", "broker", "migrations", "web"):
             assert re.search(rf"^  {step}.* s$", first.said, re.M), first.said
-        ready = httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
+        ready = httpx2.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
         assert set(ready.json().values()) == {"ok"}
         assert "already runs for" in refused(state, free_port())
         first.stop(signal.SIGTERM)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import yaml
 from django.conf import global_settings
 from django.contrib.auth.hashers import make_password
@@ -60,7 +60,7 @@ class House:
             "Idempotency-Key": f"k-{next(self._numbers)}",
         }
         address = f"{self.live.base_url}/api/v1{path}"
-        answer = httpx.post(
+        answer = httpx2.post(
             address, json=body, headers=headers, trust_env=False, timeout=ANSWER_S
         )
         assert answer.is_success, answer.text
@@ -70,7 +70,7 @@ class House:
         """What the agent reads of its proposal."""
         headers = {"Authorization": f"Bearer {self.key}"}
         address = f"{self.live.base_url}/api/v1/proposals/{request.proposal_id}"
-        return httpx.get(address, headers=headers, trust_env=False).json()
+        return httpx2.get(address, headers=headers, trust_env=False).json()
 
     def proposes(self, tool: str, args: Any, **fields: Any) -> Any:
         """The answer to a proposal."""

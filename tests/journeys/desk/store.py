@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from demo.store import database
 from hitl.environment import LOOPBACK
@@ -75,6 +75,6 @@ def start(live: Stack) -> Store:
 
 def _answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/livez", trust_env=False).is_success
-    except httpx.TransportError:
+        return httpx2.get(f"{url}/livez", trust_env=False).is_success
+    except httpx2.TransportError:
         return False

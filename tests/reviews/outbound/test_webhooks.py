@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import sys
 import threading
 from ipaddress import IPv6Address
@@ -292,6 +293,22 @@ class TestWhatIsKnown:
         with pytest.raises(webhooks.NotSent):
             send(service.url.replace("http:", "https:"))
         assert service.requests == []
+
+    def test_tls_checks_as_strictly_as_pythons_own_default(self, service, monkeypatch):
+        strict, used = ssl.create_default_context(), []
+
+        def wrap(context, sock, **options):
+            used.append((context, options))
+            raise ssl.SSLError("seen enough")
+
+        monkeypatch.setattr(ssl.SSLContext, "wrap_socket", wrap)
+        with pytest.raises(webhooks.NotSent):
+            send(service.url.replace("http:", "https:"))
+        [(context, options)] = used
+        assert options == {"server_hostname": "127.0.0.1"}
+        for name in ("verify_mode", "check_hostname", "verify_flags", "options"):
+            assert getattr(context, name) == getattr(strict, name)
+        assert context.minimum_version == strict.minimum_version
 
     def test_a_payload_that_is_not_json_is_known_to_have_sent_nothing(self, service):
         with pytest.raises(webhooks.NotSent):
