@@ -359,7 +359,7 @@ GUARDS = [
         "reviews/executions/record.py",
         "_record_failure",
         "agent-word",
-        Value("facts.deny_effect(proposal.pk)"),
+        Value("facts.mark_effect_denied(proposal.pk)"),
         "tests/reviews/executions/test_sums.py",
     ),
     Guard(

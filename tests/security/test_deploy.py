@@ -133,7 +133,7 @@ def test_no_error_output_shows_a_secret(tmp_path: Path) -> None:
 def test_keys_of_an_installation_are_the_owners_alone(tmp_path: Path) -> None:
     make = (
         "from pathlib import Path; from hitl.local import keys;"
-        f"keys.ensure(Path({str(tmp_path / 'keys')!r}))"
+        f"keys.ensure_keys(Path({str(tmp_path / 'keys')!r}))"
     )
     done = run("-c", make, state=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -161,12 +161,12 @@ AS_USER = """
 import os, sys, pathlib
 assert os.geteuid() == 1000
 from hitl.local import keys, layout, postgres
-here = layout.layout(pathlib.Path(sys.argv[1]))
-layout.make_run(here.run)
-keys.ensure(here.keys)
-child = postgres.start(here, "secret", fast=True)
+here = layout.build_layout(pathlib.Path(sys.argv[1]))
+layout.create_run_folder(here.run)
+keys.ensure_keys(here.keys)
+child = postgres.start_server(here, "secret", fast=True)
 assert here.run == here.state / "run", here
-assert postgres.host(here).prefix == ()
+assert postgres.detect_host(here).prefix == ()
 child.stop(within=5)
 """
 
