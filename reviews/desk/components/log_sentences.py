@@ -167,6 +167,7 @@ def describe_record(
         key=str(data.get("key", "")),
         queue=str(data.get("queue", "")),
         version=str(data.get("number", leaf["policy"] or "")),
+        fields=" and ".join(str(data.get("fields", "")).split()),
     )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
+from journal.models import LogRecord
 from journal.state_machine import Machine
 from reviews import transitions
-from reviews.desk.components.log_sentences import SENTENCES
+from reviews.desk.components.log_sentences import SENTENCES, describe_record
 from tests.conftest import ROOT
 
 PACKAGES = ("journal", "policies", "reviews", "agents")
-APPENDS = {"append", "Entry", "note", "_tell", "_note", "_tell_many"}
+APPENDS = re.compile(r"append|Entry|_?log(_\w+)?|_?append_\w+|_?record_\w+_event")
 # Said in words of their own.
 BY_VERDICT = {"decision.recorded", "decision.refused"}
 
@@ -21,7 +23,7 @@ def appended() -> Iterator[str]:
     for package in PACKAGES:
         for file in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text())):
-                if isinstance(node, ast.Call) and _name(node.func) in APPENDS:
+                if isinstance(node, ast.Call) and APPENDS.fullmatch(_name(node.func)):
                     yield from _kinds(node.args)
 
 
@@ -36,6 +38,15 @@ def _kinds(args: list[ast.expr]) -> Iterator[str]:
                 head, dot, tail = node.value.partition(".")
                 if dot and head.isalpha() and tail.replace("_", "").isalpha():
                     yield node.value
+
+
+def test_a_changed_person_is_said_with_what_changed() -> None:
+    leaf = {"data": {"fields": "role email"}, "verdict": "", "policy": None}
+    row = LogRecord(kind="person.changed")
+    parts = describe_record(row, leaf, "Ada")
+    assert (
+        "".join(part.text for part in parts) == "Ada changed a person's role and email"
+    )
 
 
 def test_every_record_is_a_sentence() -> None:
