@@ -23,8 +23,8 @@ from reviews.choices import AlarmStatus
 from reviews.models import Alarm, ApprovalRequest, Execution, Notice
 from reviews.people import preferences
 
-from . import delivery, email, schedule
-from .schedule import SendTime
+from . import delivery, email
+from .delivery import SendTime
 
 SUPERVISORS = frozenset({Role.SUPERVISOR})
 
@@ -135,9 +135,9 @@ def _build_plans(
 ) -> list[NoticePlan]:
     found = []
     for person in people:
-        must = schedule.is_mandatory(kind, permissions.find_deciding_role(person))
+        must = delivery.is_mandatory(kind, permissions.find_deciding_role(person))
         said = preferences.load_preferences(person).notifications
-        due = schedule.compute_send_time(said, kind, risk, must=must, now=now)
+        due = delivery.compute_send_time(said, kind, risk, must=must, now=now)
         if due is not None:
             found.append(NoticePlan(person, due, must))
     return _wake_if_all_quiet(_delay_full_inboxes(found, now), now)
