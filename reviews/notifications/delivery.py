@@ -26,29 +26,8 @@ from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
 
 from . import email
+from .events import NOTICE_TITLES, WAITING_KINDS
 
-NOTICE_TITLES = {
-    "opened": "Waits for you",
-    "escalated": "Escalated to you",
-    "returned": "Returned with guidance",
-    "due_soon": "Expires soon",
-    "assigned": "Given to you",
-    "freed": "Free again",
-    "offered": "Offered to you",
-    "broken": "Your hold was ended",
-    "handed_over": "Taken over from you",
-    "revoked": "Asked again: an approval was revoked",
-    "settled": "Settled",
-    "ran": "Ran without asking",
-    "unknown": "Nobody knows whether this ran",
-    "cancelled": "Does not run: its approval was revoked",
-    "alarm": "Alarm",
-}
-# Notices that ask for a decision: obsolete once the request is decided.
-WAITING_KINDS = frozenset(
-    {"opened", "escalated", "returned", "due_soon", "assigned", "freed", "offered"}
-    | {"broken", "handed_over", "revoked"}
-)
 # Notices about another person's hold, so that hold is no reason to drop them.
 HOLD_KINDS = frozenset({"offered", "broken", "handed_over"})
 
