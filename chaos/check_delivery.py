@@ -28,7 +28,7 @@ from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, Execution, Notice, Proposal
-from reviews.notifications.delivery import NOTICE_TITLES
+from reviews.notifications.events import EVENTS, NOTICE_TITLES
 
 from .generator import HOOKED
 from .history import Trips
@@ -198,8 +198,6 @@ def _rows(found: Deliveries, arrivals: list[Arrival]) -> None:
             found.unkept.append(f"{pk}: {status}, and {agent} never answered so")
 
 
-TASKS = "reviews.tasks.mail_"  # how the names begin of those that plan mails
-KINDS = {"announced": "ran"}  # what they plan, where it has another name
 Key = tuple[str, str, str]  # to whom, of what kind, about what
 GATHERED = "gathered"  # many in one mail, about nothing alone
 MANY = re.compile(r"\d+ (messages?|requests? waits?) for you")
@@ -271,13 +269,12 @@ def _promises(found: Mails, notices: list[Notice]) -> None:
     closed = Alarm.objects.filter(status=AlarmStatus.CLOSED)
     over = {str(pk) for pk in closed.values_list("pk", flat=True)}
     ran = dict(Execution.objects.values_list("proposal_id", "pk"))
-    kept = OutboxMessage.objects.filter(task__startswith=TASKS, done_at__isnull=False)
-    for task, subject in kept.values_list("task", "subject"):
+    kept = OutboxMessage.objects.filter(topic__in=EVENTS, done_at__isnull=False)
+    for topic, subject in kept.values_list("topic", "subject"):
         found.promises += 1
-        name = task.removeprefix(TASKS)
-        told = KINDS.get(name, name), ran.get(subject, subject)
+        told = EVENTS[topic].kind, ran.get(subject, subject)
         if subject not in over and told not in about:
-            found.missing.append(f"{name} {subject}: nobody was written to")
+            found.missing.append(f"{topic} {subject}: nobody was written to")
 
 
 def _went(found: Mails, notice: Notice) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from csp.constants import NONE, SELF
 
+from reviews.notifications import events
+
 from . import connections, environment, logs
 
 HOLDPOINT = environment.read_environment()
@@ -139,32 +141,19 @@ CELERY_BEAT_SCHEDULER = "hitl.beat:Sweeper"
 
 # Topic -> the Celery tasks that handle it; each task gets an outbox row of its own.
 OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
-    "request.opened": ("reviews.tasks.mail_opened",),
+    **dict.fromkeys(events.EVENTS, events.CHANNEL_TASKS),
     "request.batchable": ("reviews.tasks.form_batch",),
-    "request.escalated": ("reviews.tasks.mail_escalated",),
-    "request.returned": ("reviews.tasks.mail_returned",),
-    "request.assigned": ("reviews.tasks.mail_assigned",),
-    "request.freed": ("reviews.tasks.mail_freed",),
-    "request.offered": ("reviews.tasks.mail_offered",),
-    "request.broken": ("reviews.tasks.mail_broken",),
-    "request.handed_over": ("reviews.tasks.mail_handed_over",),
-    "request.due_soon": ("reviews.tasks.mail_due_soon",),
-    "request.settled": ("reviews.tasks.mail_settled",),
     "notice.due": ("reviews.tasks.send_notice",),
     "notice.digest": ("reviews.tasks.send_digest",),
     "notice.test": ("reviews.tasks.send_test",),
     "proposal.told": ("agents.tasks.tell",),
-    "proposal.announced": ("reviews.tasks.mail_announced",),
     "execution.queued": ("reviews.tasks.execute",),
-    "execution.unknown": ("reviews.tasks.mail_unknown",),
-    "alarm.raised": ("reviews.tasks.mail_alarm",),
     "export.asked": ("reviews.tasks.write_export",),
-    "request.revoked": ("reviews.tasks.mail_revoked",),
-    "execution.revoked": ("reviews.tasks.mail_revoked_effect",),
     "incident.declared": ("reviews.tasks.freeze_deadlines",),
-    "incident.told": ("reviews.tasks.mail_incident",),
     "stop.raised": ("reviews.tasks.enforce_stop",),
 }
+# Tasks without a route that rows of an earlier release name; the sweep sends them too.
+OUTBOX_FORMER_TASKS = events.FORMER_TASKS
 
 # People.
 AUTH_USER_MODEL = "policies.Person"

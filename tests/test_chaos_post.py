@@ -217,7 +217,7 @@ def test_the_mail_server_keeps_whom_and_about_what(book: Postbook) -> None:
 def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> None:
     request = factories.propose(gate.agent, "pay").request
     roles = [Role.REVIEWER, Role.SUPERVISOR]
-    plan.notify_deciders(request, "opened", roles=roles)
+    plan.notify_people(plan.select_deciders(request, roles=roles), "opened")
     people = [one.person.email for one in Notice.objects.select_related("person")]
     subject = f"Waits for you: pay, high ({request.pk})"
     for person in people:
@@ -234,7 +234,7 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> Non
 @pytest.mark.django_db
 def test_a_mail_that_never_came_is_missed(gate: Gate, book: Postbook) -> None:
     request = factories.propose(gate.agent, "pay").request
-    plan.notify_deciders(request, "opened", roles=[Role.SUPERVISOR])
+    plan.notify_people(plan.select_deciders(request, roles=[Role.SUPERVISOR]), "opened")
     assert "0 of 1 arrived" in check_delivery.check_mails(book).missing[0]
     Notice.objects.update(sent_at=None)
     assert "never sent" in check_delivery.check_mails(book).missing[0]
@@ -246,7 +246,9 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
 ) -> None:
     for number in range(2):
         request = factories.propose(gate.agent, customer=f"C-{number}").request
-        plan.notify_deciders(request, "opened", roles=[Role.SUPERVISOR])
+        plan.notify_people(
+            plan.select_deciders(request, roles=[Role.SUPERVISOR]), "opened"
+        )
     Notice.objects.update(digest=True, sent_at=Now())
     people = {one.person.email for one in Notice.objects.select_related("person")}
     for person in people:

@@ -8,7 +8,9 @@ the reader's time of day, the end of their quiet hours, or when they may get mai
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import Count, F, Min, Q, QuerySet
@@ -23,30 +25,9 @@ from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
 from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
 
-from . import email, schedule
+from . import email
+from .events import NOTICE_TITLES, WAITING_KINDS
 
-NOTICE_TITLES = {
-    "opened": "Waits for you",
-    "escalated": "Escalated to you",
-    "returned": "Returned with guidance",
-    "due_soon": "Expires soon",
-    "assigned": "Given to you",
-    "freed": "Free again",
-    "offered": "Offered to you",
-    "broken": "Your hold was ended",
-    "handed_over": "Taken over from you",
-    "revoked": "Asked again: an approval was revoked",
-    "settled": "Settled",
-    "ran": "Ran without asking",
-    "unknown": "Nobody knows whether this ran",
-    "cancelled": "Does not run: its approval was revoked",
-    "alarm": "Alarm",
-}
-# Notices that ask for a decision: obsolete once the request is decided.
-WAITING_KINDS = frozenset(
-    {"opened", "escalated", "returned", "due_soon", "assigned", "freed", "offered"}
-    | {"broken", "handed_over", "revoked"}
-)
 # Notices about another person's hold, so that hold is no reason to drop them.
 HOLD_KINDS = frozenset({"offered", "broken", "handed_over"})
 
@@ -112,9 +93,7 @@ def _find_request_drop_reason(notice: Notice, request: ApprovalRequest) -> str:
         return "not_theirs"
     if not _is_still_addressee(notice, request):
         return "not_theirs"
-    if schedule.is_mandatory(
-        notice.kind, permissions.find_deciding_role(notice.person)
-    ):
+    if is_mandatory(notice.kind, permissions.find_deciding_role(notice.person)):
         return ""
     said = preferences.load_preferences(notice.person).notifications
     late = said.mail(request.risk) == "unclaimed" and notice.kind == "opened"
@@ -266,9 +245,7 @@ def deliver_notice(notice: Notice) -> bool:
 
 
 def _find_time_with_room(notice: Notice) -> datetime | None:
-    if schedule.is_mandatory(
-        notice.kind, permissions.find_deciding_role(notice.person)
-    ):
+    if is_mandatory(notice.kind, permissions.find_deciding_role(notice.person)):
         return None
     return compute_full_until([notice.person]).get(notice.person_id)
 
@@ -289,7 +266,7 @@ def compute_full_until(people: Collection[Person]) -> dict[int, datetime]:
         mine = had.get(person.pk)
         if mine and mine["n"] >= said.per_hour:
             room = mine["first"] + HOUR
-            full[person.pk] = schedule.find_quiet_end(said, room) or room
+            full[person.pk] = find_quiet_end(said, room) or room
     return full
 
 
@@ -325,3 +302,58 @@ def deliver_due_notice(notice_id: str) -> bool:
 def send_test_notice(public_id: str) -> None:
     """Send the test mail that a person asked for."""
     email.send_test_mail(Person.objects.get(public_id=public_id))
+
+
+# Supervisors get these whatever their preferences: somebody must be responsible.
+MANDATORY_KINDS = frozenset({"escalated", "due_soon"})
+
+
+@dataclass(frozen=True, slots=True)
+class SendTime:
+    """When a notice is sent, and whether it waits for the digest mail of that time."""
+
+    at: datetime
+    digest: bool = False
+
+
+def is_mandatory(kind: str, role: Role | None) -> bool:
+    """Whether preferences cannot mute the notice, only delay it by quiet hours."""
+    return kind in MANDATORY_KINDS and role is Role.SUPERVISOR
+
+
+def compute_send_time(
+    said: NotificationPreferences, kind: str, risk: str, *, must: bool, now: datetime
+) -> SendTime | None:
+    """Compute when a notice is sent; None for never. Notices that quiet hours delay go
+    into one digest mail at their end."""
+    when = "now" if must else said.mail(risk)
+    if when == "never":
+        return None
+    if when == "digest":
+        return SendTime(compute_next_digest(said, now), digest=True)
+    wait = timedelta(minutes=said.minutes)
+    at = now + wait if when == "unclaimed" and kind == "opened" else now
+    held = None if must and said.on_call else find_quiet_end(said, at)
+    return SendTime(held, digest=True) if held else SendTime(at)
+
+
+def find_quiet_end(said: NotificationPreferences, at: datetime) -> datetime | None:
+    """The end of the reader's quiet hours if `at` is within them, else None."""
+    begin, end = said.quiet_from, said.quiet_until
+    if begin is None or end is None or begin == end:
+        return None
+    local = at.astimezone(ZoneInfo(said.zone))
+    now = local.time()
+    within = begin <= now < end if begin < end else now >= begin or now < end
+    return _compute_next_time(local, end) if within else None
+
+
+def compute_next_digest(said: NotificationPreferences, at: datetime) -> datetime:
+    """The next time of this person's daily digest."""
+    return _compute_next_time(at.astimezone(ZoneInfo(said.zone)), said.digest_at)
+
+
+def _compute_next_time(local: datetime, at: time) -> datetime:
+    """The next time, after `local`, at which its wall clock shows `at`."""
+    found = local.replace(hour=at.hour, minute=at.minute, second=0, microsecond=0)
+    return found if found > local else found + timedelta(days=1)

@@ -6,7 +6,7 @@ sent at once; delayed ones wait in the outbox. `delivery` sends both.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,17 +16,29 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from journal import clock, outbox
+from journal.models import OutboxMessage
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import AlarmStatus
-from reviews.models import Alarm, ApprovalRequest, Execution, Notice
+from reviews.models import Alarm, ApprovalRequest, Execution, Notice, Proposal
 from reviews.people import preferences
 
-from . import delivery, email, schedule
-from .schedule import SendTime
+from . import delivery, email
+from .delivery import SendTime
+from .events import EVENTS, Audience, NotificationEvent
 
-SUPERVISORS = frozenset({Role.SUPERVISOR})
+DECIDING_ROLES = (Role.REVIEWER, Role.SUPERVISOR)
+SUPERVISING_ROLES = (Role.SUPERVISOR,)
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeAudience:
+    """The people to notify, and the risk and subject of their notices."""
+
+    people: Sequence[Person]
+    risk: str
+    about: Mapping[str, Any]  # the fields of `Notice` that hold the subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +50,39 @@ class NoticePlan:
     must: bool
 
 
-def notify_deciders(
+def notify_of_event(message: OutboxMessage) -> None:
+    """Notify the people whom an outbox message's event concerns. Safe to repeat. Raises
+    `KeyError` for a topic that is not in `EVENTS`."""
+    event = EVENTS[message.topic]
+    if event.audience is Audience.INCIDENT:
+        # The mail goes at once whatever the reader's preferences, because an incident
+        # concerns all open requests.
+        email.send_incident_mail(message.subject, **message.facts)
+    elif audience := _FINDERS[event.audience](event, message):
+        notify_people(audience, event.kind)
+
+
+def notify_people(audience: NoticeAudience, kind: str) -> int:
+    """Notify each person of the audience by their preferences. Returns how many mails
+    were sent now. Safe to repeat: nobody gets two notices of one kind and subject."""
+    now, about = clock.now(), audience.about
+    plans = _build_plans(audience.people, kind, audience.risk, now)
+    plan_notices(about=about, kind=kind, plans=plans, now=now)
+    known = {person.pk: person for person in audience.people}
+    return _deliver_each(_select_due(about, kind, now), known)
+
+
+def select_deciders(
     request: ApprovalRequest,
-    kind: str,
     *,
     roles: Collection[Role],
     only: str | None = None,
     occasion: str = "",
-) -> int:
-    """Notify the people who may decide a request, or `only` one of them by public id,
-    each by their preferences. Returns how many mails were sent now.
+) -> NoticeAudience:
+    """Select the people who may decide a request, or `only` one of them by public id.
 
-    Safe to repeat: nobody is notified twice of the same version and kind, unless the
-    `occasion` differs.
+    Nobody is notified twice of the same version and kind, unless the `occasion`
+    differs.
     """
     people = [
         person
@@ -59,47 +91,92 @@ def notify_deciders(
         and only in {None, person.public_id}
     ]
     about = {"request": request, "version": request.version, "occasion": occasion}
-    return _notify_people(people, kind, request.risk, about)
+    return NoticeAudience(people, request.risk, about)
 
 
-def notify_of_execution(execution: Execution, kind: str) -> int:
-    """Notify the supervisors concerned about an effect that ran, may have run or no
-    longer runs, each by their preferences. Returns how many mails were sent now."""
-    risk = execution.grant.revision.risk
-    people = permissions.list_deciders(
-        delivery.find_concerned_queue(execution, kind), roles=SUPERVISORS
+def _find_deciders(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:
+    return select_deciders(_load_request(message), roles=DECIDING_ROLES)
+
+
+def _find_supervisors(
+    event: NotificationEvent, message: OutboxMessage
+) -> NoticeAudience:
+    return select_deciders(_load_request(message), roles=SUPERVISING_ROLES)
+
+
+def _find_assignee(
+    event: NotificationEvent, message: OutboxMessage
+) -> NoticeAudience | None:
+    request = _load_request(message)
+    if request.assignee is None:
+        return None
+    return _select_one(request, request.assignee.public_id, message)
+
+
+def _find_named(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:
+    return _select_one(_load_request(message), str(message.facts["person"]), message)
+
+
+def _select_one(
+    request: ApprovalRequest, person: str, message: OutboxMessage
+) -> NoticeAudience:
+    """Select one person, who is notified once for each outbox message."""
+    return select_deciders(
+        request, roles=DECIDING_ROLES, only=person, occasion=str(message.pk)
     )
-    return _notify_people(people, kind, risk, {"execution": execution})
 
 
-def notify_of_alarm(alarm: Alarm) -> int:
-    """Notify the supervisors of an alarm's queue, each by their preferences and only
-    once an alarm. Returns how many mails were sent now. After the alarm is closed,
-    nobody new is notified, and earlier notices are dropped."""
+def _load_request(message: OutboxMessage) -> ApprovalRequest:
+    requests = ApprovalRequest.objects.select_related("proposal", "queue")
+    return requests.get(pk=message.subject)
+
+
+def _find_of_execution(
+    event: NotificationEvent, message: OutboxMessage
+) -> NoticeAudience:
+    execution = Execution.objects.get(pk=message.subject)
+    return _select_supervisors(execution, event.kind)
+
+
+def _find_of_announcement(
+    event: NotificationEvent, message: OutboxMessage
+) -> NoticeAudience:
+    proposal = Proposal.objects.get(pk=message.subject)
+    return _select_supervisors(proposal.executions.get(), event.kind)
+
+
+def _select_supervisors(execution: Execution, kind: str) -> NoticeAudience:
+    risk = execution.grant.revision.risk
+    queue = delivery.find_concerned_queue(execution, kind)
+    people = permissions.list_deciders(queue, roles=SUPERVISING_ROLES)
+    return NoticeAudience(people, risk, {"execution": execution})
+
+
+def _find_of_alarm(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:
+    """Supervisors of the alarm's queue, each notified once an alarm. After the alarm is
+    closed, nobody new is notified, and earlier notices are dropped."""
+    alarm = Alarm.objects.get(pk=message.subject)
     closed = alarm.status == AlarmStatus.CLOSED
     risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
     people = (
-        [] if closed else permissions.list_deciders(alarm.queue_id, roles=SUPERVISORS)
+        []
+        if closed
+        else permissions.list_deciders(alarm.queue_id, roles=SUPERVISING_ROLES)
     )
-    return _notify_people(
-        people, "alarm", risk, {"alarm": alarm, "occasion": str(alarm.pk)}
-    )
+    return NoticeAudience(people, risk, {"alarm": alarm, "occasion": str(alarm.pk)})
 
 
-def notify_of_incident(incident: str, *, person: str, kind: str) -> None:
-    """Notify one supervisor that deadlines are frozen, or run again. The mail goes at
-    once whatever their preferences, because it concerns all open requests."""
-    email.send_incident_mail(incident, person=person, kind=kind)
-
-
-def _notify_people(
-    people: Sequence[Person], kind: str, risk: str, about: Mapping[str, Any]
-) -> int:
-    now = clock.now()
-    plan_notices(
-        about=about, kind=kind, plans=_build_plans(people, kind, risk, now), now=now
-    )
-    return _deliver_each(_select_due(about, kind, now), {one.pk: one for one in people})
+_FINDERS: Mapping[
+    Audience, Callable[[NotificationEvent, OutboxMessage], NoticeAudience | None]
+] = {
+    Audience.DECIDERS: _find_deciders,
+    Audience.SUPERVISORS: _find_supervisors,
+    Audience.ASSIGNEE: _find_assignee,
+    Audience.NAMED: _find_named,
+    Audience.EXECUTION: _find_of_execution,
+    Audience.ANNOUNCEMENT: _find_of_announcement,
+    Audience.ALARM: _find_of_alarm,
+}
 
 
 def _select_due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]:
@@ -135,9 +212,9 @@ def _build_plans(
 ) -> list[NoticePlan]:
     found = []
     for person in people:
-        must = schedule.is_mandatory(kind, permissions.find_deciding_role(person))
+        must = delivery.is_mandatory(kind, permissions.find_deciding_role(person))
         said = preferences.load_preferences(person).notifications
-        due = schedule.compute_send_time(said, kind, risk, must=must, now=now)
+        due = delivery.compute_send_time(said, kind, risk, must=must, now=now)
         if due is not None:
             found.append(NoticePlan(person, due, must))
     return _wake_if_all_quiet(_delay_full_inboxes(found, now), now)

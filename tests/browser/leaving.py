@@ -17,7 +17,7 @@ from policies.models import Person
 from reviews import tasks
 from reviews.desk.log import exports
 from reviews.models import ApprovalRequest, Execution
-from reviews.notifications import delivery, email
+from reviews.notifications import email, events
 from tests.browser.hostile import MARK
 from tests.browser.naughty import check_shown, is_seen
 
@@ -47,7 +47,7 @@ def _gather() -> None:
     email.send_digest_mail(person, waiting)
     request = ApprovalRequest.objects.latest("opened_at")
     execution = Execution.objects.latest("queued_at")
-    for kind, what in delivery.NOTICE_TITLES.items():
+    for kind, what in events.NOTICE_TITLES.items():
         about = execution if kind in ("ran", "unknown") else request
         email.send_mail(person, email.MailLine(what, about))
 

@@ -22,6 +22,7 @@ from hitl.celery import (
     freeze_imported_objects,
 )
 from hitl.connections import QUEUES
+from reviews.notifications.events import CHANNEL_TASKS
 
 
 def test_every_thread_sends_by_our_app() -> None:
@@ -65,7 +66,7 @@ def test_effects_and_sweeps_never_wait_behind_letters() -> None:
         "reviews.tasks.run_execution",
     }
     letters = {name for name, queue in queues.items() if queue == connections.LETTERS}
-    assert "reviews.tasks.mail_opened" in letters
+    assert {*CHANNEL_TASKS, *settings.OUTBOX_FORMER_TASKS} <= letters
     assert not letters & {*SWEEPS, "reviews.tasks.enforce_stop"}
     assert queue_of("forged.task") == connections.SWEEPS
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
@@ -33,11 +35,16 @@ def away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def named(queue: str) -> list[int]:
-    """Takes all messages of a queue: what each of them names."""
+def taken(queue: str) -> list[Any]:
+    """Takes all messages of a queue."""
     with app.connection_for_read() as connected:
         take = partial(connected.default_channel.basic_get, queue, no_ack=True)
-        return [found.payload[0][0] for found in iter(take, None)]
+        return list(iter(take, None))
+
+
+def named(queue: str) -> list[int]:
+    """Takes all messages of a queue: what each of them names."""
+    return [found.payload[0][0] for found in taken(queue)]
 
 
 def overdue(topic: str, count: int, *, seconds: int = 600) -> list[int]:
@@ -103,11 +110,20 @@ def test_a_full_queue_hides_no_other() -> None:
 
 def test_no_more_is_sent_than_there_is_room_for() -> None:
     dispatch.fill_queue(
-        "reviews.tasks.mail_settled", map(str, range(dispatch.MAX_QUEUED - 3))
+        "reviews.tasks.mail_people", map(str, range(dispatch.MAX_QUEUED - 3))
     )
     overdue(MAIL, 10)
     assert [sweeps.send_due_messages(), sweeps.send_due_messages()] == [3, 0]
-    assert dispatch.count_free_slots("reviews.tasks.mail_settled") == 0
+    assert dispatch.count_free_slots("reviews.tasks.mail_people") == 0
+
+
+def test_what_an_earlier_release_promised_is_sent_by_the_name_it_wrote() -> None:
+    former = list(settings.OUTBOX_FORMER_TASKS)
+    promised = overdue(MAIL, len(former))
+    for pk, task in zip(promised, former, strict=True):
+        OutboxMessage.objects.filter(pk=pk).update(task=task)
+    assert sweeps.send_due_messages() == len(former)
+    assert [one.headers["task"] for one in taken("letters")] == former
 
 
 def test_a_message_costs_no_query_of_its_own() -> None:

@@ -51,9 +51,7 @@ def claimed(execution: Execution) -> bool:
 
 
 def letters(**fields: Any) -> QuerySet[OutboxMessage]:
-    return OutboxMessage.objects.filter(
-        task__startswith="reviews.tasks.mail_opened", **fields
-    )
+    return OutboxMessage.objects.filter(topic="request.opened", **fields)
 
 
 def last_letter() -> datetime:

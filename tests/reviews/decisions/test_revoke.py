@@ -203,10 +203,9 @@ def test_people_hear_of_it(gate: Gate) -> None:
     asked = propose(gate.agent, customer="C-8").request
     decide(asked, gate.rita)
     revoke(gate)
-    for message in OutboxMessage.objects.filter(topic="request.revoked"):
-        tasks.mail_revoked(message.pk)
-    for message in OutboxMessage.objects.filter(topic="execution.revoked"):
-        tasks.mail_revoked_effect(message.pk)
+    for topic in ("request.revoked", "execution.revoked"):
+        for message in OutboxMessage.objects.filter(topic=topic):
+            tasks.mail_people(message.pk)
     subjects = {(one.to[0], one.subject) for one in mail.outbox}
     gone = f"Does not run: its approval was revoked: pay ({execution.pk})"
     again = f"Asked again: an approval was revoked: pay, high ({asked.pk})"

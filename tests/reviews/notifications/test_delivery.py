@@ -80,7 +80,8 @@ def test_what_comes_beyond_costs_little(
     request = propose(gate.agent, customer="one more").request
     rita = gate.rita.public_id
     with django_assert_max_num_queries(13):
-        plan.notify_deciders(request, "opened", roles=(Role.REVIEWER,), only=rita)
+        people = plan.select_deciders(request, roles=(Role.REVIEWER,), only=rita)
+        plan.notify_people(people, "opened")
     assert Notice.objects.get(request=request).digest
 
 
@@ -92,7 +93,8 @@ def test_what_comes_beyond_costs_for_all_what_it_costs_for_one(gate: Gate) -> No
     for number, only in enumerate((rita, None)):
         request = propose(gate.agent, customer=f"more-{number}").request
         with CaptureQueriesContext(connection) as asked:
-            plan.notify_deciders(request, "opened", roles=tuple(Role), only=only)
+            people = plan.select_deciders(request, roles=tuple(Role), only=only)
+            plan.notify_people(people, "opened")
         costs.append(len(asked))
     assert Notice.objects.filter(request=request, digest=True).count() == 4
     assert costs[0] == costs[1]

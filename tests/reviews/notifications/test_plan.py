@@ -20,7 +20,6 @@ from policies.choices import Risk
 from policies.models import Person
 from reviews import tasks
 from reviews.alarms import standing
-from reviews.decisions import returns
 from reviews.executions import settle
 from reviews.holds import rows, take
 from reviews.models import ApprovalRequest, Lease, Notice
@@ -31,6 +30,16 @@ from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.notifications.occasions import (
+    announced,
+    assigned,
+    broken,
+    freed,
+    handed_over,
+    offered,
+    returned,
+    unknown,
+)
 from tests.reviews.tasks.draining import drain
 from tests.sources import product
 from tests.stack import Stack, wait_until
@@ -209,11 +218,11 @@ def test_one_dead_address_keeps_nobody_from_theirs(
     monkeypatch.setattr(EmailMessage, "send", fails)
     message = OutboxMessage.objects.get(topic="request.opened")
     with pytest.raises(SMTPException):
-        tasks.mail_opened(message.pk)
+        tasks.mail_people(message.pk)
     assert told() == ["sam", "sue", "tom"]
     monkeypatch.undo()
     OutboxMessage.objects.update(held_until=None)
-    tasks.mail_opened(message.pk)
+    tasks.mail_people(message.pk)
     assert told() == ["rita", "sam", "sue", "tom"]
 
 
@@ -231,7 +240,7 @@ def test_a_time_limit_is_no_dead_address(
     monkeypatch.setattr(EmailMessage, "send", slow)
     message = OutboxMessage.objects.get(topic="request.opened")
     with pytest.raises(SoftTimeLimitExceeded):
-        tasks.mail_opened(message.pk)
+        tasks.mail_people(message.pk)
     assert len(tried) == 1
 
 
@@ -251,18 +260,18 @@ def test_some_who_hang_keep_nobody_from_theirs_for_long(
     for _ in range(60):  # each finds Tom first with one in four
         OutboxMessage.objects.update(held_until=None)
         with contextlib.suppress(SoftTimeLimitExceeded):
-            tasks.mail_opened(message.pk)
+            tasks.mail_people(message.pk)
     assert told() == ["tom"]
 
 
 def escalated_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
     request = propose(gate.agent).request
-    return "mail_opened", lambda: decide(request, gate.rita, "escalate")
+    return "request.opened", lambda: decide(request, gate.rita, "escalate")
 
 
 def closed_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
     alarm = states.open_alarm(gate)
-    return "mail_alarm", lambda: standing.close_alarm(
+    return "alarm.raised", lambda: standing.close_alarm(
         alarm_id=alarm.pk, person=gate.sue, note="looked into"
     )
 
@@ -271,17 +280,17 @@ def closed_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
 def test_what_was_planned_before_a_death_is_let_go_when_it_moved_on(
     gate: Gate, monkeypatch: pytest.MonkeyPatch, happens: Any
 ) -> None:
-    letter, moves_on = happens(gate)
-    message = OutboxMessage.objects.get(task=f"reviews.tasks.{letter}")
+    topic, moves_on = happens(gate)
+    message = OutboxMessage.objects.get(topic=topic)
     monkeypatch.setattr(EmailMessage, "send", _dies)
     with pytest.raises(SMTPException):
-        getattr(tasks, letter)(message.pk)
+        tasks.mail_people(message.pk)
     monkeypatch.undo()
     planned = list(Notice.objects.values_list("pk", flat=True))
     assert planned
     moves_on()
     OutboxMessage.objects.filter(pk=message.pk).update(held_until=None)
-    getattr(tasks, letter)(message.pk)
+    tasks.mail_people(message.pk)
     left = Notice.objects.filter(pk__in=planned).values_list("let_go", flat=True)
     assert set(left) == {"settled"}
 
@@ -316,59 +325,6 @@ def test_a_test_reaches_oneself(gate: Gate, client: Any) -> None:
     drain("notice.test")
     assert told() == ["rita"]
     assert "/me/notifications/" in mail.outbox[0].body
-
-
-def freed(gate: Gate) -> str:
-    request = propose(gate.agent).request
-    take.take_hold(request_id=request.pk, person=gate.tom)
-    take.record_waiting_person(request_id=request.pk, person=gate.sue)
-    rows.release_hold(request_id=request.pk, person=gate.tom)
-    return "request.freed"
-
-
-def offered(gate: Gate) -> str:
-    request = propose(gate.agent).request
-    take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.sue)
-    return "request.offered"
-
-
-def assigned(gate: Gate) -> str:
-    request = propose(gate.agent).request
-    returns.assign_request(request_id=request.pk, person=gate.sam, to=gate.sue)
-    return "request.assigned"
-
-
-def returned(gate: Gate) -> str:
-    request = propose(gate.agent).request
-    decide(request, gate.rita, "escalate")
-    returns.return_with_guidance(
-        request_id=request.pk, person=gate.sam, guidance="Look at the order first."
-    )
-    return "request.returned"
-
-
-def broken(gate: Gate) -> str:
-    request = propose(gate.agent).request
-    take.take_hold(request_id=request.pk, person=gate.sue)
-    take.break_hold(request_id=request.pk, person=gate.sam, reason="gone")
-    return "request.broken"
-
-
-def handed_over(gate: Gate) -> str:
-    request = propose(gate.agent).request
-    take.offer_hold(request_id=request.pk, person=gate.sue, to=gate.tom)
-    take.take_hold(request_id=request.pk, person=gate.tom, accept=True)
-    return "request.handed_over"
-
-
-def announced(gate: Gate) -> str:
-    propose(gate.agent, "tag")
-    return "proposal.announced"
-
-
-def unknown(gate: Gate) -> str:
-    states.unknown(gate)
-    return "execution.unknown"
 
 
 EVERY_OCCASION = [

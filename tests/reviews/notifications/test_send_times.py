@@ -1,4 +1,4 @@
-"""When a message goes out: pure, so every hour of the day is asked."""
+"""When a message goes out: no query, so every hour of the day is asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from policies.choices import Risk, Role
-from reviews.notifications import schedule
+from reviews.notifications import delivery
 from reviews.people.preferences import NotificationPreferences
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -21,39 +21,39 @@ def at(hour: int, minute: int = 0, day: int = 20) -> datetime:
 def due(
     said: NotificationPreferences, kind: str = "opened", *, must: bool = False, now=NOON
 ):
-    return schedule.compute_send_time(said, kind, "high", must=must, now=now)
+    return delivery.compute_send_time(said, kind, "high", must=must, now=now)
 
 
 def test_by_default_it_goes_at_once() -> None:
-    assert due(NotificationPreferences()) == schedule.SendTime(NOON)
+    assert due(NotificationPreferences()) == delivery.SendTime(NOON)
 
 
 def test_never_is_never_but_for_what_must_be_told() -> None:
     said = NotificationPreferences(email={Risk.HIGH: "never"})
     assert due(said) is None
-    assert due(said, "escalated", must=True) == schedule.SendTime(NOON)
+    assert due(said, "escalated", must=True) == delivery.SendTime(NOON)
 
 
 def test_only_a_supervisor_must_be_told() -> None:
-    assert schedule.is_mandatory("escalated", Role.SUPERVISOR)
-    assert schedule.is_mandatory("due_soon", Role.SUPERVISOR)
-    assert not schedule.is_mandatory("opened", Role.SUPERVISOR)
-    assert not schedule.is_mandatory("due_soon", Role.REVIEWER)
+    assert delivery.is_mandatory("escalated", Role.SUPERVISOR)
+    assert delivery.is_mandatory("due_soon", Role.SUPERVISOR)
+    assert not delivery.is_mandatory("opened", Role.SUPERVISOR)
+    assert not delivery.is_mandatory("due_soon", Role.REVIEWER)
 
 
 def test_what_nobody_has_taken_waits_its_minutes() -> None:
     said = NotificationPreferences(email={Risk.HIGH: "unclaimed"}, minutes=15)
-    assert due(said) == schedule.SendTime(NOON + timedelta(minutes=15))
-    assert due(said, "due_soon") == schedule.SendTime(NOON)  # later is too late
+    assert due(said) == delivery.SendTime(NOON + timedelta(minutes=15))
+    assert due(said, "due_soon") == delivery.SendTime(NOON)  # later is too late
 
 
 def test_a_digest_gathers_until_its_hour() -> None:
     said = NotificationPreferences(email={Risk.HIGH: "digest"}, digest_at=time(8))
-    assert due(said) == schedule.SendTime(at(8, day=21), digest=True)
-    early = schedule.compute_send_time(
+    assert due(said) == delivery.SendTime(at(8, day=21), digest=True)
+    early = delivery.compute_send_time(
         said, "opened", "high", must=False, now=at(7, 59)
     )
-    assert early == schedule.SendTime(at(8), digest=True)
+    assert early == delivery.SendTime(at(8), digest=True)
 
 
 @pytest.mark.parametrize(
@@ -67,24 +67,24 @@ def test_a_digest_gathers_until_its_hour() -> None:
     ],
 )
 def test_quiet_hours_reach_over_midnight(now: datetime, until: datetime | None) -> None:
-    assert schedule.find_quiet_end(NIGHT, now) == until
-    assert schedule.find_quiet_end(NotificationPreferences(), now) is None
+    assert delivery.find_quiet_end(NIGHT, now) == until
+    assert delivery.find_quiet_end(NotificationPreferences(), now) is None
 
 
 def test_quiet_hours_are_of_their_own_zone() -> None:
     said = NotificationPreferences(
         quiet_from=time(12, 30), quiet_until=time(13, 30), zone="Europe/Berlin"
     )
-    assert schedule.find_quiet_end(said, NOON) == at(
+    assert delivery.find_quiet_end(said, NOON) == at(
         12, 30
     )  # one hour ahead in November
 
 
 def test_on_call_goes_before_quiet_hours_for_what_must_be_told() -> None:
-    midnight, morning = at(0), schedule.SendTime(at(7), digest=True)
+    midnight, morning = at(0), delivery.SendTime(at(7), digest=True)
     held, woken = NIGHT, NIGHT.model_copy(update={"on_call": True})
     assert due(held, "escalated", must=True, now=midnight) == morning
-    assert due(woken, "escalated", must=True, now=midnight) == schedule.SendTime(
+    assert due(woken, "escalated", must=True, now=midnight) == delivery.SendTime(
         midnight
     )
     assert due(woken, "opened", now=midnight) == morning

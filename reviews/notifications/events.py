@@ -1,0 +1,94 @@
+"""The outbox events that people are notified of: one table of the kind of notice that
+each event plans, whom it concerns and the first words of its mail.
+
+hitl/settings.py makes the outbox routes from the table before Django loads the models,
+so this module imports none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+
+# One task for each channel. Each task gets an outbox row of its own for every event.
+CHANNEL_TASKS = ("reviews.tasks.mail_people",)
+
+
+class Audience(StrEnum):
+    """Whom an event concerns; `plan` loads the people."""
+
+    DECIDERS = "deciders"  # everybody who may decide the request
+    SUPERVISORS = "supervisors"  # the supervisors among them
+    ASSIGNEE = "assignee"  # the person to whom a supervisor assigned the request
+    NAMED = "named"  # the decider whom the outbox message names
+    EXECUTION = "execution"  # the supervisors of the queue that the effect concerns
+    ANNOUNCEMENT = "announcement"  # the same; the message names its proposal
+    ALARM = "alarm"  # the supervisors of the alarm's queue
+    INCIDENT = "incident"  # the supervisor whom the message names; without a notice
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationEvent:
+    """What an outbox event notifies people of, and whom."""
+
+    kind: str  # of the notices that it plans
+    audience: Audience
+    title: str  # the first words of its mail; "" if the mail has its own
+    waits: bool  # asks for a decision: obsolete once the request is decided
+
+
+_ask = partial(NotificationEvent, waits=True)
+_tell = partial(NotificationEvent, waits=False)
+
+EVENTS: Mapping[str, NotificationEvent] = {
+    "request.opened": _ask("opened", Audience.DECIDERS, "Waits for you"),
+    "request.escalated": _ask("escalated", Audience.SUPERVISORS, "Escalated to you"),
+    "request.returned": _ask("returned", Audience.DECIDERS, "Returned with guidance"),
+    "request.revoked": _ask(
+        "revoked", Audience.DECIDERS, "Asked again: an approval was revoked"
+    ),
+    "request.due_soon": _ask("due_soon", Audience.DECIDERS, "Expires soon"),
+    "request.assigned": _ask("assigned", Audience.ASSIGNEE, "Given to you"),
+    "request.freed": _ask("freed", Audience.NAMED, "Free again"),
+    "request.offered": _ask("offered", Audience.NAMED, "Offered to you"),
+    "request.broken": _ask("broken", Audience.NAMED, "Your hold was ended"),
+    "request.handed_over": _ask("handed_over", Audience.NAMED, "Taken over from you"),
+    "request.settled": _tell("settled", Audience.SUPERVISORS, "Settled"),
+    "proposal.announced": _tell("ran", Audience.ANNOUNCEMENT, "Ran without asking"),
+    "execution.unknown": _tell(
+        "unknown", Audience.EXECUTION, "Nobody knows whether this ran"
+    ),
+    "execution.revoked": _tell(
+        "cancelled", Audience.EXECUTION, "Does not run: its approval was revoked"
+    ),
+    "alarm.raised": _tell("alarm", Audience.ALARM, "Alarm"),
+    # The mail's own facts say whether deadlines are frozen or run again.
+    "incident.told": _tell("incident", Audience.INCIDENT, ""),
+}
+
+NOTICE_TITLES = {event.kind: event.title for event in EVENTS.values() if event.title}
+WAITING_KINDS = frozenset(event.kind for event in EVENTS.values() if event.waits)
+
+# The mail tasks of the release before, one for each event. That release wrote outbox
+# rows and messages with these names, so they are aliases of `mail_people` until the
+# release after next: remove them in 0.2.0.
+FORMER_TASKS = (
+    "reviews.tasks.mail_alarm",
+    "reviews.tasks.mail_announced",
+    "reviews.tasks.mail_assigned",
+    "reviews.tasks.mail_broken",
+    "reviews.tasks.mail_due_soon",
+    "reviews.tasks.mail_escalated",
+    "reviews.tasks.mail_freed",
+    "reviews.tasks.mail_handed_over",
+    "reviews.tasks.mail_incident",
+    "reviews.tasks.mail_offered",
+    "reviews.tasks.mail_opened",
+    "reviews.tasks.mail_returned",
+    "reviews.tasks.mail_revoked",
+    "reviews.tasks.mail_revoked_effect",
+    "reviews.tasks.mail_settled",
+    "reviews.tasks.mail_unknown",
+)

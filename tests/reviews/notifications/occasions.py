@@ -1,0 +1,149 @@
+"""Every event that people are told of, reached by real operations: one function for
+each topic, which it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from journal import clock
+from reviews import deadlines
+from reviews.choices import Scope
+from reviews.decisions import returns
+from reviews.holds import rows, take
+from reviews.models import ApprovalRequest
+from reviews.stops import incidents, stops
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews import states
+from tests.reviews.tasks.draining import drain
+
+Occasion = Callable[[Gate], str]
+
+
+def opened(gate: Gate) -> str:
+    propose(gate.agent)
+    return "request.opened"
+
+
+def escalated(gate: Gate) -> str:
+    decide(propose(gate.agent).request, gate.rita, "escalate")
+    return "request.escalated"
+
+
+def due_soon(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    asked = clock.now() - timedelta(days=9)
+    ApprovalRequest.objects.filter(pk=request.pk).update(opened_at=asked)
+    assert deadlines.enqueue_reminders() == 1
+    return "request.due_soon"
+
+
+def settled(gate: Gate) -> str:
+    decide(propose(gate.agent).request, gate.rita, "reject")
+    return "request.settled"
+
+
+def revoked(gate: Gate) -> str:
+    states.recallable(gate)
+    _revoke_reviewer(gate)
+    return "request.revoked"
+
+
+def freed(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    take.take_hold(request_id=request.pk, person=gate.tom)
+    take.record_waiting_person(request_id=request.pk, person=gate.sue)
+    rows.release_hold(request_id=request.pk, person=gate.tom)
+    return "request.freed"
+
+
+def offered(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.sue)
+    return "request.offered"
+
+
+def assigned(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    returns.assign_request(request_id=request.pk, person=gate.sam, to=gate.sue)
+    return "request.assigned"
+
+
+def returned(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate")
+    returns.return_with_guidance(
+        request_id=request.pk, person=gate.sam, guidance="Look at the order first."
+    )
+    return "request.returned"
+
+
+def broken(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    take.take_hold(request_id=request.pk, person=gate.sue)
+    take.break_hold(request_id=request.pk, person=gate.sam, reason="gone")
+    return "request.broken"
+
+
+def handed_over(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    take.offer_hold(request_id=request.pk, person=gate.sue, to=gate.tom)
+    take.take_hold(request_id=request.pk, person=gate.tom, accept=True)
+    return "request.handed_over"
+
+
+def announced(gate: Gate) -> str:
+    propose(gate.agent, "tag")
+    return "proposal.announced"
+
+
+def unknown(gate: Gate) -> str:
+    states.unknown(gate)
+    return "execution.unknown"
+
+
+def revoked_effect(gate: Gate) -> str:
+    states.queued(gate)
+    _revoke_reviewer(gate)
+    return "execution.revoked"
+
+
+def alarmed(gate: Gate) -> str:
+    states.open_alarm(gate)
+    return "alarm.raised"
+
+
+def frozen(gate: Gate) -> str:
+    incidents.declare_incident(person=gate.sue, reason="disk on fire")
+    return "incident.told"
+
+
+def _revoke_reviewer(gate: Gate) -> None:
+    stops.create_stop(
+        scope=Scope.REVIEWER,
+        key=gate.rita.public_id,
+        person=gate.sue,
+        reason="their account was stolen",
+    )
+    drain("stop.raised")
+
+
+OCCASIONS: dict[str, Occasion] = {
+    "request.opened": opened,
+    "request.escalated": escalated,
+    "request.returned": returned,
+    "request.revoked": revoked,
+    "request.due_soon": due_soon,
+    "request.settled": settled,
+    "request.assigned": assigned,
+    "request.freed": freed,
+    "request.offered": offered,
+    "request.broken": broken,
+    "request.handed_over": handed_over,
+    "execution.revoked": revoked_effect,
+    "execution.unknown": unknown,
+    "proposal.announced": announced,
+    "alarm.raised": alarmed,
+    "incident.told": frozen,
+}
