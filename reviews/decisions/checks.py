@@ -50,7 +50,7 @@ from reviews.stops.stops import StoppableAction
 from .case import DecisionContext, check_step_up
 from .case import load_filled_steps as case_filled
 from .preflight import Preflight
-from .submission import VerdictSubmission
+from .submission import PageEvidence, VerdictSubmission
 from .votes import StepVote
 
 OWN_VERDICT_NOUNS = {
@@ -193,19 +193,19 @@ def load_decision_facts(
 def build_decision_context(
     said: VerdictSubmission,
     request: ApprovalRequest,
-    outside: Preflight,
+    preflight: Preflight,
     found: DecisionFacts,
     *,
     now: datetime,
 ) -> DecisionContext:
     """Check one verdict and build its decision context.
 
-    Raises what `decide.decide_request` raises, except the page's own objection. Caller
-    holds the request's lock, and loaded `found` under it.
+    Raises what `decide.decide_request` raises, except the refusal that the page
+    deferred. Caller holds the request's lock, and loaded `found` under it.
     """
     version = request.sealed
     _check_current(said, request, found, now)
-    if not outside.current:
+    if not preflight.current:
         raise Conflict  # it became current during the wait, and no verifier was called
     role = permissions.check_can_decide(said.person, request, version, found.known)
     lease = found.leases.get(request.pk)
@@ -215,7 +215,15 @@ def build_decision_context(
     if version.step_up and said.commits:  # guard: step-up
         check_step_up(said, now)
     return DecisionContext(
-        said, request, version, role, now, lease, reading, found.filled[request.pk]
+        said,
+        request,
+        version,
+        role,
+        now,
+        preflight=preflight,
+        lease=lease,
+        reading=reading,
+        filled=found.filled[request.pk],
     )
 
 
@@ -299,3 +307,17 @@ def build_vote(case: DecisionContext) -> StepVote:
     person, role = case.said.person, case.role
     place = permissions.check_vote_counts(person, role, case.version, case.filled)
     return StepVote(case, place)
+
+
+def check_deferred_refusal(page: PageEvidence | None) -> None:
+    """Raise the refusal that the page deferred, if there is one: it had changed, the
+    answer was wrong, the commit came too fast, or too many came in a row.
+
+    This is the last step, because the page's reasons are the weakest: a person first
+    hears that another decided the request, that it is not theirs to decide, or that the
+    policy forbids the edit. Some of these show only in the writes, so the verdict is
+    checked and written first. The exception then leaves the transaction, and its
+    rollback undoes every write.
+    """
+    if page is not None and page.deferred_refusal is not None:
+        raise page.deferred_refusal

@@ -18,7 +18,7 @@ from policies import active
 from reviews.batches import decide
 from reviews.batches.decide import BatchSubmission
 from reviews.choices import OFFERED_REASONS, REASON_LABELS, Verdict
-from reviews.decisions.submission import RenderedPage
+from reviews.decisions.submission import PageEvidence, RenderedPage
 from reviews.desk.components import htmx, throttle
 from reviews.desk.components.formatting import ReasonChoice
 
@@ -199,7 +199,7 @@ def find_arming_refusal(page: BatchPage, verdict: Verdict) -> DomainError | None
 
 
 def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
-    """Build the submission, with a refusal of the page itself if there is one."""
+    """Build the submission, with the refusal that the page defers if there is one."""
     items = _sort_items(loaded, form.items)
     said = BatchSubmission(
         batch_id=loaded.batch.pk,
@@ -219,14 +219,15 @@ def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
     page = BatchPage(loaded, build_selection(loaded, form))
     sight = _collect_evidence(page, form)
     took_ms = timing.compute_took_ms(loaded, form.marks, form.seen)
+    refusal = (
+        find_arming_refusal(page, form.meant)
+        or _find_evidence_refusal(sight, took_ms)
+        or _find_throttle_refusal(loaded, form.meant)
+    )
     return replace(
         said,
-        took_ms=took_ms,
+        page=PageEvidence(sight, took_ms, deferred_refusal=refusal),
         samples=table.build_opened_record(page.opened, loaded.now),
-        seen=sight,
-        objection=find_arming_refusal(page, form.meant)
-        or _find_evidence_refusal(sight, took_ms)
-        or _find_throttle_refusal(loaded, form.meant),
     )
 
 
