@@ -31,7 +31,7 @@ from journal.errors import (
 from policies import tools
 from policies.models import Person
 from reviews import locks, transitions
-from reviews.choices import BatchStatus, Verdict
+from reviews.choices import VERDICT_SPECS, BatchStatus, Verdict
 from reviews.decisions import checks, verdicts
 from reviews.decisions import preflight as alone
 from reviews.decisions.preflight import Preflight
@@ -209,17 +209,16 @@ def run_preflights(said: BatchSubmission) -> Preflights:
     verifiers. Raises Invalid, NotFound, VerifierRefused and what
     `preflight.run_preflight` raises.
     """
-    if said.verdict is Verdict.MODIFY:
+    if not VERDICT_SPECS[said.verdict].batchable:
         raise InvalidInput(
             "A batch is approved, rejected or escalated. Nothing was recorded."
         )
     batch = Batch.objects.select_related("tool").filter(pk=said.batch_id).first()
     if batch is None:
         raise NotFound
-    asks = (
-        said.verdict is Verdict.APPROVE and tools.load_definition(batch.tool).verifiers
-    )
-    if not asks:
+    if not VERDICT_SPECS[said.verdict].commits:
+        return {}
+    if not tools.load_definition(batch.tool).verifiers:
         return {}
     members = membership.load_members(batch, now=clock.now())
     named = [one for one in members if one.id in said.items and not one.gone]

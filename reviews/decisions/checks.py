@@ -25,7 +25,7 @@ from journal.errors import (
 )
 from reviews import locks, permissions
 from reviews.choices import (
-    OFFERED_REASONS,
+    VERDICT_SPECS,
     ReasonCode,
     RequestStatus,
     StopMode,
@@ -52,19 +52,6 @@ from .case import load_filled_steps as case_filled
 from .preflight import Preflight
 from .submission import PageEvidence, VerdictSubmission
 from .votes import StepVote
-
-OWN_VERDICT_NOUNS = {
-    Verdict.APPROVE: "approval",
-    Verdict.REJECT: "rejection",
-    Verdict.MODIFY: "change",
-    Verdict.ESCALATE: "escalation",
-}
-PAST_VERDICTS = {
-    Verdict.APPROVE: "approved",
-    Verdict.REJECT: "rejected",
-    Verdict.MODIFY: "changed and approved",
-    Verdict.ESCALATE: "escalated",
-}
 
 
 def check_still_open(
@@ -115,20 +102,17 @@ def _build_decided_error(
     if decision is None:
         return AlreadyDecided()
     who = _describe_decider(request, decision, said)
-    what = PAST_VERDICTS[Verdict(decision.verdict)]
+    what = VERDICT_SPECS[Verdict(decision.verdict)].past_in_full
+    noun = VERDICT_SPECS[said.verdict].noun
     theirs = str(decision.authority.get("lease", ""))
     if said.lease and theirs and theirs != said.lease and who != "You":
         return HoldLapsed(
             f"Your hold ended and {_lowercase_decider(who)} took it over: {what} at "
-            f"{format_time(decision.at)}. Your {OWN_VERDICT_NOUNS[said.verdict]} "
-            "has no effect."
+            f"{format_time(decision.at)}. Your {noun} has no effect."
         )
     ago = max(int((now - decision.at).total_seconds()), 0)
     before = "already" if who == "You" else f"{_format_duration(ago)} before you"
-    return AlreadyDecided(
-        f"{who} {what} this {before}. Your {OWN_VERDICT_NOUNS[said.verdict]} "
-        "has no effect."
-    )
+    return AlreadyDecided(f"{who} {what} this {before}. Your {noun} has no effect.")
 
 
 def _describe_decider(
@@ -261,10 +245,7 @@ def _check_reading(
 
 def _check_reason(said: VerdictSubmission, version: RequestVersion) -> None:
     _check_reason_fits(said)
-    needed = version.requires_reason or said.verdict in {
-        Verdict.REJECT,
-        Verdict.ESCALATE,
-    }
+    needed = version.requires_reason or VERDICT_SPECS[said.verdict].needs_reason
     if needed and not said.reason_code:
         raise ReasonMissing(
             errors=[
@@ -281,7 +262,7 @@ def _check_reason_fits(said: VerdictSubmission) -> None:
     """The agent acts on the reason code, so one that contradicts the verdict would
     mislead it. Raises Reason."""
     code, verdict = said.reason_code, said.verdict
-    if not code or code in OFFERED_REASONS[verdict]:
+    if not code or code in VERDICT_SPECS[verdict].reasons:
         return
     known = code in set(ReasonCode)
     wrong = f"{code} does not fit {verdict}" if known else "not a known reason"
@@ -297,7 +278,7 @@ def _check_reason_fits(said: VerdictSubmission) -> None:
 
 
 def _describe_reason_codes(verdict: Verdict) -> str:
-    return f"use one of: {', '.join(OFFERED_REASONS[verdict])}"
+    return f"use one of: {', '.join(VERDICT_SPECS[verdict].reasons)}"
 
 
 def build_vote(case: DecisionContext) -> StepVote:

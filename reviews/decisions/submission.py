@@ -27,7 +27,7 @@ from django.http import HttpRequest
 from journal import log
 from journal.errors import DigestMissing, DomainError, ReauthenticationRequired
 from policies.models import Person
-from reviews.choices import Verdict
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
 PAGE_SALT = "reviews.seen"
@@ -271,7 +271,7 @@ class VerdictSubmission:
     @property
     def commits(self) -> bool:
         """Whether the verdict may let the effect happen."""
-        return self.verdict in {Verdict.APPROVE, Verdict.MODIFY}
+        return VERDICT_SPECS[self.verdict].commits
 
     @property
     def bound(self) -> ProofScope:

@@ -32,7 +32,7 @@ from policies.choices import Risk
 from policies.documents import Desk
 from reviews.attention_checks import questions
 from reviews.attention_checks.questions import AttentionQuestion
-from reviews.choices import Verdict
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions import decide, drafts, submission
 from reviews.decisions.submission import (
     PageEvidence,
@@ -52,7 +52,6 @@ from .page import ReviewPage
 
 FAST, MISSED, NARROW = "fast", "check_missed", "narrow"
 REMADE = "remade"
-COMMITTING_VERDICTS = {Verdict.APPROVE, Verdict.MODIFY}
 _ANSWERS_SESSION_KEY = "answers"  # session key: the answers so far, by request version
 _MOST_REMEMBERED = 20
 SEEN_HEADER = "X-Seen"
@@ -176,7 +175,7 @@ def find_attention_check(
     Only for verdicts that let something happen. `opened` is when the person opened the
     page: decisions they make elsewhere in the meantime add no question.
     """
-    if verdict not in COMMITTING_VERDICTS:
+    if not VERDICT_SPECS[verdict].commits:
         return None
     often = _load_desk_rules(loaded).micro_check.get(Risk(loaded.sealed.risk), 0)
     chance = compute_check_seed(loaded)
@@ -368,7 +367,7 @@ def _refuse_wrong_answer(
 def _refuse_too_many(
     loaded: LoadedRequest, said: VerdictSubmission
 ) -> DomainError | None:
-    if said.verdict not in COMMITTING_VERDICTS:
+    if not said.commits:
         return None
     most = _load_desk_rules(loaded).most_decisions
     return throttle.find_rate_refusal(loaded.person, most=most, now=loaded.now)
@@ -377,7 +376,7 @@ def _refuse_too_many(
 def _refuse_too_fast(
     loaded: LoadedRequest, page: PageToken, said: VerdictSubmission
 ) -> DomainError | None:
-    if said.verdict not in COMMITTING_VERDICTS or FAST in page.warned:
+    if not said.commits or FAST in page.warned:
         return None
     took = (loaded.now - page.rendered_at).total_seconds()
     if took >= _find_time_floor(loaded):
