@@ -15,7 +15,7 @@ from policies import people
 from policies.choices import Role
 from policies.models import Person, Queue
 from policies.people import NewPerson
-from reviews.choices import OFFERED_REASONS, Verdict
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions import decide
 from reviews.decisions.submission import VerdictSubmission
 from reviews.models import Decision, Execution
@@ -75,7 +75,7 @@ def _verdicts(stored: StoredAnswer, crowd: list[Person]) -> Iterator[Callable[[]
             request_id=asked["id"],
             person=copy.copy(person),
             verdict=verdict,
-            reason_code=OFFERED_REASONS[verdict][0],
+            reason_code=VERDICT_SPECS[verdict].reasons[0],
             version=asked["version"],
             action_hash=stored.body["action_hash"],
         )

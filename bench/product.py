@@ -16,7 +16,7 @@ from agents import intake, proposals
 from agents.idempotency import StoredAnswer
 from agents.schemas import ProposalIn
 from policies.models import Person
-from reviews.choices import OFFERED_REASONS, Verdict
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions.submission import VerdictSubmission
 from reviews.executions import run as executions
@@ -63,7 +63,7 @@ class Client:
                 request_id=asked["id"],
                 person=self._reviewer(),
                 verdict=verdict,
-                reason_code=OFFERED_REASONS[verdict][0],
+                reason_code=VERDICT_SPECS[verdict].reasons[0],
                 version=asked["version"],
                 action_hash=stored.body["action_hash"],
             )

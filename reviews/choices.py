@@ -1,7 +1,10 @@
-"""Enumerations and labels of the gate: statuses, verdicts, scopes, reason codes."""
+"""Enumerations, labels and facts of the gate: statuses, verdicts, scopes, reason
+codes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -61,7 +64,7 @@ REVERSAL_SOURCE = "reversal"
 
 
 class Verdict(StrEnum):
-    """The answers a reviewer can give."""
+    """The answers a reviewer can give; `VERDICT_SPECS` holds the facts of each."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -224,33 +227,87 @@ REASON_LABELS: dict[str, str] = {
     ReasonCode.VERIFIED: "Checked, it is right",
     ReasonCode.OTHER: "Other, say which",
 }
-# The codes offered for each verdict, in the order of the number keys.
-OFFERED_REASONS: dict[Verdict, tuple[ReasonCode, ...]] = {
-    Verdict.APPROVE: (ReasonCode.VERIFIED, ReasonCode.OTHER),
-    Verdict.MODIFY: (
-        ReasonCode.WRONG_AMOUNT,
-        ReasonCode.WRONG_TARGET,
-        ReasonCode.UNSAFE,
-        ReasonCode.POLICY,
-        ReasonCode.OTHER,
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictSpec:
+    """The facts of one verdict. What it does stands in `decisions.verdicts`, and its
+    words on the pages in `desk.components.choice`."""
+
+    noun: str  # "Your approval has no effect."
+    past: str  # in lists and in the log: "modified"
+    past_in_full: str  # in a sentence to a person: "changed and approved"
+    commits: bool  # may let the effect happen
+    needs_reason: bool  # whatever the policy says
+    batchable: bool  # may be given on a whole batch
+    # The codes offered, in the order of the number keys.
+    reasons: tuple[ReasonCode, ...]
+
+    @property
+    def label(self) -> str:
+        """The given verdict as a label: `Modified`."""
+        return self.past.capitalize()
+
+
+# In the order of the buttons.
+VERDICT_SPECS: Mapping[Verdict, VerdictSpec] = {
+    Verdict.APPROVE: VerdictSpec(
+        noun="approval",
+        past="approved",
+        past_in_full="approved",
+        commits=True,
+        needs_reason=False,
+        batchable=True,
+        reasons=(ReasonCode.VERIFIED, ReasonCode.OTHER),
     ),
-    Verdict.REJECT: (
-        ReasonCode.WRONG_TARGET,
-        ReasonCode.WRONG_AMOUNT,
-        ReasonCode.NOT_NEEDED,
-        ReasonCode.UNSAFE,
-        ReasonCode.POLICY,
-        ReasonCode.UNCLEAR,
-        ReasonCode.DUPLICATE,
-        ReasonCode.SKIP,
-        ReasonCode.OTHER,
+    Verdict.MODIFY: VerdictSpec(
+        noun="change",
+        past="modified",
+        past_in_full="changed and approved",
+        commits=True,
+        needs_reason=False,
+        batchable=False,
+        reasons=(
+            ReasonCode.WRONG_AMOUNT,
+            ReasonCode.WRONG_TARGET,
+            ReasonCode.UNSAFE,
+            ReasonCode.POLICY,
+            ReasonCode.OTHER,
+        ),
     ),
-    Verdict.ESCALATE: (
-        ReasonCode.UNSAFE,
-        ReasonCode.POLICY,
-        ReasonCode.WRONG_AMOUNT,
-        ReasonCode.UNCLEAR,
-        ReasonCode.OTHER,
+    Verdict.REJECT: VerdictSpec(
+        noun="rejection",
+        past="rejected",
+        past_in_full="rejected",
+        commits=False,
+        needs_reason=True,
+        batchable=True,
+        reasons=(
+            ReasonCode.WRONG_TARGET,
+            ReasonCode.WRONG_AMOUNT,
+            ReasonCode.NOT_NEEDED,
+            ReasonCode.UNSAFE,
+            ReasonCode.POLICY,
+            ReasonCode.UNCLEAR,
+            ReasonCode.DUPLICATE,
+            ReasonCode.SKIP,
+            ReasonCode.OTHER,
+        ),
+    ),
+    Verdict.ESCALATE: VerdictSpec(
+        noun="escalation",
+        past="escalated",
+        past_in_full="escalated",
+        commits=False,
+        needs_reason=True,
+        batchable=True,
+        reasons=(
+            ReasonCode.UNSAFE,
+            ReasonCode.POLICY,
+            ReasonCode.WRONG_AMOUNT,
+            ReasonCode.UNCLEAR,
+            ReasonCode.OTHER,
+        ),
     ),
 }
 

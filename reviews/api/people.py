@@ -17,7 +17,7 @@ from structlog.contextvars import bind_contextvars
 from journal import clock
 from journal.errors import InvalidAgentKey, NotAPerson, NotFound
 from policies.models import Person
-from reviews.choices import OFFERED_REASONS, RequestStatus, Verdict
+from reviews.choices import VERDICT_SPECS, RequestStatus, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions import submission
 from reviews.decisions.submission import StepUpProof, VerdictSubmission
@@ -33,7 +33,8 @@ from .schemas import RequestDetailOut, RequestPage
 PAGE = 100
 AGENT_MARK = "hp_"
 REASONS = "; ".join(
-    f"{verdict.value}: {', '.join(codes)}" for verdict, codes in OFFERED_REASONS.items()
+    f"{verdict.value}: {', '.join(spec.reasons)}"
+    for verdict, spec in VERDICT_SPECS.items()
 )
 REASON_CODE = (
     f"Why, as the agent receives it; another is 422 `reason`. {REASONS}. `other` needs"

@@ -31,11 +31,11 @@ from journal.errors import (
 from policies import tools
 from policies.models import Person
 from reviews import locks, transitions
-from reviews.choices import BatchStatus, Verdict
+from reviews.choices import VERDICT_SPECS, BatchStatus, Verdict
 from reviews.decisions import checks, verdicts
 from reviews.decisions import preflight as alone
 from reviews.decisions.preflight import Preflight
-from reviews.decisions.submission import RenderedPage, VerdictSubmission
+from reviews.decisions.submission import PageEvidence, VerdictSubmission
 from reviews.decisions.votes import StepVote
 from reviews.governance import readings
 from reviews.models import Batch, BatchItem
@@ -62,17 +62,19 @@ class BatchSubmission:
     stop_at_failure: bool = True
     # `BatchMember.mark` of each item as the page showed it; tells which items changed.
     marks: Mapping[str, str] = field(default_factory=dict)
-    samples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    seen: RenderedPage | None = None
-    took_ms: int | None = None  # from the page to the commit; None without a page
-    flags: tuple[str, ...] = ()
     by: str = "api"  # or "page"
-    # The page's own objection, raised last, when every other check has passed.
-    objection: DomainError | None = None
+    page: PageEvidence | None = None  # one page for all items
+    # By request: the samples that the page asked to open, and how they were opened.
+    samples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def actor(self) -> log.Actor:
         return log.Actor("person", self.person.public_id)
+
+    @property
+    def view(self) -> str:
+        """The digest of the page, or ""."""
+        return self.page.digest if self.page else ""
 
 
 def build_member_submission(
@@ -93,9 +95,8 @@ def build_member_submission(
             "digest": said.digest,
             "position": member.item.position,
             "by": said.by,
-            "view": said.seen.digest if said.seen else "",
+            "view": said.view,
         },
-        took_ms=said.took_ms,
         reading=member.reading.pk if member.reading else readings.OWN_READING,
     )
 
@@ -208,17 +209,16 @@ def run_preflights(said: BatchSubmission) -> Preflights:
     verifiers. Raises Invalid, NotFound, VerifierRefused and what
     `preflight.run_preflight` raises.
     """
-    if said.verdict not in verdicts.VERDICTS:
+    if not VERDICT_SPECS[said.verdict].batchable:
         raise InvalidInput(
             "A batch is approved, rejected or escalated. Nothing was recorded."
         )
     batch = Batch.objects.select_related("tool").filter(pk=said.batch_id).first()
     if batch is None:
         raise NotFound
-    asks = (
-        said.verdict is Verdict.APPROVE and tools.load_definition(batch.tool).verifiers
-    )
-    if not asks:
+    if not VERDICT_SPECS[said.verdict].commits:
+        return {}
+    if not tools.load_definition(batch.tool).verifiers:
         return {}
     members = membership.load_members(batch, now=clock.now())
     named = [one for one in members if one.id in said.items and not one.gone]
@@ -274,8 +274,8 @@ def _record_verdict(said: BatchSubmission, asked: Preflights) -> Batch:
     chosen = [member for member in members if member.id in set(said.items)]
     check_batch_total(batch, chosen)
     found = _build_votes(said, chosen, asked, now)
-    if said.objection is not None:
-        raise said.objection  # rolls back everything above
+    # A batch is all or nothing: its items are checked by now, and none is written.
+    checks.check_deferred_refusal(said.page)
     _close_batch(batch, said, members, now)
     verdicts.VERDICTS[said.verdict](found)
     failpoints.point("batch_uncommitted", batch.pk)
@@ -306,10 +306,10 @@ def _build_votes(
     known = checks.load_decision_facts(list(each.values()), requests)
     votes = []
     for member in chosen:
-        one, outside = each[member.id], asked.get(member.id, Preflight())
+        one, preflight = each[member.id], asked.get(member.id, Preflight())
         with name_failing_member(member):
             case = checks.build_decision_context(
-                one, member.request, outside, known, now=now
+                one, member.request, preflight, known, now=now
             )
             votes.append(checks.build_vote(case))
     return votes
@@ -319,11 +319,22 @@ def _build_full_submission(
     said: BatchSubmission, member: BatchMember
 ) -> VerdictSubmission:
     return replace(
-        build_member_submission(said, member),
-        flags=said.flags,
+        build_member_submission(said, member), page=_build_member_page(said, member)
+    )
+
+
+def _build_member_page(
+    said: BatchSubmission, member: BatchMember
+) -> PageEvidence | None:
+    """The page evidence of one item. The person read one page for all items; its copy
+    is kept with the first, and the batch itself raises what it deferred."""
+    if said.page is None:
+        return None
+    return replace(
+        said.page,
+        rendered=said.page.rendered if member.id == said.items[0] else None,
         check=said.samples.get(member.id, {}),
-        # The person read one page for all items; its copy is kept with the first.
-        seen=said.seen if member.id == said.items[0] else None,
+        deferred_refusal=None,
     )
 
 
@@ -352,7 +363,7 @@ def _close_batch(
             "left_out": [member.id for member in leaving],
             "opened": dict(said.samples),
             "reason_code": said.reason_code,
-            **({"view": said.seen.digest} if said.seen else {}),
+            **({"view": said.view} if said.view else {}),
         },
         private={"reason": said.reason},
     )

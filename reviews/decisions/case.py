@@ -4,7 +4,7 @@ which of its steps are already filled."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import F
@@ -20,18 +20,21 @@ from reviews.models import (
     StateReading,
 )
 
+from .preflight import Preflight
 from .submission import VerdictSubmission
 
 
 @dataclass(slots=True)
 class DecisionContext:
-    """Everything that one decision needs, read after the request's lock."""
+    """Everything that one decision needs; all but `preflight` is read after the
+    request's lock."""
 
     said: VerdictSubmission
     request: ApprovalRequest
     version: RequestVersion
     role: Role
     now: datetime
+    preflight: Preflight = field(default_factory=Preflight)
     lease: Lease | None = None  # locked; it ends with the decision
     reading: StateReading | None = None  # what was shown; None for the revision's own
     filled: Sequence[int] = ()  # the step index of each vote that already counts

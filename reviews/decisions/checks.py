@@ -25,7 +25,7 @@ from journal.errors import (
 )
 from reviews import locks, permissions
 from reviews.choices import (
-    OFFERED_REASONS,
+    VERDICT_SPECS,
     ReasonCode,
     RequestStatus,
     StopMode,
@@ -50,21 +50,8 @@ from reviews.stops.stops import StoppableAction
 from .case import DecisionContext, check_step_up
 from .case import load_filled_steps as case_filled
 from .preflight import Preflight
-from .submission import VerdictSubmission
+from .submission import PageEvidence, VerdictSubmission
 from .votes import StepVote
-
-OWN_VERDICT_NOUNS = {
-    Verdict.APPROVE: "approval",
-    Verdict.REJECT: "rejection",
-    Verdict.MODIFY: "change",
-    Verdict.ESCALATE: "escalation",
-}
-PAST_VERDICTS = {
-    Verdict.APPROVE: "approved",
-    Verdict.REJECT: "rejected",
-    Verdict.MODIFY: "changed and approved",
-    Verdict.ESCALATE: "escalated",
-}
 
 
 def check_still_open(
@@ -115,20 +102,17 @@ def _build_decided_error(
     if decision is None:
         return AlreadyDecided()
     who = _describe_decider(request, decision, said)
-    what = PAST_VERDICTS[Verdict(decision.verdict)]
+    what = VERDICT_SPECS[Verdict(decision.verdict)].past_in_full
+    noun = VERDICT_SPECS[said.verdict].noun
     theirs = str(decision.authority.get("lease", ""))
     if said.lease and theirs and theirs != said.lease and who != "You":
         return HoldLapsed(
             f"Your hold ended and {_lowercase_decider(who)} took it over: {what} at "
-            f"{format_time(decision.at)}. Your {OWN_VERDICT_NOUNS[said.verdict]} "
-            "has no effect."
+            f"{format_time(decision.at)}. Your {noun} has no effect."
         )
     ago = max(int((now - decision.at).total_seconds()), 0)
     before = "already" if who == "You" else f"{_format_duration(ago)} before you"
-    return AlreadyDecided(
-        f"{who} {what} this {before}. Your {OWN_VERDICT_NOUNS[said.verdict]} "
-        "has no effect."
-    )
+    return AlreadyDecided(f"{who} {what} this {before}. Your {noun} has no effect.")
 
 
 def _describe_decider(
@@ -193,19 +177,19 @@ def load_decision_facts(
 def build_decision_context(
     said: VerdictSubmission,
     request: ApprovalRequest,
-    outside: Preflight,
+    preflight: Preflight,
     found: DecisionFacts,
     *,
     now: datetime,
 ) -> DecisionContext:
     """Check one verdict and build its decision context.
 
-    Raises what `decide.decide_request` raises, except the page's own objection. Caller
-    holds the request's lock, and loaded `found` under it.
+    Raises what `decide.decide_request` raises, except the refusal that the page
+    deferred. Caller holds the request's lock, and loaded `found` under it.
     """
     version = request.sealed
     _check_current(said, request, found, now)
-    if not outside.current:
+    if not preflight.current:
         raise Conflict  # it became current during the wait, and no verifier was called
     role = permissions.check_can_decide(said.person, request, version, found.known)
     lease = found.leases.get(request.pk)
@@ -215,7 +199,15 @@ def build_decision_context(
     if version.step_up and said.commits:  # guard: step-up
         check_step_up(said, now)
     return DecisionContext(
-        said, request, version, role, now, lease, reading, found.filled[request.pk]
+        said,
+        request,
+        version,
+        role,
+        now,
+        preflight=preflight,
+        lease=lease,
+        reading=reading,
+        filled=found.filled[request.pk],
     )
 
 
@@ -253,10 +245,7 @@ def _check_reading(
 
 def _check_reason(said: VerdictSubmission, version: RequestVersion) -> None:
     _check_reason_fits(said)
-    needed = version.requires_reason or said.verdict in {
-        Verdict.REJECT,
-        Verdict.ESCALATE,
-    }
+    needed = version.requires_reason or VERDICT_SPECS[said.verdict].needs_reason
     if needed and not said.reason_code:
         raise ReasonMissing(
             errors=[
@@ -273,7 +262,7 @@ def _check_reason_fits(said: VerdictSubmission) -> None:
     """The agent acts on the reason code, so one that contradicts the verdict would
     mislead it. Raises Reason."""
     code, verdict = said.reason_code, said.verdict
-    if not code or code in OFFERED_REASONS[verdict]:
+    if not code or code in VERDICT_SPECS[verdict].reasons:
         return
     known = code in set(ReasonCode)
     wrong = f"{code} does not fit {verdict}" if known else "not a known reason"
@@ -289,7 +278,7 @@ def _check_reason_fits(said: VerdictSubmission) -> None:
 
 
 def _describe_reason_codes(verdict: Verdict) -> str:
-    return f"use one of: {', '.join(OFFERED_REASONS[verdict])}"
+    return f"use one of: {', '.join(VERDICT_SPECS[verdict].reasons)}"
 
 
 def build_vote(case: DecisionContext) -> StepVote:
@@ -299,3 +288,17 @@ def build_vote(case: DecisionContext) -> StepVote:
     person, role = case.said.person, case.role
     place = permissions.check_vote_counts(person, role, case.version, case.filled)
     return StepVote(case, place)
+
+
+def check_deferred_refusal(page: PageEvidence | None) -> None:
+    """Raise the refusal that the page deferred, if there is one: it had changed, the
+    answer was wrong, the commit came too fast, or too many came in a row.
+
+    This is the last step, because the page's reasons are the weakest: a person first
+    hears that another decided the request, that it is not theirs to decide, or that the
+    policy forbids the edit. Some of these show only in the writes, so the verdict is
+    checked and written first. The exception then leaves the transaction, and its
+    rollback undoes every write.
+    """
+    if page is not None and page.deferred_refusal is not None:
+        raise page.deferred_refusal

@@ -17,7 +17,6 @@ from reviews.models import ApprovalRequest
 from reviews.stops import incidents
 
 from . import checks, preflight, verdicts
-from .modify import modify_request
 from .preflight import Preflight
 from .submission import VerdictSubmission
 from .votes import StepVote
@@ -28,9 +27,9 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
 
     Raises the people's codes of api.md: NotYours, Stale, Decided, Expired, Withdrawn,
     Escalated, Held, LeaseLapsed, Precondition, Reason, Reauth, Policy, InvalidArgs,
-    VerifierRefused, Conflict; and last of all the page's own objection (`too_fast`,
-    `check`, `stale`). A refusal rolls the decision back and is logged in a separate
-    transaction.
+    VerifierRefused, Conflict; and last of all the refusal that the page deferred
+    (`too_fast`, `check`, `stale`, `throttle`). A refusal rolls the decision back and is
+    logged in a separate transaction.
     """
     try:
         return _record_verdict(said, preflight.run_preflight(said))
@@ -49,14 +48,11 @@ def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalReques
     now = clock.now()
     incidents.catch_up_deadline(request, now)
     case = checks.build_decision_context(said, request, found, known, now=now)
-    if said.verdict is Verdict.MODIFY:
-        modify_request(case, found.reading, least=found.least)
-    elif found.raised:
+    if found.raised and said.verdict is Verdict.APPROVE:
         verdicts.escalate_requests([StepVote(case)], cause="verifier")
     else:
         verdicts.VERDICTS[said.verdict]([checks.build_vote(case)])
-    if said.objection is not None:
-        raise said.objection  # rolls back everything above
+    checks.check_deferred_refusal(said.page)
     failpoints.point("decided_uncommitted", request.pk)
     return request
 
@@ -89,6 +85,7 @@ def _collect_missed_check(
     said: VerdictSubmission, error: DomainError
 ) -> dict[str, Any]:
     """Which attention check was answered wrong, with the chosen answers as indexes."""
-    if error.code != AttentionCheckFailed.code:
+    if error.code != AttentionCheckFailed.code or said.page is None:
         return {}
-    return {"check": said.check["question"], "answers": said.check["answers"]}
+    check = said.page.check
+    return {"check": check["question"], "answers": check["answers"]}

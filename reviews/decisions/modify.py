@@ -40,6 +40,7 @@ from reviews.tool_services import readers
 from reviews.tool_services.readers import ToolReading
 
 from .case import DecisionContext, check_step_up
+from .preflight import Preflight
 from .submission import VerdictSubmission
 from .tally import tally_votes
 from .votes import StepVote, log_decision_event, record_votes
@@ -53,19 +54,22 @@ class EditAssessment(NamedTuple):
     exceeds: bool  # more than the editor may decide, so others are asked
 
 
-def modify_request(
-    case: DecisionContext, reading: ToolReading | None, *, least: Tier = Tier.AUTO
-) -> None:
-    """Replace the revision by the edited one, as a step. If the edit needs more
-    authority than was asked or than the editor may give, the new version is open for
-    others; otherwise it also records the editor's approval.
+def modify_requests(votes: Sequence[StepVote]) -> None:
+    """Replace the revision of each request by the edited one, as a step.
 
-    `least` is the tier that a verifier demands in addition to the policy. Raises what
-    `assess_edit` raises, and Reauth. Caller holds the request's lock.
+    If an edit needs more authority than was asked or than the editor may give, the new
+    version is open for others; otherwise it also records the editor's approval. A
+    verifier may demand a higher tier than the policy. Raises what `assess_edit` raises,
+    and Reauth. Caller holds the locks of the requests.
     """
+    for case, _ in votes:
+        _modify_request(case)
+
+
+def _modify_request(case: DecisionContext) -> None:
     said, request = case.said, case.request
-    before = case.version.revision
-    action, ruling, exceeds = assess_edit(case, reading)
+    before, least = case.version.revision, case.preflight.least
+    action, ruling, exceeds = assess_edit(case)
     shown = Tier(request.tier)
     rises = versions.compute_asked_tier(ruling.evaluation, least).rank > shown.rank
     upward = rises or exceeds
@@ -88,16 +92,15 @@ def modify_request(
     _log_lowered_tier(case, before, shown)
 
 
-def assess_edit(
-    case: DecisionContext, reading: ToolReading | None, *, firmly: bool = True
-) -> EditAssessment:
-    """Assess the edited action by the policy, without writing anything.
+def assess_edit(case: DecisionContext, *, firmly: bool = True) -> EditAssessment:
+    """Assess the edited action by the policy, without writing anything. The preflight
+    holds the state that was read for the edited arguments.
 
     Raises Policy when the policy blocks it, or when it would lower the required
     authority and this person could not have given all of it; Invalid when nothing
     changed. `firmly` as in `govern`.
     """
-    action = _build_edited_action(case, case.version.revision, reading)
+    action = _build_edited_action(case, case.version.revision)
     ruling = govern(action, now=case.now, firmly=firmly)
     if ruling.tier is Tier.BLOCK:  # guard: edit-blocked
         raise build_policy_refusal(ruling)
@@ -129,9 +132,7 @@ def _check_may_lower_tier(case: DecisionContext, ruling: Ruling) -> None:
         raise PolicyViolation(errors=[{"path": "args", "message": message}])
 
 
-def _build_edited_action(
-    case: DecisionContext, before: Revision, reading: ToolReading | None
-) -> ProposedAction:
+def _build_edited_action(case: DecisionContext, before: Revision) -> ProposedAction:
     if case.said.args is None or dict(case.said.args) == before.args:
         raise InvalidInput(
             "Nothing changed: use Approve.",
@@ -145,7 +146,7 @@ def _build_edited_action(
         agent=proposal.agent,
         thread=proposal.thread,
         preconditions=before.preconditions,
-        reading=reading,
+        reading=case.preflight.reading,
         uncertain=before.uncertain,
         resembles=bool(before.facts.get("resembles")),
         agent_version=before.agent_version,
@@ -239,8 +240,9 @@ def _build_preview(
 ) -> EditRequirements:
     version = request.sealed
     role = permissions.check_can_decide(said.person, request, version)
-    case = DecisionContext(said, request, version, role, clock.now())
-    _, ruling, exceeds = assess_edit(case, reading, firmly=False)
+    preflight = Preflight(reading=reading)
+    case = DecisionContext(said, request, version, role, clock.now(), preflight)
+    _, ruling, exceeds = assess_edit(case, firmly=False)
     found, held = ruling.evaluation, {rule["id"] for rule in version.rules}
     return EditRequirements(
         tier=versions.compute_asked_tier(found),

@@ -28,7 +28,9 @@ class Preflight:
     current: bool = True
     reading: ToolReading | None = None
     least: Tier = Tier.AUTO  # the tier that a verifier demands
-    raised: bool = False  # whether that is more than this version asks for
+    # Whether that is more than this version asks for: then an approval becomes an
+    # escalation, and an edit is sealed with at least that tier.
+    raised: bool = False
 
 
 def run_preflight(said: VerdictSubmission) -> Preflight:

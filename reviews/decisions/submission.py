@@ -27,7 +27,7 @@ from django.http import HttpRequest
 from journal import log
 from journal.errors import DigestMissing, DomainError, ReauthenticationRequired
 from policies.models import Person
-from reviews.choices import Verdict
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
 PAGE_SALT = "reviews.seen"
@@ -223,32 +223,46 @@ def discard_proof(session: SessionBase) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class PageEvidence:
+    """What a page showed when a verdict was given on it, and how it was used."""
+
+    # In a batch, which has one page for all its items, only the first item has it.
+    rendered: RenderedPage | None = None
+    took_ms: int | None = None  # from the page to the commit
+    # The attention check: its question, the answers and which one is right.
+    check: Mapping[str, Any] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    # The page's own refusal; `checks.check_deferred_refusal` raises it.
+    deferred_refusal: DomainError | None = None
+
+    @property
+    def digest(self) -> str:
+        """The view digest, or "" without a rendered page."""
+        return self.rendered.digest if self.rendered else ""
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictSubmission:
-    """A person's verdict, with the version and bytes that it is about."""
+    """A person's verdict: on which version and bytes, why, and the proof of who they
+    are. `page` is None for a verdict through the API."""
 
     request_id: str
     person: Person
     verdict: Verdict
     version: int
     action_hash: str
-    reason_code: str = ""
-    reason: str = ""
-    args: Mapping[str, Any] | None = None
-    step_up: StepUpProof | None = None
-    # The page on which it was given; None for a verdict through the API.
-    seen: RenderedPage | None = None
-    flags: tuple[str, ...] = ()
-    took_ms: int | None = None  # from the page to the commit
-    check: Mapping[str, Any] = field(default_factory=dict)  # question and answers
-    # The page's own objection, raised last, when every other check has passed.
-    objection: DomainError | None = None
-    # In a batch: {"batch", "digest", "position", "by", "view"}; otherwise empty.
-    batch: Mapping[str, Any] = field(default_factory=dict)
-    lease: str = ""  # token of the hold that the page knew of
     # Which reading of the business state was shown: 0 for the revision's own, None
     # where none was. A verdict on an outdated state is refused.
     reading: int | None = None
+    reason_code: str = ""
+    reason: str = ""
+    args: Mapping[str, Any] | None = None  # the edited arguments, for MODIFY
     pause: bool = False  # with a rejection: also pause the run
+    step_up: StepUpProof | None = None
+    lease: str = ""  # token of the hold that the person knew of
+    # In a batch: {"batch", "digest", "position", "by", "view"}; otherwise empty.
+    batch: Mapping[str, Any] = field(default_factory=dict)
+    page: PageEvidence | None = None
 
     @property
     def actor(self) -> log.Actor:
@@ -257,7 +271,7 @@ class VerdictSubmission:
     @property
     def commits(self) -> bool:
         """Whether the verdict may let the effect happen."""
-        return self.verdict in {Verdict.APPROVE, Verdict.MODIFY}
+        return VERDICT_SPECS[self.verdict].commits
 
     @property
     def bound(self) -> ProofScope:
@@ -273,12 +287,13 @@ class VerdictSubmission:
     @property
     def by(self) -> str:
         """Where the verdict was given: `page` or `api`."""
-        return str(self.batch.get("by", "page" if self.seen is not None else "api"))
+        return str(self.batch.get("by", "page" if self.page is not None else "api"))
 
     @property
     def view(self) -> str:
         """The digest of the page, or "". A batch has one page for all its items."""
-        return self.seen.digest if self.seen else str(self.batch.get("view", ""))
+        shown = self.page.digest if self.page else ""
+        return shown or str(self.batch.get("view", ""))
 
     def is_stale(self, request: ApprovalRequest) -> bool:
         """Whether the verdict is about another version or other bytes."""

@@ -6,7 +6,7 @@ the requests.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from journal.errors import PolicyViolation, build_field_error
 from policies.choices import Tier
@@ -18,6 +18,7 @@ from reviews.requests import versions
 from reviews.stops import stops
 
 from .case import DecisionContext, list_complete_step_people
+from .modify import modify_requests
 from .tally import build_unchanged_guard, tally_votes
 from .votes import StepVote, record_votes
 
@@ -149,8 +150,9 @@ def _add_supervisor_step(case: DecisionContext, cause: str) -> None:
     )
 
 
-VERDICTS = {
+VERDICTS: Mapping[Verdict, Callable[[Sequence[StepVote]], None]] = {
     Verdict.APPROVE: approve_requests,
     Verdict.REJECT: reject_requests,
+    Verdict.MODIFY: modify_requests,
     Verdict.ESCALATE: escalate_requests,
 }

@@ -13,6 +13,7 @@ from reviews.models import Decision, Snapshot
 
 from . import submission
 from .case import DecisionContext
+from .submission import PageEvidence
 
 BATCH, LEASE_BROKEN = "batch", "lease_broken"
 
@@ -28,11 +29,11 @@ def record_votes(votes: Sequence[StepVote]) -> None:
     """Record the decisions with their page evidence and log records, and end the holds,
     in a few statements for all. The log holds a person's words only as an HMAC."""
     rows = Decision.objects.bulk_create(_build_decision(*vote) for vote in votes)
-    pages = [vote.case.said.seen for vote in votes]
+    pages = [vote.case.said.page for vote in votes]
     Snapshot.objects.bulk_create(
-        submission.build_snapshot(row, page)
+        submission.build_snapshot(row, page.rendered)
         for row, page in zip(rows, pages, strict=True)
-        if page is not None
+        if page is not None and page.rendered is not None
     )
     log.append_many(_build_log_entry(*vote) for vote in votes)
     leases.clear_decided_holds((case.lease, case.request) for case, _ in votes)
@@ -47,6 +48,7 @@ def _build_lease_field(case: DecisionContext) -> dict[str, str]:
 
 def _build_decision(case: DecisionContext, place: int | None) -> Decision:
     said, request = case.said, case.request
+    page = said.page or PageEvidence()
     return Decision(
         request=request,
         version=request.version,
@@ -67,8 +69,8 @@ def _build_decision(case: DecisionContext, place: int | None) -> Decision:
         },
         reading=case.reading,
         flags=collect_flags(case),
-        took_ms=said.took_ms,
-        check_asked=dict(said.check),
+        took_ms=page.took_ms,
+        check_asked=dict(page.check),
         at=case.now,
     )
 
@@ -103,7 +105,8 @@ def collect_flags(case: DecisionContext) -> list[str]:
     said = case.said
     broken = leases.overrides_broken_hold(case.lease, said.person)
     ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
-    return [*(flag for flag, holds in ours if holds), *said.flags]
+    noted = said.page.flags if said.page else ()
+    return [*(flag for flag, holds in ours if holds), *noted]
 
 
 def log_decision_event(

@@ -10,17 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from reviews.choices import Verdict
 from reviews.quorum import StepData
 
 MAX_DEPTH = 6
-GIVEN_VERDICTS = {
-    Verdict.APPROVE: "Approved",
-    Verdict.REJECT: "Rejected",
-    Verdict.MODIFY: "Modified",
-    Verdict.ESCALATE: "Escalated",
-}
-"""What a verdict is called once it is given."""
 
 
 class WordingPart(NamedTuple):

@@ -16,12 +16,11 @@ from journal.errors import NotFound
 from journal.models import LogRecord
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import REASON_LABELS, Verdict
+from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
 from reviews.decisions import submission
 from reviews.desk.batches import evidence
 from reviews.desk.components import page_evidence, snapshots
 from reviews.desk.components.log_sentences import HIDDEN_NAME
-from reviews.effects.wording import GIVEN_VERDICTS
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
 MINUTES_MS = 120_000  # longer times are printed in minutes
@@ -50,7 +49,7 @@ class AsSeenPage:
         self.decision = decision
         self.request: ApprovalRequest = decision.request
         self.url = reverse("reviews:request_detail", args=[self.request.pk])
-        self.verdict = GIVEN_VERDICTS[Verdict(decision.verdict)]
+        self.verdict = VERDICT_SPECS[Verdict(decision.verdict)].label
         self.at: datetime = decision.at
         self.version = self.inputs.get("version", decision.version)
 

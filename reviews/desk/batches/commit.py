@@ -17,9 +17,10 @@ from journal.errors import BatchChanged, DomainError, TooFast
 from policies import active
 from reviews.batches import decide
 from reviews.batches.decide import BatchSubmission
-from reviews.choices import OFFERED_REASONS, REASON_LABELS, Verdict
-from reviews.decisions.submission import RenderedPage
+from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
+from reviews.decisions.submission import PageEvidence, RenderedPage
 from reviews.desk.components import htmx, throttle
+from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.components.formatting import ReasonChoice
 
 from . import evidence, table
@@ -41,12 +42,6 @@ from .links import format_request_count
 from .load import LoadedBatch
 from .page import BatchPage
 from .result import BatchResultPage
-
-VERBS = {
-    Verdict.APPROVE: "Approve",
-    Verdict.REJECT: "Reject",
-    Verdict.ESCALATE: "Escalate",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +78,12 @@ def build_panel(
 ) -> BatchPanel:
     """Build the panel for the current selection, with what the person typed so far."""
     code = error.code if error else ""
+    verb = VERDICT_WORDINGS[verdict].verb
     commits = form.do is BatchButton.COMMIT
     reasons = _list_reason_choices(page, verdict, form)
     return BatchPanel(
         name=verdict.value,
-        heading=f"{VERBS[verdict]} these",
+        heading=f"{verb} these",
         digest=page.choice.digest,
         lines=_describe_consequences(page, verdict),
         reasons=reasons,
@@ -98,7 +94,7 @@ def build_panel(
         problem=_describe_problem(error)
         if error and not (code == "reason" and reasons)
         else "",
-        commit=f"{VERBS[verdict]} {page.choice.what}",
+        commit=f"{verb} {page.choice.what}",
         after=_describe_what_follows(page, verdict),
     )
 
@@ -114,18 +110,8 @@ def _describe_problem(error: DomainError) -> str:
 
 def _describe_consequences(page: BatchPage, verdict: Verdict) -> list[str]:
     many = format_request_count(page.definition, len(page.choice.ids))
-    said = {
-        Verdict.APPROVE: f"Exactly the {many} that are ticked, as shown.",
-        Verdict.REJECT: (
-            "Nothing of it will be executed. The agent is told your one reason for"
-            " each, not your name."
-        ),
-        Verdict.ESCALATE: (
-            "A supervisor is asked as well, for each alone. You can no longer decide"
-            " them yourself."
-        ),
-    }
-    return [said[verdict] + _describe_left_out(len(page.choice.left_out))]
+    effect = VERDICT_WORDINGS[verdict].batch_effect.format(many=many)
+    return [effect + _describe_left_out(len(page.choice.left_out))]
 
 
 def _describe_left_out(out: int) -> str:
@@ -137,7 +123,9 @@ def _describe_left_out(out: int) -> str:
 def _needs_reason(page: BatchPage, verdict: Verdict) -> bool:
     """Apply the operation's own rule: a refusal needs a reason, and so does a request
     that the policy marks."""
-    return verdict is not Verdict.APPROVE or page.facts.first.version.requires_reason
+    if VERDICT_SPECS[verdict].needs_reason:
+        return True
+    return page.facts.first.version.requires_reason
 
 
 def _list_reason_choices(
@@ -148,7 +136,7 @@ def _list_reason_choices(
     chosen = form.cleaned_data.get("reason_code", "")
     return [
         ReasonChoice(code.value, REASON_LABELS[code], code.value == chosen)
-        for code in OFFERED_REASONS[verdict]
+        for code in VERDICT_SPECS[verdict].reasons
     ]
 
 
@@ -185,7 +173,7 @@ def find_arming_refusal(page: BatchPage, verdict: Verdict) -> DomainError | None
         return TooFast(page.loaded.why_not)
     if not page.choice.ids:
         return TooFast("Nothing is chosen. Tick what you want to decide.")
-    if verdict is not Verdict.APPROVE:
+    if not VERDICT_SPECS[verdict].commits:
         return None
     if page.choice.too_much:
         return TooFast(f"{page.choice.too_much} Leave some out.")
@@ -199,7 +187,7 @@ def find_arming_refusal(page: BatchPage, verdict: Verdict) -> DomainError | None
 
 
 def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
-    """Build the submission, with a refusal of the page itself if there is one."""
+    """Build the submission, with the refusal that the page defers if there is one."""
     items = _sort_items(loaded, form.items)
     said = BatchSubmission(
         batch_id=loaded.batch.pk,
@@ -219,19 +207,20 @@ def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
     page = BatchPage(loaded, build_selection(loaded, form))
     sight = _collect_evidence(page, form)
     took_ms = timing.compute_took_ms(loaded, form.marks, form.seen)
+    refusal = (
+        find_arming_refusal(page, form.meant)
+        or _find_evidence_refusal(sight, took_ms)
+        or _find_throttle_refusal(loaded, form.meant)
+    )
     return replace(
         said,
-        took_ms=took_ms,
+        page=PageEvidence(sight, took_ms, deferred_refusal=refusal),
         samples=table.build_opened_record(page.opened, loaded.now),
-        seen=sight,
-        objection=find_arming_refusal(page, form.meant)
-        or _find_evidence_refusal(sight, took_ms)
-        or _find_throttle_refusal(loaded, form.meant),
     )
 
 
 def _find_throttle_refusal(loaded: LoadedBatch, verdict: Verdict) -> DomainError | None:
-    if verdict is not Verdict.APPROVE:
+    if not VERDICT_SPECS[verdict].commits:
         return None
     desk = active.load_document(loaded.members[0].version.policy).desk
     return throttle.find_rate_refusal(

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from django import forms
 from django.http import QueryDict
 
-from reviews.choices import REASON_LABELS, Verdict
+from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
 
 MAX_ROWS = 100
 MAX_TOKEN_LENGTH = 500
 MAX_DIGITS = 18  # of a number that fits into a bigint
 
 
-VERDICTS = (Verdict.APPROVE, Verdict.REJECT, Verdict.ESCALATE)
+VERDICTS = tuple(verdict for verdict, spec in VERDICT_SPECS.items() if spec.batchable)
 
 
 class BatchButton(StrEnum):

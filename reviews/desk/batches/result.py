@@ -15,7 +15,13 @@ from journal.errors import DomainError
 from reviews import permissions
 from reviews.batches import similarity
 from reviews.batches.membership import BatchMember
-from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus, Verdict
+from reviews.choices import (
+    VERDICT_SPECS,
+    BatchStatus,
+    ExecutionStatus,
+    RequestStatus,
+    Verdict,
+)
 from reviews.desk.components import snapshots, states
 from reviews.desk.components.states import StateLabel
 from reviews.models import Decision, Execution
@@ -28,12 +34,6 @@ from . import columns, links
 from .links import build_batch_title as links_title
 from .load import LoadedBatch
 from .table import build_subject, compute_total_and_largest, find_amount, find_reading
-
-VERDICT_WORDS = {
-    Verdict.APPROVE: "Approved",
-    Verdict.REJECT: "Rejected",
-    Verdict.ESCALATE: "Escalated",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def find_batch_verdict(loaded: LoadedBatch) -> BatchVerdict | None:
     vote = votes.order_by("pk").first()
     if vote is None:
         return None
-    word = VERDICT_WORDS[Verdict(vote.verdict)]
+    word = VERDICT_SPECS[Verdict(vote.verdict)].label
     kept = vote.authority.get("view")
     opens = (
         kept

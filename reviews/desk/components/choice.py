@@ -1,9 +1,9 @@
-"""Which verdicts a person who may decide a request can give, by the checks of the
-operation itself."""
+"""The verdicts on a page: the words for each, and which of them a person who may decide
+a request can give, by the checks of the operation itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.models import Person
@@ -14,6 +14,71 @@ from reviews.governance import voters
 from reviews.governance.voters import CountedVotes, Voter
 from reviews.models import ApprovalRequest, RequestVersion
 from reviews.requests.versions import build_escalated_steps
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictWording:
+    """What the pages call one verdict. The facts that the gate knows about it are its
+    `VerdictSpec`."""
+
+    verb: str
+    button: str  # opens the panel; "…" where the panel asks for something
+    key: str  # the keyboard shortcut of the button
+    heading: str  # of the panel
+    commit: str  # the button of the panel
+    note_hint: str  # beside the note: who reads it, and when it is needed
+    vote: str  # a given vote, as a supervisor sees it after an escalation
+    # What it does to the ticked requests of a batch; `{many}` is how many they are.
+    batch_effect: str = ""
+
+
+VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
+    Verdict.APPROVE: VerdictWording(
+        verb="Approve",
+        button="Approve",
+        key="A",
+        heading="Approve",
+        commit="Approve and run",
+        note_hint="optional; the auditor sees it",
+        vote="Approved",
+        batch_effect="Exactly the {many} that are ticked, as shown.",
+    ),
+    Verdict.MODIFY: VerdictWording(
+        verb="Modify",
+        button="Modify…",
+        key="M",
+        heading="Modify, then approve",
+        commit="Approve with my changes",
+        note_hint="optional; the agent sees it",
+        vote="Approved with changes",
+    ),
+    Verdict.REJECT: VerdictWording(
+        verb="Reject",
+        button="Reject…",
+        key="X",
+        heading="Reject",
+        commit="Reject",
+        note_hint="the agent sees it; needed for Other",
+        vote="Rejected",
+        batch_effect=(
+            "Nothing of it will be executed. The agent is told your one reason for"
+            " each, not your name."
+        ),
+    ),
+    Verdict.ESCALATE: VerdictWording(
+        verb="Escalate",
+        button="Escalate…",
+        key="U",
+        heading="Escalate",
+        commit="Escalate",
+        note_hint="the supervisor sees it; needed for Other",
+        vote="Escalated",
+        batch_effect=(
+            "A supervisor is asked as well, for each alone. You can no longer decide"
+            " them yourself."
+        ),
+    ),
+}
 
 SINGULAR = {"supervisors": "supervisor", "people": "person"}
 PRESENT_WORDS = {0: "none is", 1: "only 1 is"}

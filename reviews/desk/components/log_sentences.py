@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from journal.models import LogRecord
-from reviews.choices import StopMode
+from reviews.choices import VERDICT_SPECS, StopMode, Verdict
 from reviews.effects.wording import WordingPart, build_wording
 
 HIDDEN_NAME = "A reviewer"
@@ -123,20 +123,8 @@ SENTENCES = {
     "export.finished": "An export of the log was finished",
     "export.failed": "An export of the log failed",
 }
-VERDICT_WORDS = {
-    "approve": "approved",
-    "reject": "rejected",
-    "modify": "modified",
-    "escalate": "escalated",
-}
 # In these records the code may come from the tool or the agent.
 FOREIGN_CODE_KINDS = {"execution.failed", "execution.requeued", "execution.unknown"}
-ATTEMPTED_VERDICTS = {
-    "approve": "to approve",
-    "reject": "to reject",
-    "modify": "to modify",
-    "escalate": "to escalate",
-}
 
 
 def format_actor(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str:
@@ -152,11 +140,14 @@ def describe_record(
     """What a record says happened, as the parts of a sentence."""
     data = leaf["data"] or {}
     verdict = leaf["verdict"] or ""
+    known = verdict in set(Verdict)
     if row.kind == "decision.recorded":
-        return build_wording("{who} " + VERDICT_WORDS.get(verdict, verdict), who=actor)
+        past = VERDICT_SPECS[Verdict(verdict)].past if known else verdict
+        return build_wording("{who} " + past, who=actor)
     if row.kind == "decision.refused":
-        tried = ATTEMPTED_VERDICTS.get(verdict, "to decide")
-        return build_wording("{who} tried " + tried + "; it had no effect", who=actor)
+        tried = verdict if known else "decide"
+        pattern = "{who} tried to " + tried + "; it had no effect"
+        return build_wording(pattern, who=actor)
     pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
     if row.kind == "stop.raised" and data.get("mode") == StopMode.PAUSED:
         pattern = "{who} paused {scope} {key}"

@@ -15,8 +15,7 @@ from journal.clock import format_time
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, Verdict
-from reviews.effects.wording import GIVEN_VERDICTS
+from reviews.choices import OPEN, VERDICT_SPECS, Verdict
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
 from . import snapshots, visibility
@@ -82,5 +81,5 @@ def list_evidence_links(
 
 
 def _describe_decision(decision: Decision) -> str:
-    verdict = GIVEN_VERDICTS[Verdict(decision.verdict)].lower()
+    verdict = VERDICT_SPECS[Verdict(decision.verdict)].past
     return f"{verdict} at {format_time(decision.at)}, version {decision.version}"

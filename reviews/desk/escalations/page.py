@@ -16,6 +16,7 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import REASON_LABELS, NoteKind, RequestStatus, Verdict
 from reviews.desk.components import visibility
+from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import QueueRow
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
@@ -188,9 +189,7 @@ def _load_votes(requests: Iterable[ApprovalRequest]) -> dict[str, list[Escalatio
 def _build_vote(row: Decision) -> EscalationVote:
     return EscalationVote(
         who=str(row.reviewer),
-        verdict={"approve": "Approved", "modify": "Approved with changes"}.get(
-            row.verdict, "Rejected"
-        ),
+        verdict=VERDICT_WORDINGS[Verdict(row.verdict)].vote,
         reason=REASON_LABELS.get(row.reason_code, ""),
         note=row.reason,
         at=row.at,

@@ -20,7 +20,14 @@ from django.urls import reverse
 from journal.clock import format_time
 from policies.choices import Risk
 from policies.models import Person
-from reviews.choices import OPEN, SCOPE_NOUNS, RequestStatus, Scope, Verdict
+from reviews.choices import (
+    OPEN,
+    SCOPE_NOUNS,
+    VERDICT_SPECS,
+    RequestStatus,
+    Scope,
+    Verdict,
+)
 from reviews.desk.batches import links, lists
 from reviews.desk.batches.links import BatchLink
 from reviews.desk.components import formatting, holding, states, visibility
@@ -38,12 +45,6 @@ from reviews.stops import incidents
 from .filters import SORTS, QueueFilters
 from .search import MOST_COUNTED, FoundRequest, QueueReach
 
-OWN_VERDICT_WORDS = {
-    Verdict.APPROVE: "You approved",
-    Verdict.REJECT: "You rejected",
-    Verdict.MODIFY: "You modified",
-    Verdict.ESCALATE: "You escalated",
-}
 REQUESTS_URL = "/requests/"  # reverse() would cost as much as the row itself
 URGENT_DIGIT = 0  # last digit of the rank when the agent claimed critical urgency
 
@@ -276,7 +277,7 @@ def _build_state(
     )
     verdict = getattr(sealed, "own_verdict", None)
     if verdict:
-        return replace(state, note=OWN_VERDICT_WORDS[Verdict(verdict)])
+        return replace(state, note=f"You {VERDICT_SPECS[Verdict(verdict)].past}")
     if request.assignee is not None and request.status == RequestStatus.PENDING:
         return _add_assignee(request.assignee, person, state)
     return None if state.word == "Waiting" else state

@@ -32,9 +32,14 @@ from policies.choices import Risk
 from policies.documents import Desk
 from reviews.attention_checks import questions
 from reviews.attention_checks.questions import AttentionQuestion
-from reviews.choices import Verdict
+from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions import decide, drafts, submission
-from reviews.decisions.submission import PageToken, StepUpProof, VerdictSubmission
+from reviews.decisions.submission import (
+    PageEvidence,
+    PageToken,
+    StepUpProof,
+    VerdictSubmission,
+)
 from reviews.desk import argument_form
 from reviews.desk.components import page_evidence, throttle
 from reviews.desk.components.regions import Regions
@@ -47,7 +52,6 @@ from .page import ReviewPage
 
 FAST, MISSED, NARROW = "fast", "check_missed", "narrow"
 REMADE = "remade"
-COMMITTING_VERDICTS = {Verdict.APPROVE, Verdict.MODIFY}
 _ANSWERS_SESSION_KEY = "answers"  # session key: the answers so far, by request version
 _MOST_REMEMBERED = 20
 SEEN_HEADER = "X-Seen"
@@ -171,7 +175,7 @@ def find_attention_check(
     Only for verdicts that let something happen. `opened` is when the person opened the
     page: decisions they make elsewhere in the meantime add no question.
     """
-    if verdict not in COMMITTING_VERDICTS:
+    if not VERDICT_SPECS[verdict].commits:
         return None
     often = _load_desk_rules(loaded).micro_check.get(Risk(loaded.sealed.risk), 0)
     chance = compute_check_seed(loaded)
@@ -190,11 +194,15 @@ def find_attention_check(
 
 
 def attach_page_evidence(
-    request: HttpRequest, loaded: LoadedRequest, said: VerdictSubmission
+    request: HttpRequest,
+    loaded: LoadedRequest,
+    said: VerdictSubmission,
+    flags: Sequence[str] = (),
 ) -> VerdictSubmission:
     """The verdict with its page evidence, and with the refusal that the page deferred.
 
-    Raises DigestMissing for a page without a valid token.
+    `flags` come before those of the page itself. Raises DigestMissing for a page
+    without a valid token.
     """
     page = submission.parse_page_token(request.POST.get("seen", ""))
     # guard: own-page
@@ -209,18 +217,20 @@ def attach_page_evidence(
     answer = _parse_answer(request, question)
     told = list(_list_insisted_flags(page, question, answer))
     narrow = [NARROW] if request.POST.get(NARROW) else []
-    return replace(
-        said,
-        seen=sight,
-        reading=page.reading or 0,
-        took_ms=page.took_ms(loaded.now),
-        check=_build_check_record(question, answer),
-        flags=(*said.flags, *told, *narrow),
-        objection=_refuse_changed_page(page, said, sight.digest)
+    refusal = (
+        _refuse_changed_page(page, said, sight.digest)
         or _refuse_wrong_answer(question, answer)
         or _refuse_too_fast(loaded, page, said)
-        or _refuse_too_many(loaded, said),
+        or _refuse_too_many(loaded, said)
     )
+    evidence = PageEvidence(
+        rendered=sight,
+        took_ms=page.took_ms(loaded.now),
+        check=_build_check_record(question, answer),
+        flags=(*flags, *told, *narrow),
+        deferred_refusal=refusal,
+    )
+    return replace(said, reading=page.reading or 0, page=evidence)
 
 
 def record_answers(
@@ -229,7 +239,8 @@ def record_answers(
     """Store the answers in the session: a first wrong answer counts even after a
     reload."""
     kept = _read_answers(session)
-    kept[_format_answers_key(loaded)] = tuple(said.check.get("answers", ()))
+    check = said.page.check if said.page else {}
+    kept[_format_answers_key(loaded)] = tuple(check.get("answers", ()))
     session[_ANSWERS_SESSION_KEY] = dict(list(kept.items())[-_MOST_REMEMBERED:])
 
 
@@ -356,7 +367,7 @@ def _refuse_wrong_answer(
 def _refuse_too_many(
     loaded: LoadedRequest, said: VerdictSubmission
 ) -> DomainError | None:
-    if said.verdict not in COMMITTING_VERDICTS:
+    if not said.commits:
         return None
     most = _load_desk_rules(loaded).most_decisions
     return throttle.find_rate_refusal(loaded.person, most=most, now=loaded.now)
@@ -365,7 +376,7 @@ def _refuse_too_many(
 def _refuse_too_fast(
     loaded: LoadedRequest, page: PageToken, said: VerdictSubmission
 ) -> DomainError | None:
-    if said.verdict not in COMMITTING_VERDICTS or FAST in page.warned:
+    if not said.commits or FAST in page.warned:
         return None
     took = (loaded.now - page.rendered_at).total_seconds()
     if took >= _find_time_floor(loaded):
@@ -396,12 +407,11 @@ def commit_verdict(
         reason_code=sent["reason_code"],
         reason=sent["reason"].replace("\r\n", "\n"),
         lease=request.POST.get("lease", "")[:40],
-        flags=_list_leaning_flags(form),
         pause=sent["pause"] and form.meant is Verdict.REJECT,
     )
     proof = _find_step_up_proof(request, said, sent["password"], loaded.now)
     said = replace(said, args=_parse_edited_args(loaded, form), step_up=proof)
-    said = attach_page_evidence(request, loaded, said)
+    said = attach_page_evidence(request, loaded, said, _list_leaning_flags(form))
     try:
         decide.decide_request(said)
     except AttentionCheckFailed:

@@ -22,6 +22,7 @@ from reviews.choices import (
     REVERSAL_SOURCE,
     SETTLED_BY_LOOK_UP,
     SETTLED_BY_PERSON,
+    VERDICT_SPECS,
     ExecutionStatus,
     RequestStatus,
     StopMode,
@@ -30,7 +31,7 @@ from reviews.choices import (
 from reviews.desk.components import formatting, holding, retry, undo
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.effects import describe
-from reviews.effects.wording import GIVEN_VERDICTS, format_people
+from reviews.effects.wording import format_people
 from reviews.grants import approvers, uncertain
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
@@ -319,7 +320,7 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
     reason = REASON_LABELS.get(decision.reason_code, decision.reason_code)
     note = decision.reason
     return OutcomeVote(
-        verdict=GIVEN_VERDICTS[Verdict(decision.verdict)],
+        verdict=VERDICT_SPECS[Verdict(decision.verdict)].label,
         who=_format_reviewer(loaded, decision),
         at=decision.at,
         reason=f"{reason}: {note}" if reason and note else reason or note,

@@ -21,7 +21,7 @@ from reviews import deadlines, permissions
 from reviews.decisions import drafts
 from reviews.desk.batches import links
 from reviews.desk.components import formatting, log_lines, snapshots, undo
-from reviews.desk.components.choice import VerdictChoice
+from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictChoice
 from reviews.desk.components.formatting import DeadlineClock
 from reviews.desk.components.states import StateLabel
 from reviews.effects import describe
@@ -312,11 +312,9 @@ class VerdictVerb:
     key: str
 
 
-VERBS = (
-    VerdictVerb("approve", "Approve", "A"),
-    VerdictVerb("modify", "Modify…", "M"),
-    VerdictVerb("reject", "Reject…", "X"),
-    VerdictVerb("escalate", "Escalate…", "U"),
+VERBS = tuple(
+    VerdictVerb(verdict.value, wording.button, wording.key)
+    for verdict, wording in VERDICT_WORDINGS.items()
 )
 
 

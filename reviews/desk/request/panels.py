@@ -17,10 +17,11 @@ from journal.errors import DomainError, FieldError
 from policies import tools
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OFFERED_REASONS, REASON_LABELS, Verdict
+from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
 from reviews.desk import argument_form
 from reviews.desk.argument_form import ArgumentForm
 from reviews.desk.components import holding
+from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.components.formatting import ReasonChoice
 from reviews.effects.wording import format_duration, format_people, format_short_hash
 from reviews.models import ApprovalRequest, Draft
@@ -59,18 +60,6 @@ def _format_local_time(wants: NotificationPreferences, now: datetime) -> str:
     return f"on call, {local}" if wants.on_call else local
 
 
-HEADINGS = {
-    Verdict.APPROVE: "Approve",
-    Verdict.MODIFY: "Modify, then approve",
-    Verdict.REJECT: "Reject",
-    Verdict.ESCALATE: "Escalate",
-}
-NOTE_HINTS = {
-    Verdict.APPROVE: "optional; the auditor sees it",
-    Verdict.MODIFY: "optional; the agent sees it",
-    Verdict.REJECT: "the agent sees it; needed for Other",
-    Verdict.ESCALATE: "the supervisor sees it; needed for Other",
-}
 CORRECTABLE_CODES = {
     "reason",
     "reauth",
@@ -119,7 +108,7 @@ class VerdictPanel:
     @property
     def commits(self) -> bool:
         """Whether the verdict lets something happen."""
-        return self.name in {Verdict.APPROVE, Verdict.MODIFY}
+        return VERDICT_SPECS[Verdict(self.name)].commits
 
     @property
     def first_reason(self) -> int:
@@ -161,6 +150,7 @@ def build_panel(
     """
     typed = data or _find_draft_reason(draft, verdict)
     code = error.code if error else ""
+    wording = VERDICT_WORDINGS[verdict]
     edits = _build_edit_form(
         loaded,
         verdict,
@@ -170,7 +160,7 @@ def build_panel(
     reasons = _build_reason_choices(loaded, verdict, typed)
     return VerdictPanel(
         name=verdict.value,
-        heading=HEADINGS[verdict],
+        heading=wording.heading,
         version=loaded.request.version,
         action_hash=loaded.request.action_hash,
         lines=_describe_verdict(loaded, verdict),
@@ -179,9 +169,9 @@ def build_panel(
         reason_required=is_reason_required(loaded, verdict),
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=typed.get("reason", ""),
-        note_hint=NOTE_HINTS[verdict],
+        note_hint=wording.note_hint,
         step_up=code == "reauth"  # an edit may make it needed
-        or (loaded.sealed.step_up and verdict in {Verdict.APPROVE, Verdict.MODIFY}),
+        or (loaded.sealed.step_up and VERDICT_SPECS[verdict].commits),
         password_error=error.detail if error and code == "reauth" else "",
         problem=_format_problem(error, reasons),
         check_error=error.detail if error and code == "check" else "",
@@ -235,8 +225,7 @@ def keeps_panel(loaded: LoadedRequest, error: DomainError) -> bool:
 def is_reason_required(loaded: LoadedRequest, verdict: Verdict) -> bool:
     """Whether a reason is required, by the operation's rule: to reject or escalate, and
     where the policy says so."""
-    refuses = verdict in {Verdict.REJECT, Verdict.ESCALATE}
-    return refuses or loaded.sealed.requires_reason
+    return VERDICT_SPECS[verdict].needs_reason or loaded.sealed.requires_reason
 
 
 def _build_edit_form(
@@ -273,7 +262,7 @@ def _build_reason_choices(
     chosen = typed.get("reason_code", "")
     return [
         ReasonChoice(code.value, REASON_LABELS[code], code.value == chosen)
-        for code in OFFERED_REASONS[verdict]
+        for code in VERDICT_SPECS[verdict].reasons
     ]
 
 
@@ -308,12 +297,7 @@ def _format_commit_label(
         return f"Approve with my {format_people(edits.changes, 'change')}"
     if verdict is Verdict.APPROVE and tally.required - tally.given > 1:
         return f"Record my approval ({tally.given + 1} of {tally.required})"
-    return {
-        Verdict.APPROVE: "Approve and run",
-        Verdict.MODIFY: "Approve with my changes",
-        Verdict.REJECT: "Reject",
-        Verdict.ESCALATE: "Escalate",
-    }[verdict]
+    return VERDICT_WORDINGS[verdict].commit
 
 
 def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:

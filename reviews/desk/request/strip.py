@@ -13,7 +13,7 @@ from django.shortcuts import render
 
 from journal.clock import format_time
 from policies.models import Person
-from reviews.choices import RequestStatus, Verdict
+from reviews.choices import VERDICT_SPECS, RequestStatus, Verdict
 from reviews.desk.components import htmx
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import QueueFilters
@@ -42,14 +42,6 @@ def list_next_requests(
     return onward[:MOST_CANDIDATES]
 
 
-RECORDED_WORDS = {
-    Verdict.APPROVE: "Approved",
-    Verdict.REJECT: "Rejected",
-    Verdict.MODIFY: "Changed and approved",
-    Verdict.ESCALATE: "Escalated",
-}
-
-
 def take_next_request(
     request: HttpRequest, decided: LoadedRequest, verdict: Verdict
 ) -> str:
@@ -68,7 +60,8 @@ def take_next_request(
 
 def _describe_recorded(request: ApprovalRequest, verdict: Verdict) -> str:
     """The sentence about what was recorded, with the end of the recall window."""
-    said = f"{RECORDED_WORDS[verdict]}: request {request.pk}."
+    recorded = VERDICT_SPECS[verdict].past_in_full.capitalize()
+    said = f"{recorded}: request {request.pk}."
     row = ApprovalRequest.objects.get(pk=request.pk)
     if row.status != RequestStatus.RECALLABLE:
         return said

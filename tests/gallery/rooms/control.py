@@ -5,6 +5,7 @@ from __future__ import annotations
 from journal import log
 from reviews.choices import Scope, StopMode
 from reviews.decisions import returns
+from reviews.decisions.submission import PageEvidence
 from reviews.executions import claims, run
 from reviews.models import ApprovalRequest, Stop
 from reviews.stops import stops
@@ -22,7 +23,8 @@ NOTE = "The photograph shows another door."
 
 
 def escalated(stage: Stage, *flags: str) -> ApprovalRequest:
-    said = {"reason_code": "unclear", "reason": NOTE, "flags": flags}
+    page = PageEvidence(flags=flags)
+    said = {"reason_code": "unclear", "reason": NOTE, "page": page}
     return decide(stage.refund(), stage.rita, "escalate", **said)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from journal import errors
-from reviews.models import ApprovalRequest
+from reviews.decisions.submission import PageEvidence
+from reviews.models import ApprovalRequest, Decision
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -59,3 +60,28 @@ def test_what_the_agent_took_back_is_said_so(gate: Gate, status: str) -> None:
     said = told(request, gate.rita)
     assert ("withdrawn" if status == "withdrawn" else "replaced this") in said
     assert "There is nothing to decide." in said
+
+
+TOO_FAST = PageEvidence(deferred_refusal=errors.TooFast())
+EDIT = {"customer": "C-1", "amount": "39.00", "currency": "USD"}
+
+
+@pytest.mark.parametrize("verdict", ["approve", "reject", "modify", "escalate"])
+def test_the_refusal_of_the_page_undoes_the_verdict(
+    gate: Gate, request_, verdict: str
+) -> None:
+    with pytest.raises(errors.TooFast):
+        decide(request_, gate.rita, verdict, args=EDIT, page=TOO_FAST)
+    before = request_.status, request_.version, request_.action_hash
+    request_.refresh_from_db()
+    assert (request_.status, request_.version, request_.action_hash) == before
+    assert not Decision.objects.exists()
+
+
+def test_a_stronger_reason_comes_before_that_of_the_page(gate: Gate, request_) -> None:
+    """That an edit changes nothing is found after every check of the request."""
+    with pytest.raises(errors.InvalidInput, match="Nothing changed"):
+        decide(request_, gate.rita, "modify", page=TOO_FAST)
+    decide(request_, gate.tom, "reject")
+    with pytest.raises(errors.AlreadyDecided):
+        decide(request_, gate.rita, page=TOO_FAST)

@@ -10,7 +10,7 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews.choices import (
-    OFFERED_REASONS,
+    VERDICT_SPECS,
     ExecutionStatus,
     GrantStatus,
     RequestStatus,
@@ -95,7 +95,7 @@ def test_a_reason_fits_its_verdict(gate: Gate, verdict: str, code: str) -> None:
     assert error["path"] == "reason_code"
     known = "not a known reason" if code == "because" else f"{code} does not fit"
     assert known in error["message"]
-    fits = OFFERED_REASONS[Verdict(verdict)][0]
+    fits = VERDICT_SPECS[Verdict(verdict)].reasons[0]
     assert f"use one of: {fits}, " in error["message"]
     assert not Decision.objects.exists()
     decide(request, gate.rita, verdict, reason_code=fits, **more)

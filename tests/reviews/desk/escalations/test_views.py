@@ -11,6 +11,7 @@ from policies.choices import Role
 from policies.models import Queue
 from reviews import deadlines
 from reviews.decisions import returns
+from reviews.decisions.submission import PageEvidence
 from reviews.models import ApprovalRequest, Note
 from tests import factories
 from tests.conftest import Gate
@@ -23,7 +24,8 @@ ADVICE = "Ask for the photograph first."
 
 def escalated(gate: Gate, *flags: str) -> ApprovalRequest:
     request = propose(gate.agent).request
-    said = {"reason_code": "unsafe", "reason": NOTE, "flags": flags}
+    page = PageEvidence(flags=flags)
+    said = {"reason_code": "unsafe", "reason": NOTE, "page": page}
     return decide(request, gate.rita, "escalate", **said)
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from journal.models import LogPosition, LogRecord
+from reviews.decisions.submission import PageEvidence
 from reviews.desk.log import exports, groups
 from reviews.holds import take
 from reviews.models import Export
@@ -126,7 +127,7 @@ def test_the_address_of_a_record_is_its_number(as_: SignIn, told: str) -> None:
 def test_only_a_decision_says_how_long_it_took(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     take.take_hold(request_id=request.pk, person=gate.rita)
-    decide(request, gate.rita, took_ms=8000)
+    decide(request, gate.rita, page=PageEvidence(took_ms=8000))
     page = as_("otto").get("/log/").content.decode()
     lines = page.split("<li>")[1:]
     assert [line for line in lines if "took it up" in line]
@@ -141,7 +142,7 @@ def test_the_records_of_a_request_are_one_row_with_a_timeline(
     """One approved payment: the row of its newest record, and all of them folded."""
     request = propose(gate.agent).request
     take.take_hold(request_id=request.pk, person=gate.rita)
-    decide(request, gate.rita, took_ms=8000)
+    decide(request, gate.rita, page=PageEvidence(took_ms=8000))
     page = as_("otto").get("/log/?kind=&agent=riley").content.decode()
     sentence = "Pay "
     rows = [row for row in rows_of(page) if "<li><time" in row]

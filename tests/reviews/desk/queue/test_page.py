@@ -17,6 +17,7 @@ from policies.models import Person, Queue
 from reviews import deadlines
 from reviews.choices import Scope
 from reviews.decisions import returns
+from reviews.decisions.submission import PageEvidence
 from reviews.desk.components import badges, visibility
 from reviews.desk.queue import page as queue
 from reviews.desk.queue import search
@@ -253,7 +254,7 @@ def test_who_reads_only_has_no_day_of_deciding(gate: Gate) -> None:
 def test_the_middle_time_is_that_of_todays_decisions(gate: Gate) -> None:
     for number, took in enumerate((4000, 9000, 30000)):
         request = propose(gate.agent, customer=f"C-{number}").request
-        decide(request, gate.rita, took_ms=took)
+        decide(request, gate.rita, page=PageEvidence(took_ms=took))
     day = page(gate.rita).own_day
     assert day is not None
     assert (day.decided, day.seconds) == (3, 9)
