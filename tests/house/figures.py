@@ -25,7 +25,7 @@ LIMITS = {
     "modules of reviews": 240,
     "flat modules of reviews": 12,
     "median lines of a module of reviews, below 130 or above 200": 0,
-    "one-word names, per thousand functions": 198,
+    "one-word names, per thousand functions": 199,
     "public classes that share a name in a package": 0,
     "template lines over 120 columns, per thousand": 4,
     "bytes of README.md": 8000,
