@@ -30,7 +30,7 @@ from reviews.governance.ruling import ProposedAction
 from reviews.models import Execution, Proposal
 from reviews.models.base import new_proposal_id
 from reviews.redaction import redactor as redacting
-from reviews.requests import proposals as gate
+from reviews.requests import proposals
 from reviews.requests.proposals import ProposalOrigin
 from reviews.requests.revisions import Narrative
 from reviews.tool_services.readers import ToolReading
@@ -101,7 +101,7 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
         _save_checkpoint(thread, asked.suspended, asked, proposal_id, now)
     heard = endpoints.has_listener(agent, asked.callback_url)
     origin = replace(asked.origin, heard=heard)
-    proposal = gate.submit_proposal(
+    proposal = proposals.submit_proposal(
         _build_action(agent, asked, proposal_id), asked.narrative, origin, now=now
     )
     if asked.callback_url:
@@ -209,7 +209,7 @@ def revise_proposal(
     now = clock.now()
     if asked.suspended is not None:
         _save_checkpoint(thread, asked.suspended, asked, proposal_id, now)
-    gate.revise_proposal(
+    proposals.revise_proposal(
         _build_action(agent, asked, proposal_id),
         asked.narrative,
         now=now,
@@ -229,7 +229,7 @@ def _lock_proposal_thread(agent: Agent, proposal_id: str) -> Thread:
 def withdraw_proposal(*, agent: Agent, proposal_id: str) -> None:
     """Take a proposal back. Raises NotFound, Decided. Locks: thread, request."""
     _lock_proposal_thread(agent, proposal_id)
-    gate.withdraw_proposal(
+    proposals.withdraw_proposal(
         proposal_id,
         agent=agent.slug,
         actor=log.Actor("agent", agent.slug),
@@ -269,7 +269,7 @@ def apply_finish(
         data={"result": result},
     )
     for proposal_id in _list_unsettled(agent.slug, name):
-        gate.withdraw_proposal(
+        proposals.withdraw_proposal(
             proposal_id, agent=agent.slug, actor=actor, now=now, code="thread_finished"
         )
 

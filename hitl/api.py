@@ -28,8 +28,7 @@ from journal.errors import (
     InvalidOutcome,
     NotFound,
 )
-from reviews.api import batches
-from reviews.api import people as reviews_api
+from reviews.api import batches, people
 
 from . import problems
 
@@ -78,7 +77,7 @@ api = HoldpointApi(
     openapi_extra={"webhooks": _build_webhooks()},
 )
 api.add_router("", agents_api.router)
-api.add_router("", reviews_api.router)
+api.add_router("", people.router)
 api.add_router("", batches.router)
 
 

@@ -33,8 +33,7 @@ from .live.event_stream import EventStreams  # noqa: E402
 from .live.listen import Hub  # noqa: E402
 from .live.long_poll import LongPoll  # noqa: E402
 from .live.per_key_limit import CallerLimit  # noqa: E402
-from .restore_watch import PeriodicChecks  # noqa: E402
-from .restore_watch import check_epoch as look_at_epoch  # noqa: E402
+from .restore_watch import PeriodicChecks, check_epoch  # noqa: E402
 from .standstills import StandstillCheck  # noqa: E402
 
 # Measured: more threads than this only compete for the interpreter lock (stack.md).
@@ -51,7 +50,7 @@ class WebApplication:
 
     def __init__(self, wsgi: Any, hub: Hub) -> None:
         self.hub = hub
-        self.epochs = PeriodicChecks(look_at_epoch, StandstillCheck().look)
+        self.epochs = PeriodicChecks(check_epoch, StandstillCheck().look)
         callers, strangers, room = KnownCallers(), AnonymousLimits(), BodyMemory()
         threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
         door = CallerMiddleware(threads, callers)

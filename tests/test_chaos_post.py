@@ -27,7 +27,7 @@ from policies.choices import Role
 from reviews.models import Notice
 from reviews.notifications import plan
 from tests import factories
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSBob29rcyBvZiBjaGFvcw=="
@@ -168,9 +168,9 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     traces = tmp_path_factory.mktemp("traces")  # of workers who did nothing
     slug = gate.agent.slug
     monkeypatch.setattr(check_delivery, "_hooked", lambda: [slug])
-    post.register(gate.agent, "https://agent.example/hook", gate.owen)
-    proposal = post.rejected(gate)
-    post.promised()
+    deliveries.register(gate.agent, "https://agent.example/hook", gate.owen)
+    proposal = deliveries.rejected(gate)
+    deliveries.promised()
     outcome = representation.compute_settled_id(proposal.pk)
     assert check_delivery.check_deliveries(quiet(), book, traces).unheard
     said = Word(slug, proposal.pk, "rejected", outcome, "hook", 20.0)

@@ -16,7 +16,7 @@ from journal import clock, encryption, log
 from journal.errors import InvalidInput, NotFound, build_field_error
 from policies.models import Person
 from reviews.outbound import addresses, own_ports
-from reviews.requests import proposals as gate
+from reviews.requests import proposals
 
 MAX_REGISTERED = 20  # registered endpoints of one agent
 MAX_NAMED = 200  # further endpoints of one agent, from callback URLs
@@ -40,7 +40,7 @@ def register_endpoint(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, 
         endpoint, secret = _adopt_endpoint(known)
     else:
         endpoint, secret = _create_endpoint(agent, url, by_proposal=False, now=now)
-    gate.mark_has_listener(agent.slug)
+    proposals.mark_has_listener(agent.slug)
     _log_endpoint_change("endpoint.registered", endpoint, by, now)
     return endpoint, secret
 

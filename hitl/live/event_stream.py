@@ -26,9 +26,9 @@ from .buffering import (
     Receive,
     Scope,
     Send,
+    call_app,
     read_body,
 )
-from .buffering import call_app as buffering_ask
 from .callers import format_client_address
 from .listen import Hub
 from .long_poll import RETRY_AFTER_S, drop_ambiguous_headers
@@ -90,7 +90,7 @@ class EventStreams:
 
     async def ask(self, scope: Scope) -> BufferedResponse:
         """Ask Django who the viewer is."""
-        return await buffering_ask(self.app, scope, b"")
+        return await call_app(self.app, scope, b"")
 
     @contextlib.contextmanager
     def _counted(self, person: int) -> Iterator[bool]:

@@ -39,8 +39,13 @@ from reviews.models import Alarm, ApprovalRequest, Execution, LateReport
 from reviews.models.alarms import STANDING
 
 from .late_reports import ABOUT_REPORTS
-from .standing import CHUNK, DELIBERATE_CODES, close_resolved_alarm, raise_alarm
-from .standing import raise_execution_alarm as standing_about
+from .standing import (
+    CHUNK,
+    DELIBERATE_CODES,
+    close_resolved_alarm,
+    raise_alarm,
+    raise_execution_alarm,
+)
 
 HORIZON = timedelta(hours=24)
 # After its window, a queued execution has this long to be refused before an alarm.
@@ -225,7 +230,9 @@ def raise_found_alarm(
     if not search(now).filter(pk=pk).exists():
         return False
     facts = {"code": execution.code} if execution.status == "refused" else {}
-    standing_about(execution, kind, now, found=name, recorded=execution.status, **facts)
+    raise_execution_alarm(
+        execution, kind, now, found=name, recorded=execution.status, **facts
+    )
     return True
 
 

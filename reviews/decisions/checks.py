@@ -47,8 +47,7 @@ from reviews.permissions import DeciderFacts
 from reviews.stops import stops
 from reviews.stops.stops import StoppableAction
 
-from .case import DecisionContext, check_step_up
-from .case import load_filled_steps as case_filled
+from .case import DecisionContext, check_step_up, load_filled_steps
 from .preflight import Preflight
 from .submission import PageEvidence, VerdictSubmission
 from .votes import StepVote
@@ -170,7 +169,7 @@ def load_decision_facts(
                 if one.commits
             ]
         ),
-        filled=case_filled(rows),
+        filled=load_filled_steps(rows),
     )
 
 

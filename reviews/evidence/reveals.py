@@ -23,8 +23,7 @@ from reviews import permissions, transitions
 from reviews.choices import RevealReason
 from reviews.models import ApprovalRequest, Execution, RequestVersion, Sighting
 from reviews.permissions import Permission
-from reviews.presenters.arguments import Leaf, build_cell, collect_leaves
-from reviews.presenters.arguments import format_label as arguments_label
+from reviews.presenters.arguments import Leaf, build_cell, collect_leaves, format_label
 
 _STEP = re.compile(r"\[[^\]]*\]")
 
@@ -52,7 +51,7 @@ def list_hidden_arguments(version: RequestVersion) -> list[HiddenArgument]:
         return []
     definition = tools.load_definition(tool)
     return [
-        HiddenArgument(name, arguments_label(name, definition.labels))
+        HiddenArgument(name, format_label(name, definition.labels))
         for name in definition.sensitive
         if _list_leaves(version, name)
     ]
@@ -89,7 +88,7 @@ def reveal_argument(
     )
     return [
         RevealedValue(
-            arguments_label(leaf.path, definition.labels), build_cell(leaf.value).text
+            format_label(leaf.path, definition.labels), build_cell(leaf.value).text
         )
         for leaf in found
     ]

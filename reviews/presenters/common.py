@@ -25,15 +25,15 @@ from .arguments import (
     HIDDEN,
     Conceal,
     Leaf,
+    build_cell,
     build_enum_words,
+    collect_leaves,
+    format_label,
     humanise_name,
     is_encoded_text,
     is_moment,
     is_type_fixed,
 )
-from .arguments import build_cell as arguments_cell
-from .arguments import collect_leaves as arguments_leaves
-from .arguments import format_label as arguments_label
 from .compare import ComparedRows, Comparison
 from .shapes import (
     Cell,
@@ -82,7 +82,7 @@ class Subject:
 
     @cached_property
     def leaves(self) -> list[Leaf]:
-        return arguments_leaves(self.args)
+        return collect_leaves(self.args)
 
     @cached_property
     def known(self) -> Mapping[str, Any]:
@@ -111,7 +111,7 @@ class Subject:
 
         A value that the schema lists is shown in words, with the exact value in `raw`.
         """
-        made = arguments_cell(
+        made = build_cell(
             leaf.value, self.conceal if self._is_sensitive(leaf.path) else None
         )
         schema = self.definition.arguments
@@ -138,7 +138,7 @@ class Subject:
     def label(self, path: str) -> str:
         """The label of a path; the policy's labels take precedence over the
         reader's."""
-        return arguments_label(path, {**self.labels, **self.definition.labels})
+        return format_label(path, {**self.labels, **self.definition.labels})
 
     def path(self, role: str) -> str:
         """The path of the argument with this role; empty if the call has none."""
@@ -312,9 +312,9 @@ def build_dry_run(subject: Subject) -> DryRun | None:
         ValueRow(
             humanise_name(leaf.path),
             f"dry_run.{leaf.path}",
-            arguments_cell(leaf.value).settled,
+            build_cell(leaf.value).settled,
         )
-        for leaf in (arguments_leaves(given) if says is not None else [])
+        for leaf in (collect_leaves(given) if says is not None else [])
     )
     source, at = str(found.get("source", "")), str(found.get("at", ""))
     return DryRun(rows, source, at, str(found.get("problem", "")))

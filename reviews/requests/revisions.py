@@ -12,7 +12,7 @@ from policies.choices import Tier
 from reviews import transitions
 from reviews.governance.ruling import ProposedAction, Ruling, record_observations
 from reviews.models import ApprovalRequest, Proposal, Revision
-from reviews.redaction import redactor as redacting
+from reviews.redaction import redactor
 from reviews.redaction.redactor import Redactor
 
 from . import versions
@@ -76,7 +76,7 @@ def add_revision(
 
 def build_redactor(action: ProposedAction, ruling: Ruling) -> Redactor:
     """The redactor for the texts of this proposal."""
-    return redacting.load_redactor(
+    return redactor.load_redactor(
         action.agent,
         action.thread,
         ruling.definition,

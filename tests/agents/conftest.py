@@ -12,7 +12,7 @@ from django.test import Client
 from agents import keys
 from tests.conftest import Gate
 from tests.factories import proposal_body
-from tests.reviews import service as services
+from tests.reviews import service
 
 
 @dataclass
@@ -54,8 +54,8 @@ def caller(gate: Gate) -> Caller:
 
 
 @pytest.fixture
-def receiver(networks: Callable[..., None]) -> Iterator[services.Service]:
+def receiver(networks: Callable[..., None]) -> Iterator[service.Service]:
     """A real server on loopback that letters may reach."""
     networks("127.0.0.1/32")
-    with services.running() as running:
+    with service.running() as running:
         yield running

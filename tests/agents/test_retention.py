@@ -28,7 +28,7 @@ from reviews.executions import claims, record, settle
 from reviews.models import Alarm, Execution, Proposal
 from reviews.tool_services.executors import EffectOutcome
 from tests import factories
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.races.together import at_once, before, while_held
 from tests.reviews.service import Service
@@ -45,9 +45,9 @@ def age(days: int = DAYS + 1, **where: Any) -> None:
 
 def told(gate: Gate, receiver: Service, **fields: Any) -> Proposal:
     """A rejected proposal whose endpoint took both letters about it."""
-    post.register(gate.agent, receiver.url, gate.owen)
-    proposal = post.rejected(gate, **fields)
-    post.carry()
+    deliveries.register(gate.agent, receiver.url, gate.owen)
+    proposal = deliveries.rejected(gate, **fields)
+    deliveries.carry()
     assert set(Delivery.objects.values_list("status", flat=True)) == {"delivered"}
     return proposal
 
@@ -84,7 +84,7 @@ def test_what_an_agent_has_is_not_told_again(gate: Gate, receiver: Service) -> N
     OutboxMessage.objects.filter(
         topic=PROPOSAL_TOLD, facts__event="proposal.settled"
     ).update(done_at=None)
-    assert post.carry() == 0
+    assert deliveries.carry() == 0
     assert len(receiver.requests) == heard
     outcome = representation.compute_settled_id(proposal.pk)
     acknowledgements.acknowledge_outcome(
@@ -100,15 +100,15 @@ def test_what_may_be_promised_again_stays(gate: Gate, receiver: Service) -> None
     promises = OutboxMessage.objects.filter(topic=PROPOSAL_TOLD)
     promises.update(done_at=None)
     assert retention.delete_old_deliveries() == 0
-    assert post.carry() == 0
+    assert deliveries.carry() == 0
     assert retention.delete_old_deliveries() == 2
 
 
 def test_what_waits_stays_however_old(gate: Gate, receiver: Service) -> None:
     receiver.status = 500
-    post.register(gate.agent, receiver.url, gate.owen)
-    post.rejected(gate)
-    post.carry()
+    deliveries.register(gate.agent, receiver.url, gate.owen)
+    deliveries.rejected(gate)
+    deliveries.carry()
     past = clock.now() - timedelta(days=1000)
     Delivery.objects.update(created_at=past)
     assert retention.delete_old_deliveries() == 0
@@ -118,14 +118,14 @@ def test_what_waits_stays_however_old(gate: Gate, receiver: Service) -> None:
 def dead(gate: Gate, receiver: Service, letters: int = 2) -> None:
     """Letters that nobody took for three days."""
     receiver.status = 500
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     for number in range(letters):
-        post.rejected(gate, thread=f"t-{number}", customer=f"C-{number}")
-    post.promised()
+        deliveries.rejected(gate, thread=f"t-{number}", customer=f"C-{number}")
+    deliveries.promised()
     Delivery.objects.update(give_up_at=clock.now())
     while Delivery.objects.filter(status="waiting").exists():
-        post.come_due()
-        post.carry()
+        deliveries.come_due()
+        deliveries.carry()
     age()
 
 
@@ -144,8 +144,8 @@ def test_the_letter_that_an_alarm_leads_to_stays_until_it_is_closed(
 def test_a_callback_goes_with_the_last_letter_about_it(
     gate: Gate, receiver: Service
 ) -> None:
-    post.rejected(gate, callback_url=receiver.url)
-    post.carry()
+    deliveries.rejected(gate, callback_url=receiver.url)
+    deliveries.carry()
     age(kind="request.opened")
     assert retention.delete_old_deliveries() == 1
     assert Callback.objects.count() == 1
@@ -163,7 +163,7 @@ def test_a_callback_stays_while_something_may_still_come(
     )
     factories.decide(proposal.request, gate.rita)
     execution = lost(proposal)
-    post.carry()
+    deliveries.carry()
     age()
     assert retention.delete_old_deliveries() > 0
     assert Callback.objects.count() == 1
@@ -171,7 +171,7 @@ def test_a_callback_stays_while_something_may_still_come(
     settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="seen"
     )
-    assert post.carry() == 1
+    assert deliveries.carry() == 1
     assert len(receiver.requests) == heard + 1
     age()
     assert retention.delete_old_deliveries() == 1

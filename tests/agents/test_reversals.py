@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from agents import proposals as agents_proposals
-from agents import representation, reversals
+from agents import proposals, representation, reversals
 from agents.choices import ThreadResult
 from journal import errors
 from journal.models import LogRecord
@@ -213,7 +212,7 @@ def test_a_reason_is_needed(gate: Gate) -> None:
 
 def test_a_finished_run_can_be_undone_and_a_stopped_one_cannot(gate: Gate) -> None:
     paid = states.succeeded(gate)
-    agents_proposals.finish_thread(
+    proposals.finish_thread(
         agent=gate.agent, name=paid.proposal.thread, result=ThreadResult.COMPLETED
     )
     stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="drill")

@@ -32,7 +32,7 @@ from reviews.stops import stops
 from reviews.tool_services.executors import EffectOutcome
 from tests import factories
 from tests.agents.conftest import Caller
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 
 pytestmark = pytest.mark.django_db
@@ -227,7 +227,7 @@ def test_wherever_it_goes_it_fits(gate: Gate, proof_n: Callable[..., int]) -> No
             described = walk.described()
             answers.validate(described)
             words.add(described["status"])
-        post.promised()
+        deliveries.promised()
         for letter in Delivery.objects.filter(proposal=walk.proposal.pk):
             payloads.encode_payload(letter.payload)
             told.validate(letter.payload)
@@ -256,7 +256,7 @@ def test_each_event_is_published(gate: Gate) -> None:
 
 def kinds(gate: Gate, way: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     walk = walked(gate, way)
-    post.promised()
+    deliveries.promised()
     for letter in Delivery.objects.filter(proposal=walk.proposal.pk):
         yield letter.kind, letter.payload["data"]["status"]
 
@@ -285,7 +285,7 @@ def test_an_escalation_is_told(gate: Gate) -> None:
 
 def test_a_refusal_is_told_with_its_code(gate: Gate) -> None:
     walk = walked(gate, WAYS["refused"])
-    post.promised()
+    deliveries.promised()
     letter = Delivery.objects.get(
         proposal=walk.proposal.pk, payload__data__status="refused"
     )
@@ -342,7 +342,7 @@ def test_half_an_outcome_is_never_sent(
 
 
 def test_acknowledging_by_the_api(gate: Gate, caller: Caller, receiver: Any) -> None:
-    proposal = post.rejected(gate, checkpoint={"summary": "waits"})
+    proposal = deliveries.rejected(gate, checkpoint={"summary": "waits"})
     path = f"/proposals/{proposal.pk}"
     outcome = caller.get(path).json()["outcome"]
     assert caller.get("/threads/t-1/checkpoint").json()["acknowledged"] is False
@@ -357,7 +357,7 @@ def test_acknowledging_by_the_api(gate: Gate, caller: Caller, receiver: Any) -> 
 
 
 def test_nobody_elses_outcome_is_acknowledged(gate: Gate, caller: Caller) -> None:
-    proposal = post.rejected(gate)
+    proposal = deliveries.rejected(gate)
     outcome = caller.get(f"/proposals/{proposal.pk}").json()["outcome"]
     other = factories.agent(gate.owen, "other")
     stranger = Caller(keys.issue_key(agent=other, by=gate.owen), caller.numbers)
@@ -382,8 +382,8 @@ def test_a_letter_is_checked_right_before_it_is_sent(
     sent: list[Callable[..., Any]] = []
     monkeypatch.setattr(webhooks, "send_webhook_event", sent.append)
     walk = walked(gate, ("pay",))
-    post.promised()
+    deliveries.promised()
     Delivery.objects.update(payload={"type": "odd"})
-    post.carry()
+    deliveries.carry()
     assert not sent
     assert Delivery.objects.get(proposal=walk.proposal.pk).status == "held"

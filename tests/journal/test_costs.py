@@ -16,14 +16,14 @@ from django.db import connection
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
-from agents import retention as agents_retention
+from agents import retention
 from agents.models import Delivery, IdempotencyKey
 from hitl.celery import SWEEPS, app
 from journal import clock, restore_epochs, tasks
 from journal.models import LogRecord, OutboxMessage
 from reviews.executions import redeem, run
 from reviews.models import Execution, Notice
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.journal import history
@@ -85,9 +85,9 @@ def _of_requests(gate: Gate) -> Copies:
 
 
 def _of_agents(gate: Gate) -> Copies:
-    post.register(gate.agent, "https://riley.example/hook", gate.owen)
-    post.rejected(gate, customer="C-9")
-    post.promised()
+    deliveries.register(gate.agent, "https://riley.example/hook", gate.owen)
+    deliveries.rejected(gate, customer="C-9")
+    deliveries.promised()
     finished = states.finished(gate)
     letter = {"id": "'d-' || n", "event": "'e-' || n", "status": "'delivered'"}
     return [
@@ -193,5 +193,5 @@ def test_what_is_old_is_forgotten_and_the_log_is_not(gate: Gate, settings: Any) 
     assert tasks.prune_outbox() > 0
     assert not OutboxMessage.objects.filter(subject=request.pk).exists()
     assert OutboxMessage.objects.filter(subject=kept.pk).exists()
-    assert agents_retention.delete_old_keys() == 0
+    assert retention.delete_old_keys() == 0
     assert LogRecord.objects.count() == records

@@ -14,7 +14,7 @@ from agents.webhooks import enqueue
 from journal.models import OutboxMessage
 from journal.state_machine import PROPOSAL_TOLD
 from reviews.models import Proposal
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.races.together import Call, at_once, while_held
 
@@ -27,8 +27,8 @@ def both(gate: Gate, networks: Callable[..., None]) -> tuple[str, Call, Call]:
     """The outcome of a proposal that was rejected, the letter's promise and the
     agent's word."""
     networks("127.0.0.1/32")
-    post.register(gate.agent, URL, gate.owen)
-    proposal = post.rejected(gate)
+    deliveries.register(gate.agent, URL, gate.owen)
+    proposal = deliveries.rejected(gate)
     told = OutboxMessage.objects.filter(
         topic=PROPOSAL_TOLD, subject=proposal.pk
     ).latest("pk")
@@ -78,9 +78,9 @@ def test_at_once_nothing_is_left_to_send(
     gate: Gate, networks: Callable[..., None]
 ) -> None:
     networks("127.0.0.1/32")
-    post.register(gate.agent, URL, gate.owen)
+    deliveries.register(gate.agent, URL, gate.owen)
     for number in range(30):
-        proposal = post.rejected(gate, customer=f"C-{number}")
+        proposal = deliveries.rejected(gate, customer=f"C-{number}")
         told = OutboxMessage.objects.filter(topic=PROPOSAL_TOLD, subject=proposal.pk)
         promise = partial(enqueue.enqueue_deliveries, message=told.latest("pk"))
         results = at_once(promise, word(gate, proposal))

@@ -12,8 +12,7 @@ from journal.models import LogRecord
 from policies.choices import Role
 from reviews import locks
 from reviews.decisions import decide
-from reviews.holds import rows
-from reviews.holds import take as holds_take
+from reviews.holds import rows, take
 from reviews.holds.take import take_hold
 from reviews.models import ApprovalRequest, Decision, Lease
 from tests.conftest import Gate
@@ -54,7 +53,7 @@ def test_one_who_opens_many_at_once_holds_three(gate: Gate) -> None:
     calls = [partial(take_hold, request_id=row.pk, person=gate.rita) for row in rows]
     assert all(result.won for result in at_once(*calls))
     held = Lease.objects.filter(holder=gate.rita, until__gt=clock.now())
-    assert held.count() == holds_take.MAX_HOLDS
+    assert held.count() == take.MAX_HOLDS
 
 
 def test_a_lease_taken_right_before_the_lock_stops_the_decision(
@@ -112,7 +111,7 @@ def test_a_break_and_a_decision_at_once_leave_nothing_held(gate: Gate) -> None:
         token = take_hold(request_id=request.pk, person=gate.rita).token
         broken, decided = at_once(
             partial(
-                holds_take.break_hold,
+                take.break_hold,
                 request_id=request.pk,
                 person=gate.sue,
                 reason="x",

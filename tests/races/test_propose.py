@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from agents import idempotency, intake, proposals, transitions
-from agents import keys as agent_keys
+from agents import idempotency, intake, keys, proposals, transitions
 from agents.models import Agent, IdempotencyKey, Thread
 from agents.proposals import CallKey
 from agents.schemas import ProposalIn
@@ -75,7 +74,7 @@ def check_one(agent: Agent) -> None:
 
 @pytest.fixture
 def caller(gate: Gate) -> Caller:
-    key = agent_keys.issue_key(agent=gate.agent, by=gate.owen)
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
     return Caller(key, itertools.count())
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from agents import proposals as agents_proposals
+from agents import proposals
 from agents.choices import ThreadResult
 from journal import errors, log
 from journal.models import LogRecord
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 
 def withdrawing(gate: Gate, proposal: Proposal) -> partial[None]:
     return partial(
-        agents_proposals.withdraw_proposal, agent=gate.agent, proposal_id=proposal.pk
+        proposals.withdraw_proposal, agent=gate.agent, proposal_id=proposal.pk
     )
 
 
@@ -124,7 +124,7 @@ def test_finishing_a_thread_against_its_proposals(gate: Gate) -> None:
         propose(gate.agent, thread=name, customer=f"C-{number}")
         results = at_once(
             partial(
-                agents_proposals.finish_thread,
+                proposals.finish_thread,
                 agent=gate.agent,
                 name=name,
                 result=ThreadResult.GAVE_UP,

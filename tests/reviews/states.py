@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from agents import proposals as agents_proposals
+from agents import proposals
 from agents import transitions as agents_transitions
 from agents.choices import ThreadResult
 from agents.models import Agent, Thread
@@ -48,7 +48,7 @@ def recall_windows(gate: Gate, seconds: int = 60) -> None:
 
 
 def withdraw(agent: Agent, proposal: Proposal) -> None:
-    agents_proposals.withdraw_proposal(agent=agent, proposal_id=proposal.pk)
+    proposals.withdraw_proposal(agent=agent, proposal_id=proposal.pk)
 
 
 def pending(gate: Gate) -> ApprovalRequest:
@@ -180,7 +180,7 @@ def running(gate: Gate) -> Thread:
 
 def finished(gate: Gate) -> Thread:
     thread = running(gate)
-    agents_proposals.finish_thread(
+    proposals.finish_thread(
         agent=gate.agent, name=thread.name, result=ThreadResult.COMPLETED
     )
     return thread

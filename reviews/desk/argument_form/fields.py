@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
-from journal.errors import FieldError
-from journal.errors import build_field_error as errors_at
+from journal.errors import FieldError, build_field_error
 
 from . import sheet as places
 from . import values
@@ -210,7 +209,7 @@ class ChoiceField(FormField):
         for text, _, item in self.choices:
             if text == self.text:
                 return item
-        wrong.append(errors_at(self.at.place, "choose one of the list"))
+        wrong.append(build_field_error(self.at.place, "choose one of the list"))
         return self.at.was
 
 
@@ -278,7 +277,7 @@ class LineField(FormField):
         try:
             return self.typed()
         except BadValue as error:
-            wrong.append(errors_at(self.at.place, str(error)))
+            wrong.append(build_field_error(self.at.place, str(error)))
             return self.at.was
 
     def typed(self) -> Any:

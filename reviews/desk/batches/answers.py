@@ -13,7 +13,7 @@ from journal.errors import DomainError
 from reviews.desk.components import frame, htmx
 from reviews.desk.components.frame import require_person
 
-from . import load as queries
+from . import load
 from . import page as changes
 from .forms import BatchForm
 from .load import LoadedBatch
@@ -24,7 +24,7 @@ TEMPLATE, RESULT = "reviews/batch.html", "reviews/batch_result.html"
 
 def load_requested_batch(request: HttpRequest, pk: str) -> LoadedBatch:
     """Load the batch of this URL for the signed-in person. Raises NotFound."""
-    return queries.load_batch(require_person(request), pk, frame.get_frame(request).now)
+    return load.load_batch(require_person(request), pk, frame.get_frame(request).now)
 
 
 def build_selection(loaded: LoadedBatch, form: BatchForm) -> BatchSelection:

@@ -22,7 +22,7 @@ from reviews.models import Batch, RequestVersion
 from reviews.presenters.shapes import SentencePart
 
 from . import links
-from .links import build_batch_title as links_title
+from .links import build_batch_title
 from .load import OPEN_STATUSES, select_visible_batches
 
 DECIDED_FOR = timedelta(days=7)
@@ -195,7 +195,7 @@ def _build_item(batch: Batch, facts: Mapping[str, Any], now: datetime) -> BatchL
     return BatchListItem(
         id=batch.pk,
         url=reverse("reviews:batch", args=[batch.pk]),
-        title=links_title(
+        title=build_batch_title(
             tools.load_definition(batch.tool),
             facts["count"],
             total,

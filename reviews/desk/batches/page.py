@@ -33,15 +33,14 @@ from reviews.desk.components.choice import describe_shortage
 from reviews.desk.components.formatting import DeadlineClock
 from reviews.desk.components.undo import ReversedEffect
 from reviews.effects.wording import format_required_people
-from reviews.presenters.common import build_reversibility as common_reversal
+from reviews.presenters.common import build_reversibility
 from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Reversibility, SentencePart
 
 from . import links
 from . import table as batches_table
 from .columns import BatchLine, BatchTable, BatchTableEntry
-from .links import BatchCost, format_request_count
-from .links import build_batch_title as links_title
+from .links import BatchCost, build_batch_title, format_request_count
 from .load import LoadedBatch
 from .table import (
     BatchPeek,
@@ -254,7 +253,7 @@ class BatchFacts:
 
     @property
     def reversal(self) -> Reversibility:
-        return common_reversal(self.loaded.definition)
+        return build_reversibility(self.loaded.definition)
 
     @property
     def clock(self) -> DeadlineClock:
@@ -403,7 +402,9 @@ class BatchPage:
     def title(self) -> tuple[SentencePart, ...]:
         total, largest = compute_total_and_largest(line.amount for line in self.lines)
         found = sum_line_costs(self.definition, self.lines)
-        return links_title(self.definition, len(self.lines), total, largest, found)
+        return build_batch_title(
+            self.definition, len(self.lines), total, largest, found
+        )
 
     @cached_property
     def choice(self) -> TickedRows:

@@ -31,7 +31,7 @@ from reviews.presenters.current import format_money
 from reviews.presenters.shapes import SentencePart
 
 from . import columns, links
-from .links import build_batch_title as links_title
+from .links import build_batch_title
 from .load import LoadedBatch
 from .table import build_subject, compute_total_and_largest, find_amount, find_reading
 
@@ -105,7 +105,7 @@ class BatchResultPage:
         subjects = map(_build_member_subject, members)
         read = [subject.facts.get("before") for subject in subjects]
         found = links.sum_costs(self.definition, read)
-        return links_title(self.definition, len(members), total, largest, found)
+        return build_batch_title(self.definition, len(members), total, largest, found)
 
     @cached_property
     def headings(self) -> list[tuple[int, str]]:

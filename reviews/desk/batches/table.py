@@ -30,8 +30,7 @@ from reviews.presenters import Presentation
 from reviews.presenters.amounts import build_count_changes
 from reviews.presenters.arguments import sort_by_schema
 from reviews.presenters.common import Subject
-from reviews.presenters.shapes import Cell, Tag
-from reviews.presenters.shapes import ValueRow as Fact
+from reviews.presenters.shapes import Cell, Tag, ValueRow
 
 from . import columns
 from .columns import (
@@ -157,7 +156,7 @@ class BatchPeek:
     token: str
 
     @property
-    def current(self) -> tuple[Fact, ...]:
+    def current(self) -> tuple[ValueRow, ...]:
         """The state from the reader that no argument refers to."""
         return (*self.shown.top, *self.shown.now) if self.shown else ()
 

@@ -19,7 +19,7 @@ from reviews.models import ApprovalRequest, Incident
 from reviews.permissions import Permission
 
 from . import log_lines
-from .badges import COUNT_LIMIT as MOST_SAID
+from .badges import COUNT_LIMIT
 
 MOST_ENDED = 50  # ended incidents on the page
 EVERY_QUEUE_TITLE = "Every queue"
@@ -27,7 +27,7 @@ EVERY_QUEUE_TITLE = "Every queue"
 _DESK_STATUS_SQL = f"""
 SELECT clock_timestamp(),
   (SELECT count(*) FROM (
-    SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {MOST_SAID}) AS found), (
+    SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {COUNT_LIMIT}) AS found), (
   SELECT jsonb_agg(jsonb_build_array(i.queue_id, q.title, i.at, i.reason) ORDER BY i.at)
   FROM reviews_incident AS i LEFT JOIN policies_queue AS q ON q.id = i.queue_id
   WHERE i.ended_at IS NULL), (

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from journal.errors import InvalidInput
-from journal.errors import build_field_error as errors_at
+from journal.errors import InvalidInput, build_field_error
 
 _ID = re.compile(r"[a-z]-[a-z0-9]+")
 _PART = re.compile(r"[a-z]*")
@@ -47,7 +46,7 @@ def parse_cursor(cursor: str) -> CursorPosition | None:
             raise ValueError(rest)
     except (ValueError, OverflowError):
         raise InvalidInput(
-            errors=[errors_at("cursor", "not a cursor of ours")]
+            errors=[build_field_error("cursor", "not a cursor of ours")]
         ) from None
     return CursorPosition(moment, pk, part)
 

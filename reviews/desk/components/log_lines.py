@@ -26,10 +26,7 @@ from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revis
 from reviews.permissions import Permission
 from reviews.presenters import shapes
 
-from .log_sentences import describe_record as log_sentences_said
-from .log_sentences import find_answer_code as log_sentences_answer
-from .log_sentences import format_actor
-from .log_sentences import list_flags as log_sentences_flags
+from .log_sentences import describe_record, find_answer_code, format_actor, list_flags
 
 # Kinds of records that reveal a vote start with one of these.
 VOTE_KIND_PREFIXES = ("decision.",)
@@ -201,12 +198,8 @@ def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]
         actor = format_actor(
             row, names, hide=hides and row.actor_id != person.public_id
         )
-        line = log_sentences_said(row, leaf, actor)
-        told.append(
-            HistoryLine(
-                row.at, line, log_sentences_flags(leaf), log_sentences_answer(leaf)
-            )
-        )
+        line = describe_record(row, leaf, actor)
+        told.append(HistoryLine(row.at, line, list_flags(leaf), find_answer_code(leaf)))
     return told
 
 
@@ -261,7 +254,7 @@ def _build_log_line(
         id=row.pk,
         url=build_record_url(row),
         at=row.at,
-        said=log_sentences_said(row, leaf, format_actor(row, around.names, hide=hide)),
+        said=describe_record(row, leaf, format_actor(row, around.names, hide=hide)),
         effect=describe.load_brief(revision).effect if revision else (),
         tool=revision.tool.name if revision and revision.tool else "",
         agent=row.agent,
@@ -271,11 +264,11 @@ def _build_log_line(
         request_url=about,
         seq=position.seq if position else None,
         kind=row.kind,
-        flags=log_sentences_flags(leaf),
+        flags=list_flags(leaf),
         policy=leaf["policy"] or (revision.policy_number if revision else None),
         took=_format_decision_time(row, leaf, around),
         outcome=_format_outcome(revision),
-        answer=log_sentences_answer(leaf),
+        answer=find_answer_code(leaf),
     )
 
 

@@ -23,7 +23,7 @@ from reviews.choices import ExecutionStatus, RequestStatus, Verdict
 from reviews.desk.components import log_lines
 from reviews.models import Decision, Execution, Proposal, RequestVersion, Revision
 
-from . import search as searching
+from . import search
 from .search import SearchHits
 
 KINDS = {
@@ -213,7 +213,7 @@ def find_hits(
     if not filters.q:
         return None
     until = _parse_moment(filters.until, end=True)
-    return searching.search_log(person, filters.q, until=until, whole=whole)
+    return search.search_log(person, filters.q, until=until, whole=whole)
 
 
 def _filter_by_columns(

@@ -25,12 +25,12 @@ from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
 from . import groups as log_groups
-from . import search as searching
+from . import search
 from .filters import CHOICES, LogFilters, find_hits
 from .groups import LogGroup
 
 SEARCH_CUT_NOTE = (
-    f"Only the newest {searching.MAX_PROPOSALS:,} requests with these words are here."
+    f"Only the newest {search.MAX_PROPOSALS:,} requests with these words are here."
     " For earlier ones add a word, or a date under To."
 )
 LABELS = {

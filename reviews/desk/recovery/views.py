@@ -19,7 +19,7 @@ from policies.models import Person
 from reviews import permissions, recovery
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.desk.components import htmx
-from reviews.desk.components.frame import require_person as frame_person
+from reviews.desk.components.frame import require_person
 from reviews.models import ApprovalRequest, Execution
 from reviews.permissions import Permission
 
@@ -123,7 +123,7 @@ EPOCH_BEGAN_MESSAGE = "A new epoch began. Workers go on by themselves."
 def restored(request: HttpRequest) -> HttpResponse:
     """Whether this is the database that Holdpoint knows; POST confirms that a person
     looked."""
-    who, reason = frame_person(request), request.POST.get("reason", "")
+    who, reason = require_person(request), request.POST.get("reason", "")
     error = None
     if request.method == "POST":
         error = htmx.catch_refusal(

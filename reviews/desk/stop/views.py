@@ -22,7 +22,7 @@ from reviews.desk.forms import ReasonForm, StopForm
 from reviews.stops import stops
 
 from . import page as stopping
-from . import result as queries
+from . import result
 from . import revoke as revoking
 from .page import StopRequest
 
@@ -87,7 +87,7 @@ def _render_stopped_page(
     form: ReasonForm | None = None,
     problem: DomainError | None = None,
 ) -> HttpResponse:
-    page = queries.build_stopped_page(require_person(request), pk)
+    page = result.build_stopped_page(require_person(request), pk)
     lost = form is not None and not page.switch.may_lift
     kept = form.data.get("reason", "") if form is not None and lost else ""
     context = {"page": page, "lift_form": form, "problem": problem, "kept": kept}
@@ -99,7 +99,7 @@ def _render_stopped_page(
 @htmx.vary_on_htmx
 def stopped_live(request: HttpRequest, pk: int) -> HttpResponse:
     """The same, polled while it still changes."""
-    page = queries.build_stopped_page(require_person(request), pk)
+    page = result.build_stopped_page(require_person(request), pk)
     template = "reviews/stopped.html#fates"
     context = {"page": page, "told": page.over}
     over = page.over and htmx.wants_partial(request)  # 286 is for htmx alone

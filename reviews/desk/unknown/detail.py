@@ -25,8 +25,12 @@ from reviews.grants import approved_tool, sequence
 from reviews.models import Execution
 from reviews.permissions import Permission
 
-from .lists import LOOK_UP_WORDS, UnknownOutcomeLine, select_readable
-from .lists import build_unknown_line as lists_line
+from .lists import (
+    LOOK_UP_WORDS,
+    UnknownOutcomeLine,
+    build_unknown_line,
+    select_readable,
+)
 
 CLASS_SENTENCES = {
     ExecutionClass.KEYED: "Keyed: its service does the same key once only",
@@ -110,7 +114,7 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
     why_not = _describe_refusal(person, execution)
     step, at = _describe_last_step(execution)
     return UnknownOutcomePage(
-        line=lists_line(execution, newest, not why_not),
+        line=build_unknown_line(execution, newest, not why_not),
         execution_class=CLASS_SENTENCES[approved_tool.load_execution_class(execution)],
         key=execution.idempotency_key,
         reference=execution.pk,

@@ -20,7 +20,7 @@ from reviews.alarms import standing
 from reviews.models import Alarm
 from tests import factories
 from tests.agents.desk.test_views import signed_in
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.reviews.service import Service
 
@@ -33,12 +33,12 @@ SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]{44}")
 def dead(gate: Gate, receiver: Service) -> Delivery:
     """A letter that nobody took for three days."""
     receiver.status = 500
-    post.register(gate.agent, f"{receiver.url}?key=k3y-of-ours", gate.owen)
+    deliveries.register(gate.agent, f"{receiver.url}?key=k3y-of-ours", gate.owen)
     factories.propose(gate.agent, "pay")
-    post.carry()
+    deliveries.carry()
     past = clock.now() - timedelta(seconds=1)
     Delivery.objects.update(next_at=past, give_up_at=past)
-    post.carry()
+    deliveries.carry()
     return Delivery.objects.get(status="dead")
 
 
@@ -87,7 +87,7 @@ def test_what_did_not_arrive_is_sent_again_by_the_owner(
     answer = owen.post(f"{PAGE}{dead.pk}/again/")
     assert answer["Location"] == f"{PAGE}{dead.pk}/"
     receiver.status = 200
-    post.carry()
+    deliveries.carry()
     text = source(owen, f"{PAGE}{dead.pk}/")
     assert "Delivered" in text
     assert text.count("it answered 500".capitalize()) == 2
@@ -153,7 +153,7 @@ def test_a_secret_is_shown_once(gate: Gate, receiver: Service) -> None:
     (second,) = SECRET.findall(renewed)
     assert first != second
     factories.propose(gate.agent, "pay")
-    post.carry()
+    deliveries.carry()
     _, headers, body = receiver.requests[-1]
     for secret in (first, second):
         Webhook(secret).verify(body, headers)
@@ -181,9 +181,9 @@ def test_the_pages_queries_do_not_grow(gate: Gate, receiver: Service) -> None:
     owen = signed_in(gate, "owen")
     counts = []
     for number in range(6):
-        post.register(gate.agent, f"{receiver.url}/{number}", gate.owen)
+        deliveries.register(gate.agent, f"{receiver.url}/{number}", gate.owen)
         factories.propose(gate.agent, "pay", thread=f"t-{number}")
-        post.carry()
+        deliveries.carry()
         if number % 4 == 1:
             with CaptureQueriesContext(
                 connection,

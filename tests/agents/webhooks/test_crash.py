@@ -13,7 +13,7 @@ from agents import acknowledgements, representation
 from agents.models import Acknowledgement, Delivery, DeliveryAttempt
 from journal import clock, failpoints
 from journal.failpoints import InjectedFault
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.reviews.service import Service
 
@@ -43,16 +43,16 @@ def test_a_letter_arrives_whoever_breaks(
     monkeypatch: pytest.MonkeyPatch,
     point: str,
 ) -> None:
-    post.register(gate.agent, receiver.url, gate.owen)
-    proposal = post.rejected(gate)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
+    proposal = deliveries.rejected(gate)
     event = representation.compute_settled_id(proposal.pk)
     flag = break_at(point, tmp_path, monkeypatch)
     with suppress(InjectedFault):
-        post.carry()
+        deliveries.carry()
     assert not flag.exists()
     past = clock.now() - timedelta(seconds=1)
     Delivery.objects.filter(busy_until__isnull=False).update(busy_until=past)
-    post.carry()
+    deliveries.carry()
     assert set(Delivery.objects.values_list("status", flat=True)) == {"delivered"}
     assert Delivery.objects.count() == 2  # that it was opened, and settled
     ids = [headers["webhook-id"] for _, headers, _ in receiver.requests]
@@ -68,9 +68,9 @@ def test_an_acknowledgement_is_whole_or_not_there(
     gate: Gate, receiver: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     receiver.status = 500
-    post.register(gate.agent, receiver.url, gate.owen)
-    proposal = post.rejected(gate)
-    post.carry()
+    deliveries.register(gate.agent, receiver.url, gate.owen)
+    proposal = deliveries.rejected(gate)
+    deliveries.carry()
     event = representation.compute_settled_id(proposal.pk)
     break_at("acknowledged_uncommitted", tmp_path, monkeypatch)
     for status, count in (("waiting", 0), ("taken", 1)):

@@ -29,12 +29,11 @@ from reviews import transitions
 from reviews.choices import FINISHED_STATUSES, SETTLED, ExecutionStatus
 from reviews.executions import redeem, run, settle
 from reviews.models import Alarm, Execution, Proposal
-from reviews.tool_services.executors import build_failure as executors_failed
+from reviews.tool_services.executors import build_failure
 from tests import factories
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
-from tests.reviews import service as services
-from tests.reviews import states
+from tests.reviews import service, states
 from tests.reviews.executions.attempts import deployment, reported
 from tests.reviews.service import Service
 
@@ -57,9 +56,9 @@ def only() -> Delivery:
 def test_an_endpoint_hears_of_everything_its_agent_proposes(
     gate: Gate, receiver: Service
 ) -> None:
-    _, secret = post.register(gate.agent, receiver.url, gate.owen)
-    proposal = post.ran(gate)
-    assert post.carry() == 3
+    _, secret = deliveries.register(gate.agent, receiver.url, gate.owen)
+    proposal = deliveries.ran(gate)
+    assert deliveries.carry() == 3
     assert sorted(events(receiver)) == [
         "proposal.executed",
         "proposal.settled",
@@ -81,11 +80,11 @@ def test_an_endpoint_hears_of_everything_its_agent_proposes(
 def test_a_letter_holds_ids_and_facts_and_no_words(
     gate: Gate, receiver: Service
 ) -> None:
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     proposal = factories.propose(gate.agent, "pay", rationale="asked in words")
     said = {"reason": "Not for them, says rita.", "reason_code": "other"}
     factories.decide(proposal.request, gate.rita, "reject", **said)
-    post.carry()
+    deliveries.carry()
     for _, _, body in receiver.requests:
         text = body.decode()
         assert not any(word in text for word in ("asked", "rita", "Rita", "says"))
@@ -101,9 +100,9 @@ def test_a_letter_holds_ids_and_facts_and_no_words(
 def test_a_callback_is_heard_by_one_proposal_alone(
     gate: Gate, receiver: Service
 ) -> None:
-    asked = post.rejected(gate, callback_url=f"{receiver.url}/p1?token=abc")
-    post.rejected(gate, thread="t-2")
-    assert post.carry() == 2
+    asked = deliveries.rejected(gate, callback_url=f"{receiver.url}/p1?token=abc")
+    deliveries.rejected(gate, thread="t-2")
+    assert deliveries.carry() == 2
     assert {one["data"]["proposal"] for one in receiver.payloads} == {asked.pk}
     assert {path for path, _, _ in receiver.requests} == {"/hook/p1?token=abc"}
     assert Endpoint.objects.get().by_proposal
@@ -112,15 +111,15 @@ def test_a_callback_is_heard_by_one_proposal_alone(
 def test_a_registered_endpoint_signs_for_callbacks_of_its_origin(
     gate: Gate, receiver: Service
 ) -> None:
-    _, secret = post.register(gate.agent, receiver.url, gate.owen)
-    post.rejected(gate, callback_url=f"{receiver.url}/one")
-    assert post.carry() == 2  # one letter an event, at the address that was named
+    _, secret = deliveries.register(gate.agent, receiver.url, gate.owen)
+    deliveries.rejected(gate, callback_url=f"{receiver.url}/one")
+    assert deliveries.carry() == 2  # one letter an event, at the address that was named
     assert {path for path, _, _ in receiver.requests} == {"/hook/one"}
     Webhook(secret).verify(receiver.requests[0][2], headers(receiver, 0))
 
 
 def test_who_does_not_listen_costs_no_promise(gate: Gate) -> None:
-    post.ran(gate)
+    deliveries.ran(gate)
     assert not OutboxMessage.objects.filter(topic="proposal.told").exists()
 
 
@@ -128,20 +127,20 @@ def test_an_endpoint_hears_of_what_waited_when_it_came(
     gate: Gate, receiver: Service
 ) -> None:
     proposal = factories.propose(gate.agent, "pay")
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     proposal.refresh_from_db()
     request = factories.decide(proposal.request, gate.rita, "reject")
     assert request.status == "rejected"
-    post.carry()
+    deliveries.carry()
     assert events(receiver) == ["proposal.settled"]
 
 
 def test_the_same_promise_twice_is_one_letter(gate: Gate, receiver: Service) -> None:
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
-    post.promised()
+    deliveries.promised()
     OutboxMessage.objects.filter(topic="proposal.told").update(done_at=None)
-    assert post.promised() == []
+    assert deliveries.promised() == []
     assert only().kind == "request.opened"
 
 
@@ -159,17 +158,17 @@ def test_a_try_that_fails_is_made_again(
 ) -> None:
     receiver.trick, receiver.status = trick, status
     receiver.headers = {"Location": f"http://127.0.0.1:{receiver.port}/else"}
-    _, secret = post.register(gate.agent, receiver.url, gate.owen)
+    _, secret = deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
-    assert post.carry() == 1
+    assert deliveries.carry() == 1
     letter = only()
     assert (letter.status, letter.attempts, letter.busy_until) == ("waiting", 1, None)
     assert letter.last_error == error
     assert letter.next_at > clock.now()
     receiver.trick, receiver.status, receiver.headers = "", 204, {}
     receiver.body = b""
-    post.come_due()
-    assert post.carry() == 1
+    deliveries.come_due()
+    assert deliveries.carry() == 1
     assert only().status == "delivered"
     assert {path for path, _, _ in receiver.requests} == {"/hook"}
     first, second = headers(receiver, 0), headers(receiver, 1)
@@ -184,9 +183,9 @@ def test_a_server_that_hangs_is_left_after_its_time(
     changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 1})
     settings.HOLDPOINT = changed
     receiver.trick = "hang"
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
-    post.carry()
+    deliveries.carry()
     assert only().last_error == "it was sent, and no whole answer came"
     assert DeliveryAttempt.objects.get().milliseconds < 2500
     assert Endpoint.objects.get().slow_since is not None
@@ -194,23 +193,23 @@ def test_a_server_that_hangs_is_left_after_its_time(
 
 def test_nobody_there_is_tried_again(gate: Gate, receiver: Service) -> None:
     url = "http://127.0.0.1:1024/nobody"
-    post.register(gate.agent, url, gate.owen)
+    deliveries.register(gate.agent, url, gate.owen)
     factories.propose(gate.agent, "pay")
-    post.carry()
+    deliveries.carry()
     assert only().last_error == "no connection was made; nothing was sent"
 
 
 def test_a_private_address_is_refused_when_given_and_when_sent(
     gate: Gate, receiver: Service, networks: Callable[..., None]
 ) -> None:
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
     networks()
-    post.carry()
+    deliveries.carry()
     assert only().last_error == "this address is not allowed; nothing was sent"
     assert receiver.connections == 0
     with pytest.raises(InvalidInput):
-        post.register(gate.agent, "http://127.0.0.1:9999/", gate.owen)
+        deliveries.register(gate.agent, "http://127.0.0.1:9999/", gate.owen)
     with pytest.raises(InvalidInput):
         factories.propose(gate.agent, "pay", callback_url="http://169.254.169.254/")
 
@@ -231,12 +230,12 @@ def test_a_callback_reaches_no_tool_and_no_port_of_the_gate(
     settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changed)
     place = f"{receiver.port}/effects/process_refund"
     with pytest.raises(InvalidInput) as refused:
-        post.rejected(gate, callback_url=f"http://127.0.0.1:{place}")
+        deliveries.rejected(gate, callback_url=f"http://127.0.0.1:{place}")
     (error,) = refused.value.errors
     assert error["path"] == "callback_url"
     assert said in error["message"]
-    post.rejected(gate, callback_url=f"http://localhost:{place}")
-    post.carry()
+    deliveries.rejected(gate, callback_url=f"http://localhost:{place}")
+    deliveries.carry()
     errors = set(Delivery.objects.values_list("last_error", flat=True))
     assert errors == {"this address is not allowed; nothing was sent"}
     assert receiver.connections == 0
@@ -244,10 +243,10 @@ def test_a_callback_reaches_no_tool_and_no_port_of_the_gate(
 
 def test_gone_switches_the_endpoint_off(gate: Gate, receiver: Service) -> None:
     receiver.status = 410
-    endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)
+    endpoint, _ = deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
     factories.propose(gate.agent, "pay", thread="t-2")
-    assert post.carry() == 1
+    assert deliveries.carry() == 1
     endpoint.refresh_from_db()
     assert endpoint.off_why == "gone"
     assert sorted(Delivery.objects.values_list("status", flat=True)) == [
@@ -255,12 +254,12 @@ def test_gone_switches_the_endpoint_off(gate: Gate, receiver: Service) -> None:
         "waiting",
     ]
     assert Alarm.objects.get().subject == endpoint.pk
-    post.come_due()
-    assert post.carry() == 0
+    deliveries.come_due()
+    assert deliveries.carry() == 0
     endpoints.switch_on(endpoint_id=endpoint.pk, by=gate.adam)
     receiver.status = 200
     assert redelivery.send_all_again(endpoint_id=endpoint.pk, by=gate.adam) == 1
-    assert post.carry() == 2
+    assert deliveries.carry() == 2
     assert set(Delivery.objects.values_list("status", flat=True)) == {"delivered"}
     assert Alarm.objects.get().status == "closed"
 
@@ -269,13 +268,13 @@ def test_gone_switches_the_endpoint_off(gate: Gate, receiver: Service) -> None:
 def test_what_one_callback_says_of_itself_is_not_said_of_the_endpoint(
     gate: Gate, receiver: Service, status: int
 ) -> None:
-    endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)
+    endpoint, _ = deliveries.register(gate.agent, receiver.url, gate.owen)
     receiver.status, receiver.headers = status, {"Retry-After": "7200"}
     over = factories.propose(gate.agent, "pay", callback_url=f"{receiver.url}/jobs/17")
-    assert post.carry() == 1
+    assert deliveries.carry() == 1
     receiver.status = 200
     factories.propose(gate.agent, "pay", thread="t-2")
-    assert post.carry() == 1
+    assert deliveries.carry() == 1
     endpoint.refresh_from_db()
     assert (endpoint.off_at, endpoint.rest_until) == (None, None)
     assert receiver.requests[-1][0] == "/hook"
@@ -289,10 +288,10 @@ def test_who_asks_to_be_left_alone_is(
     gate: Gate, receiver: Service, status: int
 ) -> None:
     receiver.status, receiver.headers = status, {"Retry-After": "7200"}
-    endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)
+    endpoint, _ = deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
     factories.propose(gate.agent, "pay", thread="t-2")
-    assert post.carry() == 1  # the other letter waits as well
+    assert deliveries.carry() == 1  # the other letter waits as well
     endpoint.refresh_from_db()
     tried = Delivery.objects.get(attempts=1)
     for until in (endpoint.rest_until, tried.next_at):
@@ -308,9 +307,9 @@ def test_a_date_that_is_none_is_a_failed_try_like_any_other(
     gate: Gate, receiver: Service, words: str
 ) -> None:
     receiver.status, receiver.headers = 503, {"Retry-After": words}
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
-    post.carry()
+    deliveries.carry()
     (letter,) = Delivery.objects.all()
     assert letter.attempts == letter.tries.count() == 1
     assert letter.next_at > clock.now()
@@ -320,10 +319,10 @@ def test_after_three_days_nobody_tries_and_people_hear(
     gate: Gate, receiver: Service
 ) -> None:
     receiver.status = 500
-    endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)
+    endpoint, _ = deliveries.register(gate.agent, receiver.url, gate.owen)
     for number in range(3):
         factories.propose(gate.agent, "pay", thread=f"t-{number}")
-    post.carry()
+    deliveries.carry()
     tries = []
     while only_waiting := Delivery.objects.filter(status="waiting").first():
         age = only_waiting.next_at - clock.now()
@@ -332,7 +331,7 @@ def test_after_three_days_nobody_tries_and_people_hear(
             next_at=clock.now(),
             give_up_at=only_waiting.give_up_at - age,
         )
-        post.carry()
+        deliveries.carry()
     assert sum(tries, timedelta()) == pytest.approx(
         timedelta(days=3), abs=timedelta(minutes=1)
     )
@@ -352,18 +351,18 @@ def test_sent_again_it_has_the_same_id_and_three_days_more(
     gate: Gate, receiver: Service
 ) -> None:
     receiver.status = 500
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
-    post.carry()
+    deliveries.carry()
     past = clock.now() - timedelta(seconds=1)
     Delivery.objects.update(next_at=past, give_up_at=past)
-    post.carry()
+    deliveries.carry()
     letter = only()
     assert letter.status == "dead"
     receiver.status = 200
     redelivery.send_again(delivery_id=letter.pk, by=gate.owen)
     assert only().give_up_at - clock.now() > timedelta(hours=71)
-    assert post.carry() == 1
+    assert deliveries.carry() == 1
     assert len({headers(receiver, n)["webhook-id"] for n in range(3)}) == 1
     with pytest.raises(Conflict):
         redelivery.send_all_again(endpoint_id=letter.endpoint_id, by=gate.owen)
@@ -377,27 +376,27 @@ def test_sent_again_it_has_the_same_id_and_three_days_more(
 
 
 def test_two_secrets_sign_for_a_day(gate: Gate, receiver: Service) -> None:
-    endpoint, old = post.register(gate.agent, receiver.url, gate.owen)
+    endpoint, old = deliveries.register(gate.agent, receiver.url, gate.owen)
     new = endpoints.renew_secret(endpoint_id=endpoint.pk, by=gate.owen)
     factories.propose(gate.agent, "pay")
-    post.carry()
+    deliveries.carry()
     sent, body = headers(receiver), receiver.requests[-1][2]
     assert len(sent["webhook-signature"].split()) == 2
     for secret in (old, new):
         Webhook(secret).verify(body, sent)
     Endpoint.objects.update(former_until=clock.now() - timedelta(seconds=1))
     factories.propose(gate.agent, "pay", thread="t-2")
-    post.carry()
+    deliveries.carry()
     assert len(headers(receiver)["webhook-signature"].split()) == 1
     Webhook(new).verify(receiver.requests[-1][2], headers(receiver))
 
 
 def test_secrets_and_addresses_stand_in_no_log(gate: Gate, receiver: Service) -> None:
-    endpoint, secret = post.register(gate.agent, receiver.url, gate.owen)
+    endpoint, secret = deliveries.register(gate.agent, receiver.url, gate.owen)
     endpoints.switch_off(endpoint_id=endpoint.pk, by=gate.owen)
     endpoints.switch_on(endpoint_id=endpoint.pk, by=gate.owen)
-    post.rejected(gate)
-    post.carry()
+    deliveries.rejected(gate)
+    deliveries.carry()
     leaves = [bytes(leaf) for leaf in LogRecord.objects.values_list("leaf", flat=True)]
     text = b"\n".join(leaves).decode()
     assert secret not in text
@@ -408,12 +407,12 @@ def test_secrets_and_addresses_stand_in_no_log(gate: Gate, receiver: Service) ->
 def test_what_does_not_fit_is_held_and_never_sent(
     gate: Gate, receiver: Service
 ) -> None:
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
-    post.promised()
+    deliveries.promised()
     whole = only().payload
     Delivery.objects.update(payload={**whole, "data": {**whole["data"], "status": 7}})
-    post.carry()
+    deliveries.carry()
     letter = only()
     assert (letter.status, letter.last_error) == (
         "held",
@@ -423,15 +422,15 @@ def test_what_does_not_fit_is_held_and_never_sent(
     assert Alarm.objects.get().kind == "invalid_outcome"
     Delivery.objects.update(payload=whole)
     redelivery.send_again(delivery_id=letter.pk, by=gate.owen)
-    post.carry()
+    deliveries.carry()
     assert only().status == "delivered"
 
 
 def test_once_acknowledged_nobody_tells_it_again(gate: Gate, receiver: Service) -> None:
     receiver.status = 500
-    post.register(gate.agent, receiver.url, gate.owen)
-    proposal = post.rejected(gate)
-    post.carry()
+    deliveries.register(gate.agent, receiver.url, gate.owen)
+    proposal = deliveries.rejected(gate)
+    deliveries.carry()
     outcome = described(proposal)["outcome"]
     for _ in range(2):
         acknowledgements.acknowledge_outcome(
@@ -439,8 +438,8 @@ def test_once_acknowledged_nobody_tells_it_again(gate: Gate, receiver: Service) 
         )
     assert Acknowledgement.objects.get().by == "call"
     assert Delivery.objects.get(event=outcome).status == "taken"
-    post.come_due()
-    assert post.carry() == 1  # the one that the request was opened
+    deliveries.come_due()
+    assert deliveries.carry() == 1  # the one that the request was opened
     assert LogRecord.objects.filter(kind="outcome.acknowledged").count() == 1
 
 
@@ -451,9 +450,9 @@ def described(proposal: Proposal) -> dict[str, Any]:
 
 
 def test_a_stale_worker_writes_nothing(gate: Gate, receiver: Service) -> None:
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
-    (pk,) = post.promised()
+    (pk,) = deliveries.promised()
     stale = delivery.claim_delivery(delivery_id=pk)
     assert stale is not None
     assert delivery.claim_delivery(delivery_id=pk) is None  # somebody is at it
@@ -472,18 +471,18 @@ def test_a_dead_endpoint_holds_up_nobody(
     time one letter at most is on its way to all the ten."""
     with ExitStack() as stack:
         for _ in range(10):
-            bad = stack.enter_context(services.running())
+            bad = stack.enter_context(service.running())
             bad.status = 500
-            post.register(gate.agent, bad.url, gate.owen)
+            deliveries.register(gate.agent, bad.url, gate.owen)
         for number in range(10):
             factories.propose(gate.agent, "pay", thread=f"t-{number}")
-        post.promised()
+        deliveries.promised()
         for pk in lanes.list_due_deliveries():
             delivery.attempt_delivery(pk)  # each is found out once
-        post.come_due()
-        good, _ = post.register(gate.agent, receiver.url, gate.owen)
+        deliveries.come_due()
+        good, _ = deliveries.register(gate.agent, receiver.url, gate.owen)
         factories.propose(gate.agent, "pay", thread="t-good")
-        post.promised()
+        deliveries.promised()
         turn = lanes.list_due_deliveries()
         assert len(turn) == 2
         assert Delivery.objects.get(pk=turn[0]).endpoint_id == good.pk
@@ -498,15 +497,15 @@ def test_a_dead_endpoint_holds_up_nobody(
 def test_the_slow_ones_take_turns(gate: Gate, receiver: Service) -> None:
     with ExitStack() as stack:
         for _ in range(3):
-            bad = stack.enter_context(services.running())
+            bad = stack.enter_context(service.running())
             bad.status = 500
-            post.register(gate.agent, bad.url, gate.owen)
+            deliveries.register(gate.agent, bad.url, gate.owen)
         for number in range(4):
             factories.propose(gate.agent, "pay", thread=f"t-{number}")
-        post.promised()
+        deliveries.promised()
         for pk in lanes.list_due_deliveries():
             delivery.attempt_delivery(pk)
-        post.come_due()
+        deliveries.come_due()
         served = []
         for _ in range(6):
             (pk,) = lanes.list_due_deliveries()
@@ -518,9 +517,9 @@ def test_the_slow_ones_take_turns(gate: Gate, receiver: Service) -> None:
 
 def test_a_letter_says_what_was_true_then(gate: Gate, receiver: Service) -> None:
     """Written late, it does not tell what came after."""
-    post.register(gate.agent, receiver.url, gate.owen)
-    post.ran(gate)
-    post.carry()
+    deliveries.register(gate.agent, receiver.url, gate.owen)
+    deliveries.ran(gate)
+    deliveries.carry()
     status = {one["type"]: one["data"]["status"] for one in receiver.payloads}
     assert status == {
         "request.opened": "pending",
@@ -534,18 +533,18 @@ def test_what_is_offered_once_more_is_in_a_letter(
     gate: Gate, receiver: Service
 ) -> None:
     """And what the gate tries again by itself is not: nobody has to do anything."""
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     execution, token = deployment(gate)
     claim = redeem.redeem_grant(token=token, agent="riley")
-    reported(execution, claim.fence, executors_failed("busy", "not now"))
+    reported(execution, claim.fence, build_failure("busy", "not now"))
     ours = factories.propose(gate.agent, "decline", thread="t-2")
     factories.decide(ours.request, gate.rita)
     run.run_execution(ours.executions.get().pk)
-    post.carry()
+    deliveries.carry()
     receiver.requests.clear()
     settle.retry_execution(execution_id=execution.pk, person=gate.sue)
     settle.retry_execution(execution_id=ours.executions.get().pk, person=gate.sue)
-    assert post.carry() == 1
+    assert deliveries.carry() == 1
     (letter,) = receiver.payloads
     proposal = representation.find_proposal("riley", execution.proposal_id)
     assert proposal is not None
@@ -561,14 +560,14 @@ def test_what_is_offered_once_more_is_acknowledged_whenever_the_agent_comes_to_i
 ) -> None:
     execution, token = deployment(gate)
     claim = redeem.redeem_grant(token=token, agent="riley")
-    reported(execution, claim.fence, executors_failed("busy", "not now"))
+    reported(execution, claim.fence, build_failure("busy", "not now"))
     settle.retry_execution(execution_id=execution.pk, person=gate.sue)
     described = told(execution)
     assert described["outcome"] is not None
     if when != "offered":
         claim = redeem.redeem_grant(token=described["grant"]["token"], agent="riley")
     if when == "failed":
-        reported(execution, claim.fence, executors_failed("busy", "not now"))
+        reported(execution, claim.fence, build_failure("busy", "not now"))
     acknowledgements.acknowledge_outcome(
         agent=gate.agent,
         proposal_id=execution.proposal_id,
@@ -588,7 +587,7 @@ def test_what_came_back_with_a_backup_and_was_refused_may_have_run(
     gate: Gate, receiver: Service
 ) -> None:
     """The letter says so, as the proposal does; of others it says nothing of it."""
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     before = factories.propose(gate.agent, "pay")
     now = clock.now()
     looked = {"asked_by": gate.sue.public_id, "by": gate.sam.public_id}
@@ -598,7 +597,7 @@ def test_what_came_back_with_a_backup_and_was_refused_may_have_run(
     after = factories.propose(gate.agent, "pay", thread="t-2")
     for proposal in (before, after):
         factories.decide(proposal.request, gate.rita, "reject", reason_code="unsafe")
-    post.carry()
+    deliveries.carry()
     said = {
         one["data"]["proposal"]: one["data"].get("may_have_run")
         for one in receiver.payloads
@@ -610,15 +609,15 @@ def test_what_came_back_with_a_backup_and_was_refused_may_have_run(
 def test_a_reversal_is_told_to_the_agent_in_whose_name_it_is(
     gate: Gate, receiver: Service
 ) -> None:
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     paid = states.succeeded(gate)
-    post.carry()
+    deliveries.carry()
     receiver.requests.clear()
     made = reversals.propose_reversal(
         execution_id=paid.pk, person=gate.tom, reason="wrong one"
     )
     factories.decide(made.request, gate.rita, "reject", reason_code="unsafe")
-    assert post.carry() == 2
+    assert deliveries.carry() == 2
     told = {one["data"]["proposal"] for one in receiver.payloads}
     assert told == {made.pk}
 
@@ -628,17 +627,17 @@ def test_places_that_nobody_has_heard_from_share_a_turn(
 ) -> None:
     """An agent may name any number of them, and each may hang."""
     with ExitStack() as stack:
-        others = [stack.enter_context(services.running()) for _ in range(2)]
+        others = [stack.enter_context(service.running()) for _ in range(2)]
         for number, place in enumerate([*others, *others]):
             url = f"{place.url}/{number}"
             factories.propose(gate.agent, "pay", thread=f"t-{number}", callback_url=url)
-        post.promised()
+        deliveries.promised()
         first = lanes.list_due_deliveries()
         assert len(first) == 1
         assert delivery.claim_delivery(delivery_id=first[0]) is not None
         assert lanes.list_due_deliveries() == []
         Delivery.objects.update(busy_until=None)
-        assert post.carry() == 4
+        assert deliveries.carry() == 4
         slow = Endpoint.objects.filter(slow_since__isnull=False)
         assert not slow.exists(), "they have been heard from"
 
@@ -646,7 +645,7 @@ def test_places_that_nobody_has_heard_from_share_a_turn(
 def test_places_of_one_agent_hold_one_worker(gate: Gate, receiver: Service) -> None:
     """Also when each answered well before: they could take turns to hang."""
     with ExitStack() as stack:
-        places = [stack.enter_context(services.running()) for _ in range(3)]
+        places = [stack.enter_context(service.running()) for _ in range(3)]
         for turn in range(2):
             for number, place in enumerate(places):
                 factories.propose(
@@ -656,17 +655,17 @@ def test_places_of_one_agent_hold_one_worker(gate: Gate, receiver: Service) -> N
                     callback_url=f"{place.url}/{turn}",
                 )
             if not turn:
-                assert post.carry() == 3
-        post.promised()
+                assert deliveries.carry() == 3
+        deliveries.promised()
         (first,) = lanes.list_due_deliveries()
         assert delivery.claim_delivery(delivery_id=first) is not None
         for pk in Delivery.objects.filter(status="waiting").values_list(
             "pk", flat=True
         ):
             assert delivery.claim_delivery(delivery_id=pk) is None
-        post.register(gate.agent, receiver.url, gate.owen)
+        deliveries.register(gate.agent, receiver.url, gate.owen)
         factories.propose(gate.agent, "pay", thread="t-of-people")
-        post.promised()
+        deliveries.promised()
         (other,) = lanes.list_due_deliveries()
         assert Delivery.objects.get(pk=other).url == receiver.url
         Delivery.objects.update(busy_until=None)
@@ -680,18 +679,18 @@ def test_a_slow_place_keeps_none_that_answer_waiting(
     gate: Gate, receiver: Service
 ) -> None:
     with ExitStack() as stack:
-        bad = stack.enter_context(services.running())
+        bad = stack.enter_context(service.running())
         for turn, place in enumerate((bad, receiver, bad, receiver)):
             bad.status = 200 if not turn else 500
             factories.propose(
                 gate.agent, "pay", thread=f"t-{turn}", callback_url=f"{place.url}/x"
             )
-            post.carry()
+            deliveries.carry()
         factories.propose(
             gate.agent, "pay", thread="t-well", callback_url=f"{receiver.url}/x"
         )
-        post.promised()
-        post.come_due()
+        deliveries.promised()
+        deliveries.come_due()
         ours, slow = lanes.list_due_deliveries()
         assert delivery.claim_delivery(delivery_id=slow) is not None
         assert delivery.claim_delivery(delivery_id=ours) is not None
@@ -701,24 +700,24 @@ def test_slow_places_take_turns_by_agents(gate: Gate, receiver: Service) -> None
     """One agent named many that nobody has heard from; another waits for one."""
     other = factories.agent(gate.owen, "ada")
     receiver.status = 500
-    post.register(other, receiver.url, gate.owen)
+    deliveries.register(other, receiver.url, gate.owen)
     factories.propose(other, "pay", thread="t-ada")
-    post.carry()
+    deliveries.carry()
     with ExitStack() as stack:
         for number in range(5):
-            place = stack.enter_context(services.running())
+            place = stack.enter_context(service.running())
             place.status = 500
             factories.propose(
                 gate.agent, "pay", thread=f"t-{number}", callback_url=place.url
             )
-        post.promised()
-        post.come_due()
+        deliveries.promised()
+        deliveries.come_due()
         served = []
         for _ in range(3):
             (pk,) = lanes.list_due_deliveries()
             served.append(Delivery.objects.get(pk=pk).endpoint.agent.slug)
             delivery.attempt_delivery(pk)
-            post.come_due()
+            deliveries.come_due()
         assert served == ["riley", "ada", "riley"]
 
 
@@ -727,20 +726,20 @@ def test_what_proposals_name_takes_no_room_from_people(
 ) -> None:
     monkeypatch.setattr(endpoints, "MAX_REGISTERED", 2)
     monkeypatch.setattr(endpoints, "MAX_NAMED", 1)
-    post.rejected(gate, callback_url=f"{receiver.url}/one")
+    deliveries.rejected(gate, callback_url=f"{receiver.url}/one")
     with pytest.raises(InvalidInput):
         factories.propose(gate.agent, "pay", callback_url="https://b.example/")
     for name in ("c", "d"):
-        post.register(gate.agent, f"https://{name}.example/", gate.owen)
+        deliveries.register(gate.agent, f"https://{name}.example/", gate.owen)
     with pytest.raises(InvalidInput):
-        post.register(gate.agent, "https://e.example/", gate.owen)
+        deliveries.register(gate.agent, "https://e.example/", gate.owen)
 
 
 def test_a_place_that_only_proposals_named_is_forgotten_with_them(
     gate: Gate, receiver: Service
 ) -> None:
-    post.rejected(gate, callback_url=f"{receiver.url}/one")
-    post.carry()
+    deliveries.rejected(gate, callback_url=f"{receiver.url}/one")
+    deliveries.carry()
     assert retention.delete_unused_endpoints() == 0, "it is still needed"
     long_ago = clock.now() - timedelta(days=1000)
     Delivery.objects.update(ended_at=long_ago)

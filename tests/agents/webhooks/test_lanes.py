@@ -13,7 +13,7 @@ from agents.webhooks.delivery import AttemptResult
 from journal import dispatch
 from journal.models import OutboxMessage
 from tests import factories
-from tests.agents.webhooks import deliveries as post
+from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.reviews.service import Service
 
@@ -23,10 +23,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def letters(gate: Gate, receiver: Service) -> list[str]:
     """Three that wait, in the order of their coming."""
-    post.register(gate.agent, receiver.url, gate.owen)
+    deliveries.register(gate.agent, receiver.url, gate.owen)
     for number in range(3):
         factories.propose(gate.agent, "pay", thread=f"t-{number}")
-    return post.promised()
+    return deliveries.promised()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hitl.local import supervisor as module
+from hitl.local import supervisor
 from hitl.local.layout import InstallationError
 from hitl.local.process import Child, Program
 from hitl.local.supervisor import SupervisedService, Supervisor
@@ -70,7 +70,7 @@ def test_a_child_that_is_killed_is_started_again_and_said(
 def test_a_child_that_cannot_stay_is_tried_less_and_less(
     keeper: Supervisor, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BACKOFF_S", (0.0, 0.01, 0.02))
+    monkeypatch.setattr(supervisor, "BACKOFF_S", (0.0, 0.01, 0.02))
     keeper.launch("web", service("web", "raise SystemExit(3)"))
     wait_until(
         lambda: after_a_look(keeper) and keeper.services["web"].failures >= 4, 10
@@ -87,7 +87,7 @@ def test_a_start_that_fails_is_said_and_tried_again(
             return Child(program("postgres", "raise SystemExit(1)"))
         raise InstallationError("the disk is full")
 
-    monkeypatch.setattr(module, "BACKOFF_S", (0.0,))
+    monkeypatch.setattr(supervisor, "BACKOFF_S", (0.0,))
     keeper.launch("postgres", SupervisedService(start, 1.0))
     wait_until(lambda: after_a_look(keeper) and "postgres runs again" in lines, 10)
     assert "postgres stopped (the disk is full): starting it again in 0 s" in lines

@@ -11,7 +11,7 @@ import pytest
 from django.core import mail
 from django.db import connection
 
-from agents import proposals as agents_proposals
+from agents import proposals
 from agents.choices import ThreadResult
 from journal import clock, errors, failpoints, log
 from journal.models import LogRecord, OutboxMessage
@@ -136,7 +136,7 @@ def test_what_somebody_wanted_not_to_run_is_no_alarm(gate: Gate) -> None:
     withdrawn = letter(gate)
     states.withdraw(gate.agent, withdrawn.proposal)
     letter(gate, "again")
-    agents_proposals.finish_thread(
+    proposals.finish_thread(
         agent=gate.agent, name="t-again", result=ThreadResult.GAVE_UP
     )
     assert set(Execution.objects.values_list("status", flat=True)) == {"refused"}

@@ -6,7 +6,7 @@ import pytest
 
 from journal import errors
 from journal.models import LogPayload, LogRecord, OutboxMessage
-from reviews.holds import take as leases
+from reviews.holds import take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import break_hold, offer_hold, take_hold
 from tests.conftest import Gate
@@ -17,16 +17,16 @@ pytestmark = pytest.mark.django_db
 
 def test_who_asked_hears_once_that_it_is_free(gate: Gate, request_) -> None:
     take_hold(request_id=request_.pk, person=gate.rita)
-    assert leases.record_waiting_person(request_id=request_.pk, person=gate.tom)
-    assert leases.record_waiting_person(request_id=request_.pk, person=gate.tom)
+    assert take.record_waiting_person(request_id=request_.pk, person=gate.tom)
+    assert take.record_waiting_person(request_id=request_.pk, person=gate.tom)
     release_hold(request_id=request_.pk, person=gate.rita)
     assert freed_for(request_) == [gate.tom.public_id]
-    assert not leases.record_waiting_person(request_id=request_.pk, person=gate.tom)
+    assert not take.record_waiting_person(request_id=request_.pk, person=gate.tom)
 
 
 def test_a_supervisor_breaks_a_hold_and_says_why(gate: Gate, request_) -> None:
     take_hold(request_id=request_.pk, person=gate.rita)
-    leases.record_waiting_person(request_id=request_.pk, person=gate.tom)
+    take.record_waiting_person(request_id=request_.pk, person=gate.tom)
     break_hold(request_id=request_.pk, person=gate.sue, reason="gone to lunch")
     assert held_by(request_) is None
     record = LogRecord.objects.get(kind="lease.broken")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reviews.holds import rows as leases
-from reviews.holds import take as holds_take
+from reviews.holds import take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import take_hold
 from tests.conftest import Gate
@@ -27,7 +27,7 @@ def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
     rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(2)]
     for row in rows:
         take_hold(request_id=row.pk, person=gate.rita)
-    holds_take.record_waiting_person(request_id=rows[0].pk, person=gate.tom)
+    take.record_waiting_person(request_id=rows[0].pk, person=gate.tom)
     assert leases.free_lapsed_holds() == 0
     for row in rows:
         lapse(row)
@@ -40,7 +40,7 @@ def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
 def test_deciding_gives_it_back_for_the_second_person(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     take_hold(request_id=request.pk, person=gate.sue)
-    holds_take.record_waiting_person(request_id=request.pk, person=gate.sam)
+    take.record_waiting_person(request_id=request.pk, person=gate.sam)
     decide(request, gate.sue)
     assert held_by(request) is None
     assert freed_for(request) == [gate.sam.public_id]

@@ -9,7 +9,7 @@ import pytest
 from journal import clock, errors
 from journal.models import LogRecord
 from reviews.decisions import recall
-from reviews.holds import take as leases
+from reviews.holds import take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import renew_hold, take_hold
 from reviews.models import Lease
@@ -119,5 +119,5 @@ def test_the_next_free_one_is_taken(gate: Gate) -> None:
     take_hold(request_id=rows[0].pk, person=gate.tom)
     decide(rows[1], gate.tom, "reject")
     ids = [row.pk for row in rows]
-    assert leases.take_first_free(request_ids=ids, person=gate.rita) == rows[2].pk
-    assert leases.take_first_free(request_ids=ids[:2], person=gate.rita) == ""
+    assert take.take_first_free(request_ids=ids, person=gate.rita) == rows[2].pk
+    assert take.take_first_free(request_ids=ids[:2], person=gate.rita) == ""

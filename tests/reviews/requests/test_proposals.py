@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents import proposals as agents_proposals
+from agents import proposals
 from journal import canonical, clock, errors
 from journal.models import LogRecord, OutboxMessage
 from reviews import deadlines
@@ -123,9 +123,7 @@ def test_an_agent_supersedes_only_its_own(gate: Gate) -> None:
 
 def test_a_withdrawn_proposal_cannot_be_decided(gate: Gate) -> None:
     request = propose(gate.agent).request
-    agents_proposals.withdraw_proposal(
-        agent=gate.agent, proposal_id=request.proposal_id
-    )
+    proposals.withdraw_proposal(agent=gate.agent, proposal_id=request.proposal_id)
     with pytest.raises(errors.RequestWithdrawn):
         decide(request, gate.rita)
 
@@ -133,9 +131,7 @@ def test_a_withdrawn_proposal_cannot_be_decided(gate: Gate) -> None:
 def test_withdrawing_after_approval_revokes_the_grant(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita)
-    agents_proposals.withdraw_proposal(
-        agent=gate.agent, proposal_id=request.proposal_id
-    )
+    proposals.withdraw_proposal(agent=gate.agent, proposal_id=request.proposal_id)
     assert request.proposal.grants.get().status == GrantStatus.REVOKED
 
 
