@@ -31,11 +31,11 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 
 TOOLS = {"keyed": "pay", "queryable": "pay_queryable", "opaque": "pay_opaque"}
 PLACES = {
-    "before-the-checks": (rechecks, "check"),
-    "while-the-world-is-read": (readers, "read"),
-    "while-verifiers-are-asked": (verifiers, "verify"),
-    "while-the-note-is-written": (leases, "note_outside"),
-    "while-the-fence-is-looked-at": (leases, "check_held"),
+    "before-the-checks": (rechecks, "find_refusal"),
+    "while-the-world-is-read": (readers, "read_state"),
+    "while-verifiers-are-asked": (verifiers, "run_verifiers"),
+    "while-the-note-is-written": (leases, "record_outside_database"),
+    "while-the-fence-is-looked-at": (leases, "check_lease_holds"),
 }
 SCOPES = [
     (Scope.THREAD, "riley/t-1", "sue"),

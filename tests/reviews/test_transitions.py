@@ -196,7 +196,7 @@ def test_without_its_record_nothing_is_changed(
     """I26: what cannot write its log record or its outbox row does not happen."""
     request = states.pending(gate)
     before = everything()
-    for module, name in [(log, "_insert"), (outbox, "publish_many")]:
+    for module, name in [(log, "_insert_records"), (outbox, "publish_many")]:
         with monkeypatch.context() as patch:
             patch.setattr(module, name, broken)
             with pytest.raises(ZeroDivisionError):

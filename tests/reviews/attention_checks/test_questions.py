@@ -91,7 +91,10 @@ def may_change(
     """Whether any field of this label moves, or may move because nothing is known."""
     moving = moves(args, before)
     paths = [change.path for change in shown.changes if change.label == label]
-    paths += [p for name, p, _ in labelled(shown) if without_place(name) == label]
+    # A label may itself end in a number: "Address, line 1".
+    paths += [
+        p for name, p, _ in labelled(shown) if label in {name, without_place(name)}
+    ]
     found = {re.split(r"[.\[]", path)[0] for path in paths}
     stays = {path for path in paths if _same_leaf(path, args, before)}
     return bool(found & moving and not stays) or not found & set(args)
