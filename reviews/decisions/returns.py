@@ -4,7 +4,7 @@ assign it to one person, and close a disagreement."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
@@ -68,7 +68,9 @@ def return_with_guidance(
         changes={
             "version": request.version + 1,
             "tier": versions.compute_asked_tier(evaluation),
-            "expires_at": _compute_extended_deadline(request, evaluation, now),
+            "expires_at": incidents.compute_renewed_deadline(
+                request, evaluation.timeout, now
+            ),
             "reminded_at": None,
         },
         guard=tally.build_unchanged_guard(request),
@@ -135,16 +137,6 @@ def _intersect_steps(
             left.remove(step)
             found.append(step)
     return found
-
-
-def _compute_extended_deadline(
-    request: ApprovalRequest, evaluation: Evaluation, now: datetime
-) -> datetime:
-    """The rule's time from now on, never earlier than before, never past the latest."""
-    again = incidents.compute_clock_start(request, now) + timedelta(
-        seconds=evaluation.timeout
-    )
-    return min(max(request.expires_at, again), request.expires_at_most)
 
 
 @transaction.atomic(durable=True)

@@ -3,7 +3,7 @@ Stop row calls this for one proposal at a time (gate.md section 7)."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
@@ -75,7 +75,9 @@ def _reopen_without_vote(
         changes={
             "version": request.version + 1,
             "recall_until": None,
-            "expires_at": _compute_extended_deadline(request, evaluation.timeout, now),
+            "expires_at": incidents.compute_renewed_deadline(
+                request, evaluation.timeout, now
+            ),
             "reminded_at": None,
         },
         steps=steps,
@@ -115,11 +117,3 @@ def _find_vacated_step(request: ApprovalRequest, reviewer: str) -> StepData:
         raise LookupError(f"{reviewer} is counted in {request}, and never voted.")
     filled = request.versions.get(number=vote["version"])
     return {"role": filled.steps[vote["step"]]["role"], "required": 1}
-
-
-def _compute_extended_deadline(
-    request: ApprovalRequest, timeout: int, now: datetime
-) -> datetime:
-    """The rule's time from now on, never earlier than before, never past the latest."""
-    again = incidents.compute_clock_start(request, now) + timedelta(seconds=timeout)
-    return min(max(request.expires_at, again), request.expires_at_most)

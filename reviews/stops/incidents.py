@@ -135,6 +135,14 @@ def compute_clock_start(request: ApprovalRequest, now: datetime) -> datetime:
     return max(now, request.frozen_through or now)
 
 
+def compute_renewed_deadline(
+    request: ApprovalRequest, seconds: int, now: datetime
+) -> datetime:
+    """`seconds` from now on, never earlier than before, never past the maximum."""
+    again = compute_clock_start(request, now) + timedelta(seconds=seconds)
+    return min(max(request.expires_at, again), request.expires_at_most)
+
+
 def compute_time_left(request: ApprovalRequest, now: datetime) -> timedelta:
     """The time left to answer; constant while the clock stands still."""
     return max(request.expires_at - (request.frozen_through or now), timedelta(0))
