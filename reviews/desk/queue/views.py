@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from datetime import UTC, datetime
 from zlib import crc32
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_safe
 
 from journal.errors import NotFound
 from reviews.desk.components import frame, htmx
 from reviews.desk.components.frame import require_person
 from reviews.desk.forms import SavedViewForm
+from reviews.desk.live.subscription import parse_moment
 
 from . import page as queries
 from .page import QueueFilters
@@ -47,7 +46,7 @@ def render_queue_page(
 def queue_fresh(request: HttpRequest) -> HttpResponse:
     """How many requests arrived since the list was rendered, and which of its rows are
     settled."""
-    since = _parse_moment(request.GET.get("since", ""))
+    since = parse_moment(request.GET.get("since", ""))
     if since is None:
         raise NotFound
     count = queries.count_newer(require_person(request), since)
@@ -63,16 +62,6 @@ def queue_fresh(request: HttpRequest) -> HttpResponse:
         "oob": True,
     }
     return htmx.render_fragment(request, "reviews/_fresh.html", context, etag=etag)
-
-
-def _parse_moment(said: str) -> datetime | None:
-    """Parse a time with a zone; None for an invalid one, such as a thirteenth month or
-    a year before 1."""
-    try:
-        found = parse_datetime(said.replace(" ", "+"))
-        return found.astimezone(UTC) if found and found.tzinfo else None
-    except (ValueError, OverflowError):
-        return None
 
 
 def _read_back_url(request: HttpRequest) -> str:
