@@ -25,6 +25,7 @@ from reviews.desk.components import holding as components_holding
 from reviews.desk.components import states, visibility
 from reviews.desk.components.choice import VerdictChoice
 from reviews.desk.components.holding import HoldStatus
+from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.governance import voters
 from reviews.governance.voters import CountedVotes, Voter
@@ -298,6 +299,15 @@ def _build_approval_count() -> Coalesce:
         .values("n")
     )
     return Coalesce(Subquery(counted), 0)
+
+
+def format_name(loaded: LoadedRequest, named: Person) -> str:
+    """A reviewer's name, hidden from the people whose own run it is (as in the log)."""
+    person = loaded.person
+    concerned = person.public_id in loaded.request.proposal.barred
+    if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return HIDDEN_NAME
+    return str(named)
 
 
 def _select_readable_decisions(

@@ -29,14 +29,13 @@ from reviews.choices import (
     Verdict,
 )
 from reviews.desk.components import formatting, holding, retry, undo
-from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.effects import describe
 from reviews.effects.wording import format_people
 from reviews.grants import approvers, uncertain
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
-from .load import LoadedRequest
+from .load import LoadedRequest, format_name
 
 BATCH_HALTED_TEXT = "Its batch waits since a failure, until a person lets it go on."
 WITHDRAWN_TEXTS = {
@@ -321,19 +320,10 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
     note = decision.reason
     return OutcomeVote(
         verdict=VERDICT_SPECS[Verdict(decision.verdict)].label,
-        who=_format_reviewer(loaded, decision),
+        who=format_name(loaded, decision.reviewer),
         at=decision.at,
         reason=f"{reason}: {note}" if reason and note else reason or note,
     )
-
-
-def _format_reviewer(loaded: LoadedRequest, decision: Decision) -> str:
-    """The reviewer's name, never to the people whose own run it is (as in the log)."""
-    person = loaded.person
-    concerned = person.public_id in loaded.request.proposal.barred
-    if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
-        return HIDDEN_NAME
-    return str(decision.reviewer)
 
 
 def _format_result(execution: Execution | None) -> str:

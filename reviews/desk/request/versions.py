@@ -17,13 +17,12 @@ from reviews import permissions
 from reviews.choices import OPEN, NoteKind
 from reviews.decisions.submission import RenderedPage
 from reviews.desk.components import page_evidence, visibility
-from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.desk.components.regions import Regions
 from reviews.effects import describe
 from reviews.effects.wording import format_required_people
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
 
-from .load import LoadedRequest
+from .load import LoadedRequest, format_name
 
 CAUSE_WORDS = {
     "opened": "The agent proposed it",
@@ -200,7 +199,7 @@ def list_remarks(loaded: LoadedRequest) -> list[Remark]:
     return [
         Remark(
             KIND_LABELS[NoteKind(row.kind)],
-            _format_author(loaded, row),
+            format_name(loaded, row.author),
             row.at,
             row.text,
         )
@@ -220,14 +219,6 @@ def _select_readable(loaded: LoadedRequest) -> QuerySet[Note]:
     )
     blind = found.filter(Exists(voted), kind=NoteKind.NOTE)
     return found.exclude(pk__in=blind.exclude(author=loaded.person).values("pk"))
-
-
-def _format_author(loaded: LoadedRequest, note: Note) -> str:
-    person = loaded.person
-    concerned = person.public_id in loaded.request.proposal.barred
-    if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
-        return HIDDEN_NAME
-    return str(note.author)
 
 
 def may_add_note(loaded: LoadedRequest) -> bool:
