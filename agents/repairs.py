@@ -20,6 +20,7 @@ from journal.errors import (
     build_field_error,
 )
 from policies.models import Person
+from policies.people import build_actor
 from reviews.choices import RepairChange, RepairSubject
 from reviews.executions import repairs
 from reviews.executions.repairs import PlannedRepair
@@ -71,7 +72,7 @@ def confirm_repair(*, repair_id: str, person: Person) -> Repair:
     thread = locks.lock_thread(agent, repair.thread)
     if repair.change == RepairChange.FINISH:
         repairs.check_unchanged(repair, _build_finish_change(thread, now))
-        actor = repairs.build_person_actor(person)
+        actor = build_actor(person)
         proposals.apply_finish(thread, ThreadResult.FAILED, actor=actor, now=now)
     else:
         after = repair.after

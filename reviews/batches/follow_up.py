@@ -11,6 +11,7 @@ from django.db import transaction
 from journal import clock, outbox
 from journal.errors import AlreadyRunning, Conflict, NotFound
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions
 from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus
 from reviews.decisions import recall
@@ -72,9 +73,7 @@ def _resume_batch(batch: Batch, person: Person, now: datetime) -> None:
     halted = Batch.objects.filter(pk=batch.pk, halted_at__isnull=False)
     if halted.update(halted_at=None) != 1:
         raise Conflict("Nothing of it waits behind a failure. Nothing was changed.")
-    membership.log_batch_event(
-        batch, "batch.resumed", membership.build_person_actor(person), now, {}
-    )
+    membership.log_batch_event(batch, "batch.resumed", build_actor(person), now, {})
 
 
 def _select_queued(batch: Batch) -> Any:
@@ -107,7 +106,7 @@ def recall_batch(*, batch_id: str, person: Person) -> int:
     membership.log_batch_event(
         batch,
         "batch.recalled",
-        membership.build_person_actor(person),
+        build_actor(person),
         now,
         {"requests": ids},
     )

@@ -17,7 +17,6 @@ from django.db.models import F, Q
 from journal import log
 from policies import tools
 from policies.documents import ToolDefinition
-from policies.models import Person
 from reviews.choices import RequestStatus
 from reviews.governance import readings as state_readings
 from reviews.models import (
@@ -162,10 +161,6 @@ def _describe_departure(member: BatchMember, batch: Batch, now: datetime) -> str
         version, member.definition, agent=agent, group=batch.group
     )
     return "" if found == batch.key else "Replaced, and no longer like the others."
-
-
-def build_person_actor(person: Person) -> log.Actor:
-    return log.Actor("person", person.public_id)
 
 
 def log_batch_event(

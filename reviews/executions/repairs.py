@@ -17,6 +17,7 @@ from django.db import IntegrityError, transaction
 from journal import canonical, clock, log
 from journal.errors import Conflict, NotPermitted, TextMissing, build_field_error
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.choices import (
     ExecutionStatus,
@@ -77,9 +78,7 @@ def confirm_repair(*, repair_id: str, person: Person) -> Repair:
     check_unchanged(repair, wanted)
     if wanted.change is RepairChange.SAY_UNKNOWN:
         said = "Two people said that nobody goes on with it."
-        finish.mark_unknown(
-            execution, "repaired", said, now, build_person_actor(person)
-        )
+        finish.mark_unknown(execution, "repaired", said, now, build_actor(person))
     else:
         finish.refuse_execution(
             execution, Refusal("window_closed", "It never ran in time."), now
@@ -222,7 +221,7 @@ def _write_proposal(repair: Repair, person: Person, now: datetime) -> None:
     transitions.repair.create(
         repair,
         "propose",
-        actor=build_person_actor(person),
+        actor=build_actor(person),
         now=now,
         **_build_log_data(repair),
         private={"reason": repair.reason, **_format_values(repair)},
@@ -281,7 +280,7 @@ def _apply_transition(
     return transitions.repair.apply(
         repair,
         event,
-        actor=build_person_actor(person),
+        actor=build_actor(person),
         now=now,
         changes=changes,
         **_build_log_data(repair),
@@ -307,7 +306,3 @@ def _format_values(repair: Repair) -> dict[str, str]:
         "before": canonical.encode(repair.before).decode(),
         "after": canonical.encode(repair.after).decode(),
     }
-
-
-def build_person_actor(person: Person) -> log.Actor:
-    return log.Actor("person", person.public_id)

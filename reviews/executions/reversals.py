@@ -19,6 +19,7 @@ from journal.errors import (
 from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Person, Tool
+from policies.people import build_actor
 from reviews import permissions
 from reviews.alarms import late_reports
 from reviews.choices import (
@@ -170,7 +171,7 @@ def propose_reversal(
         raise TextMissing(
             errors=[build_field_error("reason", "say why it is to be undone")]
         )
-    original, actor = undoing.execution.proposal, _build_person_actor(person)
+    original, actor = undoing.execution.proposal, build_actor(person)
     proposal = submit_proposal(
         action,
         Narrative(rationale=reason),
@@ -196,10 +197,6 @@ def propose_reversal(
     )
     _log_reversal_proposed(undoing.execution, proposal, actor, now)
     return proposal
-
-
-def _build_person_actor(person: Person) -> log.Actor:
-    return log.Actor("person", person.public_id)
 
 
 def _end_standing_reversals(execution: Execution, now: datetime) -> None:
