@@ -31,7 +31,6 @@ EXPIRED_FOR = timedelta(days=1)
 MANY_ESCALATIONS = (
     3  # escalations by one rule in a week that suggest a look at the rule
 )
-LEANINGS = {"leans_approve": "would approve it", "leans_reject": "would reject it"}
 
 
 @dataclass(frozen=True, slots=True)
