@@ -27,7 +27,7 @@ LIMITS = {
     "median lines of a module of reviews, below 130 or above 200": 0,
     "one-word names, per thousand functions": 199,
     "public classes that share a name in a package": 0,
-    "template lines over 120 columns, per thousand": 377,
+    "template lines over 120 columns, per thousand": 4,
     "bytes of README.md": 8000,
 }
 PUBLIC_PATHS = {"reviews/executors.py", "reviews/verifier_rules.py"}
