@@ -358,7 +358,7 @@ REVIEWS = (
     Operation(
         (
             "reviews.executions.record.record_outcome",
-            "reviews.executions.record.refuse_claim",
+            "reviews.executions.record.record_refusal",
             "reviews.executions.record.release_claim",
         ),
         locks="grant, execution, Alarm",

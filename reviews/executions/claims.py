@@ -196,7 +196,7 @@ def _claim_queued(
     execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
 ) -> Claim | None:
     if execution.grant.expires_at <= now:  # guard: claim-window
-        finish.refuse_after_window(execution, now)
+        finish.refuse_execution(execution, rechecks.AFTER_WINDOW, now)
         return None
     # guard: claim-ours
     if execution.due_at > now or not ours or sequence.must_wait(execution):
@@ -208,7 +208,7 @@ def _claim_queued(
         return None
     doubt = find_may_have_run_reason(execution)
     if doubt is not None:
-        uncertain.mark_unattempted_unknown(execution, doubt, now)
+        uncertain.mark_unknown(execution, doubt, now)
         return None
     if execution.grant.status == GrantStatus.LIVE:
         transitions.grant.apply(execution.grant, "spend", actor=actor, now=now)

@@ -7,11 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from journal import log
-from policies import facts
 from reviews import transitions
 from reviews.alarms import standing
-from reviews.choices import ExecutionStatus, GrantStatus
-from reviews.grants import uncertain
+from reviews.choices import ExecutionStatus
+from reviews.grants import grants, uncertain
 from reviews.models import Execution
 
 from .rechecks import Refusal
@@ -50,34 +49,18 @@ def mark_unknown(
 ) -> None:
     """Mark a claimed execution as UNKNOWN and schedule its first look-up."""
     why = uncertain.UncertainOutcome(code, detail, actor)
-    uncertain.mark_claimed_unknown(execution, why, now, ask_at=now + FIRST_LOOK_UP)
+    uncertain.mark_unknown(execution, why, now, ask_at=now + FIRST_LOOK_UP)
 
 
 def refuse_execution(execution: Execution, no: Refusal, now: datetime) -> None:
-    """Mark the execution as REFUSED, end its grant and release its sums. A queued
-    execution that came back with a backup may have run, so it becomes UNKNOWN."""
+    """Mark the execution as REFUSED for a reason that the system found, and raise the
+    alarm that belongs to it. A queued execution that came back with a backup may have
+    run, so it becomes UNKNOWN."""
     queued = execution.status == ExecutionStatus.QUEUED
     doubt = uncertain.find_uncertain_outcome(execution) if queued else None
     if doubt is not None:
-        uncertain.mark_unattempted_unknown(execution, doubt, now)
+        uncertain.mark_unknown(execution, doubt, now)
         return
-    if execution.grant.status == GrantStatus.LIVE:
-        event = "expire" if no.code == "window_closed" else "revoke"
-        transitions.grant.apply(execution.grant, event, actor=EXECUTOR_ACTOR, now=now)
-    finish_execution(
-        execution,
-        "refuse",
-        EXECUTOR_ACTOR,
-        now,
-        {"code": no.code, "detail": no.detail},
-        code=no.code,
-    )
-    facts.release_observations(execution.proposal_id)
+    data = {"execution": execution.pk, "fence": execution.fence, "code": no.code}
+    grants.refuse_execution(execution, no.code, no.detail, now, EXECUTOR_ACTOR, data)
     standing.raise_for_refusal(execution, code=no.code, now=now)
-
-
-def refuse_after_window(execution: Execution, now: datetime) -> None:
-    """Refuse an execution that is still queued when its execution window ends."""
-    refuse_execution(
-        execution, Refusal("window_closed", "The execution window is over."), now
-    )

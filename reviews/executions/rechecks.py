@@ -55,6 +55,7 @@ STOPPED = Refusal("stopped", "This was stopped before it ran.")
 STOPPED_SINCE = Refusal(
     "taken_back", "It was stopped after it was granted: it is asked anew."
 )
+AFTER_WINDOW = Refusal("window_closed", "The execution window is over.")
 APPROVER_GONE = Refusal("approver_revoked", "An approver no longer has the authority.")
 WITHOUT_VOTES = Refusal(
     "votes_missing", "The votes that its approval needs are not there."

@@ -97,7 +97,7 @@ def release_claim(*, claim: Claim, no: Refusal) -> None:
 
 
 @transaction.atomic(durable=True)
-def refuse_claim(*, execution_id: str, fence: int, no: Refusal) -> Execution:
+def record_refusal(*, execution_id: str, fence: int, no: Refusal) -> Execution:
     """Record that a re-check refused the claim, before any attempt had an effect.
 
     Raises NotFound, StaleFence. Locks: the grant, the execution.

@@ -21,7 +21,7 @@ from reviews.tool_services.executors import EffectOutcome
 from . import claims, leases, rechecks
 from .claims import Claim
 from .rechecks import Refusal
-from .record import record_late_report, record_outcome, refuse_claim
+from .record import record_late_report, record_outcome, record_refusal
 
 
 def look_up_earlier_attempts(claim: Claim) -> EffectOutcome | None:
@@ -154,7 +154,7 @@ def try_record_outside() -> Refusal | None:
 
 def _record_conclusion(claim: Claim, outcome: EffectOutcome | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        refuse_claim(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
+        record_refusal(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
         return
     record_outcome(
         execution_id=claim.execution.pk,

@@ -168,22 +168,39 @@ def revoke_queued(
     for execution in rows:
         doubt = uncertain.find_uncertain_outcome(execution)
         if doubt is not None:
-            uncertain.mark_unattempted_unknown(execution, doubt, now)
+            uncertain.mark_unknown(execution, doubt, now)
         else:
-            _refuse_execution(execution, actor, now, code=code, detail=detail)
+            refuse_execution(execution, code, detail, now, actor)
     return bool(rows)
 
 
-def _refuse_execution(
-    execution: Execution, actor: log.Actor, now: datetime, **why: str
+def refuse_execution(
+    execution: Execution,
+    code: str,
+    detail: str,
+    now: datetime,
+    actor: log.Actor,
+    data: Mapping[str, Any] | None = None,
 ) -> None:
+    """Mark an execution REFUSED, end its grant if it is live and release its sums.
+
+    `data` goes to the log record. The caller holds the execution's lock and knows that
+    no attempt has had an effect.
+    """
     if execution.grant.status == GrantStatus.LIVE:
-        transitions.grant.apply(execution.grant, "revoke", actor=actor, now=now)
+        event = "expire" if code == "window_closed" else "revoke"
+        transitions.grant.apply(execution.grant, event, actor=actor, now=now)
     transitions.execution.apply(
         execution,
         "refuse",
         actor=actor,
         now=now,
-        changes={"finished_at": now, **why},
+        changes={
+            "lease_until": None,
+            "finished_at": now,
+            "code": code,
+            "detail": detail,
+        },
+        data=data,
     )
     facts.release_observations(execution.proposal_id)

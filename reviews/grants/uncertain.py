@@ -138,17 +138,20 @@ def find_uncertain_outcome(execution: Execution) -> UncertainOutcome | None:
     return OTHER_VERSION if is_revised_since_restore(execution) else RESTORED
 
 
-def mark_unattempted_unknown(
-    execution: Execution, why: UncertainOutcome, now: datetime
+def mark_unknown(
+    execution: Execution,
+    why: UncertainOutcome,
+    now: datetime,
+    ask_at: datetime | None = None,
 ) -> None:
-    """Mark a QUEUED or CLAIMED execution UNKNOWN without an attempt.
+    """Mark a QUEUED or CLAIMED execution UNKNOWN, spend its grant and halt its batch.
 
-    Spends the grant if it is live. The caller holds the execution's lock.
+    Its service is asked at `ask_at`, or at once if `why.asks`, provided that the tool
+    defines a look-up. The caller holds the execution's lock.
     """
     grant = execution.grant
     if grant.status == GrantStatus.LIVE:
         transitions.grant.apply(grant, "spend", actor=why.actor, now=now)
-    said = {"execution": execution.pk, "code": why.code}
     if execution.status == ExecutionStatus.QUEUED:
         transitions.execution.apply(
             execution,
@@ -156,19 +159,10 @@ def mark_unattempted_unknown(
             actor=why.actor,
             now=now,
             changes={"fence": execution.fence + 1, "lease_until": now},
-            data=said,
+            data={"execution": execution.pk, "code": why.code},
         )
-    mark_claimed_unknown(execution, why, now, ask_at=now if why.asks else None)
-
-
-def mark_claimed_unknown(
-    execution: Execution, why: UncertainOutcome, now: datetime, ask_at: datetime | None
-) -> None:
-    """Mark a CLAIMED execution UNKNOWN; halt its batch.
-
-    Its service is asked at `ask_at` if the tool defines a look-up. The caller holds the
-    execution's lock.
-    """
+    if ask_at is None and why.asks:
+        ask_at = now
     transitions.execution.apply(
         execution,
         "lose",

@@ -308,7 +308,7 @@ EXECUTION_OPERATIONS: dict[str, Callable[[Gate, Execution], Any]] = {
         outcome=EffectOutcome("succeeded", {}),
         actor=log.SYSTEM,
     ),
-    "refuse": lambda gate, execution: executions.refuse_claim(
+    "refuse": lambda gate, execution: executions.record_refusal(
         execution_id=execution.pk,
         fence=fence_of(execution),
         no=rechecks.Refusal("stopped", "for a test"),

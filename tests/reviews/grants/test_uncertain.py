@@ -14,7 +14,16 @@ from journal.errors import Conflict
 from reviews import deadlines, recovery, tasks
 from reviews.alarms import watch
 from reviews.choices import AlarmKind, ExecutionStatus, RepairChange
-from reviews.executions import claims, finish, reconcile, redeem, repairs, run, settle
+from reviews.executions import (
+    claims,
+    finish,
+    rechecks,
+    reconcile,
+    redeem,
+    repairs,
+    run,
+    settle,
+)
 from reviews.grants import approved_tool, grants
 from reviews.models import Alarm, ApprovalRequest, Execution, Repair
 from reviews.requests import proposals
@@ -72,7 +81,7 @@ def test_what_was_claimed_is_unknown_and_is_never_said_to_be_refused(
     claims.claim_execution(execution_id=claimed.pk, actor=log.SYSTEM)
     restored(gate)
     closed.refresh_from_db()
-    finish.refuse_after_window(closed, clock.now())
+    finish.refuse_execution(closed, rechecks.AFTER_WINDOW, clock.now())
     for execution in (claimed, closed):
         execution.refresh_from_db()
         assert (execution.status, execution.code) == (U, "restored")
@@ -293,7 +302,7 @@ def test_what_was_changed_since_and_never_began_is_that_question_too(
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
     if end == "window":
-        finish.refuse_after_window(execution, clock.now())
+        finish.refuse_execution(execution, rechecks.AFTER_WINDOW, clock.now())
     elif end == "stop":
         proposals.withdraw_stopped_proposal(
             proposal_id=request.proposal_id, code="stopped"
