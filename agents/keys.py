@@ -13,6 +13,7 @@ from journal import bearer_tokens, clock, log
 from journal.errors import InvalidAgentKey
 from policies import people
 from policies.models import Person
+from policies.people import build_actor
 
 from .models import Agent, AgentKey
 
@@ -97,7 +98,7 @@ def _record_use(key: AgentKey, now: datetime) -> None:
 def _log_key_change(kind: str, agent: Agent, prefix: str, by: Person) -> None:
     log.append(
         kind,
-        actor=log.Actor("person", by.public_id),
+        actor=build_actor(by),
         at=clock.now(),
         agent=agent.slug,
         data={"agent": agent.slug, "prefix": prefix},

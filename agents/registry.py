@@ -14,6 +14,7 @@ from journal.errors import Conflict, InvalidInput, build_field_error
 from policies import active, people
 from policies.choices import Risk
 from policies.models import Person
+from policies.people import build_actor
 from reviews.people import identities
 
 from .models import Agent
@@ -151,7 +152,7 @@ def release_version(*, agent: Agent, version: str, by: Person) -> Agent:
 def _log_agent_change(kind: str, agent: Agent, by: Person) -> None:
     log.append(
         kind,
-        actor=log.Actor("person", by.public_id),
+        actor=build_actor(by),
         at=clock.now(),
         agent=agent.slug,
         data={

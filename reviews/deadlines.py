@@ -16,6 +16,7 @@ from journal import clock, failpoints, log, outbox, restore_epochs
 from journal.errors import AlreadyDecided, Conflict, RequestExpired
 from policies.choices import ExecutionClass
 from policies.models import Person
+from policies.people import build_actor
 
 from . import locks, permissions, transitions
 from .alarms import standing
@@ -146,7 +147,7 @@ def extend_deadline(*, request_id: str, person: Person) -> ApprovalRequest:
     transitions.request.apply(
         request,
         "extend",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         now=now,
         changes={"expires_at": later, "reminded_at": None},
         guard=Q(expires_at__gt=clock.ClockTimestamp()),

@@ -14,6 +14,7 @@ from journal import clock, failpoints, high_water_mark, log, restore_epochs
 from journal.errors import Conflict, TextMissing
 from journal.models import Epoch
 from policies.models import Person
+from policies.people import build_actor
 
 from . import locks, permissions
 from .alarms import standing
@@ -131,7 +132,7 @@ def _begin_epoch(epoch: Epoch, person: Person, reason: str, now: datetime) -> Ep
     # Another host may have recorded the same restore under its own number.
     Epoch.objects.filter(began_at__isnull=True).delete()
     waiting = _restart_request_deadlines(now)
-    lost = _mark_claimed_unknown(now)
+    lost = _mark_all_claimed_unknown(now)
     epoch.by, epoch.began_at, epoch.from_record = person.public_id, now, highest
     _log_epoch("epoch.began", epoch, person, reason, now, unknown=lost, waiting=waiting)
     standing.close_resolved_alarm(
@@ -152,14 +153,14 @@ def _restart_request_deadlines(now: datetime) -> int:
     return incidents.restart_deadlines(rows, now)
 
 
-def _mark_claimed_unknown(now: datetime) -> int:
+def _mark_all_claimed_unknown(now: datetime) -> int:
     """Mark claimed executions UNKNOWN: the leases in a backup belong to nobody."""
     claimed = Execution.objects.filter(status=ExecutionStatus.CLAIMED)
     found = 0
     for pk in claimed.order_by("pk").values_list("pk", flat=True):
         execution = locks.lock_execution(pk)
         if execution.status == ExecutionStatus.CLAIMED:
-            uncertain.mark_unattempted_unknown(execution, uncertain.RESTORED, now)
+            uncertain.mark_unknown(execution, uncertain.RESTORED, now)
             found += 1
     return found
 
@@ -169,7 +170,7 @@ def _log_epoch(
 ) -> None:
     log.append(
         kind,
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         at=now,
         data={"epoch": epoch.pk, **data},
         private={"reason": reason},

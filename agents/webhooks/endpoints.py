@@ -15,6 +15,7 @@ from agents.models import MAX_URL_LENGTH, Agent, Callback, Endpoint
 from journal import clock, encryption, log
 from journal.errors import InvalidInput, NotFound, build_field_error
 from policies.models import Person
+from policies.people import build_actor
 from reviews.outbound import addresses, own_ports
 from reviews.requests import proposals
 
@@ -74,7 +75,7 @@ def renew_secret(*, endpoint_id: str, by: Person) -> str:
 @transaction.atomic(durable=True)
 def switch_off(*, endpoint_id: str, by: Person) -> None:
     """Stop sending to an endpoint; its deliveries wait. Raises NotFound."""
-    endpoint, actor = _load_endpoint(endpoint_id), log.Actor("person", by.public_id)
+    endpoint, actor = _load_endpoint(endpoint_id), build_actor(by)
     mark_switched_off(endpoint, "person", actor, clock.now())
 
 
@@ -233,7 +234,7 @@ def _log_endpoint_change(
     """Log a change of an endpoint, never its address: the path may be a secret."""
     log.append(
         kind,
-        actor=log.Actor("person", by.public_id),
+        actor=build_actor(by),
         at=now,
         agent=endpoint.agent.slug,
         data={"endpoint": endpoint.pk},

@@ -11,9 +11,10 @@ from django.db import transaction
 from agents import locks, transitions
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
-from journal import clock, log
+from journal import clock
 from journal.errors import Conflict
 from policies.models import Person
+from policies.people import build_actor
 
 from . import delivery, lanes
 from .enqueue import GIVE_UP_AFTER
@@ -60,7 +61,7 @@ def send_all_again(*, endpoint_id: str, by: Person) -> int:
 
 
 def _restart_deliveries(rows: Iterable[Delivery], by: Person, now: datetime) -> None:
-    actor = log.Actor("person", by.public_id)
+    actor = build_actor(by)
     for letter in rows:
         transitions.delivery.apply(
             letter,

@@ -18,6 +18,7 @@ from journal import canonical, clock, log
 from journal.errors import Conflict, NotPermitted, TextMissing
 from policies.choices import ExecutionClass
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.choices import (
     AlarmKind,
@@ -90,7 +91,7 @@ def _apply_transition(
     transitions.alarm.apply(
         alarm,
         event,
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         now=now,
         changes=changes,
         data={"code": str(alarm.kind), "subject": alarm.subject},

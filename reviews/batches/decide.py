@@ -30,6 +30,7 @@ from journal.errors import (
 )
 from policies import tools
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, transitions
 from reviews.choices import VERDICT_SPECS, BatchStatus, Verdict
 from reviews.decisions import checks, verdicts
@@ -69,7 +70,7 @@ class BatchSubmission:
 
     @property
     def actor(self) -> log.Actor:
-        return log.Actor("person", self.person.public_id)
+        return build_actor(self.person)
 
     @property
     def view(self) -> str:

@@ -19,6 +19,7 @@ from journal import clock, log
 from journal.errors import NotFound, TextMissing
 from policies import tools
 from policies.models import Person
+from policies.people import build_actor
 from reviews import permissions, transitions
 from reviews.choices import REASON_LABELS, NoteKind, Verdict
 from reviews.models import ApprovalRequest, Draft, Note
@@ -158,7 +159,7 @@ def create_note(
     )
     log.append(
         "note.added",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         at=now,
         data={"kind": kind},
         private={"text": note.text},

@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from journal import clock, failpoints, log
+from journal import clock, failpoints
 from journal.clock import format_time
 from journal.errors import AlreadyDecided, AlreadyRunning, DomainError, NotPermitted
 from policies.choices import Role
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.choices import RequestStatus
 from reviews.grants import approvers
@@ -48,7 +49,7 @@ def apply_recall(request: ApprovalRequest, person: Person, now: datetime) -> Non
     transitions.request.apply(
         request,
         "recall",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         now=now,
         changes={
             "version": request.version + 1,

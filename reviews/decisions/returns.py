@@ -21,6 +21,7 @@ from journal.errors import (
 from policies.choices import Role
 from policies.evaluation import Evaluation
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions, quorum, transitions
 from reviews.choices import NoteKind, RequestStatus, Verdict
 from reviews.grants import uncertain
@@ -59,7 +60,7 @@ def return_with_guidance(
     steps = _compute_remaining_steps(version, given, evaluation)
     complete = case.list_complete_step_people(request, version, given)
     carried = [*version.carried, *complete]
-    actor = log.Actor("person", person.public_id)
+    actor = build_actor(person)
     transitions.request.apply(
         request,
         "return",
@@ -159,7 +160,7 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
     transitions.request.apply(
         request,
         "assign",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         now=now,
         changes={"assignee": to},
         guard=tally.build_unchanged_guard(request),
@@ -179,7 +180,7 @@ def record_view_shown(*, request_id: str, person: Person) -> None:
     _check_supervises(person, request)
     log.append(
         "request.view_shown",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         at=clock.now(),
         **transitions.request.context(request),
     )

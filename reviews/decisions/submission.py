@@ -27,6 +27,7 @@ from django.http import HttpRequest
 from journal import log
 from journal.errors import DigestMissing, DomainError, ReauthenticationRequired
 from policies.models import Person
+from policies.people import build_actor
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
@@ -266,7 +267,7 @@ class VerdictSubmission:
 
     @property
     def actor(self) -> log.Actor:
-        return log.Actor("person", self.person.public_id)
+        return build_actor(self.person)
 
     @property
     def commits(self) -> bool:

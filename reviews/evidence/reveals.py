@@ -19,6 +19,7 @@ from journal import clock, log
 from journal.errors import NotFound, ReasonMissing
 from policies import tools
 from policies.models import Person
+from policies.people import build_actor
 from reviews import permissions, transitions
 from reviews.choices import RevealReason
 from reviews.models import ApprovalRequest, Execution, RequestVersion, Sighting
@@ -80,7 +81,7 @@ def reveal_argument(
     found = _list_leaves(version, name)
     log.append(
         "value.revealed",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         at=clock.now(),
         data={"argument": name, "reason_code": reason_code},
         private={"reason": reason},
@@ -147,7 +148,7 @@ def _build_log_entry(
     proposal = execution.proposal
     return log.Entry(
         "announced.near_miss" if near_miss else "announced.seen",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         at=now,
         proposal=proposal.pk,
         agent=proposal.agent,

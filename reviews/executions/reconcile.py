@@ -24,6 +24,7 @@ from journal.errors import Conflict
 from policies import facts
 from policies.documents import ToolDefinition
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.alarms import standing
 from reviews.choices import SETTLED_BY_LOOK_UP, AlarmKind, ExecutionStatus
@@ -73,7 +74,7 @@ def look_up_for_person(execution_id: str, person: Person) -> Execution:
     inquiry = plan_look_up(execution_id=execution_id, person=person)
     if inquiry is None:
         raise Conflict("Its outcome is known by now. Nobody was asked.")
-    return _perform_look_up(inquiry, log.Actor("person", person.public_id))
+    return _perform_look_up(inquiry, build_actor(person))
 
 
 def _perform_look_up(inquiry: PlannedLookUp, actor: log.Actor) -> Execution:

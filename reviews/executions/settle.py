@@ -7,10 +7,11 @@ from datetime import datetime
 
 from django.db import transaction
 
-from journal import clock, failpoints, log
+from journal import clock, failpoints
 from journal.errors import Conflict, GrantExpired, TextMissing
 from policies import facts
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.alarms import late_reports
 from reviews.choices import SETTLED_BY_PERSON, ExecutionStatus
@@ -48,7 +49,7 @@ def settle_unknown(
     transitions.execution.apply(
         execution,
         "settle_succeeded" if happened else "settle_failed",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         now=now,
         changes={"finished_at": now, "code": SETTLED_BY_PERSON, "ask_at": None},
         data={"execution": execution.pk, "happened": happened},
@@ -124,7 +125,7 @@ def _apply_retry(execution: Execution, person: Person, now: datetime) -> None:
     transitions.execution.apply(
         execution,
         "retry",
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         now=now,
         changes={
             "finished_at": None,

@@ -17,6 +17,7 @@ from journal import clock, log, notify, outbox
 from journal.clock import format_time
 from journal.errors import HeldByAnother, HoldLapsed
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, transitions
 from reviews.choices import LostHow, RequestStatus
 from reviews.models import ApprovalRequest, Lease
@@ -150,7 +151,7 @@ def release_hold(*, request_id: str, person: Person, token: str = "") -> bool:
         return False
     if token and token != lease.token:
         return False
-    actor = log.Actor("person", person.public_id)
+    actor = build_actor(person)
     free_hold(lease, "lease.released", actor, clock.now())
     return True
 
@@ -175,7 +176,7 @@ def free_hold_of_person(
     """Free the request if this person holds it. The caller holds the request's lock."""
     lease = locks.lock_hold(request.pk)
     if lease is not None and lease.holder_id == person.pk:
-        free_hold(lease, "lease.released", log.Actor("person", person.public_id), now)
+        free_hold(lease, "lease.released", build_actor(person), now)
 
 
 def clear_decided_holds(held: Iterable[tuple[Lease | None, ApprovalRequest]]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, ids, log, notify, outbox
+from journal import clock, ids, notify, outbox
 from journal.errors import (
     AlreadyDecided,
     Conflict,
@@ -27,6 +27,7 @@ from journal.errors import (
 )
 from policies.choices import Role
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions
 from reviews.choices import LostHow, RequestStatus
 from reviews.grants import uncertain
@@ -178,7 +179,7 @@ def _log_taken(
     request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
 ) -> None:
     """Log who took the hold from whom; taking one's own again is a renewal."""
-    actor = log.Actor("person", person.public_id)
+    actor = build_actor(person)
     former = before.holder if before is not None else None
     if former == person:
         return
@@ -200,7 +201,7 @@ def _free_oldest_holds(person: Person, request: ApprovalRequest, now: datetime) 
     others = Lease.objects.filter(
         holder=person, until__gt=now, request__status=RequestStatus.PENDING
     ).exclude(pk=request.pk)
-    actor = log.Actor("person", person.public_id)
+    actor = build_actor(person)
     for lease in locks.lock_due_holds(others.order_by("-until"))[MAX_HOLDS - 1 :]:
         free_hold(lease, "lease.released", actor, now, {"cause": "room"})
 
@@ -225,7 +226,7 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     lease = locks.lock_hold(request_id)
     if lease is None or not is_held(lease, now) or lease.holder == person:
         raise Conflict("Nobody else holds this any more. Nothing was changed.")
-    actor = log.Actor("person", person.public_id)
+    actor = build_actor(person)
     holder = lease.holder.public_id if lease.holder else ""
     log_hold_event(
         request, "lease.broken", actor, now, {"holder": holder}, {"reason": reason}
@@ -255,7 +256,7 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     if not assign_hold(request, person, now).mine:
         raise Conflict("Somebody else holds this now. Nothing was changed.")
     Lease.objects.filter(pk=request.pk).update(offered_to=to)
-    actor = log.Actor("person", person.public_id)
+    actor = build_actor(person)
     log_hold_event(request, "lease.offered", actor, now, {"to": to.public_id})
     outbox.publish("request.offered", request.pk, person=to.public_id)
     notify.announce(request.proposal_id)

@@ -13,6 +13,7 @@ from django.db.models import F, Q, QuerySet
 from journal import bearer_tokens, clock, log
 from journal.errors import InvalidAgentKey, InvalidInput, NotFound, build_field_error
 from policies.models import Person
+from policies.people import build_actor
 from reviews.models import PersonalToken
 
 PERSONAL_PREFIX = "hpp"
@@ -87,7 +88,7 @@ def authenticate_token(text: str) -> Person:
 def _log_token_change(kind: str, person: Person, prefix: str) -> None:
     log.append(
         kind,
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         at=clock.now(),
         data={"prefix": prefix},
     )

@@ -32,6 +32,7 @@ from django.db.models.functions import Coalesce, Greatest
 from journal import clock, log, outbox
 from journal.errors import Conflict, NotFound, ReasonMissing
 from policies.models import Person, Queue
+from policies.people import build_actor
 from reviews import locks, permissions
 from reviews.choices import OPEN
 from reviews.models import ApprovalRequest, Incident
@@ -279,7 +280,7 @@ def _record_incident_event(
     queue = row.queue.name if row.queue else ""
     log.append(
         kind,
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         at=now,
         data={"incident": row.pk, "queue": queue, **more},
         private=private,

@@ -20,6 +20,7 @@ from journal.errors import (
     build_field_error,
 )
 from policies.models import Person
+from policies.people import build_actor
 from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.models import Stop
@@ -273,7 +274,7 @@ def _log_stop_change(
     )
     log.append(
         kind,
-        actor=log.Actor("person", person.public_id),
+        actor=build_actor(person),
         at=now,
         agent=row.key if row.scope == Scope.AGENT else agent,
         thread=thread,

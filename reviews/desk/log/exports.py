@@ -25,6 +25,7 @@ from journal import clock, log, outbox
 from journal.errors import InvalidArgs, NotFound
 from journal.models import LogRecord
 from policies.models import Person
+from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.choices import ExportStatus
 from reviews.desk.components import log_lines
@@ -130,7 +131,7 @@ def create_export(*, person: Person, file_format: str, query: str) -> Export:
             "until", f"at most {MAX_RECORDS:,} records at once; narrow the time"
         )
     now = clock.now()
-    actor = log.Actor("person", person.public_id)
+    actor = build_actor(person)
     return transitions.export.create(
         Export(
             person=person,
@@ -289,7 +290,7 @@ def _finish_export(export: Export) -> None:
     transitions.export.apply(
         export,
         "finish",
-        actor=log.Actor("person", export.person.public_id),
+        actor=build_actor(export.person),
         now=now,
         changes={"finished_at": now},
         data={"records": export.rows, "digest": f"sha256:{digest.hexdigest()}"},
