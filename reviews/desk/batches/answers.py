@@ -30,12 +30,12 @@ def load_requested_batch(request: HttpRequest, pk: str) -> LoadedBatch:
 def build_selection(loaded: LoadedBatch, form: BatchForm) -> BatchSelection:
     """Build the selection from the submitted form: ticked rows, opened rows and the
     changes that the page already reported."""
-    whose = (loaded.batch.pk, loaded.person.public_id)
     return BatchSelection(
         items=frozenset(form.items),
         made=bool(form.rows),
         opened=tuple(form.opened),
-        changed=changes.read_note_tokens(form.noted, whose, loaded.marks),
+        changed=changes.describe_changes_before(loaded, form.before),
+        before=form.before,
         page=form.seen,
     )
 
@@ -63,8 +63,14 @@ def build_fresh_page(loaded: LoadedBatch, form: BatchForm) -> BatchPage:
     """
     chosen = build_selection(loaded, form)
     news = changes.build_batch_changes(loaded, form.marks) if form.rows else None
-    changed = {**chosen.changed, **(news.by_request if news else {})}
-    return BatchPage(loaded, replace(chosen, changed=changed))
+    new = news.by_request if news else {}
+    before = {pk: form.marks.get(pk, "") for pk in new}
+    selection = replace(
+        chosen,
+        changed={**chosen.changed, **new},
+        before={**before, **chosen.before},
+    )
+    return BatchPage(loaded, selection)
 
 
 def redirect_to_batch(request: HttpRequest, pk: str) -> HttpResponse:

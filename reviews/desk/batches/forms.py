@@ -45,7 +45,8 @@ class BatchForm(forms.Form):
     """Parses the POST of a batch page.
 
     `row` is `<request>~<mark>~<version>~<reading>` for every row, `item` the ticked
-    requests, `opened` and `noted` the tokens of rows, `seen` the token of the page.
+    requests, `before` is `<request>~<mark>` for every row that an earlier page reported
+    as changed, `opened` holds the tokens of rows, `seen` the token of the page.
     """
 
     verdict = forms.ChoiceField(
@@ -118,9 +119,11 @@ class BatchForm(forms.Form):
         return sent if len(sent) <= MAX_TOKEN_LENGTH * 2 else ""
 
     @property
-    def noted(self) -> list[str]:
-        """The tokens of rows whose change was reported."""
-        return self._list("noted", MAX_TOKEN_LENGTH)
+    def before(self) -> dict[str, str]:
+        """The mark that each row with a reported change had before it; empty for a row
+        that joined."""
+        pairs = (text.partition("~") for text in self._list("before", 80))
+        return {request: mark for request, _, mark in pairs}
 
     def _list(self, name: str, longest: int) -> list[str]:
         found: list[Any] = self.lists.getlist(name)[:MAX_ROWS]

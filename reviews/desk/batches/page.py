@@ -1,9 +1,9 @@
 """The page of a batch that waits, for one person who may decide it.
 
 Holds the selection with its digest and sum, the facts that all members share, the
-agent's rationales, and what changed since the page was made. Two signed tokens travel
-through the form: one repeats the reported change of a row at the next POST and in the
-page evidence, the other says since when the rows have been on the screen.
+agent's rationales, and what changed since the page was made. The form repeats the mark
+that a changed row had before, so that the next response reports the change again, and
+a signed token that says since when the rows have been on the screen.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from django.core import signing
 from django.urls import reverse
 
 from journal import canonical
@@ -105,6 +104,7 @@ class BatchSelection:
     opened: tuple[str, ...] = ()
     open_now: tuple[str, ...] = ()
     changed: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, str] = field(default_factory=dict)  # marks of changed rows
     page: str = ""  # the token of the page that was submitted
 
 
@@ -268,29 +268,18 @@ class BatchFacts:
         return batch.closes_at if batch.status == BatchStatus.FORMING else None
 
 
-NOTE_SALT = "reviews.noted"
-NoteOwner = tuple[str, str]  # batch and person
-
-
-def create_note_token(whose: NoteOwner, request: str, mark: str, said: str) -> str:
-    """Sign the reported change of a row, for a hidden field of that row."""
-    return signing.dumps([*whose, request, mark, said], salt=NOTE_SALT)
-
-
-def read_note_tokens(
-    tokens: Iterable[str], whose: NoteOwner, marks: Mapping[str, str]
+def describe_changes_before(
+    loaded: LoadedBatch, before: Mapping[str, str]
 ) -> dict[str, str]:
-    """Read the signed changes by request. A note is dropped when its row changed
-    again."""
-    found = {}
-    for text in tokens:
-        try:
-            batch, person, request, mark, said = signing.loads(text, salt=NOTE_SALT)
-        except (signing.BadSignature, ValueError, TypeError):
-            continue
-        if (batch, person) == whose and marks.get(request) == mark:
-            found[request] = said
-    return found
+    """Describe by request what an earlier page reported as changed.
+
+    `before` holds the mark that each row had on the page before that one; an empty mark
+    stands for a row that was not there.
+    """
+    members = [member for member in loaded.members if member.id in before]
+    marks = {member.id: before[member.id] for member in members if before[member.id]}
+    changes = decide.list_changes_since(marks, members)
+    return {one["path"]: one["message"] for one in changes}
 
 
 def create_timing_token(loaded: LoadedBatch, before: str) -> str:
@@ -437,7 +426,7 @@ class BatchPage:
             id=member.id,
             url=reverse("reviews:batch_item", args=[self.id, member.id]),
             sent=format_sent_row(member),
-            noted=self._noted(member),
+            before=self._format_mark_before(member),
             first=entry.cells[0] if entry.cells else None,
             reverses=self.reverses.get(member.request.proposal_id),
             others=list(zip(self.table.columns, entry.cells, strict=True))[1:],
@@ -456,16 +445,10 @@ class BatchPage:
         members = self.loaded.members
         return undo.group_reversals(member.request.proposal for member in members)
 
-    def _noted(self, member: BatchMember) -> str:
-        """Sign the reported change, so that the next response reports it again."""
-        said = self.selection.changed.get(member.id, "")
-        if not said or self.kept:
-            return ""
-        return create_note_token(self._whose, member.id, member.mark, said)
-
-    @property
-    def _whose(self) -> tuple[str, str]:
-        return self.id, self.loaded.person.public_id
+    def _format_mark_before(self, member: BatchMember) -> str:
+        """Format the mark that a changed row had before, for a hidden field."""
+        mark = self.selection.before.get(member.id)
+        return "" if mark is None or self.kept else f"{member.id}~{mark}"
 
     def _peek(self, member: BatchMember) -> BatchPeek | None:
         """The opened view of a member. It keeps the time at which it was first

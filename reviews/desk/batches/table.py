@@ -132,7 +132,7 @@ class BatchRow:
     id: str
     url: str
     sent: str  # what the form sends for it, as `format_sent_row` formats it
-    noted: str  # the signed note that it changed
+    before: str  # the mark that it had before it changed
     first: Cell | None  # the cell that tells it from the others
     reverses: ReversedEffect | None  # the effect that it undoes
     others: Sequence[tuple[BatchColumn, Cell]]

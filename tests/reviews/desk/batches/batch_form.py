@@ -8,6 +8,7 @@ from typing import Any
 from django.test import Client
 
 from reviews.models import ApprovalRequest, Batch
+from tests.markup import flatten
 
 ASKED = {"HX-Request": "true"}
 
@@ -17,7 +18,7 @@ def url(batch: Batch, *more: str) -> str:
 
 
 def source(response: Any) -> str:
-    return str(response.content.decode())
+    return flatten(response.content)
 
 
 def inputs(text: str, name: str) -> list[str]:
@@ -35,7 +36,7 @@ class Form:
         self.text = source(client.get(url(batch)))
         self.items = inputs(self.text, "item")
         self.opened: list[str] = []
-        self.noted: list[str] = []
+        self.before: list[str] = []
         self.status = 200
 
     def press(self, do: str, **fields: Any) -> Form:
@@ -44,7 +45,7 @@ class Form:
             "row": inputs(self.text, "row"),
             "item": self.items,
             "opened": self.opened,
-            "noted": self.noted,
+            "before": self.before,
             "verdict": inputs(self.text, "verdict"),
             "digest": inputs(self.text, "digest"),
             "seen": inputs(self.text, "seen"),
@@ -56,12 +57,12 @@ class Form:
             response = self.client.get(response["Location"])
         self.text = source(response)
         self.opened = inputs(self.text, "opened")
-        self.noted = inputs(self.text, "noted")
+        self.before = inputs(self.text, "before")
         return self
 
     def open_samples(self) -> Form:
         for row in re.findall(
-            r'<b class="xs">Sample</b> <button[^>]*value="(open:[^"]+)"', self.text
+            r'<b class="xs">Sample</b><button[^>]*value="(open:[^"]+)"', self.text
         ):
             self.press(row)
         return self
