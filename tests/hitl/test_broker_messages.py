@@ -16,7 +16,7 @@ from celery import current_app
 from celery.worker.consumer import Gossip, Mingle
 
 from hitl import connections
-from hitl.broker_messages import IGNORED_HEADERS, STEPS, _make_handler
+from hitl.broker_messages import CONSUMER_STEPS, IGNORED_HEADERS, _make_handler
 from hitl.celery import app
 from journal import dispatch
 from reviews.alarms import standing
@@ -190,7 +190,7 @@ class TestWorker:
 
 
 def test_every_worker_takes_these_steps_and_no_others_words() -> None:
-    assert set(STEPS) <= app.steps["consumer"]
+    assert set(CONSUMER_STEPS) <= app.steps["consumer"]
     assert app.conf.worker_enable_remote_control is False
     for step in (Gossip, Mingle):
         made: Any = SimpleNamespace(

@@ -17,7 +17,7 @@ from kombu.connection import Connection
 
 from hitl.celery import app
 from hitl.celery_workarounds import (
-    STEPS,
+    CONSUMER_STEPS,
     LostAckStep,
     PartialResultStep,
     TrackedMessage,
@@ -28,7 +28,7 @@ ERRORS = (OSError,)
 
 
 def test_every_worker_takes_these_steps() -> None:
-    assert set(STEPS) <= app.steps["consumer"]
+    assert set(CONSUMER_STEPS) <= app.steps["consumer"]
 
 
 def worker(connection: Connection) -> Any:
