@@ -1,7 +1,8 @@
 """Protects a worker from the messages in its broker.
 
 Anybody with write access to the broker can put any message there. The worker drops and
-counts each message that is not a valid task of ours, and continues.
+counts each message that is not a valid task of ours, and continues. The docstrings have
+the form that `hitl/celery_workarounds.py` explains.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 
 import redis
 from celery import bootsteps
-from celery.worker.consumer import Gossip, Mingle
 from kombu.exceptions import InconsistencyError
 from kombu.transport.redis import Channel, QoS
 from structlog.stdlib import get_logger
@@ -36,23 +36,22 @@ CONNECTION_ERRORS = (
 logger = get_logger(__name__)
 
 
-def harden_broker_reads() -> None:
-    """Disable gossip and mingle between workers, and make channels tolerate unreadable
-    unacknowledged messages.
-
-    Celery has a setting only for remote control; gossip and mingle are options of its
-    command line, which a deployment may forget.
-    """
-    Gossip.compatible_transports = Mingle.compatible_transports = frozenset()
-    Channel.QoS = TolerantQoS
-
-
 class UnreadableMessageStep(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
     """Bootstep that makes a consumer drop messages it cannot read.
 
-    Celery and kombu assume that they wrote every message they read. Without this step,
-    a message that is not JSON, or that lacks a member, ends the worker with
+    Symptom: a message that is not JSON, or that lacks a member, ends the worker with
     `Unrecoverable error`.
+
+    Upstream: celery/celery#7975 (Celery Getting Killed if message in queue is not in
+    proper format.) and celery/celery#4308 (Worker dies if unable to decode a message),
+    both open. `kombu.transport.redis.Channel._brpop_read` and
+    `celery.worker.consumer.Consumer.create_task_handler` assume that Celery wrote every
+    message.
+
+    Needed with: celery up to 5.7.0, kombu up to 5.7.0.
+
+    Remove when: both reject a message that they cannot read, whatever is wrong in it,
+    and Celery can ignore the headers in `IGNORED_HEADERS`.
     """
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
@@ -77,11 +76,24 @@ def _read_message(channel: Any, **options: Any) -> Any:
         return True
 
 
+def tolerate_unreadable_restores() -> None:
+    """Make all channels of this process restore messages by `TolerantQoS`."""
+    Channel.QoS = TolerantQoS
+
+
 class TolerantQoS(QoS):
     """Restores unacknowledged messages to their queue and drops those it cannot read.
 
-    Otherwise one unreadable entry would stop every worker from starting, and keep all
-    older messages from being restored.
+    Symptom: one unreadable entry among the unacknowledged messages stops every worker
+    from starting, and keeps all older messages from being restored.
+
+    Upstream: `kombu.transport.redis.QoS.restore_by_tag` parses the entry and lets the
+    error end the loop of `restore_visible`. No issue describes it.
+
+    Needed with: kombu up to 5.7.0.
+
+    Remove when: `restore_visible` continues after an entry that it cannot read, and
+    removes that entry.
     """
 
     def restore_by_tag(self, tag: Any, *args: Any, **options: Any) -> None:
@@ -125,4 +137,4 @@ def _record_dropped(channel: Any, error: Exception) -> None:
         client.incr(dispatch.DROPPED_COUNTER)
 
 
-STEPS = (UnreadableMessageStep,)
+CONSUMER_STEPS = (UnreadableMessageStep,)

@@ -1,4 +1,4 @@
-"""The Celery application, its beat schedule and the start-up and shutdown of workers.
+"""The Celery application, its beat schedule and the start-up of workers.
 
 Each message carries one id as JSON. The database holds the state, so a message may be
 lost, late, repeated or forged without harm.
@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
-import threading
 from typing import Any
 
 import celery
-from celery import bootsteps
 from celery.signals import (
-    beat_embedded_init,
     beat_init,
     setup_logging,
     task_postrun,
@@ -26,7 +22,9 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import broker_messages, celery_workarounds, checks, child_processes, heartbeats
+from journal import dispatch
+
+from . import broker_messages, celery_workarounds, checks, heartbeats
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -57,18 +55,13 @@ SWEEPS = {
     "reviews.tasks.remind_before_deadline": 15,
 }
 
-# Seconds beyond the longest task and soft shutdown before a stopping worker exits.
-SHUTDOWN_SPARE_S = 5.0
-
-IMPORTING_PID = os.getpid()  # the worker's own id; its children are forked from it
-
 app = celery.Celery("holdpoint")
 # Make it the default for every thread of the web process. Otherwise only the importing
 # thread would know it, and the others would try to reach RabbitMQ.
 app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.conf[celery_workarounds.SETTING] = celery_workarounds.TASKS
+celery_workarounds.keep_connections(app)
 heartbeat_recorder = heartbeats.HeartbeatRecorder({*SWEEPS, *heartbeats.EFFECT_TASKS})
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds} for name, seconds in SWEEPS.items()
@@ -106,20 +99,6 @@ def check_before_work(**kwargs: Any) -> None:
 
 
 @worker_process_init.connect
-@beat_embedded_init.connect
-def end_with_worker(**kwargs: Any) -> None:
-    """Make pool and beat processes die with their worker.
-
-    A beat that outlived its worker would run beside the next worker's beat. Tasks
-    tolerate being killed at any point.
-    """
-    forked = os.getpid() != IMPORTING_PID
-    child_processes.signal_on_parent_death(
-        IMPORTING_PID if forked else os.getppid(), signal.SIGKILL
-    )
-
-
-@worker_process_init.connect
 def freeze_imported_objects(**kwargs: Any) -> None:
     """Exclude imported objects from garbage collection in pool processes.
 
@@ -130,29 +109,23 @@ def freeze_imported_objects(**kwargs: Any) -> None:
     gc.freeze()
 
 
-class ShutdownDeadline(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
-    """Bootstep that bounds how long a stopping worker may live.
+class Sweeper(celery_workarounds.ClockStepScheduler):
+    """The beat scheduler: sends each sweep when it is due and its queue has room. A
+    sweep that was not sent is covered by the next one."""
 
-    A worker whose host slept can find its pool broken, log `Unrecoverable error` and
-    then wait for that pool for ever. It would look alive and do nothing, and no
-    supervisor would replace it. Tasks tolerate being killed at any point.
-    """
+    def apply_async(self, entry: Any, *args: Any, **kwargs: Any) -> Any:
+        """Send one sweep unless its queue is full.
 
-    def close(self, parent: Any) -> None:
-        conf = parent.app.conf
-        exit_within(
-            conf.task_time_limit + conf.worker_soft_shutdown_timeout + SHUTDOWN_SPARE_S
-        )
-
-
-def exit_within(seconds: float) -> None:
-    """End this process after `seconds`, whatever it waits for. Its children end with
-    it."""
-    timer = threading.Timer(seconds, os._exit, [1])
-    timer.daemon = True
-    timer.start()
+        Raises what the broker's client raises; Celery logs the error and continues.
+        """
+        if not dispatch.count_free_slots(entry.task):
+            return None
+        return super().apply_async(entry, *args, **kwargs)
 
 
-app.steps["worker"].update([ShutdownDeadline, celery_workarounds.BeatRestartStep])
-app.steps["consumer"].update([*celery_workarounds.STEPS, *broker_messages.STEPS])
-broker_messages.harden_broker_reads()
+app.steps["worker"].update(celery_workarounds.WORKER_STEPS)
+app.steps["consumer"].update(
+    [*celery_workarounds.CONSUMER_STEPS, *broker_messages.CONSUMER_STEPS]
+)
+celery_workarounds.disable_gossip()
+broker_messages.tolerate_unreadable_restores()

@@ -137,7 +137,7 @@ CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_TASK_SOFT_TIME_LIMIT = HOLDPOINT.soft_time_limit
 CELERY_TASK_TIME_LIMIT = HOLDPOINT.time_limit
 CELERY_TIMEZONE = "UTC"
-CELERY_BEAT_SCHEDULER = "hitl.beat:Sweeper"
+CELERY_BEAT_SCHEDULER = "hitl.celery:Sweeper"
 
 # Topic -> the Celery tasks that handle it; each task gets an outbox row of its own.
 OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {

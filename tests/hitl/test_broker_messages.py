@@ -14,9 +14,10 @@ import pytest
 import redis
 from celery import current_app
 from celery.worker.consumer import Gossip, Mingle
+from kombu.transport.redis import QoS
 
 from hitl import connections
-from hitl.broker_messages import IGNORED_HEADERS, STEPS, _make_handler
+from hitl.broker_messages import CONSUMER_STEPS, IGNORED_HEADERS, _make_handler
 from hitl.celery import app
 from journal import dispatch
 from reviews.alarms import standing
@@ -190,13 +191,25 @@ class TestWorker:
 
 
 def test_every_worker_takes_these_steps_and_no_others_words() -> None:
-    assert set(STEPS) <= app.steps["consumer"]
+    assert set(CONSUMER_STEPS) <= app.steps["consumer"]
     assert app.conf.worker_enable_remote_control is False
     for step in (Gossip, Mingle):
         made: Any = SimpleNamespace(
             app=app, hub=None, timer=None, hostname="h", pid=1, _mutex=None
         )
         assert not step(made).enabled
+
+
+def test_kombu_still_fails_at_what_it_cannot_read(broker: redis.Redis) -> None:
+    broker.lpush("effects", "not json")
+    broker.hset("unacked", "bad", "not json")
+    with app.connection_for_read() as opened:
+        channel = opened.default_channel
+        channel.active_fanout_queues.clear()
+        with pytest.raises(json.JSONDecodeError):
+            channel._get("effects")
+        with pytest.raises(json.JSONDecodeError):
+            QoS(channel).restore_by_tag("bad")
 
 
 def test_a_message_sets_no_limits_of_its_own() -> None:

@@ -14,13 +14,8 @@ from kombu.exceptions import OperationalError
 from kombu.utils.scheduling import cycle_by_name
 
 from hitl import connections
-from hitl.celery import (
-    SWEEPS,
-    ShutdownDeadline,
-    app,
-    exit_within,
-    freeze_imported_objects,
-)
+from hitl.celery import SWEEPS, app, freeze_imported_objects
+from hitl.celery_workarounds import ShutdownDeadline, exit_within
 from hitl.connections import QUEUES
 from reviews.notifications.events import CHANNEL_TASKS
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery import Celery
 from celery.fixups.django import DjangoWorkerFixup
 from django.db import connection
 
@@ -41,6 +42,14 @@ def one(state: str = "SUCCESS") -> int:
 
 def test_tasks_share_one_connection() -> None:
     assert len({one() for _ in range(5)}) == 1
+
+
+def test_celery_still_closes_the_connection_after_each_task() -> None:
+    with Celery("other", set_as_current=False) as other:
+        theirs = DjangoWorkerFixup(other)
+    backend()
+    theirs.on_task_postrun(sender=task())
+    assert connection.connection is None
 
 
 def test_who_raised_leaves_none_behind() -> None:

@@ -7,8 +7,7 @@ import redis
 from celery.beat import ScheduleEntry
 from kombu.exceptions import OperationalError
 
-from hitl.beat import Sweeper
-from hitl.celery import app
+from hitl.celery import Sweeper, app
 from journal import dispatch
 
 pytestmark = pytest.mark.usefixtures("broker")
