@@ -164,7 +164,7 @@ def gate(db: None, empty_world: None) -> Gate:
 def make_gate() -> Gate:
     """The cast, the tests' policy in force, and one agent."""
     people = factories.cast()
-    policy = factories.policy(people)
+    policy = factories.own_policy(people)
     return Gate(people, policy, factories.agent(people["owen"]))
 
 

@@ -6,7 +6,7 @@ import copy
 import functools
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, Permission
-from django.db import connection
+from django.db import connection, transaction
 
 from agents import intake, proposals
 from agents.models import Agent
@@ -23,7 +23,8 @@ from agents.schemas import ProposalIn, RevisionIn
 from journal import clock
 from policies import versions
 from policies.choices import Role
-from policies.models import Person, PolicyVersion, Queue, QueueUserPermission
+from policies.models import Person, PolicyVersion, Queue, QueueUserPermission, Tool
+from policies.people import build_actor
 from reviews import deadlines
 from reviews.choices import Verdict
 from reviews.decisions import decide as decisions
@@ -43,6 +44,8 @@ CAST = {
     "otto": Role.AUDITOR,
     "owen": Role.OWNER,
 }
+TOOL_COLUMNS = ("name", "version", "definition", "digest", "risk", "execution_class")
+DECIDERS = ("rita", "tom", "sue", "sam")
 _numbers = itertools.count(1)
 
 
@@ -99,17 +102,72 @@ def policy(
         author=people["adam"],
         variables=variables,
     )
-    _admit([people[name] for name in ("rita", "tom", "sue", "sam")])
+    _admit([people[name] for name in DECIDERS])
     return versions.activate_version(version_id=draft.pk, by=people["alma"])
 
 
-def _admit(people: Sequence[Person]) -> None:
+@dataclass(frozen=True)
+class _CheckedPolicy:
+    """The tests' policy as the product's check stores it."""
+
+    document: Any
+    digest: str
+    queues: dict[str, str]
+    tools: list[dict[str, Any]]
+
+
+_checked: list[_CheckedPolicy] = []
+
+
+def own_policy(people: dict[str, Person]) -> PolicyVersion:
+    """The tests' policy, active, in a database without one.
+
+    The first call in a process saves and activates it as an administrator does. Later
+    calls, thousands of them, write the same rows without another check.
+    """
+    if not _checked:
+        version = policy(people)
+        queues = dict(Queue.objects.values_list("name", "title"))
+        tools = list(Tool.objects.order_by("pk").values(*TOOL_COLUMNS, "queue__name"))
+        _checked.append(_CheckedPolicy(version.document, version.digest, queues, tools))
+        return version
+    with transaction.atomic():
+        return _write_checked(_checked[0], people)
+
+
+def _write_checked(known: _CheckedPolicy, people: dict[str, Person]) -> PolicyVersion:
+    rows = [Queue(name=name, title=title) for name, title in known.queues.items()]
+    queues = {row.name: row for row in Queue.objects.bulk_create(rows)}
+    Tool.objects.bulk_create(
+        Tool(
+            **{name: copy.deepcopy(tool[name]) for name in TOOL_COLUMNS},
+            queue=queues[tool["queue__name"]],
+        )
+        for tool in known.tools
+    )
+    _admit([people[name] for name in DECIDERS], list(queues.values()))
+    version = PolicyVersion(
+        number=1,
+        document=copy.deepcopy(known.document),
+        digest=known.digest,
+        author=people["adam"],
+    )
+    now, data = clock.now(), {"digest": known.digest}
+    author, second = build_actor(people["adam"]), build_actor(people["alma"])
+    versions.machine.create(version, "save", actor=author, now=now, data=data)
+    changes = {"activated_by": people["alma"], "activated_at": now}
+    return versions.machine.apply(
+        version, "activate", actor=second, now=now, changes=changes, data=data
+    )
+
+
+def _admit(people: Sequence[Person], queues: Sequence[Queue] = ()) -> None:
     """To every queue there is."""
     decide = Permission.objects.get(codename="decide", content_type__model="queue")
     admitted = [
         QueueUserPermission(user=one, permission=decide, content_object=queue)
         for one in people
-        for queue in Queue.objects.all()
+        for queue in queues or Queue.objects.all()
     ]
     QueueUserPermission.objects.bulk_create(admitted, ignore_conflicts=True)
 
