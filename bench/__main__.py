@@ -19,7 +19,7 @@ GOALS = ("G1", "G2", "G3", "G4", "G5", "G8", "G10", "G11", "W", "G6", "G7")
 def main() -> None:
     options = _options()
     try:
-        with servers.private():
+        with servers.start_private_servers():
             django.setup()
             # Only now: the goals import models.
             importlib.import_module("bench.goals").run(options)

@@ -7,10 +7,10 @@ import base64
 import uuid
 from typing import Any
 
-BLOB = base64.b64encode(bytes(range(256))).decode()
+_BLOB = base64.b64encode(bytes(range(256))).decode()
 
 
-def body(thread: str) -> dict[str, Any]:
+def build_proposal_body(thread: str) -> dict[str, Any]:
     """A body of `POST /proposals`, of an order of its own, with things to redact."""
     order = uuid.uuid4().hex[:12].upper()
     return {
@@ -26,7 +26,7 @@ def body(thread: str) -> dict[str, Any]:
         "checkpoint": {
             "summary": "Waits for the refund, then answers Mary.",
             "state": {"step": "refund", "order": order, "tries": 1},
-            "blob": BLOB,
+            "blob": _BLOB,
             "resume_at": "after_refund",
         },
         "preconditions": {"order_version": 7},

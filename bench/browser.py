@@ -12,16 +12,16 @@ from hitl.environment import LOOPBACK
 
 from .seed import PASSWORD
 
-ARGS = ["--no-sandbox", "--disable-dev-shm-usage"]
+_ARGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def open_chromium() -> Iterator[Browser]:
     """While it is open, nothing may ask the database from this thread: the browser's
     loop runs in it."""
     path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGS)
+        browser = playwright.chromium.launch(executable_path=path, args=_ARGS)
         try:
             yield browser
         finally:

@@ -21,13 +21,13 @@ from hitl.environment import LOOPBACK
 from policies.models import Person
 
 from . import browser, commits, pages, processes, slow
-from .live import session
+from .live import create_session
 from .load import median, percentile
-from .report import Line, Options, say
-from .seed import House
-from .slow import Felt
+from .report import GoalResult, Options, print_text
+from .seed import Seed
+from .slow import Visit
 
-ASKED = 40  # times that the server is asked for each page
+ANSWERS = 40  # times that the server is asked for each page
 EVERYWHERE = {"CLS": 0.02, "TBT ms": 50, "requests": 5}
 _NAMES = [
     "gzip KB",
@@ -45,8 +45,8 @@ _BARS = {
     "batch": (24, 160, 12, 250, 1500, 1500, 150, 1800),
     "log": (22, 150, 10, 300, 1500, 1500, 150),
 }
-WHO = {"queue": "rita", "review": "rita", "batch": "rita", "log": "sue"}
-_FELT = {
+_PEOPLE = {"queue": "rita", "review": "rita", "batch": "rita", "log": "sue"}
+_FIGURES = {
     "painted": "FCP ms",
     "largest": "LCP ms",
     "usable": "usable ms",
@@ -58,7 +58,7 @@ _FELT = {
 
 
 @dataclass
-class Visited:
+class MeasuredPage:
     """One page: its address, its bytes, and every figure of it by its name."""
 
     name: str
@@ -66,67 +66,70 @@ class Visited:
     person: Person
     key: str
     figures: dict[str, float] = field(default_factory=dict)
-    felt: list[Felt] = field(default_factory=list)
+    felt: list[Visit] = field(default_factory=list)
 
     @property
     def bars(self) -> Mapping[str, float]:
         return dict(zip(_NAMES, _BARS[self.name], strict=False)) | EVERYWHERE
 
     @property
-    def line(self) -> Line:
+    def line(self) -> GoalResult:
         """Each figure beside its bar."""
         said = [f"{n} {self.figures[n]:.4g}/{bar:g}" for n, bar in self.bars.items()]
         over = [n for n, bar in self.bars.items() if self.figures[n] > bar]
-        return Line(
+        return GoalResult(
             f"W {self.name}",
             ", ".join(said),
             "after each slash",
             not over,
-            f"n = {ASKED} answers, {len(self.felt)} slow visits",
+            f"n = {ANSWERS} answers, {len(self.felt)} slow visits",
         )
 
     def settle(self) -> None:
         """The medians of what was felt."""
-        for place in fields(Felt):
+        for place in fields(Visit):
             found = median([getattr(one, place.name) for one in self.felt])
-            label = _FELT[place.name]
+            label = _FIGURES[place.name]
             self.figures[label] = found * 1000 if label.endswith("ms") else found
 
 
-def measure(house: House, options: Options) -> tuple[Line, ...]:
+def measure_page_budgets(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """One line a page, and one of what a commit takes."""
     call_command("collectstatic", interactive=False, verbosity=0)
-    opened = pages.furnish(house, commits.COUNT)
-    visited = [_visited(name, path) for name, path in opened.paths.items()]
-    with processes.webs(1) as (port,):
+    opened = pages.propose_pages(seed, commits.COMMITS)
+    visited = [_build_page(name, path) for name, path in opened.paths.items()]
+    with processes.start_webs(1) as (port,):
         for one in visited:
-            _ask(one, port)
-        with browser.chromium() as chromium:
+            _time_answers(one, port)
+        with browser.open_chromium() as chromium:
             signed_in = {
-                name: _sign_in(chromium, port, name) for name in set(WHO.values())
+                name: _create_profile(chromium, port, name)
+                for name in set(_PEOPLE.values())
             }
             for number in range(options.rounds):
                 for one in visited:
-                    with _context(chromium, signed_in[WHO[one.name]]) as context:
+                    with _open_profile(
+                        chromium, signed_in[_PEOPLE[one.name]]
+                    ) as context:
                         url = f"http://{LOOPBACK}:{port}{one.path}"
-                        one.felt.append(slow.load(context, url, one.name))
+                        one.felt.append(slow.visit_slowly(context, url, one.name))
                 felt = [f"{v.name} {astuple(v.felt[-1])}" for v in visited]
-                say(f"W round {number + 1}: {'; '.join(felt)}")
-            with _context(chromium, signed_in["rita"]) as context:
-                decided = commits.measure(context, port, opened.requests)
+                print_text(f"W round {number + 1}: {'; '.join(felt)}")
+            with _open_profile(chromium, signed_in["rita"]) as context:
+                decided = commits.measure_commits(context, port, opened.requests)
     for one in visited:
         one.settle()
     return (*(one.line for one in visited), decided)
 
 
-def _visited(name: str, path: str) -> Visited:
-    person = Person.objects.get(username=WHO[name])
-    found = Visited(name, path, person, session(person))
-    found.figures["SQL"] = _statements(person, path)
+def _build_page(name: str, path: str) -> MeasuredPage:
+    person = Person.objects.get(username=_PEOPLE[name])
+    found = MeasuredPage(name, path, person, create_session(person))
+    found.figures["SQL"] = _count_statements(person, path)
     return found
 
 
-def _statements(person: Person, path: str) -> int:
+def _count_statements(person: Person, path: str) -> int:
     """What a second view asks the database."""
     client = Client(HTTP_HOST=httpx2.URL(settings.HOLDPOINT.base_url).netloc.decode())
     client.force_login(person, "django.contrib.auth.backends.ModelBackend")
@@ -142,13 +145,13 @@ def _statements(person: Person, path: str) -> int:
     return len(asked)
 
 
-def _ask(one: Visited, port: int) -> None:
+def _time_answers(one: MeasuredPage, port: int) -> None:
     """The server alone, with nothing slow between."""
     cookies = {settings.SESSION_COOKIE_NAME: one.key}
     base = f"http://{LOOPBACK}:{port}"
     times: list[float] = []
     with httpx2.Client(base_url=base, cookies=cookies, trust_env=False) as client:
-        for _ in range(ASKED):
+        for _ in range(ANSWERS):
             began = time.perf_counter()
             answer = client.get(one.path)
             times.append(time.perf_counter() - began)
@@ -158,15 +161,15 @@ def _ask(one: Visited, port: int) -> None:
     one.figures["server p95 ms"] = percentile(times, 95) * 1000
 
 
-def _sign_in(chromium: Browser, port: int, name: str) -> StorageState:
+def _create_profile(chromium: Browser, port: int, name: str) -> StorageState:
     """The cookies, for profiles that have nothing else."""
-    with _context(chromium) as context:
+    with _open_profile(chromium) as context:
         browser.sign_in(context.new_page(), port, name)
         return context.storage_state()
 
 
 @contextmanager
-def _context(
+def _open_profile(
     chromium: Browser, signed_in: StorageState | None = None
 ) -> Iterator[BrowserContext]:
     context = chromium.new_context(

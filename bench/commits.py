@@ -10,12 +10,12 @@ from hitl.environment import LOOPBACK
 
 from .held import PATIENCE_S
 from .load import percentile
-from .report import Line, ms
+from .report import GoalResult, format_ms
 
-COUNT = 20
-BAR_S = 0.250
+COMMITS = 20
+COMMIT_P95_S = 0.250
 # From the press to the swap of the answer, by the browser's own clock.
-_WATCH = """() => {
+_WATCH_COMMIT = """() => {
     addEventListener("click", () => { window.began = performance.now() }, true)
     new MutationObserver(() => {
         const state = document.querySelector("[data-testid=state]")
@@ -25,27 +25,29 @@ _WATCH = """() => {
 }"""
 
 
-def measure(context: BrowserContext, port: int, requests: list[str]) -> Line:
+def measure_commits(
+    context: BrowserContext, port: int, requests: list[str]
+) -> GoalResult:
     """One rejection each of the first requests."""
     page = context.new_page()
     base = f"http://{LOOPBACK}:{port}/requests"
-    times = [_reject(page, f"{base}/{one}/") for one in requests[:COUNT]]
+    times = [_time_rejection(page, f"{base}/{one}/") for one in requests[:COMMITS]]
     slowest = percentile(times, 95)
-    return Line(
+    return GoalResult(
         "W commit -> the new state on the page",
-        f"p50 {ms(percentile(times, 50))}, p95 {ms(slowest)}",
-        f"p95 <= {ms(BAR_S)}",
-        slowest <= BAR_S,
+        f"p50 {format_ms(percentile(times, 50))}, p95 {format_ms(slowest)}",
+        f"p95 <= {format_ms(COMMIT_P95_S)}",
+        slowest <= COMMIT_P95_S,
         f"n = {len(times)}",
     )
 
 
-def _reject(page: Page, url: str) -> float:
+def _time_rejection(page: Page, url: str) -> float:
     """Seconds."""
     page.goto(url)
     page.click("[data-testid=verb-reject]")
     page.check("[name=reason_code] >> nth=0")
-    page.evaluate(_WATCH)
+    page.evaluate(_WATCH_COMMIT)
     page.click("[data-testid=commit]")
     end = time.monotonic() + PATIENCE_S
     while (took := page.evaluate("window.took")) is None:

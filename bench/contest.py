@@ -24,38 +24,38 @@ from tests.stack import wait_until
 
 from . import processes
 from .load import percentile
-from .product import Client
-from .report import Line, Options, ms, say
-from .seed import PASSWORD, House
+from .product import ProductClient
+from .report import GoalResult, Options, format_ms, print_text
+from .seed import PASSWORD, Seed
 
-COUNT, CROWD, ALONE = 1_000, 32, 100
-BAR = 32
-PATIENCE_S = 120.0
-EVERY = 100
+CONTESTED, DECIDERS, ALONE = 1_000, 32, 100
+CONTEST_BAR = 32
+EFFECTS_PATIENCE_S = 120.0
+_REPORT_EVERY = 100
 
 
-def measure(house: House, options: Options) -> Line:
+def measure_simultaneous_decisions(seed: Seed, options: Options) -> GoalResult:
     """One thousand always: what is counted is winners, and each is one of so many."""
-    crowd, client = _crowd(), Client(house, 0)
+    crowd, client = _add_deciders(), ProductClient(seed, 0)
     alone = [
-        measured(next(_verdicts(client.propose(), crowd[:1]))).seconds
+        measured(next(_list_decisions(client.propose(), crowd[:1]))).seconds
         for _ in range(ALONE)
     ]
     raced, requests, winners = [], [], 0
-    with Together(CROWD) as together:
-        for number in range(COUNT):
+    with Together(DECIDERS) as together:
+        for number in range(CONTESTED):
             stored = client.propose()
-            results = together.run(list(_verdicts(stored, crowd)))
+            results = together.run(list(_list_decisions(stored, crowd)))
             raced += [result.seconds for result in results]
             winners += [result.won for result in results].count(True) == 1
             requests.append(stored)
-            if (number + 1) % EVERY == 0:
-                say(f"G10: {number + 1} raced, {winners} single winners")
-    effects, expected = _effects([stored.proposal for stored in requests])
-    return _line(alone, raced, winners, effects, expected)
+            if (number + 1) % _REPORT_EVERY == 0:
+                print_text(f"G10: {number + 1} raced, {winners} single winners")
+    effects, expected = _count_effects([stored.proposal for stored in requests])
+    return _build_contest_result(alone, raced, winners, effects, expected)
 
 
-def _crowd() -> list[Person]:
+def _add_deciders() -> list[Person]:
     def one(number: int) -> Person:
         name = f"crowd{number}"
         newcomer = NewPerson(name, f"{name}@example.com", PASSWORD, Role.REVIEWER)
@@ -63,10 +63,12 @@ def _crowd() -> list[Person]:
         people.admit_to_queues(person, Queue.objects.all(), by=log.SYSTEM)
         return Person.objects.get(pk=person.pk)
 
-    return [one(number) for number in range(CROWD)]
+    return [one(number) for number in range(DECIDERS)]
 
 
-def _verdicts(stored: StoredAnswer, crowd: list[Person]) -> Iterator[Callable[[], Any]]:
+def _list_decisions(
+    stored: StoredAnswer, crowd: list[Person]
+) -> Iterator[Callable[[], Any]]:
     """Seven of eight say yes, so that most lead to an effect."""
     asked = stored.body["request"]
     for person in random.sample(crowd, len(crowd)):
@@ -82,27 +84,27 @@ def _verdicts(stored: StoredAnswer, crowd: list[Person]) -> Iterator[Callable[[]
         yield partial(decide.decide_request, said)
 
 
-def _effects(proposals: list[str]) -> tuple[int, int]:
+def _count_effects(proposals: list[str]) -> tuple[int, int]:
     """How many ran, each once, and how many approvals there were."""
     approved = Decision.objects.filter(
         request__proposal__in=proposals, verdict=Verdict.APPROVE, counts=True
     ).count()
     ran = Execution.objects.filter(proposal__in=proposals, status="succeeded")
-    with processes.worker():
-        wait_until(lambda: ran.count() >= approved, PATIENCE_S)
+    with processes.start_worker():
+        wait_until(lambda: ran.count() >= approved, EFFECTS_PATIENCE_S)
     once = ran.filter(fence=1, attempts=1)
     return once.count(), approved
 
 
-def _line(
+def _build_contest_result(
     alone: list[float], raced: list[float], winners: int, effects: int, expected: int
-) -> Line:
+) -> GoalResult:
     p99, one = percentile(raced, 99), percentile(alone, 99)
-    return Line(
+    return GoalResult(
         "G10 32 at once",
         f"{winners:,} single winners, {effects} single effects of {expected} approvals;"
-        f" p99 {ms(p99)}, {p99 / one:.1f} x one alone ({ms(one)})",
-        f"{COUNT:,} single winners, one effect an approval, p99 <= {BAR} x",
-        winners == COUNT and effects == expected and p99 <= BAR * one,
-        f"n = {COUNT:,} x {CROWD}; alone n = {ALONE}",
+        f" p99 {format_ms(p99)}, {p99 / one:.1f} x one alone ({format_ms(one)})",
+        f"{CONTESTED:,} single winners, one effect an approval, p99 <= {CONTEST_BAR} x",
+        winners == CONTESTED and effects == expected and p99 <= CONTEST_BAR * one,
+        f"n = {CONTESTED:,} x {DECIDERS}; alone n = {ALONE}",
     )

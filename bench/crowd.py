@@ -16,12 +16,12 @@ from django.db import connection, connections
 
 from reviews.models import ApprovalRequest, Proposal
 
-from .product import Client
-from .report import say
-from .seed import House
+from .product import ProductClient
+from .report import print_text
+from .seed import Seed
 
 FEW, MANY = 1_000, 1_000_000
-PATTERNS = 16  # requests that were really asked; the others are copies
+_PATTERNS = 16  # requests that were really asked; the others are copies
 _SMALL = "bench_few"
 # Each table with what differs in a copy; `n` is its number, `t` the row copied.
 _COPIES = {
@@ -45,11 +45,11 @@ _COPIES = {
     "journal_logrecord": """
       'id', 1000000000 + n, 'proposal', 'p-copy' || n, 'request', 'r-copy' || n""",
 }
-_OF_THEM = "t.proposal_id = ANY (%(proposals)s)"
+_OF_PATTERNS = "t.proposal_id = ANY (%(proposals)s)"
 _PATTERN = {
     "reviews_proposal": "t.id = ANY (%(proposals)s)",
-    "reviews_revision": _OF_THEM,
-    "reviews_approvalrequest": _OF_THEM,
+    "reviews_revision": _OF_PATTERNS,
+    "reviews_approvalrequest": _OF_PATTERNS,
     "reviews_requestversion": """EXISTS (
       SELECT FROM reviews_approvalrequest AS r
       WHERE r.id = t.request_id AND r.proposal_id = ANY (%(proposals)s))""",
@@ -68,7 +68,7 @@ WHERE mod(n, them.patterns) = them.k
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class Databases:
     """Two databases of the same server; `asked` is a request that is in both."""
 
     few: str
@@ -88,31 +88,31 @@ class Crowd:
             connection.settings_dict["NAME"] = before
 
 
-def gather(house: House, count: int = MANY) -> Crowd:
+def create_databases(seed: Seed, count: int = MANY) -> Databases:
     """Ask a few, copy the database, and fill both."""
-    client = Client(house, 0)
-    for _ in range(PATTERNS):
+    client = ProductClient(seed, 0)
+    for _ in range(_PATTERNS):
         client.propose()
     asked = ApprovalRequest.objects.filter(status="pending").order_by("-opened_at")
-    proposals = list(asked.values_list("proposal_id", flat=True)[:PATTERNS])
+    proposals = list(asked.values_list("proposal_id", flat=True)[:_PATTERNS])
     many = str(connection.settings_dict["NAME"])
     connections.close_all()
-    with _server() as server:
+    with _connect_server() as server:
         server.execute(f'CREATE DATABASE {_SMALL} TEMPLATE "{many}"')
     for name, rows in ((_SMALL, FEW), (many, count)):
-        say(f"copying {rows} waiting requests into {name}")
-        _fill(name, proposals, rows - PATTERNS)
+        print_text(f"copying {rows} waiting requests into {name}")
+        _copy_rows(name, proposals, rows - _PATTERNS)
     request = Proposal.objects.get(pk=proposals[0]).request
-    return Crowd(_SMALL, many, request.pk)
+    return Databases(_SMALL, many, request.pk)
 
 
-def _server() -> psycopg.Connection[tuple[object, ...]]:
+def _connect_server() -> psycopg.Connection[tuple[object, ...]]:
     return psycopg.connect(
         settings.HOLDPOINT.database_url, dbname="postgres", autocommit=True
     )
 
 
-def _fill(name: str, proposals: list[str], count: int) -> None:
+def _copy_rows(name: str, proposals: list[str], count: int) -> None:
     with psycopg.connect(
         settings.HOLDPOINT.database_url, dbname=name, autocommit=True
     ) as copier:

@@ -25,29 +25,29 @@ from reviews.desk.queue import page
 from reviews.desk.queue.page import QueueFilters
 
 from . import crowd
-from .crowd import Crowd
+from .crowd import Databases
 from .load import median
-from .report import Line, Options, ms, ratio, say
-from .seed import House
+from .report import GoalResult, Options, format_ms, format_ratio, print_text
+from .seed import Seed
 
-RATIO, RENDER = 1.2, 0.004
+COST_BAR, RENDER_BAR_S = 1.2, 0.004
 REPEATS = 15  # views of a page in one round, after two to warm up
 WARM_UP = 2
 VIEWS = [("rita", tab) for tab in ("open", "mine", "waiting", "done")] + [
     ("sue", tab) for tab in ("open", "waiting", "done")
 ]
-_gathered: list[Crowd] = []
+_created: list[Databases] = []
 
 
-def gathered(house: House) -> Crowd:
+def get_databases(seed: Seed) -> Databases:
     """Both goals look at the same rows."""
-    if not _gathered:
-        _gathered.append(crowd.gather(house))
-    return _gathered[0]
+    if not _created:
+        _created.append(crowd.create_databases(seed))
+    return _created[0]
 
 
 @dataclass(slots=True)
-class Pair:
+class Comparison:
     """The same measurement among few and among many, a round each."""
 
     few: list[float] = field(default_factory=list)
@@ -58,32 +58,32 @@ class Pair:
         return [many / few for few, many in zip(self.few, self.many, strict=True)]
 
     def __str__(self) -> str:
-        said = f"{ms(median(self.few))} -> {ms(median(self.many))}"
-        return f"{ratio(self.ratios)} x ({said})"
+        said = f"{format_ms(median(self.few))} -> {format_ms(median(self.many))}"
+        return f"{format_ratio(self.ratios)} x ({said})"
 
 
-def measure_view(house: House, options: Options) -> Line:
+def measure_queue_queries(seed: Seed, options: Options) -> GoalResult:
     """G6: the time that the queue view's queries take."""
-    found = gathered(house)
-    pairs = {view: Pair() for view in VIEWS}
+    found = get_databases(seed)
+    pairs = {view: Comparison() for view in VIEWS}
     for number in range(options.rounds):
         for view, pair in pairs.items():
-            _both(found, pair, partial(_queries, *view))
+            _measure_both(found, pair, partial(_time_queries, *view))
         said = ", ".join(f"{' '.join(v)} {p.ratios[-1]:.2f}" for v, p in pairs.items())
-        say(f"G6 round {number + 1}: {said}")
+        print_text(f"G6 round {number + 1}: {said}")
     main = pairs["rita", "open"]
     rest = [pair for view, pair in pairs.items() if view != ("rita", "open")]
     others = max(rest, key=lambda pair: median(pair.ratios))
-    return Line(
+    return GoalResult(
         "G6 queue view among 1,000,000",
         f"{main}; the slowest other tab {others}",
-        f"<= {RATIO} x its cost among 1,000",
-        max(median(main.ratios), median(others.ratios)) <= RATIO,
-        _basis(options),
+        f"<= {COST_BAR} x its cost among 1,000",
+        max(median(main.ratios), median(others.ratios)) <= COST_BAR,
+        _describe_basis(options),
     )
 
 
-def _queries(name: str, tab: str) -> Callable[[], float]:
+def _time_queries(name: str, tab: str) -> Callable[[], float]:
     def view() -> float:
         person = Person.objects.get(username=name)
         spent = 0.0
@@ -106,37 +106,40 @@ def _queries(name: str, tab: str) -> Callable[[], float]:
     return view
 
 
-def measure_pages(house: House, options: Options) -> Line:
+def measure_whole_pages(seed: Seed, options: Options) -> GoalResult:
     """G7: whole GETs through every middleware, and what the templates take of it."""
-    found = gathered(house)
+    found = get_databases(seed)
     call_command("collectstatic", interactive=False, verbosity=0)
     paths = {"queue": "/queue/", "review": f"/requests/{found.asked}/"}
-    pairs = {name: Pair() for name in paths}
-    renders = {name: Pair() for name in paths}
+    pairs = {name: Comparison() for name in paths}
+    renders = {name: Comparison() for name in paths}
     for number in range(options.rounds):
         for name, path in paths.items():
-            _both(found, pairs[name], partial(_get, path))
-            _both(found, renders[name], partial(_render, path))
+            _measure_both(found, pairs[name], partial(_time_answer, path))
+            _measure_both(found, renders[name], partial(_time_render, path))
         said = ", ".join(
-            f"{n} {pairs[n].ratios[-1]:.2f} x, render {ms(renders[n].many[-1])}"
+            f"{n} {pairs[n].ratios[-1]:.2f} x, render {format_ms(renders[n].many[-1])}"
             for n in paths
         )
-        say(f"G7 round {number + 1}: {said}")
+        print_text(f"G7 round {number + 1}: {said}")
     slowest = max(median(pair.ratios) for pair in pairs.values())
     render = max(median(pair.many) for pair in renders.values())
     shown = "; ".join(
-        f"{n} {pairs[n]}, render {ms(median(renders[n].many))} of CPU" for n in paths
+        f"{n} {pairs[n]}, render {format_ms(median(renders[n].many))} of CPU"
+        for n in paths
     )
-    return Line(
+    return GoalResult(
         "G7 whole GET among 1,000,000",
         shown,
-        f"<= {RATIO} x their cost among 1,000; render <= {ms(RENDER)} of CPU",
-        slowest <= RATIO and render <= RENDER,
-        _basis(options),
+        f"<= {COST_BAR} x their cost among 1,000; render <= {format_ms(RENDER_BAR_S)} of CPU",
+        slowest <= COST_BAR and render <= RENDER_BAR_S,
+        _describe_basis(options),
     )
 
 
-def _both(found: Crowd, pair: Pair, make: Callable[[], Callable[[], float]]) -> None:
+def _measure_both(
+    found: Databases, pair: Comparison, make: Callable[[], Callable[[], float]]
+) -> None:
     for name, times in ((found.few, pair.few), (found.many, pair.many)):
         with found.at(name):
             view = make()
@@ -145,8 +148,8 @@ def _both(found: Crowd, pair: Pair, make: Callable[[], Callable[[], float]]) -> 
             times.append(median([view() for _ in range(REPEATS)]))
 
 
-def _get(path: str) -> Callable[[], float]:
-    client = _signed_in()
+def _time_answer(path: str) -> Callable[[], float]:
+    client = _sign_in_client()
 
     def view() -> float:
         began = time.perf_counter()
@@ -158,11 +161,11 @@ def _get(path: str) -> Callable[[], float]:
     return view
 
 
-def _render(path: str) -> Callable[[], float]:
-    client = _signed_in()
+def _time_render(path: str) -> Callable[[], float]:
+    client = _sign_in_client()
 
     def view() -> float:
-        with _rendering() as spent:
+        with _record_renders() as spent:
             client.get(path)
         return sum(spent)
 
@@ -170,7 +173,7 @@ def _render(path: str) -> Callable[[], float]:
 
 
 @contextmanager
-def _rendering() -> Iterator[list[float]]:
+def _record_renders() -> Iterator[list[float]]:
     """The CPU time of every template that is rendered meanwhile."""
     spent: list[float] = []
     plain = Template.render
@@ -186,12 +189,12 @@ def _rendering() -> Iterator[list[float]]:
         yield spent
 
 
-def _signed_in() -> Client:
+def _sign_in_client() -> Client:
     client = Client(HTTP_HOST=urlsplit(settings.HOLDPOINT.base_url).netloc)
     rita = Person.objects.get(username="rita")
     client.force_login(rita, "django.contrib.auth.backends.ModelBackend")
     return client
 
 
-def _basis(options: Options) -> str:
+def _describe_basis(options: Options) -> str:
     return f"n = {REPEATS} of each, {options.rounds} rounds in turn"

@@ -13,12 +13,12 @@ from django.db import connections
 
 from . import floor, product, tasks
 from .load import MakeClient, median
-from .report import Line, Options, say
-from .seed import House
+from .report import GoalResult, Options, print_text
+from .seed import Seed
 
-FLUSHES, WAL, STORED = 4.0, 2.5, 4.0
-SLACK = 0.1  # flushes an action; a few belong to the connection itself
-ACTIONS = 100  # for each second of the options
+FLUSHES_BAR, WAL_BAR, STORED_BAR = 4.0, 2.5, 4.0
+_SLACK = 0.1  # flushes an action; a few belong to the connection itself
+_ACTIONS = 100  # for each second of the options
 _COUNTERS = """
 SELECT (SELECT sum(fsyncs) FROM pg_stat_io
         WHERE object = 'wal' AND backend_type = 'client backend'),
@@ -48,71 +48,73 @@ class Written:
         )
 
 
-def measure(house: House, options: Options) -> Line:
+def measure_writes(seed: Seed, options: Options) -> GoalResult:
     """One client, so that no commit rides on another's flush."""
     connections.close_all()
-    n = round(ACTIONS * options.seconds)
-    ours = partial(product.client, house)
+    n = round(_ACTIONS * options.seconds)
+    ours = partial(product.open_product_client, seed)
     rounds: list[tuple[Written, Written]] = []
-    with floor.connect(autocommit=True) as watcher:
+    with floor.connect_database(autocommit=True) as watcher:
         # A page's first change after a checkpoint logs the whole page: get it over.
-        _both(watcher, ours, n)
+        _write_both(watcher, ours, n)
         for number in range(options.rounds):
-            rounds.append(_both(watcher, ours, n))
-            say(f"G2 round {number + 1}: {rounds[-1][1]}; floor {rounds[-1][0]}")
-    return _line(rounds, n)
+            rounds.append(_write_both(watcher, ours, n))
+            print_text(f"G2 round {number + 1}: {rounds[-1][1]}; floor {rounds[-1][0]}")
+    return _build_writes_result(rounds, n)
 
 
-def _both(
+def _write_both(
     watcher: psycopg.Connection[Any], ours: MakeClient, n: int
 ) -> tuple[Written, Written]:
-    raw = _written(watcher, floor.client, n, raw=True)
-    mine = _written(watcher, ours, n, raw=False)
-    tasks.broker().flushdb()
+    raw = _count_writes(watcher, floor.open_floor_client, n, raw=True)
+    mine = _count_writes(watcher, ours, n, raw=False)
+    tasks.connect_broker().flushdb()
     return raw, mine
 
 
-def _written(
+def _count_writes(
     watcher: psycopg.Connection[Any], make: MakeClient, n: int, *, raw: bool
 ) -> Written:
-    before = _counters(watcher, raw=raw)
+    before = _read_counters(watcher, raw=raw)
     with make(0) as action:
         for _ in range(n):
             action()
-    after = _counters(watcher, raw=raw)
+    after = _read_counters(watcher, raw=raw)
     return Written(*((b - a) / n for a, b in zip(before, after, strict=True)))
 
 
-def _counters(watcher: psycopg.Connection[Any], *, raw: bool) -> list[float]:
+def _read_counters(watcher: psycopg.Connection[Any], *, raw: bool) -> list[float]:
     """A connection adds what it counted when it ends, so wait until all have."""
     end = time.monotonic() + 10
-    while _one(watcher, _OTHERS, []) != [0.0] and time.monotonic() < end:
+    while _read_row(watcher, _OTHERS, []) != [0.0] and time.monotonic() < end:
         time.sleep(0.02)
-    return _one(watcher, _COUNTERS, [raw])
+    return _read_row(watcher, _COUNTERS, [raw])
 
 
-def _one(watcher: psycopg.Connection[Any], sql: str, given: list[Any]) -> list[float]:
+def _read_row(
+    watcher: psycopg.Connection[Any], sql: str, given: list[Any]
+) -> list[float]:
     found = watcher.execute(sql, given).fetchone()
     assert found is not None
     return [float(value or 0) for value in found]
 
 
-def _line(rounds: list[tuple[Written, Written]], n: int) -> Line:
-    raw, ours = (_median([pair[side] for pair in rounds]) for side in (0, 1))
+def _build_writes_result(rounds: list[tuple[Written, Written]], n: int) -> GoalResult:
+    raw, ours = (_median_writes([pair[side] for pair in rounds]) for side in (0, 1))
     flushes, wal = ours.flushes, median([b.wal / a.wal for a, b in rounds])
     # Tables grow by whole pages, so a single round says little.
     stored = sum(b.stored for _, b in rounds) / sum(a.stored for a, _ in rounds)
-    return Line(
+    return GoalResult(
         "G2 written per action",
         f"{flushes:.2f} flushes, {wal:.2f} x the floor's WAL, {stored:.2f} x its bytes "
         f"({ours}; floor {raw})",
-        f"{FLUSHES:.0f} flushes, <= {WAL} x, <= {STORED:.0f} x",
-        flushes <= FLUSHES + SLACK and wal <= WAL and stored <= STORED,
+        f"{FLUSHES_BAR:.0f} flushes, <= {WAL_BAR} x, <= {STORED_BAR:.0f} x",
+        flushes <= FLUSHES_BAR + _SLACK and wal <= WAL_BAR and stored <= STORED_BAR,
         f"n = {n * len(rounds)} of each, {len(rounds)} rounds",
     )
 
 
-def _median(rounds: list[Written]) -> Written:
+def _median_writes(rounds: list[Written]) -> Written:
     return Written(
         *(median([getattr(w, name) for w in rounds]) for name in Written.__slots__)
     )

@@ -20,25 +20,25 @@ from reviews.choices import Verdict
 
 from . import floor, processes
 from .load import median
-from .product import Client
-from .report import Line, Options, ratio, say
-from .seed import House
+from .product import ProductClient
+from .report import GoalResult, Options, format_ratio, print_text
+from .seed import Seed
 
-COUNT = 10_000
-BAR_S = 5.0
+DUE = 10_000
+EXPIRY_BAR_S = 5.0
 MOST_ROUNDS = 3  # asking so many takes a minute each time
-CLIENTS = 4
-AHEAD_S = 3  # the second in question begins so long after it was fixed
-PATIENCE_S = 60.0
-_DUE = """
+_CLIENTS = 4
+_AHEAD_S = 3  # the second in question begins so long after it was fixed
+EXPIRY_PATIENCE_S = 60.0
+_SET_DEADLINES = """
 UPDATE reviews_approvalrequest
 SET expires_at = %(from)s::timestamptz + random() * interval '1 second'
 WHERE status = 'pending'
 """
-_AHEAD = "SELECT clock_timestamp() + make_interval(secs => %s)"
+_CHOOSE_SECOND = "SELECT clock_timestamp() + make_interval(secs => %s)"
 _LEFT = "SELECT count(*) FROM reviews_approvalrequest WHERE status = 'pending'"
 _SINCE = "SELECT extract(epoch FROM clock_timestamp() - %s)"
-_OVER = """
+_COUNT_ENDS = """
 SELECT count(*) FILTER (WHERE status = 'expired' AND settled_at < expires_at),
        count(*) FILTER (WHERE status <> 'expired' AND settled_at >= expires_at),
        count(*) FILTER (WHERE status <> 'expired')
@@ -47,72 +47,76 @@ FROM reviews_approvalrequest WHERE expires_at >= %(from)s::timestamptz
 """
 
 
-def measure(house: House, options: Options) -> Line:
+def measure_expiry(seed: Seed, options: Options) -> GoalResult:
     """Seconds from the first of the deadlines until none of them waits."""
     took, early, late, decided = [], 0, 0, 0
     rounds = min(options.rounds, MOST_ROUNDS)
     for number in range(rounds):
-        asked = _ask(house)
-        with processes.worker(), floor.connect(autocommit=True) as watch:
-            seconds, found = _expire(house, asked, watch)
+        asked = _propose_all(seed)
+        with processes.start_worker(), floor.connect_database(autocommit=True) as watch:
+            seconds, found = _time_expiry(seed, asked, watch)
         took.append(seconds)
         early, late, decided = early + found[0], late + found[1], decided + found[2]
-        say(f"G8 round {number + 1}: {seconds:.2f} s, {found[2]} decided in time")
-    return Line(
+        print_text(
+            f"G8 round {number + 1}: {seconds:.2f} s, {found[2]} decided in time"
+        )
+    return GoalResult(
         "G8 expiry",
-        f"{ratio(took)} s, {late} decided after the deadline, {early} expired before",
-        f"<= {BAR_S:.0f} s, 0 decided after the deadline",
-        median(took) <= BAR_S and not late and not early,
-        f"n = {COUNT:,} in one second, {decided} decided meanwhile, {rounds} rounds",
+        f"{format_ratio(took)} s, {late} decided after the deadline, {early} expired before",
+        f"<= {EXPIRY_BAR_S:.0f} s, 0 decided after the deadline",
+        median(took) <= EXPIRY_BAR_S and not late and not early,
+        f"n = {DUE:,} in one second, {decided} decided meanwhile, {rounds} rounds",
     )
 
 
-def _ask(house: House) -> list[StoredAnswer]:
+def _propose_all(seed: Seed) -> list[StoredAnswer]:
     def some(number: int) -> list[StoredAnswer]:
         try:
-            client = Client(house, number)
-            return [client.propose() for _ in range(COUNT // CLIENTS)]
+            client = ProductClient(seed, number)
+            return [client.propose() for _ in range(DUE // _CLIENTS)]
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        return list(itertools.chain(*pool.map(some, range(CLIENTS))))
+    with ThreadPoolExecutor(_CLIENTS) as pool:
+        return list(itertools.chain(*pool.map(some, range(_CLIENTS))))
 
 
-def _expire(
-    house: House, asked: Sequence[StoredAnswer], watch: psycopg.Connection[Any]
+def _time_expiry(
+    seed: Seed, asked: Sequence[StoredAnswer], watch: psycopg.Connection[Any]
 ) -> tuple[float, tuple[int, int, int]]:
-    (begins,) = _row(watch, _AHEAD, [AHEAD_S])
-    watch.execute(_DUE, {"from": begins})
+    (begins,) = _read_row(watch, _CHOOSE_SECOND, [_AHEAD_S])
+    watch.execute(_SET_DEADLINES, {"from": begins})
     over = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        person = pool.submit(_decide, house, asked, over)
-        seconds = _wait(watch, begins)
+        person = pool.submit(_decide_until, seed, asked, over)
+        seconds = _wait_until_expired(watch, begins)
         over.set()
         person.result()
-    early, late, decided = _row(watch, _OVER, {"from": begins})
+    early, late, decided = _read_row(watch, _COUNT_ENDS, {"from": begins})
     return seconds, (early, late, decided)
 
 
-def _wait(watch: psycopg.Connection[Any], begins: Any) -> float:
+def _wait_until_expired(watch: psycopg.Connection[Any], begins: Any) -> float:
     while True:
-        (left,), (since,) = _row(watch, _LEFT), _row(watch, _SINCE, [begins])
+        (left,), (since,) = _read_row(watch, _LEFT), _read_row(watch, _SINCE, [begins])
         if not left:
             return float(since)
-        if since > PATIENCE_S:
+        if since > EXPIRY_PATIENCE_S:
             raise TimeoutError(f"{left} are still waiting after {since:.0f} s")
         time.sleep(0.02)
 
 
-def _row(watch: psycopg.Connection[Any], sql: str, given: Any = None) -> Any:
+def _read_row(watch: psycopg.Connection[Any], sql: str, given: Any = None) -> Any:
     found = watch.execute(sql, given).fetchone()
     assert found is not None
     return found
 
 
-def _decide(house: House, asked: Sequence[StoredAnswer], over: threading.Event) -> None:
+def _decide_until(
+    seed: Seed, asked: Sequence[StoredAnswer], over: threading.Event
+) -> None:
     """Somebody who goes on deciding, in time or too late."""
-    client = Client(house, 0)
+    client = ProductClient(seed, 0)
     try:
         for stored in random.sample(asked, len(asked)):
             if over.is_set():

@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 from django.conf import settings
 
-from .asked import body
+from .asked import build_proposal_body
 
-TABLES = """
+_TABLES = """
 CREATE TABLE bench_request (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     said jsonb NOT NULL,
@@ -33,27 +33,27 @@ CREATE TABLE bench_audit (
     at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 """
-REQUEST = """
+_INSERT_REQUEST = """
 INSERT INTO bench_request (said, action_hash, status, version)
 VALUES (%s, %s, 'pending', 1) RETURNING id
 """
-DECIDE = """
+_APPROVE = """
 UPDATE bench_request SET status = 'approved'
 WHERE id = %s AND status = 'pending' AND version = 1 AND action_hash = %s
 """
-EFFECT = "INSERT INTO bench_effect (key, request, result) VALUES (%s, %s, %s)"
-AUDIT = "INSERT INTO bench_audit (request, kind, data) VALUES (%s, %s, %s)"
+_INSERT_EFFECT = "INSERT INTO bench_effect (key, request, result) VALUES (%s, %s, %s)"
+_INSERT_AUDIT = "INSERT INTO bench_audit (request, kind, data) VALUES (%s, %s, %s)"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FloorRequest:
     """A request of the floor that waits."""
 
     pk: int
     action_hash: str
 
 
-class Floor:
+class FloorClient:
     """One connection's steps, each its own commit."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -65,7 +65,7 @@ class Floor:
         self.decide(asked)
         self.perform(asked)
 
-    def propose(self) -> Asked:
+    def propose(self) -> FloorRequest:
         asked = self._insert()
         self._audit(asked.pk, "request.opened", "agent-1")
         self.connection.commit()
@@ -76,50 +76,52 @@ class Floor:
         self._insert()
         self.connection.commit()
 
-    def decide(self, asked: Asked) -> None:
-        done = self.connection.execute(DECIDE, [asked.pk, asked.action_hash])
+    def decide(self, asked: FloorRequest) -> None:
+        done = self.connection.execute(_APPROVE, [asked.pk, asked.action_hash])
         if done.rowcount != 1:
             raise LookupError("decided by somebody else")
         self._audit(asked.pk, "decision.recorded", "rita")
         self.connection.commit()
 
-    def perform(self, asked: Asked) -> None:
+    def perform(self, asked: FloorRequest) -> None:
         key = f"hp-{asked.pk}"
-        self.connection.execute(EFFECT, [key, asked.pk, json.dumps({"refund": key})])
+        self.connection.execute(
+            _INSERT_EFFECT, [key, asked.pk, json.dumps({"refund": key})]
+        )
         self._audit(asked.pk, "execution.succeeded", "executor")
         self.connection.commit()
 
-    def _insert(self) -> Asked:
-        said = json.dumps(body("t-1"))
+    def _insert(self) -> FloorRequest:
+        said = json.dumps(build_proposal_body("t-1"))
         digest = "sha256:" + hashlib.sha256(said.encode()).hexdigest()
-        found = self.connection.execute(REQUEST, [said, digest]).fetchone()
+        found = self.connection.execute(_INSERT_REQUEST, [said, digest]).fetchone()
         assert found is not None
-        return Asked(int(found[0]), digest)
+        return FloorRequest(int(found[0]), digest)
 
     def _audit(self, pk: int, kind: str, actor: str) -> None:
-        self.connection.execute(AUDIT, [pk, kind, json.dumps({"actor": actor})])
+        self.connection.execute(_INSERT_AUDIT, [pk, kind, json.dumps({"actor": actor})])
 
 
-def connect(*, autocommit: bool = False) -> psycopg.Connection[Any]:
+def connect_database(*, autocommit: bool = False) -> psycopg.Connection[Any]:
     """A plain connection to the run's database."""
     return psycopg.connect(settings.HOLDPOINT.database_url, autocommit=autocommit)
 
 
-def create() -> None:
+def create_floor_tables() -> None:
     """The floor's own tables."""
-    with connect() as connection:
-        connection.execute(TABLES)
+    with connect_database() as connection:
+        connection.execute(_TABLES)
 
 
 @contextmanager
-def client(number: int) -> Iterator[Callable[[], object]]:
+def open_floor_client(number: int) -> Iterator[Callable[[], object]]:
     """One client of the whole round trip."""
-    with connect() as connection:
-        yield Floor(connection).action
+    with connect_database() as connection:
+        yield FloorClient(connection).action
 
 
 @contextmanager
-def inserter(number: int) -> Iterator[Callable[[], object]]:
+def open_insert_client(number: int) -> Iterator[Callable[[], object]]:
     """One client of the raw insert."""
-    with connect() as connection:
-        yield Floor(connection).insert
+    with connect_database() as connection:
+        yield FloorClient(connection).insert

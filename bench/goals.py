@@ -26,50 +26,52 @@ from . import (
     web,
     worker,
 )
-from .report import Line, Options, say
-from .seed import House
+from .report import GoalResult, Options, print_text
+from .seed import Seed
 
-GOALS: dict[str, Callable[[House, Options], Line | tuple[Line, ...]]] = {
-    "G1": round_trip.measure,
-    "G2": disk.measure,
-    "G3": worker.measure,
-    "G4": web.measure,
-    "G5": live.measure,
-    "G8": expiry.measure,
-    "G10": contest.measure,
-    "G11": waiting.measure,
-    "W": budgets.measure,
-    "G6": desk.measure_view,  # last: a million rows would slow the others
-    "G7": desk.measure_pages,
+GOALS: dict[str, Callable[[Seed, Options], GoalResult | tuple[GoalResult, ...]]] = {
+    "G1": round_trip.measure_round_trips,
+    "G2": disk.measure_writes,
+    "G3": worker.measure_execution,
+    "G4": web.measure_http_proposals,
+    "G5": live.measure_queue_updates,
+    "G8": expiry.measure_expiry,
+    "G10": contest.measure_simultaneous_decisions,
+    "G11": waiting.measure_long_poll,
+    "W": budgets.measure_page_budgets,
+    "G6": desk.measure_queue_queries,  # last: a million rows would slow the others
+    "G7": desk.measure_whole_pages,
 }
 
 
-def run(options: Options) -> None:
+def measure_goals(options: Options) -> None:
     """One line a goal, after all of them are done."""
     began, of = time.monotonic(), prove.version()
     call_command("migrate", interactive=False, verbosity=0)
-    floor.create()
-    house = seed.house()
-    say(_machine())
+    floor.create_floor_tables()
+    seed = seed.seed_database()
+    print_text(_describe_machine())
     found = [
-        _lines(measure(house, options))
+        _list_results(measure(seed, options))
         for goal, measure in GOALS.items()
         if goal in options.only
     ]
-    say("\nMedians over rounds (lowest-highest where given):")
+    print_text("\nMedians over rounds (lowest-highest where given):")
     every = [line for one in found for line in one]
     for line in every:
-        say(str(line))
-    say(f"{time.monotonic() - began:.0f} s")
+        print_text(str(line))
+    print_text(f"{time.monotonic() - began:.0f} s")
     if options.keep:
-        _keep(every, of)
+        _keep_results(every, of)
 
 
-def _lines(measured: Line | tuple[Line, ...]) -> tuple[Line, ...]:
+def _list_results(
+    measured: GoalResult | tuple[GoalResult, ...],
+) -> tuple[GoalResult, ...]:
     return measured if isinstance(measured, tuple) else (measured,)
 
 
-def _keep(lines: Iterable[Line], of: str) -> None:
+def _keep_results(lines: Iterable[GoalResult], of: str) -> None:
     """What held, each goal under its own command: one is measured again alone."""
     for line in lines:
         goal, _, rest = str(line).partition(" ")
@@ -77,7 +79,7 @@ def _keep(lines: Iterable[Line], of: str) -> None:
             prove.keep(f"make bench, {goal}", [(goal, rest)], of)
 
 
-def _machine() -> str:
+def _describe_machine() -> str:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name, setting FROM pg_settings WHERE name IN"

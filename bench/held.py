@@ -16,7 +16,7 @@ from . import http_load
 PATIENCE_S = 60.0
 
 
-class Holder:
+class ConnectionHolder:
     """Runs coroutines in its thread until it is closed."""
 
     def __init__(self) -> None:
@@ -44,8 +44,8 @@ class Holder:
 
 
 @contextmanager
-def holder() -> Iterator[Holder]:
-    held = Holder()
+def hold_connections() -> Iterator[ConnectionHolder]:
+    held = ConnectionHolder()
     try:
         yield held
     finally:
@@ -53,19 +53,19 @@ def holder() -> Iterator[Holder]:
 
 
 @asynccontextmanager
-async def asking(
+async def open_request(
     port: int, path: str, headers: dict[str, str]
 ) -> AsyncIterator[asyncio.StreamReader]:
     """One GET whose answer is still to be read."""
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     try:
-        writer.write(http_load.request("GET", path, headers))
+        writer.write(http_load.build_request("GET", path, headers))
         yield reader
     finally:
         writer.close()
 
 
-def until(done: Callable[[], bool], what: str) -> None:
+def wait_until(done: Callable[[], bool], what: str) -> None:
     """Raises TimeoutError."""
     end = time.monotonic() + PATIENCE_S
     while not done():

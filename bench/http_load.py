@@ -14,23 +14,25 @@ from .load import WARM_UP, Run
 MakeRequest = Callable[[], bytes]
 
 
-def load(
+def run_http_clients(
     ports: Sequence[int], make: MakeRequest, *, connections: int, seconds: float
 ) -> Run:
     """Send what `make` gives as fast as answers come, spread evenly over the ports.
 
     Raises `LookupError` for an answer that is not 2xx.
     """
-    return asyncio.run(_load(ports, make, connections, seconds))
+    return asyncio.run(_run_connections(ports, make, connections, seconds))
 
 
-async def _load(
+async def _run_connections(
     ports: Sequence[int], make: MakeRequest, connections: int, seconds: float
 ) -> Run:
     start = asyncio.Event()
     ready = asyncio.Semaphore(0)
     jobs = [
-        asyncio.create_task(_client(ports[i % len(ports)], make, start, ready, seconds))
+        asyncio.create_task(
+            _run_connection(ports[i % len(ports)], make, start, ready, seconds)
+        )
         for i in range(connections)
     ]
     for _ in jobs:
@@ -41,7 +43,7 @@ async def _load(
     return Run(len(times), time.monotonic() - began, times)
 
 
-async def _client(
+async def _run_connection(
     port: int,
     make: MakeRequest,
     start: asyncio.Event,
@@ -51,14 +53,14 @@ async def _client(
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     try:
         for _ in range(WARM_UP):
-            await _exchange(reader, writer, make())
+            await exchange(reader, writer, make())
     finally:
         ready.release()
     await start.wait()
     times: list[float] = []
     began = now = time.monotonic()
     while now < began + seconds:
-        await _exchange(reader, writer, make())
+        await exchange(reader, writer, make())
         after = time.monotonic()
         times.append(after - now)
         now = after
@@ -66,7 +68,7 @@ async def _client(
     return times
 
 
-async def _exchange(
+async def exchange(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
 ) -> None:
     writer.write(request)
@@ -77,7 +79,7 @@ async def _exchange(
         raise LookupError((head.split(b"\r\n", 1)[0] + b" " + body).decode())
 
 
-def request(
+def build_request(
     method: str, path: str, headers: dict[str, str], body: bytes = b""
 ) -> bytes:
     """One request's bytes."""

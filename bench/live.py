@@ -25,17 +25,17 @@ from journal import clock
 from policies.models import Person
 
 from . import browser, held, processes, tasks
-from .asked import body
-from .report import Line, Options, latency, say, times
-from .seed import DECIDING, House
+from .asked import build_proposal_body
+from .report import GoalResult, Options, build_latency_result, print_text, format_times
+from .seed import DECIDING, Seed
 
 STREAMS = 100
-P50_S, P99_S = 0.040, 0.080
-SAMPLES = 25  # for each second of the options
-MOST_NEW = 90  # the bar counts no further than 99
+QUEUE_P50_S, QUEUE_P99_S = 0.040, 0.080
+_SAMPLES = 25  # for each second of the options
+_MOST_NEW = 90  # the bar counts no further than 99
 BETWEEN_S = (0.05, 0.15)
 # When the page first says so, by the machine's clock: both ends have the same one.
-_WATCH = """() => {
+_WATCH_BAR = """() => {
     window.seen = {}
     const bar = document.querySelector("#fresh")
     const look = () => {
@@ -47,7 +47,7 @@ _WATCH = """() => {
 
 
 @dataclass
-class Crowd:
+class Streams:
     """What the held streams have heard so far."""
 
     opened: int = 0
@@ -56,7 +56,7 @@ class Crowd:
     async def listen(self, port: int, key: str, since: str) -> None:
         cookie = f"{settings.SESSION_COOKIE_NAME}={key}"
         path = f"/events/?since={quote(since)}"
-        async with held.asking(port, path, {"Cookie": cookie}) as reader:
+        async with held.open_request(port, path, {"Cookie": cookie}) as reader:
             await reader.readuntil(b"data: ")
             self.opened += 1
             while True:
@@ -81,7 +81,7 @@ class Proposer:
             "Content-Type": "application/json",
             "Idempotency-Key": f"{self.run}-{number}",
         }
-        sent = json.dumps(body(f"{self.run}-{number}"))
+        sent = json.dumps(build_proposal_body(f"{self.run}-{number}"))
         began = time.time()
         self.connection.request("POST", "/api/v1/proposals", sent, headers)
         answer = self.connection.getresponse()
@@ -92,7 +92,7 @@ class Proposer:
 
 
 @dataclass
-class Desk:
+class QueuePage:
     """The reviewer's browser, with the queue open."""
 
     page: Page
@@ -102,13 +102,13 @@ class Desk:
     def open(self) -> None:
         """The queue anew: its bar counts from here."""
         self.page.goto(f"{self.base}/queue/")
-        self.page.evaluate(_WATCH)
+        self.page.evaluate(_WATCH_BAR)
         self.page.wait_for_timeout(500)  # its stream is open
         self.count = 0
 
     def sample(self, proposer: Proposer) -> float:
         """Seconds from sending a proposal to the bar."""
-        if self.count == MOST_NEW:
+        if self.count == _MOST_NEW:
             self.open()
         began = proposer.propose()
         self.count += 1
@@ -121,7 +121,7 @@ class Desk:
         return float(seen) / 1000 - began
 
 
-def session(person: Person) -> str:
+def create_session(person: Person) -> str:
     """A signed-in session's key."""
     store = SessionStore()
     store[SESSION_KEY] = str(person.pk)
@@ -131,48 +131,50 @@ def session(person: Person) -> str:
     return str(store.session_key)
 
 
-def measure(house: House, options: Options) -> Line:
+def measure_queue_updates(seed: Seed, options: Options) -> GoalResult:
     """Rounds of single proposals, each awaited. Nothing asks the database from this
     thread once the browser's loop runs in it."""
     rounds: list[list[float]] = []
-    crowd = Crowd()
-    with processes.webs(1) as (port,), held.holder() as holder:
-        _fill(holder, crowd, port)
-        with _desk(port) as desk:
-            proposer = Proposer(http.client.HTTPConnection(LOOPBACK, port), house.keys)
+    crowd = Streams()
+    with processes.start_webs(1) as (port,), held.hold_connections() as holder:
+        _open_streams(holder, crowd, port)
+        with _open_queue(port) as desk:
+            proposer = Proposer(http.client.HTTPConnection(LOOPBACK, port), seed.keys)
             desk.open()
             for _ in range(5):
                 desk.sample(proposer)
             for number in range(options.rounds):
-                n = round(SAMPLES * options.seconds)
+                n = round(_SAMPLES * options.seconds)
                 rounds.append([desk.sample(proposer) for _ in range(n)])
-                say(f"G5 round {number + 1}: {times(rounds[-1])}, {crowd.events} heard")
-                tasks.broker().flushdb()
-    return _line(rounds)
+                print_text(
+                    f"G5 round {number + 1}: {format_times(rounds[-1])}, {crowd.events} heard"
+                )
+                tasks.connect_broker().flushdb()
+    return _build_queue_result(rounds)
 
 
-def _fill(holder: held.Holder, crowd: Crowd, port: int) -> None:
+def _open_streams(holder: held.ConnectionHolder, crowd: Streams, port: int) -> None:
     """Open the streams, of several people: nobody may hold a hundred."""
     since = clock.now().isoformat()
-    keys = [session(one) for one in Person.objects.filter(username__in=DECIDING)]
+    keys = [create_session(one) for one in Person.objects.filter(username__in=DECIDING)]
     for number in range(STREAMS):
         key = keys[number % len(keys)]
         holder.start(partial(crowd.listen, port, key, since))
-    held.until(lambda: crowd.opened == STREAMS, "the streams do not open")
+    held.wait_until(lambda: crowd.opened == STREAMS, "the streams do not open")
 
 
 @contextmanager
-def _desk(port: int) -> Iterator[Desk]:
-    with browser.chromium() as chromium:
+def _open_queue(port: int) -> Iterator[QueuePage]:
+    with browser.open_chromium() as chromium:
         page = chromium.new_page()
-        yield Desk(page, browser.sign_in(page, port))
+        yield QueuePage(page, browser.sign_in(page, port))
 
 
-def _line(rounds: list[list[float]]) -> Line:
-    return latency(
+def _build_queue_result(rounds: list[list[float]]) -> GoalResult:
+    return build_latency_result(
         "G5 propose -> n new on the page",
         rounds,
-        p50=P50_S,
-        p99=P99_S,
+        p50=QUEUE_P50_S,
+        p99=QUEUE_P99_S,
         under=f"{STREAMS} streams open",
     )

@@ -44,7 +44,7 @@ def median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
 
-def clients(make: MakeClient, *, threads: int, seconds: float) -> Run:
+def run_clients(make: MakeClient, *, threads: int, seconds: float) -> Run:
     """So many threads, each with a client of its own, for so long.
 
     Each warms up, then all begin together; an action that was begun is counted.
@@ -52,7 +52,7 @@ def clients(make: MakeClient, *, threads: int, seconds: float) -> Run:
     start = threading.Barrier(threads, timeout=120)
     with ThreadPoolExecutor(threads) as pool:
         jobs = [
-            pool.submit(_client, make, number, start, seconds)
+            pool.submit(_run_client, make, number, start, seconds)
             for number in range(threads)
         ]
         stretches = [job.result() for job in jobs]
@@ -62,7 +62,7 @@ def clients(make: MakeClient, *, threads: int, seconds: float) -> Run:
     return Run(len(times), ended - began, times)
 
 
-def _client(
+def _run_client(
     make: MakeClient, number: int, start: threading.Barrier, seconds: float
 ) -> tuple[float, float, list[float]]:
     try:
@@ -70,13 +70,13 @@ def _client(
             for _ in range(WARM_UP):
                 action()
             start.wait()
-            return _repeat(action, seconds)
+            return _repeat_action(action, seconds)
     except BaseException:
         start.abort()  # or the others would wait for who is not coming
         raise
 
 
-def _repeat(
+def _repeat_action(
     action: Callable[[], object], seconds: float
 ) -> tuple[float, float, list[float]]:
     times: list[float] = []

@@ -11,14 +11,14 @@ from agents.schemas import ProposalIn
 from reviews.batches import formation
 from reviews.models import Batch
 
-from .asked import body
-from .seed import House
+from .asked import build_proposal_body
+from .seed import Seed
 
-WAITING = 50
+_WAITING = 50
 
 
 @dataclass(frozen=True)
-class Open:
+class OpenPages:
     """The addresses, and the requests that a measurement may decide."""
 
     review: str
@@ -35,26 +35,28 @@ class Open:
         }
 
 
-def furnish(house: House, more: int) -> Open:
+def propose_pages(seed: Seed, more: int) -> OpenPages:
     """Fifty refunds and `more` that can be decided, and the batch."""
-    refunds = [_propose(house, body(f"desk-{n}")) for n in range(WAITING + more)]
-    for number in range(WAITING):
-        _propose(house, _credit(number))
+    refunds = [
+        _propose(seed, build_proposal_body(f"desk-{n}")) for n in range(_WAITING + more)
+    ]
+    for number in range(_WAITING):
+        _propose(seed, _build_credit_body(number))
     formation.form_missed_batches()
     waiting = [stored.body["request"]["id"] for stored in refunds]
-    return Open(waiting[0], Batch.objects.latest("formed_at").pk, waiting[1:])
+    return OpenPages(waiting[0], Batch.objects.latest("formed_at").pk, waiting[1:])
 
 
-def _credit(number: int) -> dict[str, object]:
-    amount = "96.00" if number == WAITING // 2 else f"{20 + number % 9}.00"
+def _build_credit_body(number: int) -> dict[str, object]:
+    amount = "96.00" if number == _WAITING // 2 else f"{20 + number % 9}.00"
     args = {"customer": f"C-{number}", "amount": amount, "currency": "USD"}
-    said = {**body(f"credit-{number}"), "tool": "credit", "args": args}
+    said = {**build_proposal_body(f"credit-{number}"), "tool": "credit", "args": args}
     del said["preconditions"]  # nobody reads its state
     return said
 
 
-def _propose(house: House, said: dict[str, object]) -> StoredAnswer:
-    agent = house.agents[0]
+def _propose(seed: Seed, said: dict[str, object]) -> StoredAnswer:
+    agent = seed.agents[0]
     key = intake.parse_call_key(str(said["thread"]), "POST", "/proposals", said)
     asked = intake.build_proposal_input(agent, ProposalIn.model_validate(said))
     return proposals.propose_action(agent=agent, key=key, asked=asked)

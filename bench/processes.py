@@ -19,48 +19,48 @@ from hitl.local.layout import Layout, build_layout
 from hitl.local.process import Child, Program
 from tests.stack import free_port, wait_until
 
-START_S = 60.0
+_START_S = 60.0
 
 
 @contextmanager
-def worker() -> Iterator[None]:
+def start_worker() -> Iterator[None]:
     """One Celery worker with its beat, which also knows our no-op."""
-    here = _here()
-    program = installation.build_worker_program(here, _environ())
+    here = _get_layout()
+    program = installation.build_worker_program(here, _build_environ())
     more = ["--include", "bench.tasks"]
-    with _running(replace(program, argv=[*program.argv, *more])):
-        wait_until(lambda: " ready." in _read(here, "worker"), START_S)
+    with _run_program(replace(program, argv=[*program.argv, *more])):
+        wait_until(lambda: " ready." in _read_log(here, "worker"), _START_S)
         yield
 
 
 @contextmanager
-def webs(count: int) -> Iterator[list[int]]:
+def start_webs(count: int) -> Iterator[list[int]]:
     """So many web processes; gives their ports once all are ready."""
-    here = _here()
+    here = _get_layout()
     call_command("collectstatic", interactive=False, verbosity=0)
     with ExitStack() as stack:
         ports = [free_port() for _ in range(count)]
         for port in ports:
             program = installation.build_web_program(
-                here, _environ() | {"PORT": str(port)}
+                here, _build_environ() | {"PORT": str(port)}
             )
-            stack.enter_context(_running(program))
+            stack.enter_context(_run_program(program))
         for port in ports:
-            wait_until(partial(_ready, port), START_S)
+            wait_until(partial(_is_ready, port), _START_S)
         yield ports
 
 
-def _here() -> Layout:
+def _get_layout() -> Layout:
     return build_layout(settings.HOLDPOINT.state)
 
 
-def _environ() -> dict[str, str]:
+def _build_environ() -> dict[str, str]:
     """As in production: a line a request, in JSON."""
     return {**os.environ, "LOG_LEVEL": "INFO", "LOG_FORMAT": "json"}
 
 
 @contextmanager
-def _running(program: Program) -> Iterator[Child]:
+def _run_program(program: Program) -> Iterator[Child]:
     child = Child(program)
     try:
         yield child
@@ -68,12 +68,12 @@ def _running(program: Program) -> Iterator[Child]:
         child.stop(within=5)
 
 
-def _read(here: Layout, name: str) -> str:
+def _read_log(here: Layout, name: str) -> str:
     file = here.logs / f"{name}.log"
     return file.read_text(errors="replace") if file.exists() else ""
 
 
-def _ready(port: int) -> bool:
+def _is_ready(port: int) -> bool:
     try:
         answer = httpx2.get(f"http://{LOOPBACK}:{port}/readyz", trust_env=False)
     except httpx2.TransportError:

@@ -22,18 +22,18 @@ from reviews.decisions.submission import VerdictSubmission
 from reviews.executions import run as executions
 from reviews.models import ApprovalRequest
 
-from .asked import body
-from .seed import House
+from .asked import build_proposal_body
+from .seed import Seed
 
 ACTIONS_A_THREAD = 10
 _EXECUTION = "SELECT id FROM reviews_execution WHERE proposal_id = %s"
 
 
 @dataclass
-class Client:
+class ProductClient:
     """One client: its own threads, agents in turn, a reviewer."""
 
-    house: House
+    seed: Seed
     number: int
     run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
     count: Iterator[int] = field(default_factory=itertools.count)
@@ -45,9 +45,9 @@ class Client:
 
     def propose(self) -> StoredAnswer:
         thread, turn = divmod(next(self.count), ACTIONS_A_THREAD)
-        agents = self.house.agents
+        agents = self.seed.agents
         agent = agents[(self.number + thread) % len(agents)]
-        said = body(f"{self.run}-{self.number}-{thread}")
+        said = build_proposal_body(f"{self.run}-{self.number}-{thread}")
         key = intake.parse_call_key(
             f"{said['thread']}-{turn}", "POST", "/proposals", said
         )
@@ -78,14 +78,14 @@ class Client:
 
     def _reviewer(self) -> Person:
         """As a sign-in finds them: roles and queues are not remembered from before."""
-        reviewers = self.house.reviewers
+        reviewers = self.seed.reviewers
         return copy.copy(reviewers[self.number % len(reviewers)])
 
 
 @contextmanager
-def client(house: House, number: int) -> Iterator[Callable[[], object]]:
+def open_product_client(seed: Seed, number: int) -> Iterator[Callable[[], object]]:
     """One client of the whole round trip on a connection of its own."""
     try:
-        yield Client(house, number).action
+        yield ProductClient(seed, number).action
     finally:
         connection.close()

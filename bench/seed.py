@@ -29,14 +29,14 @@ PASSWORD = "a long way to the harbour"  # noqa: S105 of people who exist for a r
 DECIDING = ("rita", "tom", "sue", "sam")
 # So many that none reaches the shipped 600 proposals a minute or 1,000 waiting: the
 # caps stay as they are and are asked every time.
-AGENTS = 64
+_AGENTS = 64
 
 
 Cast = dict[str, Person]
 
 
 @dataclass(frozen=True)
-class House:
+class Seed:
     """Who proposes and who decides. `keys` are the agents', in their order."""
 
     agents: list[Agent]
@@ -44,23 +44,25 @@ class House:
     reviewers: list[Person]
 
 
-def house() -> House:
+def seed_database() -> Seed:
     """A gate that is ready to be asked."""
-    cast = everybody()
-    in_force(POLICY.read_text(), cast)
-    agents = [agent(number, cast, ["refund", "credit"]) for number in range(AGENTS)]
-    return House(
+    cast = add_cast()
+    activate_policy(POLICY.read_text(), cast)
+    agents = [
+        register_agent(number, cast, ["refund", "credit"]) for number in range(_AGENTS)
+    ]
+    return Seed(
         agents,
         [keys.issue_key(agent=agent, by=cast["owen"]) for agent in agents],
         [Person.objects.get(username=name) for name in ("rita", "tom")],
     )
 
 
-def everybody() -> Cast:
-    return {name: _person(name, role) for name, role in CAST.items()}
+def add_cast() -> Cast:
+    return {name: _add_person(name, role) for name, role in CAST.items()}
 
 
-def in_force(document: str | dict[str, Any], cast: Cast) -> None:
+def activate_policy(document: str | dict[str, Any], cast: Cast) -> None:
     """A policy that one of the cast wrote and another activated. Those who decide are
     in every queue that it names."""
     draft = versions.save_draft(text_or_mapping=document, author=cast["adam"])
@@ -69,9 +71,9 @@ def in_force(document: str | dict[str, Any], cast: Cast) -> None:
     versions.activate_version(version_id=draft.pk, by=cast["alma"])
 
 
-def agent(number: int, cast: Cast, tools: Sequence[str]) -> Agent:
+def register_agent(number: int, cast: Cast, tools: Sequence[str]) -> Agent:
     return registry.register_agent(
-        slug=slug(number),
+        slug=format_slug(number),
         name=f"Agent {number}",
         owner=cast["owen"],
         tools=tools,
@@ -79,10 +81,10 @@ def agent(number: int, cast: Cast, tools: Sequence[str]) -> Agent:
     )
 
 
-def slug(number: int) -> str:
+def format_slug(number: int) -> str:
     return f"agent-{number}"
 
 
-def _person(name: str, role: Role) -> Person:
+def _add_person(name: str, role: Role) -> Person:
     newcomer = NewPerson(name, f"{name}@example.com", PASSWORD, role)
     return people.add_person(newcomer, by=log.SYSTEM)

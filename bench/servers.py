@@ -22,13 +22,15 @@ OTHERS = ("DATABASE_URL", "REDIS_URL", "BASE_URL", "PORT", "STORE_PORT")
 
 
 @contextmanager
-def private() -> Iterator[Layout]:
+def start_private_servers() -> Iterator[Layout]:
     """Start both and name them in the environment; stop and remove them afterwards.
 
     *Raises* Fault.
     """
     with ExitStack() as stack:
-        here = stack.enter_context(folders("bench", HOLDPOINT_CALLABLES="bench"))
+        here = stack.enter_context(
+            create_installation("bench", HOLDPOINT_CALLABLES="bench")
+        )
         (here.state / "static").mkdir()
         password = keys.read_key(here.keys, "database_password")
         stack.callback(postgres.start_server(here, password).stop, within=5)
@@ -37,20 +39,20 @@ def private() -> Iterator[Layout]:
 
 
 @contextmanager
-def folders(name: str, **more: str) -> Iterator[Layout]:
+def create_installation(name: str, **more: str) -> Iterator[Layout]:
     """The folders of one installation, named in the environment with `more`; removed
     afterwards, when its servers must have been stopped. *Raises* Fault."""
     with ExitStack() as stack:
         state = Path(tempfile.mkdtemp(prefix=f"holdpoint-{name}-", dir=DISK))
         stack.callback(shutil.rmtree, state, ignore_errors=True)
-        here = _environment(state, more)
+        here = _fill_environment(state, more)
         layout.create_run_folder(here.run)
         stack.callback(shutil.rmtree, here.run, ignore_errors=True)
         stack.callback(_remove_data, here)
         yield here
 
 
-def _environment(state: Path, more: Mapping[str, str]) -> Layout:
+def _fill_environment(state: Path, more: Mapping[str, str]) -> Layout:
     for name in OTHERS:
         os.environ.pop(name, None)
     os.environ |= {

@@ -11,9 +11,9 @@ from playwright.sync_api import BrowserContext, Page, Request
 
 from .held import PATIENCE_S
 
-SLOWER = 4
+_CPU_FACTOR = 4
 _FETCHED = {"document", "stylesheet", "script", "image", "font", "fetch", "other"}
-LINE = {
+_SLOW_LINE = {
     "offline": False,
     "latency": 150,
     "downloadThroughput": 1_600_000 / 8,
@@ -21,7 +21,7 @@ LINE = {
 }
 # What the browser notes of itself, from the first byte on. A task is long from 50 ms;
 # only what is beyond blocks.
-_WATCH = """() => {
+_WATCH_VISIT = """() => {
     window.felt = {largest: 0, shift: 0, blocked: 0, stroke: 0}
     const on = (type, take, more) =>
         new PerformanceObserver(list => list.getEntries().forEach(take))
@@ -32,11 +32,11 @@ _WATCH = """() => {
     on("event", one => { felt.stroke = Math.max(felt.stroke, one.duration) },
        {durationThreshold: 16})
 }"""
-_FELT = """() => ({...window.felt,
+_READ_VISIT = """() => ({...window.felt,
     painted: performance.getEntriesByName("first-contentful-paint")[0].startTime,
     usable: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd})"""
 # What a person presses on each page, and what must then be there.
-STROKES = {
+_KEYS = {
     "queue": (["j", "j", "k"], "[data-row]:focus"),
     "review": (["a"], "#panel"),
     "batch": (["j", "j", "k"], ":focus"),
@@ -45,7 +45,7 @@ STROKES = {
 
 
 @dataclass(frozen=True)
-class Felt:
+class Visit:
     """Seconds, but for the shift of the layout and the number of requests."""
 
     painted: float
@@ -57,30 +57,30 @@ class Felt:
     requests: int
 
 
-def load(context: BrowserContext, url: str, name: str) -> Felt:
+def visit_slowly(context: BrowserContext, url: str, name: str) -> Visit:
     """One visit: wait until it can be used, then use it."""
     page = context.new_page()
-    page.add_init_script(f"({_WATCH})()")
+    page.add_init_script(f"({_WATCH_VISIT})()")
     _slow_down(context, page)
     asked: list[Request] = []
     page.on("request", lambda one: asked.append(one))
     page.goto(url, wait_until="load")
     # Without the stream, and the POST by which a reviewer takes the request up.
     count = sum(o.method == "GET" and o.resource_type in _FETCHED for o in asked)
-    _painted(page)
+    _wait_for_paint(page)
     shift = page.evaluate("felt.shift")  # by itself, before anything is asked of it
-    strokes, then = STROKES[name]
+    strokes, then = _KEYS[name]
     for key in strokes:
         page.keyboard.press(key)
     page.wait_for_selector(then, timeout=30_000)
-    felt: dict[str, Any] = page.evaluate(_FELT)
+    felt: dict[str, Any] = page.evaluate(_READ_VISIT)
     page.close()
     del felt["shift"]
     times = {name: spent / 1000 for name, spent in felt.items()}
-    return Felt(**times, shift=shift, requests=count)
+    return Visit(**times, shift=shift, requests=count)
 
 
-def _painted(page: Page) -> None:
+def _wait_for_paint(page: Page) -> None:
     """Strokes end the search for the largest paint, so it must be known before."""
     end = time.monotonic() + PATIENCE_S
     while not page.evaluate("felt.largest"):
@@ -93,5 +93,5 @@ def _slow_down(context: BrowserContext, page: Page) -> None:
     tools = context.new_cdp_session(page)
     tools.send("Network.enable")
     tools.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    tools.send("Network.emulateNetworkConditions", LINE)
-    tools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+    tools.send("Network.emulateNetworkConditions", _SLOW_LINE)
+    tools.send("Emulation.setCPUThrottlingRate", {"rate": _CPU_FACTOR})

@@ -13,7 +13,7 @@ HOP = "bench:hop"  # the broker's list of when no-ops began
 
 
 @cache
-def broker() -> redis.Redis:
+def connect_broker() -> redis.Redis:
     """This process's connection to the broker."""
     return redis.Redis.from_url(settings.HOLDPOINT.redis_url)
 
@@ -21,4 +21,4 @@ def broker() -> redis.Redis:
 @shared_task
 def hop() -> None:
     """Says when it began: monotonic time is the machine's, not the process's."""
-    broker().lpush(HOP, repr(time.monotonic()))
+    connect_broker().lpush(HOP, repr(time.monotonic()))

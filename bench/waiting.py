@@ -16,13 +16,13 @@ from reviews.choices import Verdict
 from reviews.models import Proposal
 
 from . import held, processes, product, tasks
-from .report import Line, Options, latency, say, times
-from .seed import House
+from .report import GoalResult, Options, build_latency_result, print_text, format_times
+from .seed import Seed
 
-WAITING = 100
-P50_S, P99_S = 0.020, 0.080
-SAMPLES = 25  # for each second of the options
-BETWEEN_S = 0.03
+WAITERS = 100
+LONG_POLL_P50_S, LONG_POLL_P99_S = 0.020, 0.080
+_DECISIONS = 25  # for each second of the options
+_BETWEEN_DECISIONS_S = 0.03
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Waiters:
     async def wait(self, proposal: str, key: str) -> None:
         path = f"/api/v1/proposals/{proposal}?wait=60"
         headers = {"Authorization": f"Bearer {key}"}
-        async with held.asking(self.port, path, headers) as reader:
+        async with held.open_request(self.port, path, headers) as reader:
             self.sent += 1
             head = await reader.readuntil(b"\r\n\r\n")
             length = head.lower().partition(b"content-length:")[2]
@@ -48,7 +48,7 @@ class Waiters:
 
 
 @dataclass
-class Committed:
+class CommitClock:
     """Notes when a transaction was over: the first thing after it is the NOTIFY."""
 
     at: float = 0.0
@@ -59,53 +59,57 @@ class Committed:
         return execute(sql, *rest)
 
 
-def measure(house: House, options: Options) -> Line:
+def measure_long_poll(seed: Seed, options: Options) -> GoalResult:
     """Rounds of single decisions, each awaited."""
     rounds: list[list[float]] = []
-    with processes.webs(1) as (port,), held.holder() as holder:
+    with processes.start_webs(1) as (port,), held.hold_connections() as holder:
         for number in range(options.rounds):
-            n = round(SAMPLES * options.seconds)
-            rounds.append(_round(house, holder, port, n))
-            say(f"G11 round {number + 1}: {times(rounds[-1])}")
-            tasks.broker().flushdb()
-    return _line(rounds)
+            n = round(_DECISIONS * options.seconds)
+            rounds.append(_time_decisions(seed, holder, port, n))
+            print_text(f"G11 round {number + 1}: {format_times(rounds[-1])}")
+            tasks.connect_broker().flushdb()
+    return _build_long_poll_result(rounds)
 
 
-def _round(house: House, holder: held.Holder, port: int, n: int) -> list[float]:
+def _time_decisions(
+    seed: Seed, holder: held.ConnectionHolder, port: int, n: int
+) -> list[float]:
     """As many are decided as wait beside the hundred that go on waiting."""
-    client, waiters = product.Client(house, 0), Waiters(port)
-    stored = [client.propose() for _ in range(n + WAITING)]
-    keys = _keys(house, [one.proposal for one in stored])
+    client, waiters = product.ProductClient(seed, 0), Waiters(port)
+    stored = [client.propose() for _ in range(n + WAITERS)]
+    keys = _map_keys(seed, [one.proposal for one in stored])
     for one in stored:
         holder.start(partial(waiters.wait, one.proposal, keys[one.proposal]))
-    held.until(lambda: waiters.sent == len(stored), "nobody waits")
+    held.wait_until(lambda: waiters.sent == len(stored), "nobody waits")
     time.sleep(2.0)  # all of them were asked about once, and are held
-    return [_sample(client, waiters, one) for one in stored[:n]]
+    return [_time_decision(client, waiters, one) for one in stored[:n]]
 
 
-def _keys(house: House, proposals: list[str]) -> dict[str, str]:
+def _map_keys(seed: Seed, proposals: list[str]) -> dict[str, str]:
     """The key of each proposal's own agent."""
-    named = zip(house.agents, house.keys, strict=True)
+    named = zip(seed.agents, seed.keys, strict=True)
     of = {agent.slug: key for agent, key in named}
     rows = Proposal.objects.filter(pk__in=proposals).values_list("pk", "agent")
     return {pk: of[agent] for pk, agent in rows}
 
 
-def _sample(client: product.Client, waiters: Waiters, stored: StoredAnswer) -> float:
+def _time_decision(
+    client: product.ProductClient, waiters: Waiters, stored: StoredAnswer
+) -> float:
     """Seconds from the commit to the whole answer."""
-    committed = Committed()
+    committed = CommitClock()
     with connection.execute_wrapper(committed):
         client.decide(stored, Verdict.REJECT)
-    held.until(lambda: stored.proposal in waiters.answered, "it was not told")
-    time.sleep(BETWEEN_S)
+    held.wait_until(lambda: stored.proposal in waiters.answered, "it was not told")
+    time.sleep(_BETWEEN_DECISIONS_S)
     return waiters.answered[stored.proposal] - committed.at
 
 
-def _line(rounds: list[list[float]]) -> Line:
-    return latency(
+def _build_long_poll_result(rounds: list[list[float]]) -> GoalResult:
+    return build_latency_result(
         "G11 decided -> the waiting agent knows",
         rounds,
-        p50=P50_S,
-        p99=P99_S,
-        under=f"{WAITING} others waiting",
+        p50=LONG_POLL_P50_S,
+        p99=LONG_POLL_P99_S,
+        under=f"{WAITERS} others waiting",
     )

@@ -9,17 +9,17 @@ import uuid
 from dataclasses import dataclass
 
 from . import floor, http_load, processes, product, tasks
-from .asked import body
-from .load import Run, clients, median
-from .report import Line, Options, ms, say
-from .seed import House
+from .asked import build_proposal_body
+from .load import Run, run_clients, median
+from .report import GoalResult, Options, format_ms, print_text
+from .seed import Seed
 
-PROCESSES, CONNECTIONS = 2, 16
-RATE, P99 = 0.4, 3.0
+_PROCESSES, _CONNECTIONS = 2, 16
+RATE_BAR, P99_BAR = 0.4, 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ProposalRound:
     """The same stretch of each."""
 
     raw: Run
@@ -33,47 +33,47 @@ class Round:
     @property
     def allowed(self) -> float:
         """The p99 that the bar allows, read strictly: only the ping's is tripled."""
-        return P99 * self.ping.at(99) + self.raw.at(99)
+        return P99_BAR * self.ping.at(99) + self.raw.at(99)
 
     def __str__(self) -> str:
         return (
             f"{self.ours.rate:.0f}/s of {self.raw.rate:.0f}/s, p99 "
-            f"{ms(self.ours.at(99))}; ping {ms(self.ping.at(99))}, "
-            f"raw {ms(self.raw.at(99))}"
+            f"{format_ms(self.ours.at(99))}; ping {format_ms(self.ping.at(99))}, "
+            f"raw {format_ms(self.raw.at(99))}"
         )
 
 
-def measure(house: House, options: Options) -> Line:
+def measure_http_proposals(seed: Seed, options: Options) -> GoalResult:
     """All three in turn."""
-    rounds: list[Round] = []
-    with processes.webs(PROCESSES) as ports:
-        _one(ports, house, 0.5)
+    rounds: list[ProposalRound] = []
+    with processes.start_webs(_PROCESSES) as ports:
+        _run_all(ports, seed, 0.5)
         for number in range(options.rounds):
-            rounds.append(_one(ports, house, options.seconds))
-            say(f"G4 round {number + 1}: {rounds[-1]}")
-    return _line(rounds, options)
+            rounds.append(_run_all(ports, seed, options.seconds))
+            print_text(f"G4 round {number + 1}: {rounds[-1]}")
+    return _build_proposals_result(rounds, options)
 
 
-def _one(ports: list[int], house: House, seconds: float) -> Round:
-    raw = clients(floor.inserter, threads=CONNECTIONS, seconds=seconds)
-    ping = http_load.load(
+def _run_all(ports: list[int], seed: Seed, seconds: float) -> ProposalRound:
+    raw = run_clients(floor.open_insert_client, threads=_CONNECTIONS, seconds=seconds)
+    ping = http_load.run_http_clients(
         ports,
-        lambda: http_load.request("GET", "/livez", {}),
-        connections=CONNECTIONS,
+        lambda: http_load.build_request("GET", "/livez", {}),
+        connections=_CONNECTIONS,
         seconds=seconds,
     )
-    ours = http_load.load(
-        ports, _Agents(house).request, connections=CONNECTIONS, seconds=seconds
+    ours = http_load.run_http_clients(
+        ports, ProposalRequests(seed).request, connections=_CONNECTIONS, seconds=seconds
     )
-    tasks.broker().flushdb()
-    return Round(raw, ping, ours)
+    tasks.connect_broker().flushdb()
+    return ProposalRound(raw, ping, ours)
 
 
-class _Agents:
+class ProposalRequests:
     """The agents in turn; ten proposals of one thread follow one another."""
 
-    def __init__(self, house: House) -> None:
-        self.keys = house.keys
+    def __init__(self, seed: Seed) -> None:
+        self.keys = seed.keys
         self.run = uuid.uuid4().hex[:8]
         self.count = itertools.count()
 
@@ -87,11 +87,13 @@ class _Agents:
             "Content-Type": "application/json",
             "Idempotency-Key": f"{self.run}-{number}",
         }
-        sent = json.dumps(body(thread)).encode()
-        return http_load.request("POST", "/api/v1/proposals", headers, sent)
+        sent = json.dumps(build_proposal_body(thread)).encode()
+        return http_load.build_request("POST", "/api/v1/proposals", headers, sent)
 
 
-def _line(rounds: list[Round], options: Options) -> Line:
+def _build_proposals_result(
+    rounds: list[ProposalRound], options: Options
+) -> GoalResult:
     rate = median([one.rate for one in rounds])
     over = median([one.ours.at(99) / one.allowed for one in rounds])
     middle = sorted(rounds, key=lambda one: one.rate)[len(rounds) // 2]
@@ -99,11 +101,11 @@ def _line(rounds: list[Round], options: Options) -> Line:
         str(sum(getattr(one, name).count for one in rounds))
         for name in ("ours", "raw", "ping")
     )
-    return Line(
+    return GoalResult(
         "G4 HTTP propose",
         f"{rate:.2f} x the raw insert's rate, p99 {over:.2f} x what is allowed "
         f"({middle})",
-        f"rate >= {RATE} x; p99 <= {P99:.0f} x ping's p99 + raw insert's",
-        rate >= RATE and over <= 1,
+        f"rate >= {RATE_BAR} x; p99 <= {P99_BAR:.0f} x ping's p99 + raw insert's",
+        rate >= RATE_BAR and over <= 1,
         f"n = {counts} (ours, raw, ping), {options.rounds} rounds",
     )

@@ -15,14 +15,14 @@ from celery import current_app
 from journal import notify
 
 from . import floor, processes, product, tasks
-from .floor import Floor
+from .floor import FloorClient
 from .load import median, percentile
-from .report import Line, Options, ms, say
-from .seed import House
+from .report import GoalResult, Options, format_ms, print_text
+from .seed import Seed
 
-P50, P99 = 1.5, 3.0
-SAMPLES = 50  # for each second of the options: one of both takes about 20 ms
-PATIENCE_S = 20.0
+P50_BAR, P99_BAR = 1.5, 3.0
+_SAMPLES = 50  # for each second of the options: one of both takes about 20 ms
+_PATIENCE_S = 20.0
 _DONE = (
     "SELECT 1 FROM reviews_execution WHERE proposal_id = %s AND status = 'succeeded'"
 )
@@ -37,7 +37,7 @@ UNDONE = (
 
 
 @dataclass(slots=True)
-class Round:
+class ExecutionRound:
     """Seconds: the product's, and of each sample the sum of the raw three."""
 
     ours: list[float] = field(default_factory=list)
@@ -48,21 +48,21 @@ class Round:
 
     def __str__(self) -> str:
         pairs = (
-            f"p{p} {ms(percentile(self.ours, p))} of {ms(percentile(self.raw, p))}"
+            f"p{p} {format_ms(percentile(self.ours, p))} of {format_ms(percentile(self.raw, p))}"
             for p in (50, 99)
         )
         return ", ".join(pairs)
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Sampler:
     """One client of ours, one of the floor, and an ear."""
 
-    client: product.Client
-    floor: Floor
+    client: product.ProductClient
+    floor: FloorClient
     ear: psycopg.Connection[Any]
 
-    def sample(self, into: Round) -> None:
+    def sample(self, into: ExecutionRound) -> None:
         """One of each, while the worker has nothing else to do."""
         stored = self.client.propose()
         self._settle()
@@ -73,7 +73,7 @@ class Bench:
     def _ours(self, stored: Any) -> float:
         began = time.monotonic()
         self.client.decide(stored)
-        for told in self.ear.notifies(timeout=PATIENCE_S):
+        for told in self.ear.notifies(timeout=_PATIENCE_S):
             ended = time.monotonic()
             if told.payload == stored.proposal and self._done(stored.proposal):
                 return ended - began
@@ -89,7 +89,7 @@ class Bench:
         began = time.monotonic()
         self.floor.decide(asked)
         decided = time.monotonic()
-        hopped = _hop()
+        hopped = _time_hop()
         effect = time.monotonic()
         self.floor.perform(asked)
         return (decided - began) + hopped + (time.monotonic() - effect)
@@ -97,7 +97,7 @@ class Bench:
     def _settle(self) -> None:
         """Until every promise is kept, so that mails of one sample do not stand in
         the way of the next."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + _PATIENCE_S
         while undone := self._undone():
             if time.monotonic() > end:
                 raise TimeoutError(f"the worker does not keep up: {sorted(undone)}")
@@ -109,53 +109,58 @@ class Bench:
         return {topic for (topic,) in found}
 
 
-def _hop() -> float:
+def _time_hop() -> float:
     """From sending a no-op to its first line in the worker."""
     began = time.monotonic()
     current_app.send_task("bench.tasks.hop", retry=False, ignore_result=True)
-    told: Any = tasks.broker().blpop([tasks.HOP], timeout=int(PATIENCE_S))
+    told: Any = tasks.connect_broker().blpop([tasks.HOP], timeout=int(_PATIENCE_S))
     if told is None:
         raise TimeoutError("the no-op did not arrive")
     return float(told[1]) - began
 
 
-def measure(house: House, options: Options) -> Line:
+def measure_execution(seed: Seed, options: Options) -> GoalResult:
     """Sample by sample in turn."""
-    rounds: list[Round] = []
-    _forget()
-    with processes.worker(), _bench(house) as bench:
+    rounds: list[ExecutionRound] = []
+    _clear_messages()
+    with processes.start_worker(), _open_sampler(seed) as bench:
         for _ in range(5):
-            bench.sample(Round())
+            bench.sample(ExecutionRound())
         for number in range(options.rounds):
-            rounds.append(Round())
-            for _ in range(round(SAMPLES * options.seconds)):
+            rounds.append(ExecutionRound())
+            for _ in range(round(_SAMPLES * options.seconds)):
                 bench.sample(rounds[-1])
-            say(f"G3 round {number + 1}: {rounds[-1]}")
-    return _line(rounds, options)
+            print_text(f"G3 round {number + 1}: {rounds[-1]}")
+    return _build_execution_result(rounds, options)
 
 
-def _forget() -> None:
+def _clear_messages() -> None:
     """Promises of other measurements would be kept meanwhile."""
-    tasks.broker().flushdb()
-    with floor.connect() as connection:
+    tasks.connect_broker().flushdb()
+    with floor.connect_database() as connection:
         connection.execute(_KEPT)
 
 
 @contextmanager
-def _bench(house: House) -> Iterator[Bench]:
-    with floor.connect() as raw, floor.connect(autocommit=True) as ear:
+def _open_sampler(seed: Seed) -> Iterator[Sampler]:
+    with (
+        floor.connect_database() as raw,
+        floor.connect_database(autocommit=True) as ear,
+    ):
         ear.execute(f"LISTEN {notify.CHANNEL}")
-        yield Bench(product.Client(house, 0), Floor(raw), ear)
+        yield Sampler(product.ProductClient(seed, 0), FloorClient(raw), ear)
 
 
-def _line(rounds: list[Round], options: Options) -> Line:
+def _build_execution_result(
+    rounds: list[ExecutionRound], options: Options
+) -> GoalResult:
     middle, tail = (median([r.over(p) for r in rounds]) for p in (50, 99))
     ours, raw = ([t for r in rounds for t in getattr(r, w)] for w in ("ours", "raw"))
-    return Line(
+    return GoalResult(
         "G3 approve -> executed",
         f"p50 {middle:.2f} x, p99 {tail:.2f} x raw decide + hop + effect "
-        f"({Round(ours, raw)})",
-        f"p50 <= {P50} x, p99 <= {P99:.0f} x",
-        middle <= P50 and tail <= P99,
+        f"({ExecutionRound(ours, raw)})",
+        f"p50 <= {P50_BAR} x, p99 <= {P99_BAR:.0f} x",
+        middle <= P50_BAR and tail <= P99_BAR,
         f"n = {len(ours)} of each, {options.rounds} rounds",
     )

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from bench.seed import slug
+from bench.seed import format_slug
 from holdpoint_client import ApiError, Backoff, Client, Proposal, Redeemed, Unreachable
 
 from .generator import FROM_DRIVER, Wish
@@ -238,7 +238,7 @@ class Driver:
 
     def _take_up(self, hand: Hand, wish: Wish, proposal: Proposal) -> None:
         """The agent's own work about what it saw, and then the word that it has it."""
-        about = slug(wish.agent), proposal.id, proposal.status, proposal.outcome
+        about = format_slug(wish.agent), proposal.id, proposal.status, proposal.outcome
         self.book.act(Word(*about, "driver", time.time()))
         hand.ask(
             "acknowledge",

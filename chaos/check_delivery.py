@@ -23,7 +23,7 @@ from pathlib import Path
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
 from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
-from bench.seed import slug
+from bench.seed import format_slug
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
@@ -86,7 +86,7 @@ def check_deliveries(ran: Ran, book: Postbook, traces: Path) -> Deliveries:
 
 
 def _hooked() -> list[str]:
-    return [slug(number) for number in range(HOOKED)]
+    return [format_slug(number) for number in range(HOOKED)]
 
 
 def _ends() -> Iterator[End]:

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import httpx2
 
-from bench.servers import folders
+from bench.servers import create_installation
 from hitl.local import installation, keys, postgres, valkey
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program, kill_group
@@ -323,7 +323,7 @@ def servers(options: Options) -> Iterator[Stage]:
     *Raises* Fault.
     """
     with ExitStack() as stack:
-        here = stack.enter_context(folders("chaos", **GATE))
+        here = stack.enter_context(create_installation("chaos", **GATE))
         # Where PostgreSQL runs as somebody else, that one may not enter a host.
         alone = postgres.detect_host(here).user is not None
         hosts = build(options.hosts, stack, alone=alone)

@@ -18,8 +18,8 @@ from typing import Any
 from agents import keys as agents_keys
 from agents.models import Agent
 from agents.webhooks import endpoints
-from bench.seed import DECIDING, Cast, everybody, in_force, slug
-from bench.seed import agent as seed_agent
+from bench.seed import DECIDING, Cast, add_cast, activate_policy, format_slug
+from bench.seed import register_agent as seed_agent
 from reviews.people import preferences
 from reviews.people import tokens as people_tokens
 from reviews.people.preferences import NotificationPreferences
@@ -50,7 +50,7 @@ class House:
                 secret,
                 self.keys[agent],
                 " ".join(gate),
-                "call" if agent == slug(CALLS) else "answer",
+                "call" if agent == format_slug(CALLS) else "answer",
             )
             for agent, secret in self.secrets.items()
         ]
@@ -58,11 +58,11 @@ class House:
 
 def house(document: dict[str, Any], hooks: str) -> House:
     """A gate that is ready to be asked; `hooks` is where agents' servers are."""
-    cast = everybody()
+    cast = add_cast()
     for name in DECIDING:
         asked = NotificationPreferences(per_hour=MAILS_AN_HOUR)
         preferences.save_preferences(person=cast[name], notifications=asked)
-    in_force(document, cast)
+    activate_policy(document, cast)
     agents = [
         seed_agent(number, cast, list(document["tools"])) for number in range(AGENTS)
     ]
