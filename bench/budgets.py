@@ -1,5 +1,8 @@
-"""The budgets of a page (ux.md 6.3): what it weighs, how soon the server answers, and
-how soon it can be used by somebody far away on a slow machine."""
+"""W: the budgets of a page (ux.md 6.3).
+
+They bound what a page weighs, how soon the server answers, how soon somebody far away
+can use it on a slow machine, and how soon a committed decision shows on the page.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,22 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
+from statistics import median
 from typing import Any
 
 import httpx2
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, StorageState
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState
 
 from hitl.environment import LOOPBACK
-from policies.models import Person
 
-from . import browser, commits, pages, processes, slow
-from .live import create_session
-from .load import median, percentile
-from .report import GoalResult, Options, print_text
-from .seed import Seed
-from .slow import Visit
+from . import browser, servers
+from .browser import Visit
+from .load import percentile
+from .report import GoalResult, Options, format_ms, print_text
+from .seed import Seed, propose_pages
 
 ANSWERS = 40  # times that the server is asked for each page
 EVERYWHERE = {"CLS": 0.02, "TBT ms": 50, "requests": 5}
@@ -63,7 +64,6 @@ class MeasuredPage:
 
     name: str
     path: str
-    person: Person
     key: str
     figures: dict[str, float] = field(default_factory=dict)
     felt: list[Visit] = field(default_factory=list)
@@ -96,9 +96,9 @@ class MeasuredPage:
 def measure_page_budgets(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """One line a page, and one of what a commit takes."""
     call_command("collectstatic", interactive=False, verbosity=0)
-    opened = pages.propose_pages(seed, commits.COMMITS)
+    opened = propose_pages(seed, COMMITS)
     visited = [_build_page(name, path) for name, path in opened.paths.items()]
-    with processes.start_webs(1) as (port,):
+    with servers.start_webs(1) as (port,):
         for one in visited:
             _time_answers(one, port)
         with browser.open_chromium() as chromium:
@@ -112,27 +112,25 @@ def measure_page_budgets(seed: Seed, options: Options) -> tuple[GoalResult, ...]
                         chromium, signed_in[_PEOPLE[one.name]]
                     ) as context:
                         url = f"http://{LOOPBACK}:{port}{one.path}"
-                        one.felt.append(slow.visit_slowly(context, url, one.name))
+                        one.felt.append(browser.visit_slowly(context, url, one.name))
                 felt = [f"{v.name} {astuple(v.felt[-1])}" for v in visited]
                 print_text(f"W round {number + 1}: {'; '.join(felt)}")
             with _open_profile(chromium, signed_in["rita"]) as context:
-                decided = commits.measure_commits(context, port, opened.requests)
+                decided = measure_commits(context, port, opened.requests)
     for one in visited:
         one.settle()
     return (*(one.line for one in visited), decided)
 
 
 def _build_page(name: str, path: str) -> MeasuredPage:
-    person = Person.objects.get(username=_PEOPLE[name])
-    found = MeasuredPage(name, path, person, create_session(person))
-    found.figures["SQL"] = _count_statements(person, path)
+    found = MeasuredPage(name, path, browser.create_session(_PEOPLE[name]))
+    found.figures["SQL"] = _count_statements(_PEOPLE[name], path)
     return found
 
 
-def _count_statements(person: Person, path: str) -> int:
+def _count_statements(person: str, path: str) -> int:
     """What a second view asks the database."""
-    client = Client(HTTP_HOST=httpx2.URL(settings.HOLDPOINT.base_url).netloc.decode())
-    client.force_login(person, "django.contrib.auth.backends.ModelBackend")
+    client = browser.sign_in_client(person)
     client.get(path)
     asked: list[str] = []
 
@@ -179,3 +177,44 @@ def _open_profile(
         yield context
     finally:
         context.close()
+
+
+COMMITS = 20
+COMMIT_P95_S = 0.250
+# From the press to the swap of the answer, by the browser's own clock.
+_WATCH_COMMIT = """() => {
+    addEventListener("click", () => { window.began = performance.now() }, true)
+    new MutationObserver(() => {
+        const state = document.querySelector("[data-testid=state]")
+        if (window.began && state.textContent.includes("Rejected"))
+            window.took ??= performance.now() - window.began
+    }).observe(document.body, {childList: true, subtree: true})
+}"""
+
+
+def measure_commits(
+    context: BrowserContext, port: int, requests: list[str]
+) -> GoalResult:
+    """One rejection each of the first requests."""
+    page = context.new_page()
+    base = f"http://{LOOPBACK}:{port}/requests"
+    times = [_time_rejection(page, f"{base}/{one}/") for one in requests[:COMMITS]]
+    slowest = percentile(times, 95)
+    return GoalResult(
+        "W commit -> the new state on the page",
+        f"p50 {format_ms(percentile(times, 50))}, p95 {format_ms(slowest)}",
+        f"p95 <= {format_ms(COMMIT_P95_S)}",
+        slowest <= COMMIT_P95_S,
+        f"n = {len(times)}",
+    )
+
+
+def _time_rejection(page: Page, url: str) -> float:
+    """Seconds."""
+    page.goto(url)
+    page.click("[data-testid=verb-reject]")
+    page.check("[name=reason_code] >> nth=0")
+    page.evaluate(_WATCH_COMMIT)
+    page.click("[data-testid=commit]")
+    took = browser.wait_for_value(page, "window.took", "the new state did not come")
+    return float(took) / 1000

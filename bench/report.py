@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-from .load import median, percentile
+from .load import percentile
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ import itertools
 import json
 import uuid
 from dataclasses import dataclass
+from statistics import median
 
-from . import floor, http_load, processes, product, tasks
-from .asked import build_proposal_body
-from .load import Run, run_clients, median
+from . import callables, clients, load, servers
+from .load import Run, run_clients
 from .report import GoalResult, Options, format_ms, print_text
-from .seed import Seed
+from .seed import Seed, build_proposal_body, build_proposal_headers
 
 _PROCESSES, _CONNECTIONS = 2, 16
 RATE_BAR, P99_BAR = 0.4, 3.0
@@ -46,7 +46,7 @@ class ProposalRound:
 def measure_http_proposals(seed: Seed, options: Options) -> GoalResult:
     """All three in turn."""
     rounds: list[ProposalRound] = []
-    with processes.start_webs(_PROCESSES) as ports:
+    with servers.start_webs(_PROCESSES) as ports:
         _run_all(ports, seed, 0.5)
         for number in range(options.rounds):
             rounds.append(_run_all(ports, seed, options.seconds))
@@ -55,17 +55,17 @@ def measure_http_proposals(seed: Seed, options: Options) -> GoalResult:
 
 
 def _run_all(ports: list[int], seed: Seed, seconds: float) -> ProposalRound:
-    raw = run_clients(floor.open_insert_client, threads=_CONNECTIONS, seconds=seconds)
-    ping = http_load.run_http_clients(
+    raw = run_clients(clients.open_insert_client, threads=_CONNECTIONS, seconds=seconds)
+    ping = load.run_http_clients(
         ports,
-        lambda: http_load.build_request("GET", "/livez", {}),
+        lambda: load.build_request("GET", "/livez", {}),
         connections=_CONNECTIONS,
         seconds=seconds,
     )
-    ours = http_load.run_http_clients(
+    ours = load.run_http_clients(
         ports, ProposalRequests(seed).request, connections=_CONNECTIONS, seconds=seconds
     )
-    tasks.connect_broker().flushdb()
+    callables.empty_broker()
     return ProposalRound(raw, ping, ours)
 
 
@@ -81,14 +81,10 @@ class ProposalRequests:
         number = next(self.count)
         # Sixteen at a time must not queue for one thread's lock.
         lane, turn = number % len(self.keys), number // len(self.keys)
-        thread = f"{self.run}-{lane}-{turn // product.ACTIONS_A_THREAD}"
-        headers = {
-            "Authorization": f"Bearer {self.keys[lane]}",
-            "Content-Type": "application/json",
-            "Idempotency-Key": f"{self.run}-{number}",
-        }
+        thread = f"{self.run}-{lane}-{turn // clients.ACTIONS_A_THREAD}"
+        headers = build_proposal_headers(self.keys[lane], f"{self.run}-{number}")
         sent = json.dumps(build_proposal_body(thread)).encode()
-        return http_load.build_request("POST", "/api/v1/proposals", headers, sent)
+        return load.build_request("POST", "/api/v1/proposals", headers, sent)
 
 
 def _build_proposals_result(

@@ -1,19 +1,36 @@
-"""The least a correct system does: three durable commits an action, each with one
-audit row, in plain psycopg 3 and tables of its own (speed.md)."""
+"""The two clients of one action: the floor's and the product's.
+
+The floor is the least that a correct system does: three durable commits an action, each
+with one audit row, in plain psycopg 3 and tables of its own (speed.md). The product's
+client does the same by the product's own operations with everything on: caps, stops,
+look-ups, policy, sums, redaction, checkpoint, log, outbox and re-checks.
+"""
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import itertools
 import json
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
 from django.conf import settings
+from django.db import connection
 
-from .asked import build_proposal_body
+from agents.idempotency import StoredAnswer
+from policies.models import Person
+from reviews.choices import VERDICT_SPECS, Verdict
+from reviews.decisions import decide
+from reviews.decisions.submission import VerdictSubmission
+from reviews.executions import run
+from reviews.models import ApprovalRequest
+
+from .seed import Seed, build_proposal_body, propose_body
 
 _TABLES = """
 CREATE TABLE bench_request (
@@ -125,3 +142,71 @@ def open_insert_client(number: int) -> Iterator[Callable[[], object]]:
     """One client of the raw insert."""
     with connect_database() as connection:
         yield FloorClient(connection).insert
+
+
+ACTIONS_A_THREAD = 10
+_EXECUTION = "SELECT id FROM reviews_execution WHERE proposal_id = %s"
+
+
+@dataclass
+class ProductClient:
+    """One client: its own threads, agents in turn, a reviewer."""
+
+    seed: Seed
+    number: int
+    run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    count: Iterator[int] = field(default_factory=itertools.count)
+
+    def action(self) -> None:
+        """Checkpointed, decided, performed once and recorded."""
+        request = self.decide(self.propose())
+        self.perform(request.proposal_id)
+
+    def propose(self) -> StoredAnswer:
+        thread, turn = divmod(next(self.count), ACTIONS_A_THREAD)
+        agents = self.seed.agents
+        agent = agents[(self.number + thread) % len(agents)]
+        body = build_proposal_body(f"{self.run}-{self.number}-{thread}")
+        return propose_body(agent, body, f"{body['thread']}-{turn}")
+
+    def decide(
+        self, stored: StoredAnswer, verdict: Verdict = Verdict.APPROVE
+    ) -> ApprovalRequest:
+        reviewers = self.seed.reviewers
+        person = reviewers[self.number % len(reviewers)]
+        return decide.decide_request(build_submission(stored, person, verdict))
+
+    def perform(self, proposal_id: str) -> None:
+        """As the worker does it, without the broker between."""
+        with connection.cursor() as cursor:
+            cursor.execute(_EXECUTION, [proposal_id])
+            (execution_id,) = cursor.fetchone()
+        run.run_execution(execution_id)
+
+
+def build_submission(
+    stored: StoredAnswer, person: Person, verdict: Verdict
+) -> VerdictSubmission:
+    """A verdict on the request of this proposal.
+
+    The person is a copy, as a sign-in finds them: without the roles and queues that an
+    earlier verdict has loaded.
+    """
+    request = stored.body["request"]
+    return VerdictSubmission(
+        request_id=request["id"],
+        person=copy.copy(person),
+        verdict=verdict,
+        reason_code=VERDICT_SPECS[verdict].reasons[0],
+        version=request["version"],
+        action_hash=stored.body["action_hash"],
+    )
+
+
+@contextmanager
+def open_product_client(seed: Seed, number: int) -> Iterator[Callable[[], object]]:
+    """One client of the whole round trip on a connection of its own."""
+    try:
+        yield ProductClient(seed, number).action
+    finally:
+        connection.close()

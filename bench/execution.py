@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import psycopg
@@ -14,9 +15,9 @@ from celery import current_app
 
 from journal import notify
 
-from . import floor, processes, product, tasks
-from .floor import FloorClient
-from .load import median, percentile
+from . import callables, clients, servers
+from .clients import FloorClient
+from .load import percentile
 from .report import GoalResult, Options, format_ms, print_text
 from .seed import Seed
 
@@ -47,18 +48,18 @@ class ExecutionRound:
         return percentile(self.ours, percent) / percentile(self.raw, percent)
 
     def __str__(self) -> str:
-        pairs = (
-            f"p{p} {format_ms(percentile(self.ours, p))} of {format_ms(percentile(self.raw, p))}"
-            for p in (50, 99)
+        ours, raw = (
+            [format_ms(percentile(times, p)) for p in (50, 99)]
+            for times in (self.ours, self.raw)
         )
-        return ", ".join(pairs)
+        return f"p50 {ours[0]} of {raw[0]}, p99 {ours[1]} of {raw[1]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
     """One client of ours, one of the floor, and an ear."""
 
-    client: product.ProductClient
+    client: clients.ProductClient
     floor: FloorClient
     ear: psycopg.Connection[Any]
 
@@ -112,8 +113,10 @@ class Sampler:
 def _time_hop() -> float:
     """From sending a no-op to its first line in the worker."""
     began = time.monotonic()
-    current_app.send_task("bench.tasks.hop", retry=False, ignore_result=True)
-    told: Any = tasks.connect_broker().blpop([tasks.HOP], timeout=int(_PATIENCE_S))
+    current_app.send_task("bench.callables.hop", retry=False, ignore_result=True)
+    told: Any = callables.connect_broker().blpop(
+        [callables.HOP], timeout=int(_PATIENCE_S)
+    )
     if told is None:
         raise TimeoutError("the no-op did not arrive")
     return float(told[1]) - began
@@ -123,7 +126,7 @@ def measure_execution(seed: Seed, options: Options) -> GoalResult:
     """Sample by sample in turn."""
     rounds: list[ExecutionRound] = []
     _clear_messages()
-    with processes.start_worker(), _open_sampler(seed) as bench:
+    with servers.start_worker(), _open_sampler(seed) as bench:
         for _ in range(5):
             bench.sample(ExecutionRound())
         for number in range(options.rounds):
@@ -136,19 +139,19 @@ def measure_execution(seed: Seed, options: Options) -> GoalResult:
 
 def _clear_messages() -> None:
     """Promises of other measurements would be kept meanwhile."""
-    tasks.connect_broker().flushdb()
-    with floor.connect_database() as connection:
+    callables.empty_broker()
+    with clients.connect_database() as connection:
         connection.execute(_KEPT)
 
 
 @contextmanager
 def _open_sampler(seed: Seed) -> Iterator[Sampler]:
     with (
-        floor.connect_database() as raw,
-        floor.connect_database(autocommit=True) as ear,
+        clients.connect_database() as raw,
+        clients.connect_database(autocommit=True) as ear,
     ):
         ear.execute(f"LISTEN {notify.CHANNEL}")
-        yield Sampler(product.ProductClient(seed, 0), FloorClient(raw), ear)
+        yield Sampler(clients.ProductClient(seed, 0), FloorClient(raw), ear)
 
 
 def _build_execution_result(
