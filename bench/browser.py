@@ -6,7 +6,6 @@ the processor four times slower, 1.6 Mbps and 150 ms to the server.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_pla
 
 from hitl.environment import LOOPBACK
 from policies.models import Person
+from tests import guards
 
 from .load import PATIENCE_S
 from .seed import PASSWORD
@@ -31,9 +31,10 @@ _ARGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 def open_chromium() -> Iterator[Browser]:
     """While it is open, nothing may ask the database from this thread: the browser's
     loop runs in it."""
-    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=_ARGS)
+        browser = playwright.chromium.launch(
+            executable_path=guards.chromium(), args=_ARGS
+        )
         try:
             yield browser
         finally:
