@@ -31,9 +31,8 @@ from reviews.models import Alarm, Execution, Notice, Proposal
 from reviews.notifications.events import EVENTS, NOTICE_TITLES
 
 from .generator import HOOKED
-from .history import Trips
-from .receivers import Arrival, Postbook, Word
-from .run_result import Ran
+from .history import DeliveryAttempts, RunResult
+from .receivers import AgentNote, Arrival, PostLedger
 
 EXECUTION_ENDS = (
     "execution.succeeded",
@@ -54,7 +53,7 @@ End = tuple[str, str]  # a proposal, and the word for what became of it
 
 
 @dataclass
-class Deliveries:
+class DeliveryFindings:
     """Sentences about what is wrong, each with the number it was looked for in."""
 
     unheard: list[str] = field(default_factory=list)
@@ -73,13 +72,15 @@ class Deliveries:
     stands: Counter[str] = field(default_factory=Counter)
 
 
-def check_deliveries(ran: Ran, book: Postbook, traces: Path) -> Deliveries:
+def check_deliveries(
+    result: RunResult, book: PostLedger, traces: Path
+) -> DeliveryFindings:
     """Once all is quiet."""
     arrivals, said = book.arrivals(), book.acknowledgements()
-    ends, found = Counter(_ends()), Deliveries()
+    ends, found = Counter(_ends()), DeliveryFindings()
     _arrived(found, ends, arrivals, [w for w in said if w.agent in _hooked()])
     _alike(found, arrivals)
-    _acted(found, ran, ends, book.works())
+    _acted(found, result, ends, book.works())
     _after(found, arrivals, said, traces)
     _rows(found, arrivals)
     return found
@@ -109,12 +110,15 @@ def _word(row: LogRecord) -> str:
 
 
 def _arrived(
-    found: Deliveries, ends: Counter[End], arrivals: list[Arrival], said: list[Word]
+    found: DeliveryFindings,
+    ends: Counter[End],
+    arrivals: list[Arrival],
+    said: list[AgentNote],
 ) -> None:
     """Each outcome has one name, under which it arrived or was acknowledged before."""
     found.ends = ends.total()
     names: dict[End, set[str]] = defaultdict(set)
-    heard: list[Arrival | Word] = [a for a in arrivals if a.good and a.outcome]
+    heard: list[Arrival | AgentNote] = [a for a in arrivals if a.good and a.outcome]
     for one in [*heard, *said]:
         names[one.proposal, one.status].add(one.outcome)
     for end in ends.keys() | names.keys():
@@ -125,7 +129,7 @@ def _arrived(
             found.unlike.append(f"{' '.join(end)}: {there} names of {wanted}")
 
 
-def _alike(found: Deliveries, arrivals: list[Arrival]) -> None:
+def _alike(found: DeliveryFindings, arrivals: list[Arrival]) -> None:
     bodies: dict[str, set[str]] = defaultdict(set)
     for one in arrivals:
         found.arrivals += 1
@@ -141,10 +145,15 @@ def _alike(found: Deliveries, arrivals: list[Arrival]) -> None:
             found.unlike.append(f"{message}: {len(several)} bodies")
 
 
-def _acted(found: Deliveries, ran: Ran, ends: Counter[End], works: list[Word]) -> None:
+def _acted(
+    found: DeliveryFindings,
+    result: RunResult,
+    ends: Counter[End],
+    works: list[AgentNote],
+) -> None:
     """Who listens acts on every outcome, all others on what they saw themselves."""
     done = Counter((one.proposal, one.status) for one in works)
-    wanted = ends + Counter(_seen(ran))
+    wanted = ends + Counter(_seen(result))
     found.acts = wanted.total()
     for end in wanted.keys() | done.keys():
         if done[end] != wanted[end]:
@@ -152,22 +161,25 @@ def _acted(found: Deliveries, ran: Ran, ends: Counter[End], works: list[Word]) -
             found.unacted.append(f"{' '.join(end)}: {said}")
 
 
-def _seen(ran: Ran) -> Iterator[End]:
+def _seen(result: RunResult) -> Iterator[End]:
     """The ends that agents without an endpoint waited for."""
     listening = Proposal.objects.filter(agent__in=_hooked())
     known = set(listening.values_list("pk", flat=True))
-    for proposal, status in ran.notebook.ended.items():
+    for proposal, status in result.history.ended.items():
         if proposal not in known:
             yield proposal, status
 
 
 def _after(
-    found: Deliveries, arrivals: list[Arrival], said: list[Word], traces: Path
+    found: DeliveryFindings,
+    arrivals: list[Arrival],
+    said: list[AgentNote],
+    traces: Path,
 ) -> None:
     """No delivery begins once the gate has answered to the agent's word; one that was
     under way may arrive."""
     letters = dict(Delivery.objects.values_list("event", "pk"))
-    tries = Trips(traces)
+    tries = DeliveryAttempts(traces)
     at = {one.outcome: one.at for one in said if one.outcome in letters}
     found.acknowledged = len(at)
     late: dict[str, float] = {}
@@ -183,7 +195,7 @@ def _after(
     found.untimely += [f"{name}: {by:.1f} s after" for name, by in late.items()]
 
 
-def _rows(found: Deliveries, arrivals: list[Arrival]) -> None:
+def _rows(found: DeliveryFindings, arrivals: list[Arrival]) -> None:
     """No letter is left, and what the gate calls delivered was answered so."""
     well = {(one.agent, one.message) for one in arrivals if one.answer == WELL}
     rows = Delivery.objects.values_list(
@@ -204,7 +216,7 @@ MANY = re.compile(r"\d+ (messages?|requests? waits?) for you")
 
 
 @dataclass
-class Mails:
+class MailFindings:
     """Sentences about what is wrong, and numbers about the rest."""
 
     missing: list[str] = field(default_factory=list)
@@ -218,9 +230,9 @@ class Mails:
     twice: int = 0
 
 
-def check_mails(book: Postbook) -> Mails:
+def check_mails(book: PostLedger) -> MailFindings:
     """Once all is quiet."""
-    found, arrived = Mails(), Counter(_keys(book, kinds=_kinds()))
+    found, arrived = MailFindings(), Counter(_keys(book, kinds=_kinds()))
     found.arrived = arrived.total()
     rows = Notice.objects.select_related("person", "request", "execution", "alarm")
     notices = list(rows)
@@ -246,7 +258,7 @@ def _kinds() -> list[tuple[str, str]]:
     return sorted(words, key=lambda one: -len(one[0]))
 
 
-def _keys(book: Postbook, *, kinds: list[tuple[str, str]]) -> list[Key]:
+def _keys(book: PostLedger, *, kinds: list[tuple[str, str]]) -> list[Key]:
     return [_read(one.recipient, one.subject, kinds) for one in book.mails()]
 
 
@@ -263,21 +275,21 @@ def _key(notice: Notice) -> Key:
     return notice.person.email, notice.kind, str(about)
 
 
-def _promises(found: Mails, notices: list[Notice]) -> None:
+def _promises(found: MailFindings, notices: list[Notice]) -> None:
     """A promise that is kept has planned at least one person's mail."""
     about = {(notice.kind, _key(notice)[2]) for notice in notices}
     closed = Alarm.objects.filter(status=AlarmStatus.CLOSED)
     over = {str(pk) for pk in closed.values_list("pk", flat=True)}
-    ran = dict(Execution.objects.values_list("proposal_id", "pk"))
+    executions = dict(Execution.objects.values_list("proposal_id", "pk"))
     kept = OutboxMessage.objects.filter(topic__in=EVENTS, done_at__isnull=False)
     for topic, subject in kept.values_list("topic", "subject"):
         found.promises += 1
-        told = EVENTS[topic].kind, ran.get(subject, subject)
+        told = EVENTS[topic].kind, executions.get(subject, subject)
         if subject not in over and told not in about:
             found.missing.append(f"{topic} {subject}: nobody was written to")
 
 
-def _went(found: Mails, notice: Notice) -> bool:
+def _went(found: MailFindings, notice: Notice) -> bool:
     """Whether it was sent; the clock may forbid it, or nothing is left to say."""
     found.planned += 1
     found.sent += notice.sent_at is not None
@@ -290,7 +302,9 @@ def _went(found: Mails, notice: Notice) -> bool:
     return notice.sent_at is not None
 
 
-def _compare(found: Mails, key: Key, sent: Counter[Key], arrived: Counter[Key]) -> None:
+def _compare(
+    found: MailFindings, key: Key, sent: Counter[Key], arrived: Counter[Key]
+) -> None:
     if key not in sent:
         found.unplanned.append(" ".join(key))
     if arrived[key] < sent[key]:
@@ -300,11 +314,11 @@ def _compare(found: Mails, key: Key, sent: Counter[Key], arrived: Counter[Key]) 
 
 
 @dataclass
-class Post:
+class PostFindings:
     """Of a run that is quiet."""
 
-    letters: Deliveries = field(default_factory=Deliveries)
-    mails: Mails = field(default_factory=Mails)
+    letters: DeliveryFindings = field(default_factory=DeliveryFindings)
+    mails: MailFindings = field(default_factory=MailFindings)
 
     @property
     def violations(self) -> dict[str, list[str]]:
@@ -365,6 +379,6 @@ class Post:
         }
 
 
-def check_post(ran: Ran, book: Postbook, traces: Path) -> Post:
+def check_post(result: RunResult, book: PostLedger, traces: Path) -> PostFindings:
     """Once all is quiet."""
-    return Post(check_deliveries(ran, book, traces), check_mails(book))
+    return PostFindings(check_deliveries(result, book, traces), check_mails(book))

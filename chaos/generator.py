@@ -18,7 +18,7 @@ from typing import Any
 from agents import keys as agents_keys
 from agents.models import Agent
 from agents.webhooks import endpoints
-from bench.seed import DECIDING, Cast, add_cast, activate_policy, format_slug
+from bench.seed import DECIDING, Cast, activate_policy, add_cast, format_slug
 from bench.seed import register_agent as seed_agent
 from reviews.people import preferences
 from reviews.people import tokens as people_tokens
@@ -35,7 +35,7 @@ MAILS_AN_HOUR = 100  # to each person: letters and effects must not wait for mai
 
 
 @dataclass(frozen=True)
-class House:
+class Participants:
     """Who knocks and who decides, by what they carry."""
 
     keys: dict[str, str]  # agent -> its key
@@ -56,7 +56,7 @@ class House:
         ]
 
 
-def house(document: dict[str, Any], hooks: str) -> House:
+def create_participants(document: dict[str, Any], hooks: str) -> Participants:
     """A gate that is ready to be asked; `hooks` is where agents' servers are."""
     cast = add_cast()
     for name in DECIDING:
@@ -66,7 +66,7 @@ def house(document: dict[str, Any], hooks: str) -> House:
     agents = [
         seed_agent(number, cast, list(document["tools"])) for number in range(AGENTS)
     ]
-    return House(
+    return Participants(
         {
             agent.slug: agents_keys.issue_key(agent=agent, by=cast["owen"])
             for agent in agents
@@ -87,7 +87,7 @@ def _endpoint(agent: Agent, hooks: str, cast: Cast) -> str:
 
 # kind -> (tool, how many of a hundred). What becomes of one is in its kind alone, which
 # its thread's name carries, so that people know what to say.
-KINDS = {
+OPERATION_KINDS = {
     "auto": ("note", 12),  # asks nobody
     "notify": ("tag", 8),  # asks nobody, people are told
     "keyed": ("pay", 16),
@@ -112,7 +112,7 @@ ALIKE = 40  # customers
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Operation:
     """One request that an agent will make, `at` seconds after the start."""
 
     number: int
@@ -123,7 +123,7 @@ class Wish:
 
     @property
     def tool(self) -> str:
-        return KINDS[self.kind][0]
+        return OPERATION_KINDS[self.kind][0]
 
     @property
     def key(self) -> str:
@@ -150,10 +150,10 @@ def read_thread(thread: str) -> tuple[int, str]:
     return int(number.removeprefix("c")), kind
 
 
-def wishes(options: Options, agents: int) -> list[Wish]:
+def generate_operations(options: Options, agents: int) -> list[Operation]:
     """As many as were asked for, in the order in which they come."""
     drawn = random.Random(options.seed)  # noqa: S311 - to be drawn again
-    made: list[Wish] = []
+    made: list[Operation] = []
     every = iter(_all_kinds(drawn))
     while len(made) < options.requests:
         number = len(made)
@@ -163,20 +163,20 @@ def wishes(options: Options, agents: int) -> list[Wish]:
         more = drawn.randint(*IN_A_BATCH) if kind == "batch" else 1
         group = f"g-{number}" if kind == "batch" else ""
         for place in range(min(more, options.requests - number)):
-            made.append(Wish(number + place, kind, at, agent, group))
+            made.append(Operation(number + place, kind, at, agent, group))
     return made
 
 
 def _all_kinds(drawn: random.Random) -> Iterator[str]:
     """Each once, so that none is missing from a short run."""
-    kinds = list(KINDS)
+    kinds = list(OPERATION_KINDS)
     drawn.shuffle(kinds)
     yield from kinds
 
 
 def _kind(drawn: random.Random, at: float, options: Options) -> str:
-    weights = [weight for _, weight in KINDS.values()]
-    kind = drawn.choices(list(KINDS), weights)[0]
+    weights = [weight for _, weight in OPERATION_KINDS.values()]
+    kind = drawn.choices(list(OPERATION_KINDS), weights)[0]
     # It ends a minute later, and nobody wants to wait for the last one.
     late = at > max(options.seconds - SHORTEST_WAIT_S, options.seconds * 0.3)
     return "keyed" if kind == "expire" and late else kind
@@ -198,7 +198,7 @@ GRAVE = {"reversible": False, "blast_radius": 4, "monetary": True, "external": T
 SENTENCE = "{verb} {{amount}} {{currency}} to {{customer}}"
 
 
-def document(service: str) -> dict[str, Any]:
+def build_policy(service: str) -> dict[str, Any]:
     """The policy as data; `service` is where the services answer."""
     high = {"risk": "high", "profile": GRAVE}
     return {

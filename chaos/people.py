@@ -28,8 +28,8 @@ import httpx2
 
 from bench.seed import PASSWORD
 
-from .agents import Call, Notebook
 from .generator import read_thread
+from .history import Call, History
 from .services import Ledger
 
 
@@ -91,13 +91,13 @@ Found = dict[str, Any]
 
 
 @dataclass
-class Desk:
+class DeskUser:
     """One person in a thread of their own."""
 
     name: str
     token: str
     addresses: Sequence[str]
-    notebook: Notebook
+    history: History
     stopping: threading.Event
     done: set[str] = field(default_factory=set)
     seen: dict[str, float] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Desk:
             try:
                 self.look()
             except Exception as error:
-                self.notebook.count(f"{self.name}: {type(error).__name__}")
+                self.history.count(f"{self.name}: {type(error).__name__}")
 
     def look(self) -> None:
         raise NotImplementedError
@@ -145,13 +145,13 @@ class Desk:
                 continue
             if len(asked) > 1:
                 now = time.time()
-                self.notebook.called(Call("person", path, began, now, tuple(asked)))
+                self.history.called(Call("person", path, began, now, tuple(asked)))
             return answer
         raise TimeoutError(path)
 
     def stands(self, status: int) -> bool:
         """Whether a refusal is the last word; who was signed out signs in again."""
-        self.notebook.count(f"person: {status}")
+        self.history.count(f"person: {status}")
         if status in SIGNED_OUT:
             self.session.leave()
             return False
@@ -181,7 +181,7 @@ BOTH = 7  # of so many requests one is decided by two people at once
 
 
 @dataclass
-class Reviewer(Desk):
+class Reviewer(DeskUser):
     """Takes every second request; of some both take the same, at once."""
 
     place: int = 0
@@ -272,7 +272,7 @@ SETTLED = 2  # of so many unknown effects one is settled
 
 
 @dataclass
-class Supervisor(Desk):
+class Supervisor(DeskUser):
     """What takes a session; one of the two also stops and settles."""
 
     ledger: Ledger | None = None

@@ -82,7 +82,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class AgentNote:
     """What an agent did, or said, about one outcome."""
 
     agent: str
@@ -102,7 +102,7 @@ class Mail:
     at: float
 
 
-class Postbook:
+class PostLedger:
     """Every line is in the file before anybody is answered."""
 
     def __init__(self, file: Path) -> None:
@@ -134,7 +134,7 @@ class Postbook:
     def answered(self, line: int, answer: str) -> None:
         self._write("UPDATE arrival SET answer = ? WHERE id = ?", (answer, line))
 
-    def act(self, word: Word) -> bool:
+    def act(self, word: AgentNote) -> bool:
         """The agent's own work about an outcome, in one transaction with the outcome's
         name, as in client/examples/acts_once.py; whether it was news."""
         with self._lock, self._db as db:
@@ -144,7 +144,7 @@ class Postbook:
                 db.execute("INSERT INTO work VALUES (?, ?, ?, ?, ?, ?)", astuple(word))
         return news
 
-    def acknowledge(self, word: Word) -> None:
+    def acknowledge(self, word: AgentNote) -> None:
         """The gate has answered 200 to the agent's word that it has this outcome."""
         self._write("INSERT INTO acknowledged VALUES (?, ?, ?, ?, ?, ?)", astuple(word))
 
@@ -159,11 +159,11 @@ class Postbook:
             " FROM arrival ORDER BY id",
         )
 
-    def works(self) -> list[Word]:
-        return self._all(Word, "SELECT * FROM work")
+    def works(self) -> list[AgentNote]:
+        return self._all(AgentNote, "SELECT * FROM work")
 
-    def acknowledgements(self) -> list[Word]:
-        return self._all(Word, "SELECT * FROM acknowledged")
+    def acknowledgements(self) -> list[AgentNote]:
+        return self._all(AgentNote, "SELECT * FROM acknowledged")
 
     def mails(self) -> list[Mail]:
         return self._all(Mail, "SELECT * FROM mail")
@@ -200,10 +200,10 @@ class Answer:
         return "nothing" if self.status is None else str(self.status)
 
 
-class Hooks:
+class WebhookReceiver:
     """All of them, in one process; any number of threads."""
 
-    def __init__(self, book: Postbook) -> None:
+    def __init__(self, book: PostLedger) -> None:
         self._book = book
         self._listeners = {one.agent: one for one in book.listeners()}
 
@@ -239,7 +239,7 @@ class Hooks:
 
     def _take(self, to: Listener, event: webhooks.Event) -> bool:
         """Work first, then the word; whether the gate has heard it, where it is to."""
-        word = Word(
+        word = AgentNote(
             to.agent, event.proposal, event.status, event.outcome, "hook", time.time()
         )
         self._book.act(word)
@@ -304,14 +304,14 @@ ANSWERS = {
 KNOWN = {b"HELO", b"MAIL", b"RCPT", b"RSET", b"NOOP"}
 
 
-class Mailbox(socketserver.ThreadingTCPServer):
+class MailServer(socketserver.ThreadingTCPServer):
     """In a thread of its own, on a free port of the given address."""
 
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, host: str, book: Postbook) -> None:
-        super().__init__((host, 0), Conversation)
+    def __init__(self, host: str, book: PostLedger) -> None:
+        super().__init__((host, 0), SmtpHandler)
         self.book = book
 
     @property
@@ -327,10 +327,10 @@ class Mailbox(socketserver.ThreadingTCPServer):
         """Callers are killed here all the time."""
 
 
-class Conversation(socketserver.StreamRequestHandler):
+class SmtpHandler(socketserver.StreamRequestHandler):
     """One caller; as many mails as it has."""
 
-    server: Mailbox
+    server: MailServer
     timeout = 30
 
     def handle(self) -> None:

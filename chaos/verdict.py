@@ -6,13 +6,13 @@ from hitl.environment import ROOT
 from tests import prove
 
 from . import check_delivery, check_effects, report
-from .cluster import Stage
-from .generator import AGENTS, wishes
+from .cluster import Cluster
+from .figures import Claim, Figures, compile_figures
+from .generator import AGENTS, generate_operations
 from .options import Options
-from .receivers import Postbook
-from .report import Claim, Figures
-from .run import Live
-from .run import run as play
+from .receivers import PostLedger
+from .run import Progress
+from .run import run_workload as play
 from .services import Ledger
 
 BY = "make chaos"  # who measured it, in docs/proof.md
@@ -21,31 +21,33 @@ SOAKED = ("requests", "proposals", "effects", "steps")
 FOLDER = ROOT / "var" / "chaos"
 
 
-def run(stage: Stage, options: Options) -> int:
+def run_test(cluster: Cluster, options: Options) -> int:
     """0 when everything held. Leaves report.html, report.json and, when something did
     not hold, what the processes said."""
-    live, of = Live(), prove.version()
+    live, of = Progress(), prove.version()
     live.say(f"chaos: {options.requests:,} requests, seed {options.seed}")
-    ran = play(stage, options, live)
+    result = play(cluster, options, live)
     live.say("auditing")
-    ledger, book = Ledger(stage.ledger), Postbook(stage.ledger)
-    came = check_delivery.check_post(ran, book, stage.traces)
+    ledger, book = Ledger(cluster.ledger), PostLedger(cluster.ledger)
+    came = check_delivery.check_post(result, book, cluster.traces)
     book.close()
-    found = check_effects.audit(ran, wishes(options, AGENTS), ledger, came)
-    made = report.figures(stage, options, ran, found, ledger)
+    found = check_effects.check_effects(
+        result, generate_operations(options, AGENTS), ledger, came
+    )
+    made = compile_figures(cluster, options, result, found, ledger)
     ledger.close()
-    _keep(stage, made)
-    live.say(report.table(made))
+    _keep(cluster, made)
+    live.say(report.format_table(made))
     live.say(f"    {FOLDER / 'report.html'}")
     if made.held and not options.short:
         return _prove(made, of)
     return 0 if made.held else 1
 
 
-def _keep(stage: Stage, made: Figures) -> None:
-    report.write(made, FOLDER / "report.html")
+def _keep(cluster: Cluster, made: Figures) -> None:
+    report.write_page(made, FOLDER / "report.html")
     (FOLDER / "report.json").write_text(made.as_json())
-    stage.keep_logs(FOLDER / "logs", broken=not made.held)
+    cluster.keep_logs(FOLDER / "logs", broken=not made.held)
 
 
 def _prove(made: Figures, of: str) -> int:
@@ -82,7 +84,7 @@ def _soak(made: Figures) -> str:
     kinds = ", ".join(f"{n} x {kind}" for kind, n in made.kinds.items())
     done = made.recoveries["execution"]
     return (
-        f"{made.requests:,} requests to {made.stage}, in {made.loaded:.0f} s under"
+        f"{made.requests:,} requests to {made.cluster}, in {made.loaded:.0f} s under"
         f" {sum(made.kinds.values())} faults ({kinds}): {_held(made)};"
         f" {made.records:,} log records dense; {done['n']} executions recovered, from"
         f" the last fault that hit them or their worker p50 {done['p50']:.1f} s, p99"
