@@ -1,10 +1,7 @@
-"""Agents at work: each wish is made when its time comes, and followed to its end.
+"""Agents at work: they perform each operation when its time comes, until its end.
 
-What the people and agents of a run wrote down: every call until its answer, for the
-auditor and for the count of recoveries.
-
-An agent's connections, by the product's own client: the same key until there is an
-answer, at another web process when one is gone.
+An agent calls by the product's own client. Until there is an answer, it repeats a call
+under the same key, at another web process when one is gone.
 """
 
 from __future__ import annotations
@@ -84,7 +81,7 @@ def _worth_another(error: ApiError | Unreachable) -> bool:
     return error.status >= 500 or error.code in RETRIED
 
 
-THREADS = 64  # wishes under way at once
+THREADS = 64  # operations under way at once
 WAIT_S = 15.0  # of one held call
 GIVE_UP_S = 240.0  # for an end
 TRIED_AGAIN_S = 3.0  # after which a person is reminded of a failure
@@ -92,7 +89,7 @@ TRIED_AGAIN_S = 3.0  # after which a person is reminded of a failure
 
 @dataclass
 class Driver:
-    """All agents' wishes, each made when its time comes and followed to its end."""
+    """All agents' operations, each made when its time comes and followed to its end."""
 
     operations: Sequence[Operation]
     addresses: Sequence[str]
@@ -119,12 +116,12 @@ class Driver:
 
     @property
     def made(self) -> int:
-        """How many wishes the gate has taken."""
+        """How many operations the gate has taken."""
         return len(self.history.answered)
 
     @property
     def left(self) -> int:
-        """How many wishes nobody has taken in hand yet."""
+        """How many operations nobody has taken in hand yet."""
         return len(self.operations) - self._next
 
     def _work(self) -> None:

@@ -1,14 +1,8 @@
-"""What a run plays on: places for processes, hosts and addresses. What dies by itself
-is started again, as a supervisor would.
+"""The cluster of a run: servers, the product's processes and the services around them.
 
-The product's processes and the world around them: with what environment and on which
-host each is started.
-
-Who belongs to whom, by what the kernel says.
-
-The servers of a run, on a host of their own, and its folders; gone afterwards.
-
-A place in which a process of a run lives, dies and is started again.
+Each process has a slot on one host, in which it dies and is started again, as a
+supervisor would. The servers have a host of their own. Everything is stopped and
+removed afterwards.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from journal.models import LogRecord
 from reviews.models import Execution
 
 from . import recovery_times
-from .check_effects import EffectFindings
 from .cluster import Cluster
+from .effect_checker import EffectFindings
 from .history import ENDS, RunResult
 from .options import LADDER, LEASE_S, SWEEP_S, Options
 from .recovery_times import Recovery
@@ -121,7 +121,7 @@ def compile_figures(
     found: EffectFindings,
     ledger: Ledger,
 ) -> Figures:
-    """Of a run that has been audited."""
+    """Of a run that has been checked."""
     recovered = recovery_times.list_recoveries(result, cluster.traces)
     stale = sum(cluster.log(slot.name).count(REFUSED) for slot in cluster.workers)
     late = [one for one in result.faults if one.kind in SLEEPS and one.slept]

@@ -1,11 +1,8 @@
-"""What is asked of the gate, drawn from a seed: the same seed asks the same.
+"""The operations of a run, drawn from a seed: the same seed generates the same.
 
-People, a policy in force and agents, made by the operations that people use.
-
-How long and how hard, and the ladder of time-outs that recovery is measured by.
-
-The policy of a run: every tier and every execution class, a recall window, a tool
-that is decided in batches and one that agents perform themselves.
+Here are also the people, the agents and the policy that the operations need: every tier
+and every execution class, a recall window, a tool that is decided in batches and one
+that agents perform themselves.
 """
 
 from __future__ import annotations
@@ -127,7 +124,7 @@ class Operation:
 
     @property
     def key(self) -> str:
-        return f"wish-{self.number:05d}"
+        return f"op-{self.number:05d}"
 
     @property
     def thread(self) -> str:
@@ -145,7 +142,7 @@ class Operation:
 
 
 def read_thread(thread: str) -> tuple[int, str]:
-    """The number and the kind of the wish behind a thread."""
+    """The number and the kind of the operation behind a thread."""
     number, _, kind = thread.partition("-")
     return int(number.removeprefix("c")), kind
 

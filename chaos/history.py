@@ -220,7 +220,7 @@ def _read_lines(traces: Path) -> list[tuple[float, str, int, str, str]]:
     return sorted(lines)
 
 
-POST = "d-"  # how the ids of letters begin
+DELIVERY = "d-"  # how the ids of deliveries begin
 # Who never said that it was over was killed; it may have slept for a lease before, and
 # for as long as a fault lets it oversleep. A cable is out for no longer than that.
 LONGEST_S = 2 * LEASE_S + LADDER["TIME_LIMIT"]
@@ -228,23 +228,23 @@ Attempt = tuple[float, float]
 
 
 class DeliveryAttempts:
-    """By letter, from when a worker took it up until it was over."""
+    """By delivery, from when a worker took it up until it was over."""
 
     def __init__(self, traces: Path) -> None:
         self._of: dict[str, list[Attempt]] = defaultdict(list)
         begun: dict[tuple[str, int, str], float] = {}
-        for at, worker, pid, step, letter in _read_lines(traces):
-            if not letter.startswith(POST):
+        for at, worker, pid, step, delivery in _read_lines(traces):
+            if not delivery.startswith(DELIVERY):
                 continue
             if step == "begun":
-                begun[worker, pid, letter] = at
-            elif step == "over" and (worker, pid, letter) in begun:
-                self._of[letter].append((begun.pop((worker, pid, letter)), at))
-        for (_, _, letter), at in begun.items():
-            self._of[letter].append((at, at + LONGEST_S))
+                begun[worker, pid, delivery] = at
+            elif step == "over" and (worker, pid, delivery) in begun:
+                self._of[delivery].append((begun.pop((worker, pid, delivery)), at))
+        for (_, _, delivery), at in begun.items():
+            self._of[delivery].append((at, at + LONGEST_S))
 
-    def excuse(self, letter: str, known: float, at: float, arrived: int) -> bool:
-        """Whether what arrived at this time, with as many of the letter as this by
+    def excuse(self, delivery: str, known: float, at: float, arrived: int) -> bool:
+        """Whether what arrived at this time, with as many of the delivery as this by
         then, may have been begun by the known one."""
-        overs = [over for began, over in self._of[letter] if began <= known]
+        overs = [over for began, over in self._of[delivery] if began <= known]
         return arrived <= len(overs) and at <= max(overs) + LONGEST_S

@@ -1,11 +1,9 @@
-"""What strikes next, drawn from a seed, and doing it to the stage.
+"""The nemesis: draws the next fault from a seed and injects it into the cluster.
 
-Hosts that are cut off for a while.
-
-Named points of the product (journal/failpoints.py) at which whoever passes first is
-killed, broken or frozen.
-
-Processes that are frozen past their lease and go on, not knowing that they slept.
+It kills, freezes, empties and restarts processes and servers, cuts hosts off for a
+while, and arms named points of the product (journal/failpoints.py), at which the first
+process that passes is killed, broken or frozen. A frozen process sleeps past its lease
+and goes on without knowing it.
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
-"""Somebody who decides, at whichever web process lives: what reviewers and supervisors
-have in common.
+"""Reviewers and supervisors, who decide at whichever web process lives.
 
-Reviewers look at the queue by the people's API and say what the name of the thread
-calls for.
-
-A person signed in, for what a token does not suffice for: pages, and verdicts with a
-fresh password. Cookies are kept by hand: a library's jar would not send `Secure` ones
-to plain http, where browsers trust loopback.
-
-Supervisors do what takes a session: second votes with a password, stops, answers to
-unknown effects.
+They look at the queue by the people's API and give the verdict that the name of the
+thread calls for. Some things need a signed-in session: pages, and verdicts with a fresh
+password. Cookies are kept by hand: a library's jar would not send `Secure` ones to
+plain http, where browsers trust loopback.
 """
 
 from __future__ import annotations

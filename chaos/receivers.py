@@ -1,18 +1,18 @@
-"""What came by post, as those who got it keep it: letters to agents, what an agent did
-about an outcome and said that it has, and mails to people. Tables beside the ledger's,
-in the same file; whoever writes has a connection of their own.
+"""What agents and people receive: webhooks and mails, and what agents did about them.
 
-The servers of agents that hear of outcomes by post, at `/hooks/<agent>`.
+The receivers keep it in tables beside the services' ledger, in the same file; each
+writer has a connection of its own.
 
-Each checks a letter as the product's client does, does its work about an outcome once,
-and then answers; some tell the gate by a call before that. Some first letters of an id
-are refused, lost, done and not answered, or answered too late: drawn from the id, so
-that it heals. A few are refused twice. The gate tries again after 5 s, then 10 s; what
-its schedule does later (to 6 h, for three days), and an endpoint that is gone or
-switched off, is not covered here: tests/agents/webhooks/test_delivery.py is.
+Agents' servers listen at `/hooks/<agent>`. Each checks a webhook as the product's
+client does, does its work about an outcome once, and then answers; some tell the gate
+by a call before that. Some first webhooks of an id are refused, lost, done and not
+answered, or answered too late: drawn from the id, so that it heals. A few are refused
+twice. The gate tries again after 5 s, then 10 s. What its schedule does later (to 6 h,
+for three days), and an endpoint that is gone or switched off, is covered by
+tests/agents/webhooks/test_delivery.py.
 
-A mail server that keeps who was written to about what: just so much of SMTP (RFC
-5321) as Django's backend speaks. A mail is written down before its 250.
+The mail server speaks just so much of SMTP (RFC 5321) as Django's backend speaks. It
+writes a mail's recipient and subject down before its 250.
 """
 
 from __future__ import annotations

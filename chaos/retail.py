@@ -1,5 +1,5 @@
-"""`make chaos RETAIL=1`: the retail acceptance run of tests/retail on the soak's stage,
-while the soak's faults fall. What must hold in the end is what must hold without them:
+"""`make chaos RETAIL=1`: the retail acceptance run of tests/retail on the same cluster,
+under the same faults. What must hold in the end is what must hold without them:
 every answer, the store, one effect a key, and a log without gaps.
 
 The agents and the reviewer of the retail run, made to live with a gate whose web
@@ -212,7 +212,7 @@ class RetailResult:
 
 @dataclass
 class RetailTest:
-    """One run: a stage, the store beside it, and the calls to be made."""
+    """One run: a cluster, the store beside it, and the calls to be made."""
 
     cluster: Cluster
     options: Options

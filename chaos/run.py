@@ -1,10 +1,7 @@
-"""One run: everything starts, agents and people work, faults fall, all becomes quiet,
-and then it is looked at.
+"""One run: start the cluster, work under faults, and wait until all is quiet.
 
-When a run is over: the faults are, and nothing is to come any more.
-
-What is said while it works: one line that stays where it is, or a line every few
-seconds where there is no terminal.
+While it works, one line on the terminal shows how far it is; without a terminal, a line
+every few seconds.
 """
 
 from __future__ import annotations
@@ -93,11 +90,12 @@ class Progress:
         struck = " ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
         return (
             f"{gone:6.0f} s  {made}/{len(self.driver.operations)} asked  "
-            f"{ended} ended  {made / gone:.1f}/s  {sum(kinds.values())} faults: {struck}"
+            f"{ended} ended  {made / gone:.1f}/s  "
+            f"{sum(kinds.values())} faults: {struck}"
         )
 
 
-QUIET_S = 150.0  # for what follows the last fault: leases, deadlines, letters
+QUIET_S = 150.0  # for what follows the last fault: leases, deadlines, webhooks
 LOOK_S = 0.5
 CALM_S = 3.0  # a stretch without anything to do
 LATER = timedelta(minutes=2)  # promises that are to wait longer are not late
@@ -110,7 +108,7 @@ PENDING = {
         " AND (held_until IS NULL"
         f" OR held_until < now() + interval '{LATER.seconds} seconds')"
     ),
-    "letters": "agents_delivery WHERE status = 'waiting'",
+    "webhooks": "agents_delivery WHERE status = 'waiting'",
     "mails": (
         "reviews_notice WHERE sent_at IS NULL AND let_go = '' AND due_at <= now()"
     ),
@@ -238,7 +236,7 @@ def build_load_condition(
     options: Options, driver: Driver, nemesis: Nemesis
 ) -> Callable[[], bool]:
     """Until the time is over, all was asked for and each kind of fault was there, or
-    that takes too long: the auditor will say what is missing."""
+    that takes too long: the checkers say what is missing."""
     over = driver.began + options.seconds
     # A slow machine asks for the last ones later, and they are to meet faults as well.
     latest = over + max(QUIET_S, options.seconds * LONGER)

@@ -1,9 +1,9 @@
-"""Services of somebody else: `python -m chaos.services <address> <file>`, a process.
+"""The services of others, as a process: `python -m chaos.services <address> <file>`.
 
     POST /<tool>            the effect, in the way of the tool's class
     POST /<tool>/look-up    what became of a key
     POST /own/<tool>        the same for an agent that performs its effect itself
-    POST /hooks/<agent>     a letter to an agent's server (chaos/receivers.py)
+    POST /hooks/<agent>     a webhook to an agent's server (chaos/receivers.py)
 
 A keyed service does a key once. A queryable one does what it is told as often as it is
 told, but not for a fence older than one it knows: between our last look at the lease
@@ -11,9 +11,9 @@ and the first byte no gate can hold back a process that slept. An opaque one doe
 always.
 Some calls get no answer, or a late one: before or after the effect.
 
-What the outside world really did, in one SQLite file that survives everything. An
-effect is a row; nothing in the file stops a key from being there twice, only the
-services' own ways do.
+The ledger is what the services really did, in one SQLite file that survives every
+fault. An effect is a row; nothing in the file stops a key from being there twice, only
+the services' own ways do.
 """
 
 from __future__ import annotations

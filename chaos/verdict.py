@@ -1,18 +1,17 @@
-"""Runs, audits and reports; the exit code is the verdict."""
+"""Run, check and report; the exit code is the verdict."""
 
 from __future__ import annotations
 
 from hitl.environment import ROOT
 from tests import prove
 
-from . import check_delivery, check_effects, report
+from . import delivery_checker, effect_checker, report
 from .cluster import Cluster
 from .figures import Claim, Figures, compile_figures
 from .generator import AGENTS, generate_operations
 from .options import Options
 from .receivers import PostLedger
-from .run import Progress
-from .run import run_workload as play
+from .run import Progress, run_workload
 from .services import Ledger
 
 BY = "make chaos"  # who measured it, in docs/proof.md
@@ -26,12 +25,12 @@ def run_test(cluster: Cluster, options: Options) -> int:
     not hold, what the processes said."""
     live, of = Progress(), prove.version()
     live.say(f"chaos: {options.requests:,} requests, seed {options.seed}")
-    result = play(cluster, options, live)
-    live.say("auditing")
+    result = run_workload(cluster, options, live)
+    live.say("checking")
     ledger, book = Ledger(cluster.ledger), PostLedger(cluster.ledger)
-    came = check_delivery.check_post(result, book, cluster.traces)
+    came = delivery_checker.check_post(result, book, cluster.traces)
     book.close()
-    found = check_effects.check_effects(
+    found = effect_checker.check_effects(
         result, generate_operations(options, AGENTS), ledger, came
     )
     made = compile_figures(cluster, options, result, found, ledger)
@@ -71,11 +70,11 @@ def _late(made: Figures) -> str:
 
 
 def _post(made: Figures) -> str:
-    letters, mails = made.post["letters"], made.post["mails"]
+    webhooks, mails = made.post["webhooks"], made.post["mails"]
     return (
-        f"{sum(letters.values()):,} letters to agents under the same faults: every"
-        " outcome heard under one name and acted on exactly once, no letter begun after"
-        f" its acknowledgement, 0 left; {mails['arrived']:,} mails, 0 missing,"
+        f"{sum(webhooks.values()):,} webhooks to agents under the same faults: every"
+        " outcome heard under one name and acted on exactly once, no webhook begun"
+        f" after its acknowledgement, 0 left; {mails['arrived']:,} mails, 0 missing,"
         f" {mails['came twice']} came twice; {made.command}"
     )
 

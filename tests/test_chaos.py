@@ -1,4 +1,4 @@
-"""What `make chaos` rests on: the same seed is the same run, the auditor sees what is
+"""What `make chaos` rests on: the same seed is the same run, the checkers see what is
 wrong, a recovery counts from the fault that hit it, the page says what was found."""
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import cast
 import pytest
 
 from chaos import (
-    check_effects,
-    check_states,
+    effect_checker,
     generator,
+    log_checker,
     recovery_times,
     report,
     run,
@@ -95,14 +95,14 @@ def effect(execution: Execution, **args: str) -> ServiceCall:
     return ServiceCall("pay", execution.idempotency_key, execution.pk, 1, said)
 
 
-def looked(ledger: Ledger) -> check_effects.EffectFindings:
-    found = check_effects.EffectFindings()
-    check_effects._effects(found, ledger.effects())
+def looked(ledger: Ledger) -> effect_checker.EffectFindings:
+    found = effect_checker.EffectFindings()
+    effect_checker._effects(found, ledger.effects())
     return found
 
 
 @pytest.mark.django_db
-def test_the_auditor_sees_what_happened_twice_or_not(
+def test_the_checker_sees_what_happened_twice_or_not(
     gate: Gate, ledger: Ledger
 ) -> None:
     execution = states.succeeded(gate)
@@ -147,36 +147,36 @@ def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
     ("kind", "verdict", "fine"),
     [("reject", "reject", True), ("reject", "approve", False), ("keyed", "reject", 0)],
 )
-def test_the_auditor_sees_what_ended_as_nobody_asked(
+def test_the_checker_sees_what_ended_as_nobody_asked(
     gate: Gate, kind: str, verdict: str, fine: bool
 ) -> None:
     request = propose(gate.agent, thread=f"c00001-{kind}").request
     decide(request, gate.rita, verdict)
-    found = check_effects.check_ends({})
+    found = effect_checker.check_ends({})
     assert (found.asked, not found.unasked) == (1, bool(fine))
 
 
 @pytest.mark.django_db
-def test_the_auditor_compares_what_agents_were_told(gate: Gate) -> None:
+def test_the_checker_compares_what_agents_were_told(gate: Gate) -> None:
     request = propose(gate.agent, thread="c00001-reject").request
     decide(request, gate.rita, "reject")
     proposal = request.proposal_id
     for said, fine in (("rejected", True), ("unknown", False), ("executed", False)):
-        found = check_effects.check_ends({proposal: said})
+        found = effect_checker.check_ends({proposal: said})
         assert (found.seen, not found.otherwise) == (1, fine)
 
 
 @pytest.mark.django_db
-def test_the_auditor_sees_alarms_but_for_those_that_must_be() -> None:
+def test_the_checker_sees_alarms_but_for_those_that_must_be() -> None:
     for kind, alarming in ((AlarmKind.LATE_REPORT, 0), (AlarmKind.TWICE, 1)):
         standing.raise_alarm(
             kind, subject="x-1", proposal=None, data={}, now=clock.now()
         )
-        assert len(check_effects.check_ends({}).alarming) == alarming
+        assert len(effect_checker.check_ends({}).alarming) == alarming
 
 
 @pytest.mark.django_db
-def test_the_auditor_sees_what_nobody_approved(gate: Gate, ledger: Ledger) -> None:
+def test_the_checker_sees_what_nobody_approved(gate: Gate, ledger: Ledger) -> None:
     ledger.do(effect(states.succeeded(gate), amount="41.00"))
     assert "other arguments" in looked(ledger).unauthorised[0]
     ledger.do(ServiceCall("pay", "hp-nobody", "x-nobody", 1, {}))
@@ -188,11 +188,11 @@ def test_the_replay_sees_a_status_that_nobody_wrote(gate: Gate) -> None:
     execution = states.succeeded(gate)
     while sequencer.sequence_records():
         pass
-    fine = check_states.check_log()
+    fine = log_checker.check_log()
     assert (fine.illegal, fine.gaps, fine.stale_written) == ([], 0, [])
     assert fine.steps["execution"] == 3
     forge(execution)
-    assert any("failed" in line for line in check_states.check_log().illegal)
+    assert any("failed" in line for line in log_checker.check_log().illegal)
 
 
 def forge(execution: Execution) -> None:

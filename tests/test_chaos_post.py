@@ -1,5 +1,5 @@
 """What `make chaos` makes of letters and mails: agents' servers fail and heal, and the
-auditor sees what was lost, came under two names or too late."""
+checker sees what was lost, came under two names or too late."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
 from agents import acknowledgements, representation
-from chaos import check_delivery, receivers
-from chaos.check_delivery import DeliveryFindings
+from chaos import delivery_checker, receivers
+from chaos.delivery_checker import DeliveryFindings
 from chaos.history import LONGEST_S, DeliveryAttempts, History, RunResult
 from chaos.receivers import (
     AgentNote,
@@ -117,7 +117,7 @@ def test_each_outcome_arrives_under_one_name(
     ends: list[tuple[str, str]], arrivals: list[Arrival], wrong: str
 ) -> None:
     found = DeliveryFindings()
-    check_delivery._arrived(found, Counter(ends), arrivals, [])
+    delivery_checker._arrived(found, Counter(ends), arrivals, [])
     assert [name for name in ("unheard", "unlike") if getattr(found, name)][:1] == (
         [wrong] if wrong else []
     )
@@ -126,17 +126,17 @@ def test_each_outcome_arrives_under_one_name(
 def test_what_was_acknowledged_before_it_was_sent_need_not_arrive() -> None:
     found = DeliveryFindings()
     said = [AgentNote("agent-3", *END, "o-1", "driver", 9.0)]
-    check_delivery._arrived(found, Counter([END]), [], said)
+    delivery_checker._arrived(found, Counter([END]), [], said)
     assert not found.unheard
 
 
 def test_letters_of_one_id_are_alike_and_signed() -> None:
     found = DeliveryFindings()
-    check_delivery._alike(found, [arrival(), arrival()])
+    delivery_checker._alike(found, [arrival(), arrival()])
     assert (found.unlike, found.unsigned) == ([], [])
-    check_delivery._alike(found, [arrival(body="c"), arrival(), arrival(good=False)])
+    delivery_checker._alike(found, [arrival(body="c"), arrival(), arrival(good=False)])
     assert (len(found.unlike), len(found.unsigned)) == (1, 1)
-    check_delivery._alike(found, [arrival(outcome="o-2")])
+    delivery_checker._alike(found, [arrival(outcome="o-2")])
     assert "in the body" in found.unlike[1]
 
 
@@ -172,12 +172,12 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
 ) -> None:
     traces = tmp_path_factory.mktemp("traces")  # of workers who did nothing
     slug = gate.agent.slug
-    monkeypatch.setattr(check_delivery, "_hooked", lambda: [slug])
+    monkeypatch.setattr(delivery_checker, "_hooked", lambda: [slug])
     deliveries.register(gate.agent, "https://agent.example/hook", gate.owen)
     proposal = deliveries.rejected(gate)
     deliveries.promised()
     outcome = representation.compute_settled_id(proposal.pk)
-    assert check_delivery.check_deliveries(quiet(), book, traces).unheard
+    assert delivery_checker.check_deliveries(quiet(), book, traces).unheard
     said = AgentNote(slug, proposal.pk, "rejected", outcome, "hook", 20.0)
     came = arrival(agent=slug, message=outcome, outcome=outcome)
     came = replace(came, proposal=proposal.pk, status="rejected")
@@ -187,13 +187,13 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     book.arrive(came)
     book.act(said)
     book.acknowledge(said)
-    fine = check_delivery.check_deliveries(quiet(), book, traces)
-    assert (fine.ends, fine.acts, fine.acknowledged, fine.letters) == (1, 1, 1, 2)
+    fine = delivery_checker.check_deliveries(quiet(), book, traces)
+    assert (fine.ends, fine.acts, fine.acknowledged, fine.webhooks) == (1, 1, 1, 2)
     assert (fine.unheard, fine.unlike, fine.unacted, fine.untimely) == ([], [], [], [])
     assert "waiting" in fine.unkept[0]  # that it was opened: nobody sent it
     book.arrive(replace(came, at=30.0))
     book.act(replace(said, outcome="o-2"))
-    wrong = check_delivery.check_deliveries(quiet(), book, traces)
+    wrong = delivery_checker.check_deliveries(quiet(), book, traces)
     assert (len(wrong.untimely), len(wrong.unacted)) == (1, 1)
 
 
@@ -227,12 +227,12 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: PostLedger) -> N
     subject = f"Waits for you: pay, high ({request.pk})"
     for person in people:
         book.mail(person, subject)
-    fine = check_delivery.check_mails(book)
+    fine = delivery_checker.check_mails(book)
     assert fine.sent == fine.arrived == len(people) > 1
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     book.mail(people[0], subject)
     book.mail(people[0], "Expires soon: pay, high (r-1)")
-    more = check_delivery.check_mails(book)
+    more = delivery_checker.check_mails(book)
     assert (more.twice, len(more.unplanned)) == (1, 1)
 
 
@@ -240,9 +240,9 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: PostLedger) -> N
 def test_a_mail_that_never_came_is_missed(gate: Gate, book: PostLedger) -> None:
     request = factories.propose(gate.agent, "pay").request
     plan.notify_people(plan.select_deciders(request, roles=[Role.SUPERVISOR]), "opened")
-    assert "0 of 1 arrived" in check_delivery.check_mails(book).missing[0]
+    assert "0 of 1 arrived" in delivery_checker.check_mails(book).missing[0]
     Notice.objects.update(sent_at=None)
-    assert "never sent" in check_delivery.check_mails(book).missing[0]
+    assert "never sent" in delivery_checker.check_mails(book).missing[0]
 
 
 @pytest.mark.django_db
@@ -258,8 +258,8 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
     people = {one.person.email for one in Notice.objects.select_related("person")}
     for person in people:
         book.mail(person, "2 requests wait for you")
-    fine = check_delivery.check_mails(book)
+    fine = delivery_checker.check_mails(book)
     assert fine.sent == 2 * fine.arrived == 2 * len(people)
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     Notice.objects.update(sent_at=None)
-    assert len(check_delivery.check_mails(book).unplanned) == len(people)
+    assert len(delivery_checker.check_mails(book).unplanned) == len(people)

@@ -1,8 +1,8 @@
-"""Whether anything was lost, doubled, or done without authority for exactly these
-bytes: the gate's rows beside what the outside world says happened.
+"""Whether any effect was lost, doubled, or done without authority for its bytes.
 
-Whether each request ended as its kind calls for, as its agent was told, and without
-an alarm that says that the gate broke a promise.
+The gate's rows are compared with what the services say happened. Each request must have
+ended as its kind calls for and as its agent was told, and no alarm may say that the
+gate broke a promise.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from reviews.choices import (
 )
 from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Proposal
 
-from .check_delivery import PostFindings
-from .check_states import LogFindings, check_log
+from .delivery_checker import PostFindings
 from .generator import ATTEMPTS, OPERATION_KINDS, Operation, read_thread
 from .history import RunResult
+from .log_checker import LogFindings, check_log
 from .run import LATER
 from .services import CLASSES, Effect, Ledger
 
@@ -51,7 +51,7 @@ TRIED_OUT = "tried_out"  # no try left, and its service knows nothing of it
 SAYS = {str(k): v for k, v in (EXECUTION_WORDS | REQUEST_WORDS).items()} | {
     "blocked": "blocked"
 }
-# A worker that slept through its lease (the audit's `belied`); what stood still while
+# A worker that slept through its lease (`belied` below); what stood still while
 # a server was down, and ran after all.
 EXPECTED = Q(kind=AlarmKind.LATE_REPORT) | Q(
     kind=AlarmKind.NEVER_EXECUTED, closed_how=ClosedHow.ITSELF
@@ -171,7 +171,6 @@ class EffectFindings:
     by_class: dict[str, Counter[str]] = field(default_factory=dict)
     proposals: int = 0
     effects: int = 0
-    unknown: int = 0
     given_up: int = 0  # keyed or queryable, and no try left
     belied: int = 0  # a person said no, then a sleeper did it, and an alarm says so
     ends: EndFindings = field(default_factory=EndFindings)
@@ -211,7 +210,7 @@ def check_effects(
 def _lost(
     found: EffectFindings, result: RunResult, operations: list[Operation]
 ) -> None:
-    """Every wish has its one proposal, and every proposal came to an end."""
+    """Every operation has its one proposal, and every proposal came to an end."""
     answered = result.history.answered
     found.lost += [
         f"{w.thread}: never taken" for w in operations if w.key not in answered
@@ -300,7 +299,6 @@ def _is_belied(execution: Execution, effects: list[Effect]) -> bool:
 
 def _unknown(found: EffectFindings, execution: Execution, way: str, name: str) -> None:
     """A person's question: for an opaque tool, or when every try is used up."""
-    found.unknown += 1
     if way == "opaque":
         return
     if execution.attempts >= ATTEMPTS:
@@ -347,7 +345,7 @@ def _unapproved(request: ApprovalRequest, action_hash: str, at: float) -> str:
 
 
 def _outbox(found: EffectFindings) -> None:
-    """Every promise is kept, but for letters of a later time."""
+    """Every promise is kept, but for mails of a later time."""
     waiting = OutboxMessage.objects.filter(done_at=None)
     later = Q(held_until__gt=clock.now() + LATER, attempts=F("attempts"))
     for message in waiting.exclude(later):

@@ -1,14 +1,11 @@
-"""Whether each outcome reached its agent: what the log says has ended, beside what
-agents' servers received and what agents did about it.
+"""Whether each outcome reached its agent, and each promised mail its mail server.
 
-A letter that was refused, or whose worker died, waits for the published schedule, so
-deliveries are not among the recoveries that are measured.
+Outcomes by the log are compared with what agents' servers received and what agents did
+about it. A delivery that was refused, or whose worker died, waits for the published
+schedule, so deliveries are not among the recoveries that are measured.
 
-Whether each mail that was promised reached the mail server, and how many came twice:
-the outbox promises at least once, for a worker may die between the server's 250 and its
-own note of it.
-
-What letters to agents and mails to people come to, together.
+The outbox promises a mail at least once, for a worker may die between the server's 250
+and its own note of it: mails that came twice are counted, not forbidden.
 """
 
 from __future__ import annotations
@@ -67,7 +64,7 @@ class DeliveryFindings:
     names: int = 0
     acknowledged: int = 0
     acts: int = 0
-    letters: int = 0
+    webhooks: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     stands: Counter[str] = field(default_factory=Counter)
 
@@ -178,9 +175,9 @@ def _after(
 ) -> None:
     """No delivery begins once the gate has answered to the agent's word; one that was
     under way may arrive."""
-    letters = dict(Delivery.objects.values_list("event", "pk"))
+    webhooks = dict(Delivery.objects.values_list("event", "pk"))
     tries = DeliveryAttempts(traces)
-    at = {one.outcome: one.at for one in said if one.outcome in letters}
+    at = {one.outcome: one.at for one in said if one.outcome in webhooks}
     found.acknowledged = len(at)
     late: dict[str, float] = {}
     arrived: Counter[str] = Counter()
@@ -189,20 +186,20 @@ def _after(
         known = at.get(one.message)
         if known is None or one.at <= known:
             continue
-        letter, came = letters[one.message], arrived[one.message]
-        if not tries.excuse(letter, known, one.at, came):
+        webhook, came = webhooks[one.message], arrived[one.message]
+        if not tries.excuse(webhook, known, one.at, came):
             late.setdefault(one.message, one.at - known)
     found.untimely += [f"{name}: {by:.1f} s after" for name, by in late.items()]
 
 
 def _rows(found: DeliveryFindings, arrivals: list[Arrival]) -> None:
-    """No letter is left, and what the gate calls delivered was answered so."""
+    """No webhook is left, and what the gate calls delivered was answered so."""
     well = {(one.agent, one.message) for one in arrivals if one.answer == WELL}
     rows = Delivery.objects.values_list(
         "pk", "event", "status", "endpoint__agent__slug"
     )
     for pk, event, status, agent in rows:
-        found.letters += 1
+        found.webhooks += 1
         found.stands[status] += 1
         if status not in {DeliveryStatus.DELIVERED, DeliveryStatus.TAKEN}:
             found.unkept.append(f"{pk}: {status}")
@@ -317,20 +314,20 @@ def _compare(
 class PostFindings:
     """Of a run that is quiet."""
 
-    letters: DeliveryFindings = field(default_factory=DeliveryFindings)
+    webhooks: DeliveryFindings = field(default_factory=DeliveryFindings)
     mails: MailFindings = field(default_factory=MailFindings)
 
     @property
     def violations(self) -> dict[str, list[str]]:
         """Everything that must be empty, by its name."""
-        letters, mails = self.letters, self.mails
+        webhooks, mails = self.webhooks, self.mails
         return {
-            "outcomes that an agent did not hear of": letters.unheard,
-            "letters with a bad signature": letters.unsigned,
-            "names and bodies that changed": letters.unlike,
-            "letters after the agent's word": letters.untimely,
-            "outcomes not acted on once": letters.unacted,
-            "letters not kept": letters.unkept,
+            "outcomes that an agent did not hear of": webhooks.unheard,
+            "webhooks with a bad signature": webhooks.unsigned,
+            "names and bodies that changed": webhooks.unlike,
+            "webhooks after the agent's word": webhooks.untimely,
+            "outcomes not acted on once": webhooks.unacted,
+            "webhooks not kept": webhooks.unkept,
             "mails missing": mails.missing,
             "mails that nobody planned": mails.unplanned,
         }
@@ -338,7 +335,7 @@ class PostFindings:
     @property
     def claims(self) -> Iterator[tuple[str, int, int]]:
         """What must hold, on how many trials, and how often it did not."""
-        of, mails = self.letters, self.mails
+        of, mails = self.webhooks, self.mails
         unheard, unacted = len(of.unheard), len(of.unacted)
         yield (
             "outcomes that an agent with an endpoint did not hear of",
@@ -346,15 +343,15 @@ class PostFindings:
             unheard,
         )
         yield "outcomes not acted on exactly once", of.acts, unacted
-        yield "letters with a bad signature", of.arrivals, len(of.unsigned)
+        yield "webhooks with a bad signature", of.arrivals, len(of.unsigned)
         yield (
-            "letters with two bodies, outcomes with two names",
+            "webhooks with two bodies, outcomes with two names",
             of.names,
             len(of.unlike),
         )
-        begun = "letters begun after the agent's word was answered"
+        begun = "webhooks begun after the agent's word was answered"
         yield begun, of.acknowledged, len(of.untimely)
-        yield "letters left over, or delivered to nobody", of.letters, len(of.unkept)
+        yield "webhooks left over, or delivered to nobody", of.webhooks, len(of.unkept)
         wrong = len(mails.missing) + len(mails.unplanned)
         yield (
             "mails promised that did not arrive, or not promised",
@@ -364,7 +361,7 @@ class PostFindings:
 
     @property
     def numbers(self) -> dict[str, dict[str, int]]:
-        """How letters were answered and where they stand, and of mails how many."""
+        """How webhooks were answered and where they stand, and of mails how many."""
         of = self.mails
         counted = {
             "arrived": of.arrived,
@@ -373,8 +370,8 @@ class PostFindings:
             "later, an hour's share is used up": of.later,
         }
         return {
-            "letters answered": dict(self.letters.answers.most_common()),
-            "letters": dict(self.letters.stands.most_common()),
+            "webhooks answered": dict(self.webhooks.answers.most_common()),
+            "webhooks": dict(self.webhooks.stands.most_common()),
             "mails": counted,
         }
 

@@ -1,5 +1,7 @@
-"""Every record of every machine, put through the table of its edges from the first on:
-whether each step was legal, and whether the row is where its last record left it."""
+"""Whether every step in the log was legal, and each row is where its log ends.
+
+Every record of every machine is put through the table of its edges, from the first.
+"""
 
 from __future__ import annotations
 
