@@ -29,8 +29,8 @@ _ARGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 
 @contextmanager
 def open_chromium() -> Iterator[Browser]:
-    """While it is open, nothing may ask the database from this thread: the browser's
-    loop runs in it."""
+    """A running Chromium. Its event loop runs in this thread, so that this thread must
+    not query the database meanwhile."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=guards.chromium(), args=_ARGS
@@ -69,7 +69,7 @@ def wait_for_value(page: Page, expression: str, otherwise: str) -> Any:
 
 
 def sign_in(page: Page, port: int, name: str = "rita") -> str:
-    """Through the page that people use; the address that all pages begin with."""
+    """Sign in by the page that people use; return the address of the web process."""
     base = f"http://{LOOPBACK}:{port}"
     page.goto(f"{base}/sign-in/?next=/help/")
     page.fill("#id_username", name)
@@ -126,7 +126,7 @@ class Visit:
 
 
 def visit_slowly(context: BrowserContext, url: str, name: str) -> Visit:
-    """One visit: wait until it can be used, then use it."""
+    """Visit a page: wait until it can be used, then press its keys."""
     page = context.new_page()
     page.add_init_script(f"({_WATCH_VISIT})()")
     _slow_down(context, page)
@@ -149,7 +149,7 @@ def visit_slowly(context: BrowserContext, url: str, name: str) -> Visit:
 
 
 def _wait_for_paint(page: Page) -> None:
-    """Strokes end the search for the largest paint, so it must be known before."""
+    """Wait for the largest paint: a key press ends the browser's search for it."""
     wait_for_value(page, "felt.largest || null", "nothing was painted")
 
 

@@ -85,8 +85,8 @@ class MeasuredPage:
             f"n = {ANSWERS} answers, {len(self.felt)} slow visits",
         )
 
-    def settle(self) -> None:
-        """The medians of what was felt."""
+    def take_medians(self) -> None:
+        """Take the medians over the slow visits."""
         for place in fields(Visit):
             found = median([getattr(one, place.name) for one in self.felt])
             label = _FIGURES[place.name]
@@ -94,7 +94,7 @@ class MeasuredPage:
 
 
 def measure_page_budgets(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
-    """One line a page, and one of what a commit takes."""
+    """One result a page, and one of what a commit takes."""
     call_command("collectstatic", interactive=False, verbosity=0)
     opened = propose_pages(seed, COMMITS)
     visited = [_build_page(name, path) for name, path in opened.paths.items()]
@@ -118,7 +118,7 @@ def measure_page_budgets(seed: Seed, options: Options) -> tuple[GoalResult, ...]
             with _open_profile(chromium, signed_in["rita"]) as context:
                 decided = measure_commits(context, port, opened.requests)
     for one in visited:
-        one.settle()
+        one.take_medians()
     return (*(one.line for one in visited), decided)
 
 
@@ -129,7 +129,7 @@ def _build_page(name: str, path: str) -> MeasuredPage:
 
 
 def _count_statements(person: str, path: str) -> int:
-    """What a second view asks the database."""
+    """Count the statements of a second view."""
     client = browser.sign_in_client(person)
     client.get(path)
     asked: list[str] = []
@@ -144,7 +144,7 @@ def _count_statements(person: str, path: str) -> int:
 
 
 def _time_answers(one: MeasuredPage, port: int) -> None:
-    """The server alone, with nothing slow between."""
+    """Time the server alone, without the slow line."""
     cookies = {settings.SESSION_COOKIE_NAME: one.key}
     base = f"http://{LOOPBACK}:{port}"
     times: list[float] = []
@@ -160,7 +160,7 @@ def _time_answers(one: MeasuredPage, port: int) -> None:
 
 
 def _create_profile(chromium: Browser, port: int, name: str) -> StorageState:
-    """The cookies, for profiles that have nothing else."""
+    """The cookies of a sign-in, for profiles that have nothing else."""
     with _open_profile(chromium) as context:
         browser.sign_in(context.new_page(), port, name)
         return context.storage_state()
@@ -195,7 +195,7 @@ _WATCH_COMMIT = """() => {
 def measure_commits(
     context: BrowserContext, port: int, requests: list[str]
 ) -> GoalResult:
-    """One rejection each of the first requests."""
+    """Reject each of the first requests once."""
     page = context.new_page()
     base = f"http://{LOOPBACK}:{port}/requests"
     times = [_time_rejection(page, f"{base}/{one}/") for one in requests[:COMMITS]]
@@ -210,7 +210,7 @@ def measure_commits(
 
 
 def _time_rejection(page: Page, url: str) -> float:
-    """Seconds."""
+    """Seconds from the press of the button to the new state."""
     page.goto(url)
     page.click("[data-testid=verb-reject]")
     page.check("[name=reason_code] >> nth=0")

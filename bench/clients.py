@@ -64,20 +64,20 @@ _INSERT_AUDIT = "INSERT INTO bench_audit (request, kind, data) VALUES (%s, %s, %
 
 @dataclass(frozen=True, slots=True)
 class FloorRequest:
-    """A request of the floor that waits."""
+    """A pending request of the floor."""
 
     pk: int
     action_hash: str
 
 
 class FloorClient:
-    """One connection's steps, each its own commit."""
+    """The steps of the floor on one connection, each its own commit."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection
 
     def action(self) -> None:
-        """Request, decision, effect."""
+        """Propose, decide and perform."""
         asked = self.propose()
         self.decide(asked)
         self.perform(asked)
@@ -89,7 +89,7 @@ class FloorClient:
         return asked
 
     def insert(self) -> None:
-        """A request and nothing beside it: the raw insert of G4."""
+        """Insert a request and nothing else: the raw insert of G4."""
         self._insert()
         self.connection.commit()
 
@@ -125,21 +125,21 @@ def connect_database(*, autocommit: bool = False) -> psycopg.Connection[Any]:
 
 
 def create_floor_tables() -> None:
-    """The floor's own tables."""
+    """Create the tables of the floor."""
     with connect_database() as connection:
         connection.execute(_TABLES)
 
 
 @contextmanager
 def open_floor_client(number: int) -> Iterator[Callable[[], object]]:
-    """One client of the whole round trip."""
+    """A floor client that does the whole round trip."""
     with connect_database() as connection:
         yield FloorClient(connection).action
 
 
 @contextmanager
 def open_insert_client(number: int) -> Iterator[Callable[[], object]]:
-    """One client of the raw insert."""
+    """A floor client that only inserts."""
     with connect_database() as connection:
         yield FloorClient(connection).insert
 
@@ -150,7 +150,7 @@ _EXECUTION = "SELECT id FROM reviews_execution WHERE proposal_id = %s"
 
 @dataclass
 class ProductClient:
-    """One client: its own threads, agents in turn, a reviewer."""
+    """A client with threads of its own, all agents in turn, and one reviewer."""
 
     seed: Seed
     number: int
@@ -158,7 +158,7 @@ class ProductClient:
     count: Iterator[int] = field(default_factory=itertools.count)
 
     def action(self) -> None:
-        """Checkpointed, decided, performed once and recorded."""
+        """Propose with a checkpoint, decide, perform once and record."""
         request = self.decide(self.propose())
         self.perform(request.proposal_id)
 
@@ -177,7 +177,7 @@ class ProductClient:
         return decide.decide_request(build_submission(stored, person, verdict))
 
     def perform(self, proposal_id: str) -> None:
-        """As the worker does it, without the broker between."""
+        """Run the execution as the worker does, without the broker between."""
         with connection.cursor() as cursor:
             cursor.execute(_EXECUTION, [proposal_id])
             (execution_id,) = cursor.fetchone()
@@ -205,7 +205,7 @@ def build_submission(
 
 @contextmanager
 def open_product_client(seed: Seed, number: int) -> Iterator[Callable[[], object]]:
-    """One client of the whole round trip on a connection of its own."""
+    """A product client that does the whole round trip on its own connection."""
     try:
         yield ProductClient(seed, number).action
     finally:

@@ -1,5 +1,7 @@
-"""G3: from an approval to the recorded effect, through Celery and the broker, beside a
-raw decision, a raw hop of a message and a raw effect."""
+"""G3: the time from an approval to the recorded effect, through Celery and the broker.
+
+Beside it stand a raw decision, a raw hop of a message and a raw effect.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ UNDONE = (
 
 @dataclass(slots=True)
 class ExecutionRound:
-    """Seconds: the product's, and of each sample the sum of the raw three."""
+    """Times in seconds: the product's, and for each sample the sum of the raw steps."""
 
     ours: list[float] = field(default_factory=list)
     raw: list[float] = field(default_factory=list)
@@ -57,24 +59,24 @@ class ExecutionRound:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """One client of ours, one of the floor, and an ear."""
+    """A client of the product, one of the floor, and a connection that listens."""
 
     client: clients.ProductClient
     floor: FloorClient
-    ear: psycopg.Connection[Any]
+    listener: psycopg.Connection[Any]
 
     def sample(self, into: ExecutionRound) -> None:
-        """One of each, while the worker has nothing else to do."""
+        """Measure one of each while the worker has nothing else to do."""
         stored = self.client.propose()
-        self._settle()
+        self._wait_until_idle()
         into.ours.append(self._ours(stored))
-        self._settle()
+        self._wait_until_idle()
         into.raw.append(self._raw())
 
     def _ours(self, stored: Any) -> float:
         began = time.monotonic()
         self.client.decide(stored)
-        for told in self.ear.notifies(timeout=_PATIENCE_S):
+        for told in self.listener.notifies(timeout=_PATIENCE_S):
             ended = time.monotonic()
             if told.payload == stored.proposal and self._done(stored.proposal):
                 return ended - began
@@ -95,9 +97,9 @@ class Sampler:
         self.floor.perform(asked)
         return (decided - began) + hopped + (time.monotonic() - effect)
 
-    def _settle(self) -> None:
-        """Until every promise is kept, so that mails of one sample do not stand in
-        the way of the next."""
+    def _wait_until_idle(self) -> None:
+        """Wait until the worker has dealt with every message, so that the mails of one
+        sample do not delay the next."""
         end = time.monotonic() + _PATIENCE_S
         while undone := self._undone():
             if time.monotonic() > end:
@@ -111,7 +113,7 @@ class Sampler:
 
 
 def _time_hop() -> float:
-    """From sending a no-op to its first line in the worker."""
+    """Seconds from sending a no-op to its first line in the worker."""
     began = time.monotonic()
     current_app.send_task("bench.callables.hop", retry=False, ignore_result=True)
     told: Any = callables.connect_broker().blpop(
@@ -123,7 +125,7 @@ def _time_hop() -> float:
 
 
 def measure_execution(seed: Seed, options: Options) -> GoalResult:
-    """Sample by sample in turn."""
+    """Measure the product and the raw steps in turn, sample by sample."""
     rounds: list[ExecutionRound] = []
     _clear_messages()
     with servers.start_worker(), _open_sampler(seed) as bench:
@@ -138,7 +140,7 @@ def measure_execution(seed: Seed, options: Options) -> GoalResult:
 
 
 def _clear_messages() -> None:
-    """Promises of other measurements would be kept meanwhile."""
+    """Drop messages of other measurements, which the worker would take up."""
     callables.empty_broker()
     with clients.connect_database() as connection:
         connection.execute(_KEPT)
@@ -148,10 +150,10 @@ def _clear_messages() -> None:
 def _open_sampler(seed: Seed) -> Iterator[Sampler]:
     with (
         clients.connect_database() as raw,
-        clients.connect_database(autocommit=True) as ear,
+        clients.connect_database(autocommit=True) as listener,
     ):
-        ear.execute(f"LISTEN {notify.CHANNEL}")
-        yield Sampler(clients.ProductClient(seed, 0), FloorClient(raw), ear)
+        listener.execute(f"LISTEN {notify.CHANNEL}")
+        yield Sampler(clients.ProductClient(seed, 0), FloorClient(raw), listener)
 
 
 def _build_execution_result(

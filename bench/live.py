@@ -56,7 +56,7 @@ _WATCH_BAR = """() => {
 
 @dataclass
 class Streams:
-    """What the held streams have heard so far."""
+    """How many event streams are open, and how many events they have received."""
 
     opened: int = 0
     events: int = 0
@@ -74,7 +74,7 @@ class Streams:
 
 @dataclass
 class Proposer:
-    """One agent after the other, over one kept-alive connection."""
+    """Proposes for one agent after the other, over one kept-alive connection."""
 
     connection: http.client.HTTPConnection
     keys: list[str]
@@ -82,7 +82,7 @@ class Proposer:
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def propose(self) -> float:
-        """The time at which it was sent."""
+        """Propose, and return the time at which the request was sent."""
         number = next(self.numbers)
         key = self.keys[number % len(self.keys)]
         headers = build_proposal_headers(key, f"{self.run}-{number}")
@@ -105,7 +105,7 @@ class QueuePage:
     count: int = 0
 
     def open(self) -> None:
-        """The queue anew: its bar counts from here."""
+        """Load the queue, from when on its bar counts."""
         self.page.goto(f"{self.base}/queue/")
         self.page.evaluate(_WATCH_BAR)
         self.page.wait_for_timeout(500)  # its stream is open
@@ -124,8 +124,8 @@ class QueuePage:
 
 
 def measure_queue_updates(seed: Seed, options: Options) -> GoalResult:
-    """Rounds of single proposals, each awaited. Nothing asks the database from this
-    thread once the browser's loop runs in it."""
+    """Measure rounds of single proposals, each awaited. This thread queries no database
+    once the browser's loop runs in it."""
     rounds: list[list[float]] = []
     streams = Streams()
     with servers.start_webs(1) as (port,), load.hold_connections() as holder:
@@ -173,7 +173,7 @@ def _build_queue_result(rounds: list[list[float]]) -> GoalResult:
 
 @dataclass
 class Waiters:
-    """Who waits, and when each had its answer."""
+    """Agents that wait by long-poll, and when each had its answer."""
 
     port: int
     sent: int = 0
@@ -204,7 +204,7 @@ class CommitClock:
 
 
 def measure_long_poll(seed: Seed, options: Options) -> GoalResult:
-    """Rounds of single decisions, each awaited."""
+    """Measure rounds of single decisions, each awaited."""
     rounds: list[list[float]] = []
     with servers.start_webs(1) as (port,), load.hold_connections() as holder:
         for number in range(options.rounds):
@@ -218,7 +218,7 @@ def measure_long_poll(seed: Seed, options: Options) -> GoalResult:
 def _time_decisions(
     seed: Seed, holder: load.ConnectionHolder, port: int, n: int
 ) -> list[float]:
-    """As many are decided as wait beside the hundred that go on waiting."""
+    """Decide `n` requests whose agents wait, beside a hundred that go on waiting."""
     client, waiters = clients.ProductClient(seed, 0), Waiters(port)
     stored = [client.propose() for _ in range(n + WAITERS)]
     keys = _map_keys(seed, [one.proposal for one in stored])

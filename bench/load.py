@@ -44,13 +44,13 @@ class Run:
 
 
 def percentile(times: Sequence[float], percent: float) -> float:
-    """By nearest rank: always a time that was really measured."""
+    """The percentile by nearest rank, which is always a time that was measured."""
     ordered = sorted(times)
     return ordered[max(math.ceil(len(ordered) * percent / 100), 1) - 1]
 
 
 def run_clients(make: MakeClient, *, threads: int, seconds: float) -> Run:
-    """So many threads, each with a client of its own, for so long.
+    """Run clients in so many threads, each with its own client, for so long.
 
     Each warms up, then all begin together; an action that was begun is counted.
     """
@@ -77,7 +77,7 @@ def _run_client(
             start.wait()
             return _repeat_action(action, seconds)
     except BaseException:
-        start.abort()  # or the others would wait for who is not coming
+        start.abort()  # or the other threads would wait for this one
         raise
 
 
@@ -158,7 +158,7 @@ async def _exchange(
 
 
 async def read_answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    """The head and the body."""
+    """Read an answer's head and body."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = head.lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]
     return head, await reader.readexactly(int(length))
@@ -167,7 +167,7 @@ async def read_answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
 def build_request(
     method: str, path: str, headers: dict[str, str], body: bytes = b""
 ) -> bytes:
-    """One request's bytes."""
+    """The bytes of one request."""
     lines = [f"{method} {path} HTTP/1.1", f"Host: {LOOPBACK}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     lines.append(f"Content-Length: {len(body)}")
@@ -184,7 +184,7 @@ class ConnectionHolder:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin one more of these."""
+        """Start one more coroutine."""
         self.loop.call_soon_threadsafe(
             lambda: self._tasks.append(self.loop.create_task(work()))
         )
@@ -214,7 +214,7 @@ def hold_connections() -> Iterator[ConnectionHolder]:
 async def open_request(
     port: int, path: str, headers: dict[str, str]
 ) -> AsyncIterator[asyncio.StreamReader]:
-    """One GET whose answer is still to be read."""
+    """Send one GET; the caller reads its answer."""
     reader, writer = await asyncio.open_connection(LOOPBACK, port)
     try:
         writer.write(build_request("GET", path, headers))
@@ -224,7 +224,7 @@ async def open_request(
 
 
 def wait_until(done: Callable[[], bool], what: str) -> None:
-    """Raises TimeoutError."""
+    """Wait, with little delay, until `done`. Raises TimeoutError with `what`."""
     end = time.monotonic() + PATIENCE_S
     while not done():
         if time.monotonic() > end:

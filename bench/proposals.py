@@ -1,5 +1,8 @@
-"""G4: proposing over HTTP through every middleware, two web processes and sixteen
-connections, beside sixteen raw inserts and beside a ping of the same processes."""
+"""G4: proposals over HTTP through every middleware.
+
+Two web processes answer sixteen connections. Beside them stand sixteen raw inserts and
+a ping of the same processes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ RATE_BAR, P99_BAR = 0.4, 3.0
 
 @dataclass(frozen=True, slots=True)
 class ProposalRound:
-    """The same stretch of each."""
+    """One stretch of each: raw inserts, pings and proposals."""
 
     raw: Run
     ping: Run
@@ -44,7 +47,7 @@ class ProposalRound:
 
 
 def measure_http_proposals(seed: Seed, options: Options) -> GoalResult:
-    """All three in turn."""
+    """Measure the three in turn."""
     rounds: list[ProposalRound] = []
     with servers.start_webs(_PROCESSES) as ports:
         _run_all(ports, seed, 0.5)

@@ -135,7 +135,7 @@ def _read_row(watch: psycopg.Connection[Any], sql: str, given: Any = None) -> An
 def _decide_until(
     seed: Seed, asked: Sequence[StoredAnswer], over: threading.Event
 ) -> None:
-    """Somebody who goes on deciding, in time or too late."""
+    """Go on deciding, in time or too late, until it is over."""
     client = clients.ProductClient(seed, 0)
     try:
         for stored in random.sample(asked, len(asked)):
@@ -150,7 +150,8 @@ def _decide_until(
 
 
 def measure_simultaneous_decisions(seed: Seed, options: Options) -> GoalResult:
-    """One thousand always: what is counted is winners, and each is one of so many."""
+    """Race one thousand requests, whatever the options: winners are counted, each is
+    one of so many."""
     crowd, client = _add_deciders(), clients.ProductClient(seed, 0)
     alone = [
         measured(next(_list_decisions(client.propose(), crowd[:1]))).seconds
@@ -192,7 +193,7 @@ def _list_decisions(
 
 
 def _count_effects(proposals: list[str]) -> tuple[int, int]:
-    """How many ran, each once, and how many approvals there were."""
+    """Count the executions that ran once, and the approvals."""
     approved = Decision.objects.filter(
         request__proposal__in=proposals, verdict=Verdict.APPROVE, counts=True
     ).count()

@@ -1,4 +1,4 @@
-"""What is printed: a line a round while it works, and one line a goal at the end."""
+"""The options of a run and its output: a line a round, and a line a goal at the end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class GoalResult:
 
 
 def print_text(text: str) -> None:
-    """At once: whoever waits sees that it works."""
+    """Print at once, so that the run is seen to work."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
@@ -55,7 +55,7 @@ def format_ms(seconds: float) -> str:
 
 
 def format_times(found: Sequence[float]) -> str:
-    """The usual one and the slow one of a round."""
+    """The median and the 99th percentile of a round."""
     return ", ".join(f"p{p} {format_ms(percentile(found, p))}" for p in (50, 99))
 
 

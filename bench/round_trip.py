@@ -28,7 +28,7 @@ Pair = tuple[Run, Run]  # the floor's and ours
 
 
 def measure_round_trips(seed: Seed, options: Options) -> GoalResult:
-    """Both in turn, and each round in the other order."""
+    """Measure both in turn, each round in the other order."""
     pairs: dict[int, list[Pair]] = defaultdict(list)
     for number in range(options.rounds):
         for threads in THREADS:

@@ -178,7 +178,7 @@ def _time_render(path: str) -> Callable[[], float]:
 
 @contextmanager
 def _record_renders() -> Iterator[list[float]]:
-    """The CPU time of every template that is rendered meanwhile."""
+    """Collect the CPU time of every template that is rendered meanwhile."""
     spent: list[float] = []
     plain = Template.render
 
@@ -254,7 +254,7 @@ class Databases:
 
     @contextmanager
     def at(self, name: str) -> Iterator[None]:
-        """Django's connection goes to this one."""
+        """Point Django's connection at this database."""
         connections["default"].close()
         before = connection.settings_dict["NAME"]
         connection.settings_dict["NAME"] = name
@@ -266,7 +266,7 @@ class Databases:
 
 
 def create_databases(seed: Seed, count: int = MANY) -> Databases:
-    """Ask a few, copy the database, and fill both."""
+    """Propose a few requests, copy the database, and fill both."""
     client = ProductClient(seed, 0)
     for _ in range(_PATTERNS):
         client.propose()

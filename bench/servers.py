@@ -87,7 +87,7 @@ _START_S = 60.0
 
 @contextmanager
 def start_worker() -> Iterator[None]:
-    """One Celery worker with its beat, which also knows our no-op."""
+    """Start one Celery worker with its beat, which also knows the no-op."""
     here = _get_layout()
     program = installation.build_worker_program(here, _build_environ())
     more = ["--include", "bench.callables"]
@@ -98,7 +98,7 @@ def start_worker() -> Iterator[None]:
 
 @contextmanager
 def start_webs(count: int) -> Iterator[list[int]]:
-    """So many web processes; gives their ports once all are ready."""
+    """Start so many web processes, and yield their ports once all are ready."""
     here = _get_layout()
     call_command("collectstatic", interactive=False, verbosity=0)
     with ExitStack() as stack:
@@ -118,7 +118,7 @@ def _get_layout() -> Layout:
 
 
 def _build_environ() -> dict[str, str]:
-    """As in production: a line a request, in JSON."""
+    """The environment as in production: one log line a request, in JSON."""
     return {**os.environ, "LOG_LEVEL": "INFO", "LOG_FORMAT": "json"}
 
 
