@@ -45,8 +45,10 @@ class Connections:
     def ask(
         self, what: str, subject: str, agent: int, call: Callable[[Client], Answer]
     ) -> Answer:
-        """The answer, from whoever lives. Raises ApiError for a refusal that stands,
-        TimeoutError when nobody answers."""
+        """The answer, from a web process that is up.
+
+        Raises ApiError for a refusal that stands, TimeoutError without an answer.
+        """
         began, asked = time.time(), []
         web = random.randrange(len(self.addresses))  # noqa: S311 - a balancer's choice
         while time.time() < began + PATIENCE_S:
@@ -121,7 +123,7 @@ class Driver:
 
     @property
     def left(self) -> int:
-        """How many operations nobody has taken in hand yet."""
+        """How many operations no thread has begun yet."""
         return len(self.operations) - self._next
 
     def _work(self) -> None:
@@ -208,7 +210,7 @@ class Driver:
     def _take_up(
         self, hand: Connections, operation: Operation, proposal: Proposal
     ) -> None:
-        """The agent's own work about what it saw, and then the word that it has it."""
+        """Record the agent's own work about an outcome, then acknowledge it."""
         about = (
             format_slug(operation.agent),
             proposal.id,
@@ -230,7 +232,7 @@ class Driver:
         )
 
     def _tried_again(self, operation: Operation, proposal: Proposal) -> bool:
-        """A failure that a person lets run once more is no end."""
+        """Whether a person is to let a failed execution run once more."""
         if operation.kind != "again" or proposal.status != "failed":
             return False
         if proposal.request is not None:
@@ -241,7 +243,7 @@ class Driver:
     def _perform(
         self, hand: Connections, operation: Operation, proposal: Proposal
     ) -> Proposal:
-        """Redeem, do it, and report, until the gate knows what became of it."""
+        """Redeem the grant, perform and report, until the gate has an outcome."""
         end = time.monotonic() + GIVE_UP_S
         token = ""
         while not proposal.final and time.monotonic() < end:
@@ -280,7 +282,7 @@ class Driver:
         )
 
     def _act(self, taken: Redeemed) -> None:
-        """The agent asks the service itself, with the key that it was given."""
+        """Call the service as the agent, with the key that the gate gave it."""
         said = {
             "idempotency_key": taken.idempotency_key,
             "execution": taken.execution,

@@ -73,7 +73,7 @@ def signal_process(pid: int, number: signal.Signals) -> None:
 
 @dataclass
 class Slot:
-    """One such place, on one host."""
+    """The place of one process, on one host."""
 
     name: str
     start: Callable[[], Child]
@@ -109,7 +109,7 @@ REST_S = 15.0  # more than the longest task and the longest wait
 
 @dataclass
 class Cluster:
-    """One installation and the world around it."""
+    """One installation, its hosts, and the services around it."""
 
     here: Layout
     options: Options
@@ -132,7 +132,7 @@ class Cluster:
 
     @property
     def addresses(self) -> list[str]:
-        """Of the web processes."""
+        """The addresses of the web processes."""
         ports = enumerate(self.ports)
         return [f"http://{self.host(n).address}:{port}" for n, port in ports]
 
@@ -147,7 +147,7 @@ class Cluster:
 
     @property
     def told(self) -> str:
-        """What runs where, in a few words."""
+        """A short description of what runs where."""
         size = f"{len(self.ports)} web processes and {self.options.workers} workers"
         if not self.network.real:
             return f"{size} on one host, told apart by their ports"
@@ -171,20 +171,17 @@ class Cluster:
         self.slots[name] = slot
         return slot
 
-    def keep(self) -> list[str]:
-        """Start again who died; their names. Call it often, from the main thread."""
-        again = []
+    def restart_dead(self) -> None:
+        """Start dead processes again. Call it often, from the main thread."""
         for slot in self.slots.values():
             if slot.again_at is None and slot.child.exit_code() is not None:
                 kill_group(slot.child.pid)
                 slot.again_at = time.monotonic() + AGAIN_S
             elif slot.again_at is not None and time.monotonic() >= slot.again_at:
                 slot.run()
-                again.append(slot.name)
-        return again
 
     def rest(self) -> None:
-        """The product's processes come to their end: what is looked at stands still."""
+        """Stop the product's processes, so that the checkers see no change."""
         ours = [slot.child for slot in (*self.webs, *self.workers)]
         for child in ours:
             child.ask_to_stop()
@@ -243,7 +240,7 @@ def _environ(cluster: Cluster, **more: str) -> dict[str, str]:
 
 
 def _served(cluster: Cluster) -> dict[str, str]:
-    """The servers as they are called from another host."""
+    """The addresses of the servers for a process on another host."""
     if not cluster.network.real:
         return {}
     password = keys.read_key(cluster.here.keys, "database_password")
@@ -337,7 +334,7 @@ def start_servers(options: Options) -> Iterator[Cluster]:
 
 
 def _launch_servers(cluster: Cluster) -> None:
-    """They answer on their sockets to us, and on their host to everybody else."""
+    """Start the servers: on sockets for this process, on their host for all others."""
     here, data = cluster.here, cluster.network.data
     hba = here.state / "hba.conf"
     hba.write_text(HBA.format(range=cluster.network.range))
@@ -361,7 +358,7 @@ def _launch_servers(cluster: Cluster) -> None:
 
 
 def _stop(cluster: Cluster) -> None:
-    """In the order in which they need one another."""
+    """Stop what depends on other processes before these."""
     for slot in reversed(list(cluster.slots.values())):
         signal_group(slot.child.pid, signal.SIGCONT)
         if slot.name in {"postgres", "valkey"}:

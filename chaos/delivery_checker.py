@@ -72,7 +72,7 @@ class DeliveryFindings:
 def check_deliveries(
     result: RunResult, book: PostLedger, traces: Path
 ) -> DeliveryFindings:
-    """Once all is quiet."""
+    """Check the webhooks of a quiet run."""
     arrivals, said = book.arrivals(), book.acknowledgements()
     ends, found = Counter(_ends()), DeliveryFindings()
     _arrived(found, ends, arrivals, [w for w in said if w.agent in _hooked()])
@@ -148,7 +148,7 @@ def _acted(
     ends: Counter[End],
     works: list[AgentNote],
 ) -> None:
-    """Who listens acts on every outcome, all others on what they saw themselves."""
+    """Agents with an endpoint act on every outcome, others on what they saw."""
     done = Counter((one.proposal, one.status) for one in works)
     wanted = ends + Counter(_seen(result))
     found.acts = wanted.total()
@@ -228,7 +228,7 @@ class MailFindings:
 
 
 def check_mails(book: PostLedger) -> MailFindings:
-    """Once all is quiet."""
+    """Check the mails of a quiet run."""
     found, arrived = MailFindings(), Counter(_keys(book, kinds=_kinds()))
     found.arrived = arrived.total()
     rows = Notice.objects.select_related("person", "request", "execution", "alarm")
@@ -244,13 +244,13 @@ def check_mails(book: PostLedger) -> MailFindings:
 
 
 def _gathered(notices: list[Notice]) -> Counter[Key]:
-    """Mails of many messages: these were sent to one person in one moment."""
+    """Mails that gather the messages sent to one person in one moment."""
     of = {(one.person.email, one.sent_at) for one in notices if one.digest}
     return Counter((email, GATHERED, "") for email, at in of if at is not None)
 
 
 def _kinds() -> list[tuple[str, str]]:
-    """What a subject begins with, the longest first."""
+    """What the subject of each kind of mail begins with, the longest first."""
     words = ((what, kind) for kind, what in NOTICE_TITLES.items())
     return sorted(words, key=lambda one: -len(one[0]))
 
@@ -273,7 +273,7 @@ def _key(notice: Notice) -> Key:
 
 
 def _promises(found: MailFindings, notices: list[Notice]) -> None:
-    """A promise that is kept has planned at least one person's mail."""
+    """Each outbox message that is done has planned at least one mail."""
     about = {(notice.kind, _key(notice)[2]) for notice in notices}
     closed = Alarm.objects.filter(status=AlarmStatus.CLOSED)
     over = {str(pk) for pk in closed.values_list("pk", flat=True)}
@@ -312,7 +312,7 @@ def _compare(
 
 @dataclass
 class PostFindings:
-    """Of a run that is quiet."""
+    """The findings about webhooks and mails of a quiet run."""
 
     webhooks: DeliveryFindings = field(default_factory=DeliveryFindings)
     mails: MailFindings = field(default_factory=MailFindings)
@@ -377,5 +377,5 @@ class PostFindings:
 
 
 def check_post(result: RunResult, book: PostLedger, traces: Path) -> PostFindings:
-    """Once all is quiet."""
+    """Check webhooks and mails of a quiet run."""
     return PostFindings(check_deliveries(result, book, traces), check_mails(book))

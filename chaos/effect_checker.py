@@ -87,8 +87,11 @@ class EndFindings:
 
 
 def check_ends(told: Mapping[str, str], given_up: Container[str] = ()) -> EndFindings:
-    """Once all is quiet. `told` is the last that agents heard, by proposal; `given_up`
-    are threads whose agent or person went away before the end."""
+    """Check how the requests of a quiet run ended.
+
+    `told` is the last that agents heard, by proposal; `given_up` are threads whose
+    agent or person went away before the end.
+    """
     found, excused = EndFindings(), set()
     rows = Proposal.objects.select_related("request").prefetch_related("executions")
     for row in rows:
@@ -123,7 +126,7 @@ def _judge(
 
 
 def read_end(row: Proposal) -> tuple[str, Execution | None]:
-    """Where it stands, and the execution that says so."""
+    """The status of a proposal, and the execution that has it."""
     executions = list(row.executions.all())
     if executions:
         return str(executions[-1].status), executions[-1]
@@ -198,7 +201,7 @@ class EffectFindings:
 def check_effects(
     result: RunResult, operations: list[Operation], ledger: Ledger, post: PostFindings
 ) -> EffectFindings:
-    """Look at everything else, once all is quiet."""
+    """Check a quiet run; `post` are the findings about its deliveries."""
     ends = check_ends(result.history.ended, result.history.impatient)
     found = EffectFindings(log=check_log(), ends=ends, post=post)
     _lost(found, result, operations)
@@ -229,7 +232,7 @@ def _lost(
 
 
 def _end_of(found: EffectFindings, row: Proposal) -> str:
-    """How it ended, as its agent reads it."""
+    """The status that the agent reads, after a check that it is an end."""
     status, execution = read_end(row)
     request: ApprovalRequest | None = getattr(row, "request", None)
     if execution is not None:
@@ -243,7 +246,7 @@ def _end_of(found: EffectFindings, row: Proposal) -> str:
 
 
 def _effects(found: EffectFindings, effects: list[Effect]) -> None:
-    """What happened, against what was allowed and what the gate believes."""
+    """Compare the effects with what was allowed and with the gate's executions."""
     found.effects = len(effects)
     by_key: dict[str, list[Effect]] = defaultdict(list)
     for effect in effects:
@@ -298,7 +301,7 @@ def _is_belied(execution: Execution, effects: list[Effect]) -> bool:
 
 
 def _unknown(found: EffectFindings, execution: Execution, way: str, name: str) -> None:
-    """A person's question: for an opaque tool, or when every try is used up."""
+    """An outcome may stay unknown for an opaque tool, or when no try is left."""
     if way == "opaque":
         return
     if execution.attempts >= ATTEMPTS:
@@ -345,7 +348,7 @@ def _unapproved(request: ApprovalRequest, action_hash: str, at: float) -> str:
 
 
 def _outbox(found: EffectFindings) -> None:
-    """Every promise is kept, but for mails of a later time."""
+    """Every outbox message is done, but for mails of a later time."""
     waiting = OutboxMessage.objects.filter(done_at=None)
     later = Q(held_until__gt=clock.now() + LATER, attempts=F("attempts"))
     for message in waiting.exclude(later):

@@ -30,7 +30,7 @@ FEW = 3  # trials that bound nothing
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence that must hold, on how many trials, and what that bounds."""
+    """Something that must not happen, in how many trials it did, and its bound."""
 
     text: str
     n: int
@@ -121,7 +121,7 @@ def compile_figures(
     found: EffectFindings,
     ledger: Ledger,
 ) -> Figures:
-    """Of a run that has been checked."""
+    """Compile the figures of a run that has been checked."""
     recovered = recovery_times.list_recoveries(result, cluster.traces)
     stale = sum(cluster.log(slot.name).count(REFUSED) for slot in cluster.workers)
     late = [one for one in result.faults if one.kind in SLEEPS and one.slept]
@@ -220,7 +220,7 @@ def _claims(made: Figures, found: EffectFindings) -> list[Claim]:
 
 
 def _doubled(found: EffectFindings, way: str) -> Claim:
-    """What one class bounds says nothing of another."""
+    """A claim of its own for each class of tools: one bounds nothing of another."""
     executions = found.by_class.get(way, Counter()).total()
     return Claim(f"effects doubled, {way} tools", executions, found.doubled_by[way])
 

@@ -33,7 +33,7 @@ MAILS_AN_HOUR = 100  # to each person: letters and effects must not wait for mai
 
 @dataclass(frozen=True)
 class Participants:
-    """Who knocks and who decides, by what they carry."""
+    """The keys of agents, the tokens of people and the secrets of endpoints."""
 
     keys: dict[str, str]  # agent -> its key
     tokens: dict[str, str]  # person -> personal token
@@ -54,7 +54,7 @@ class Participants:
 
 
 def create_participants(document: dict[str, Any], hooks: str) -> Participants:
-    """A gate that is ready to be asked; `hooks` is where agents' servers are."""
+    """Make a gate that is ready for operations; `hooks` is the agents' servers' URL."""
     cast = add_cast()
     for name in DECIDING:
         asked = NotificationPreferences(per_hour=MAILS_AN_HOUR)
@@ -77,7 +77,7 @@ def create_participants(document: dict[str, Any], hooks: str) -> Participants:
 
 
 def _endpoint(agent: Agent, hooks: str, cast: Cast) -> str:
-    """Its secret."""
+    """Register an endpoint, and return its secret."""
     url = f"{hooks}/{agent.slug}"
     return endpoints.register_endpoint(agent=agent, url=url, by=cast["owen"])[1]
 
@@ -148,7 +148,7 @@ def read_thread(thread: str) -> tuple[int, str]:
 
 
 def generate_operations(options: Options, agents: int) -> list[Operation]:
-    """As many as were asked for, in the order in which they come."""
+    """Draw as many operations as the options say, in the order in which they come."""
     drawn = random.Random(options.seed)  # noqa: S311 - to be drawn again
     made: list[Operation] = []
     every = iter(_all_kinds(drawn))
@@ -165,7 +165,7 @@ def generate_operations(options: Options, agents: int) -> list[Operation]:
 
 
 def _all_kinds(drawn: random.Random) -> Iterator[str]:
-    """Each once, so that none is missing from a short run."""
+    """Each kind once, so that none is missing from a short run."""
     kinds = list(OPERATION_KINDS)
     drawn.shuffle(kinds)
     yield from kinds

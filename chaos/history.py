@@ -35,7 +35,7 @@ BEGINS = {"execution.queued", "execution.retried"}
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One thing somebody wanted from the web, from the first try to the answer."""
+    """One call of the web by an agent or a person, from the first try to the answer."""
 
     what: str
     subject: str
@@ -46,7 +46,7 @@ class Call:
 
 @dataclass
 class History:
-    """Shared by all threads of a run."""
+    """What agents and people experienced. All threads of a run share it."""
 
     calls: list[Call] = field(default_factory=list)
     answered: dict[str, str] = field(default_factory=dict)  # key -> proposal
@@ -58,7 +58,7 @@ class History:
 
     @property
     def impatient(self) -> set[str]:
-        """The threads of these troubles."""
+        """The names of the threads that had trouble."""
         return {one.partition(":")[0] for one in self.troubles}
 
     def called(self, call: Call) -> None:
@@ -70,7 +70,7 @@ class History:
             self.counts[what] += 1
 
     def trouble(self, what: str) -> None:
-        """Something that should not have been answered so."""
+        """Record an answer that should not have come, or did not come in time."""
         with self._lock:
             self.troubles.append(what)
 
@@ -89,13 +89,13 @@ class Fault:
 
     @property
     def slept(self) -> bool:
-        """Whether somebody was away for longer than a lease."""
+        """Whether a process was frozen or cut off for longer than a lease."""
         return self.until > self.at + LEASE_S
 
 
 @dataclass
 class RunResult:
-    """What a run leaves to be looked at. Times are of the clock on the wall."""
+    """What a run leaves for the checkers. Times are of the clock on the wall."""
 
     began: float
     loaded: float  # the last fault was done
@@ -119,7 +119,7 @@ class Span:
 
 
 def list_spans(result: RunResult) -> Iterator[Span]:
-    """All of them, hit by something or not."""
+    """All spans of a run, hit by a fault or not."""
     yield from _executions()
     yield from _calls(result)
     yield from _timers()
@@ -149,7 +149,7 @@ def _execution_ids() -> dict[str, str]:
 
 
 def _calls(result: RunResult) -> Iterator[Span]:
-    """Only those that were not answered at once were hit by anything."""
+    """The calls that were not answered at once: no fault hit the others."""
     for call in result.history.calls:
         webs = tuple(f"web-{web}" for web in call.webs)
         yield Span("call", call.subject, call.began, call.ended, webs)
@@ -183,7 +183,7 @@ class Hold:
 
 @dataclass
 class Holds:
-    """Who held what, by execution."""
+    """Which worker held which message, by execution."""
 
     by_execution: dict[str, list[Hold]] = field(default_factory=dict)
 
@@ -192,7 +192,7 @@ class Holds:
 
 
 def read_holds(traces: Path) -> Holds:
-    """A killed process never says that it ended."""
+    """Read what workers held. A killed process never says that it ended."""
     subjects = dict(OutboxMessage.objects.values_list("pk", "subject"))
     found: dict[str, list[Hold]] = defaultdict(list)
     for at, worker, pid, step, named in _read_lines(traces):

@@ -35,7 +35,7 @@ from .options import FAULT_KINDS, LEASE_S, NETWORK_KINDS, Options
 
 @dataclass
 class Cut:
-    """A cable that is out, and when it is put back."""
+    """A host that is cut off, and when it is connected again."""
 
     host: str
     fault: Fault
@@ -44,7 +44,7 @@ class Cut:
 
 @dataclass
 class HostCuts:
-    """One at a time, or nobody would be left to go on."""
+    """Cuts off one host at a time, so that the others go on."""
 
     cluster: Cluster
     cuts: list[Cut] = field(default_factory=list)
@@ -61,7 +61,7 @@ class HostCuts:
         return fault
 
     def mend(self, *, everything: bool = False) -> None:
-        """Put back what is due."""
+        """Connect the hosts whose time is over."""
         for cut in list(self.cuts):
             if everything or time.monotonic() >= cut.mend_at:
                 self.cluster.network.mend(cut.host)
@@ -95,7 +95,7 @@ ACTIONS = (
 
 @dataclass
 class ArmedPoint:
-    """A point that somebody will pass."""
+    """A point of the product that waits for a process to pass."""
 
     name: str
     action: failpoints.FaultAction
@@ -116,7 +116,7 @@ class StoppedProcess:
 
 @dataclass
 class FaultPoints:
-    """What is armed now."""
+    """The points that are armed now."""
 
     cluster: Cluster
     drawn: random.Random
@@ -130,7 +130,7 @@ class FaultPoints:
         self._arm(kind, name, self.drawn.choice(ACTIONS))
 
     def holding(self, kind: str) -> None:
-        """Freeze whoever holds a claim."""
+        """Freeze the next process that holds a claim."""
         self._arm(kind, self.drawn.choice(HOLDING), failpoints.FaultAction.STOP)
 
     def _arm(self, kind: str, name: str, action: failpoints.FaultAction) -> None:
@@ -193,12 +193,12 @@ class FrozenSlot:
 
 @dataclass
 class FrozenSlots:
-    """Who is frozen now."""
+    """The slots that are frozen now."""
 
     asleep: list[FrozenSlot] = field(default_factory=list)
 
     def freeze(self, kind: str, slot: Slot, target: str, seconds: float) -> Fault:
-        """All of its processes, for so long."""
+        """Freeze all processes of a slot for so long."""
         pids = tuple(list_group(slot.child.pid))
         signal_group(slot.child.pid, signal.SIGSTOP)
         slot.frozen = True
@@ -224,7 +224,7 @@ class FrozenSlots:
                 sleeper.leader_at = now + FIRST_AWAKE_S
 
     def wake_all(self) -> None:
-        """Returns when everybody is up."""
+        """Wake all, and return when they run."""
         for sleeper in self.asleep:
             sleeper.wake_at = 0.0
         while self.asleep:
@@ -240,7 +240,7 @@ CUT_S = (0.2, 4.0)  # and one cut of three for longer than a lease
 
 @dataclass
 class Nemesis:
-    """Draws what comes next from a seed, and does it. Only the main thread calls it."""
+    """Draws the next fault and injects it. Only the main thread calls it."""
 
     cluster: Cluster
     options: Options
@@ -268,7 +268,7 @@ class Nemesis:
 
     @property
     def kinds(self) -> list[str]:
-        """What there is to be had on this machine."""
+        """The kinds of faults that this machine can have."""
         real = self.cluster.network.real
         return [kind for kind in FAULT_KINDS if real or kind not in NETWORK_KINDS]
 
@@ -282,7 +282,7 @@ class Nemesis:
             yield self._drawn.choices(self.kinds, weights)[0]
 
     def step(self, *, injecting: bool) -> None:
-        """What is due now: the next fault, and the end of a sleep or of a cut."""
+        """Do what is due: the next fault, and the end of a sleep or of a cut."""
         self._sleepers.wake()
         self._cables.mend()
         self.faults += map(self._met, self._points.met())
@@ -295,7 +295,7 @@ class Nemesis:
 
     @property
     def enough(self) -> bool:
-        """Whether every kind was there as often as was promised."""
+        """Whether every kind of fault came as often as it must."""
         done = [fault.kind for fault in self.faults]
         return all(done.count(kind) >= TWICE for kind in self.kinds)
 
@@ -307,7 +307,7 @@ class Nemesis:
         self._sleepers.wake_all()
 
     def _one(self, slots: list[Slot]) -> Slot | None:
-        """Somebody who is up and about."""
+        """A slot whose process runs."""
         fit = [slot for slot in slots if slot.alive and not slot.frozen]
         return self._drawn.choice(fit) if fit else None
 

@@ -28,7 +28,7 @@ from .services import Ledger
 
 
 class Session:
-    """One person's browser, so to say. Raises httpx2.HTTPError like its library."""
+    """One person's signed-in session. Raises httpx2.HTTPError."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -122,7 +122,7 @@ class DeskUser:
     def tried(
         self, path: str, call: Callable[[str], httpx2.Response]
     ) -> httpx2.Response:
-        """The answer, from whichever web process lives. Raises httpx2.HTTPError when
+        """The answer, from a web process that is up. Raises httpx2.HTTPError when
         none does for long; a lost answer is asked for again, for a verdict counts
         once."""
         began, asked = time.time(), []
@@ -176,7 +176,7 @@ BOTH = 7  # of so many requests one is decided by two people at once
 
 @dataclass
 class Reviewer(DeskUser):
-    """Takes every second request; of some both take the same, at once."""
+    """Decides every second request; some are decided by two reviewers at once."""
 
     place: int = 0
     failed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
@@ -303,7 +303,7 @@ class Supervisor(DeskUser):
         return self._done(path, lambda at: self.session.post(at, path, data=form))
 
     def _settle(self, ledger: Ledger) -> None:
-        """Half of what nobody knows is answered, as the service's own books say."""
+        """Settle half of the unknown effects, as the service's ledger says."""
         page = self.tried("/unknown/", lambda at: self.session.get(at, "/unknown/"))
         for execution in set(UNKNOWN.findall(page.text)) - self.done:
             self.done.add(execution)

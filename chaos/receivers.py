@@ -56,7 +56,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An agent's server: what it checks letters with, and how it says that it has one:
+    """An agent's server: what it checks webhooks with, and how it says that it has one:
     by its `answer`, or by a `call` of the gate before that."""
 
     agent: str
@@ -103,7 +103,7 @@ class Mail:
 
 
 class PostLedger:
-    """Every line is in the file before anybody is answered."""
+    """Rows of what was received; each is committed before the sender is answered."""
 
     def __init__(self, file: Path) -> None:
         self._lock = threading.Lock()
@@ -180,7 +180,7 @@ class PostLedger:
             return [row(*values) for values in self._db.execute(query)]
 
 
-# Of a thousand first letters of an id, how many end so; each bound is above the last.
+# Of a thousand first webhooks of an id, how many end so; each bound is above the last.
 REFUSED, ASKED_TO_WAIT, LOST, UNSAID, LATE = 30, 45, 60, 75, 90
 TWICE = 5  # of those refused
 LATE_S = 1.3  # more than the gate waits
@@ -201,14 +201,14 @@ class Answer:
 
 
 class WebhookReceiver:
-    """All of them, in one process; any number of threads."""
+    """The agents' servers, in one process, for any number of threads."""
 
     def __init__(self, book: PostLedger) -> None:
         self._book = book
         self._listeners = {one.agent: one for one in book.listeners()}
 
     def hear(self, agent: str, headers: Mapping[str, str], raw: bytes) -> Answer:
-        """One letter: it is written down first, then acted on, then answered."""
+        """One webhook: it is written down first, then acted on, then answered."""
         listener, at = self._listeners.get(agent), time.time()
         if listener is None:
             return Answer(404)
@@ -280,7 +280,7 @@ def _arrival(
 
 
 def _mishap(message: str, before: int) -> str:
-    """What goes wrong with a letter; the same whenever it is run."""
+    """What goes wrong with a webhook; the same whenever it is run."""
     drawn = int(hashlib.sha256(message.encode()).hexdigest()[:8], 16) % 1000
     if before:
         return "refused" if before == 1 and drawn < TWICE else ""

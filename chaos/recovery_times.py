@@ -26,7 +26,7 @@ NEAR_S = 0.5  # around a broken point: when its task ended
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """From the last fault that hit it to its end."""
+    """A span from the last fault that hit it to its end."""
 
     span: Span
     hit_at: float
@@ -38,7 +38,7 @@ class Recovery:
 
 
 def list_recoveries(result: RunResult, traces: Path) -> list[Recovery]:
-    """Of everything that a fault hit, in the order of their ends."""
+    """The recoveries of all spans that a fault hit, in the order of their ends."""
     faults, held = result.faults, read_holds(traces)
     found = [
         one for span in list_spans(result) if (one := find_recovery(span, faults, held))
@@ -77,7 +77,7 @@ def _hit(span: Span, fault: Fault, held: Holds) -> float | None:
 
 
 def _cut_off(span: Span, fault: Fault, held: Holds) -> bool:
-    """Whether it was at somebody on that host. A timer may have been anybody's."""
+    """Whether a process on that host had the span. Any worker may have had a timer."""
     if span.what == "call":
         return any(web in fault.slots for web in span.webs)
     if span.what == "timer":
@@ -91,7 +91,7 @@ def _cut_off(span: Span, fault: Fault, held: Holds) -> bool:
 
 
 def _had(hold: Hold, fault: Fault) -> bool:
-    """Whether the message was in hands that this fault struck."""
+    """Whether this fault hit the process that held the message."""
     if not hold.received <= fault.at <= hold.ended + NEAR_S:
         return False
     if fault.kind in {"pause", "point"} and fault.pids:  # all of it slept

@@ -31,7 +31,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """Seconds from left to right."""
+    """The axis of a chart from left to right, in seconds."""
 
     seconds: float
 
@@ -52,7 +52,7 @@ def _clock(at: int, step: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ValueAxis:
-    """Values from a base line to a top."""
+    """The axis of a chart from its base line to its top."""
 
     most: float
     top: float
@@ -111,7 +111,7 @@ WHAT = {"execution": "executions", "call": "calls of the web", "timer": "timers"
 
 
 def format_table(made: Figures) -> str:
-    """All that matters, in columns."""
+    """The figures and claims in columns, for the terminal."""
     parts = (_size, _counts, _recovered, _post, _verdict)
     return "\n".join(line for part in parts for line in ("", *part(made)))
 

@@ -270,7 +270,7 @@ class RetailTest:
     def _see_out(self, people: Cast) -> None:
         """What is still to be settled, as long as something moves."""
         while people.working and not people.stuck():
-            self.cluster.keep()
+            self.cluster.restart_dead()
             self.live.show()
             time.sleep(STEP_S)
 

@@ -37,7 +37,7 @@ WIDTH = 100
 
 
 class Workload(Protocol):
-    """What agents were asked to do, and how far they are."""
+    """The operations of a run, and how far the agents are."""
 
     @property
     def operations(self) -> Sequence[object]: ...
@@ -54,7 +54,7 @@ class Workload(Protocol):
 
 @dataclass
 class Progress:
-    """One run's voice. Only the main thread speaks."""
+    """The progress of a run on the terminal. Only the main thread prints it."""
 
     driver: Workload | None = None
     nemesis: Nemesis | None = None
@@ -129,7 +129,7 @@ def wait_until_quiet(
     left = dict.fromkeys(PENDING, 1)  # until somebody has looked
     while time.monotonic() < end:
         nemesis.step(injecting=False)
-        cluster.keep()
+        cluster.restart_dead()
         live.show()
         now = time.monotonic()
         if now > looked + LOOK_S:
@@ -143,7 +143,7 @@ def wait_until_quiet(
 
 
 def _count_pending(before: dict[str, int]) -> dict[str, int]:
-    """How much of what is there; the last answer when nobody answers."""
+    """Count what is pending; the last counts when the database does not answer."""
     try:
         with psycopg.connect(settings.HOLDPOINT.database_url) as connection:
             found = connection.execute(f"SELECT {_COUNTS}").fetchone()
@@ -157,7 +157,7 @@ LONGER = 0.5  # of its time may a run take more
 
 
 def run_workload(cluster: Cluster, options: Options, live: Progress) -> RunResult:
-    """Call it from the main thread: processes are started on the way."""
+    """Run once. Call it from the main thread, which starts the processes."""
     prepare_database(live)
     people = generator.create_participants(
         generator.build_policy(cluster.provider), f"{cluster.provider}/hooks"
@@ -226,7 +226,7 @@ def _desks(
 
 
 def prepare_database(live: Progress) -> None:
-    """A database and pages that are ready for the processes."""
+    """Prepare the database and the static files for the processes."""
     live.say("migrating")
     call_command("migrate", interactive=False, verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)
@@ -255,7 +255,7 @@ def inject_faults(
     """One fault after the other while it is `going`. Call it from the main thread."""
     while going():
         nemesis.step(injecting=True)
-        cluster.keep()
+        cluster.restart_dead()
         live.show()
         time.sleep(STEP_S)
     nemesis.stand_down()
