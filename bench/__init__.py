@@ -1,1 +1,1 @@
-"""Side by side with the raw floor: what the gate costs on this machine, in one run."""
+"""`make bench`: what the gate costs on this machine beside the floor, in one run."""

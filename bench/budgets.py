@@ -1,5 +1,8 @@
-"""The budgets of a page (ux.md 6.3): what it weighs, how soon the server answers, and
-how soon it can be used by somebody far away on a slow machine."""
+"""W: the budgets of a page (ux.md 6.3).
+
+They bound what a page weighs, how soon the server answers, how soon somebody far away
+can use it on a slow machine, and how soon a committed decision shows on the page.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,24 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields
+from statistics import median
 from typing import Any
 
 import httpx2
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, StorageState
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState
 
 from hitl.environment import LOOPBACK
-from policies.models import Person
 
-from . import browser, commits, pages, processes, slow
-from .live import session
-from .load import median, percentile
-from .report import Line, Options, say
-from .seed import House
-from .slow import Felt
+from . import browser, servers
+from .browser import Visit
+from .load import percentile
+from .report import GoalResult, Options, format_ms, print_text
+from .seed import Seed, propose_pages
 
-ASKED = 40  # times that the server is asked for each page
+ANSWERS = 40  # times that the server is asked for each page
 EVERYWHERE = {"CLS": 0.02, "TBT ms": 50, "requests": 5}
 _NAMES = [
     "gzip KB",
@@ -45,8 +46,8 @@ _BARS = {
     "batch": (24, 160, 12, 250, 1500, 1500, 150, 1800),
     "log": (22, 150, 10, 300, 1500, 1500, 150),
 }
-WHO = {"queue": "rita", "review": "rita", "batch": "rita", "log": "sue"}
-_FELT = {
+_PEOPLE = {"queue": "rita", "review": "rita", "batch": "rita", "log": "sue"}
+_FIGURES = {
     "painted": "FCP ms",
     "largest": "LCP ms",
     "usable": "usable ms",
@@ -58,78 +59,78 @@ _FELT = {
 
 
 @dataclass
-class Visited:
+class MeasuredPage:
     """One page: its address, its bytes, and every figure of it by its name."""
 
     name: str
     path: str
-    person: Person
     key: str
     figures: dict[str, float] = field(default_factory=dict)
-    felt: list[Felt] = field(default_factory=list)
+    felt: list[Visit] = field(default_factory=list)
 
     @property
     def bars(self) -> Mapping[str, float]:
         return dict(zip(_NAMES, _BARS[self.name], strict=False)) | EVERYWHERE
 
     @property
-    def line(self) -> Line:
+    def line(self) -> GoalResult:
         """Each figure beside its bar."""
         said = [f"{n} {self.figures[n]:.4g}/{bar:g}" for n, bar in self.bars.items()]
         over = [n for n, bar in self.bars.items() if self.figures[n] > bar]
-        return Line(
+        return GoalResult(
             f"W {self.name}",
             ", ".join(said),
             "after each slash",
             not over,
-            f"n = {ASKED} answers, {len(self.felt)} slow visits",
+            f"n = {ANSWERS} answers, {len(self.felt)} slow visits",
         )
 
-    def settle(self) -> None:
-        """The medians of what was felt."""
-        for place in fields(Felt):
+    def take_medians(self) -> None:
+        """Take the medians over the slow visits."""
+        for place in fields(Visit):
             found = median([getattr(one, place.name) for one in self.felt])
-            label = _FELT[place.name]
+            label = _FIGURES[place.name]
             self.figures[label] = found * 1000 if label.endswith("ms") else found
 
 
-def measure(house: House, options: Options) -> tuple[Line, ...]:
-    """One line a page, and one of what a commit takes."""
+def measure_page_budgets(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
+    """One result a page, and one of what a commit takes."""
     call_command("collectstatic", interactive=False, verbosity=0)
-    opened = pages.furnish(house, commits.COUNT)
-    visited = [_visited(name, path) for name, path in opened.paths.items()]
-    with processes.webs(1) as (port,):
+    opened = propose_pages(seed, COMMITS)
+    visited = [_build_page(name, path) for name, path in opened.paths.items()]
+    with servers.start_webs(1) as (port,):
         for one in visited:
-            _ask(one, port)
-        with browser.chromium() as chromium:
+            _time_answers(one, port)
+        with browser.open_chromium() as chromium:
             signed_in = {
-                name: _sign_in(chromium, port, name) for name in set(WHO.values())
+                name: _create_profile(chromium, port, name)
+                for name in set(_PEOPLE.values())
             }
             for number in range(options.rounds):
                 for one in visited:
-                    with _context(chromium, signed_in[WHO[one.name]]) as context:
+                    with _open_profile(
+                        chromium, signed_in[_PEOPLE[one.name]]
+                    ) as context:
                         url = f"http://{LOOPBACK}:{port}{one.path}"
-                        one.felt.append(slow.load(context, url, one.name))
+                        one.felt.append(browser.visit_slowly(context, url, one.name))
                 felt = [f"{v.name} {astuple(v.felt[-1])}" for v in visited]
-                say(f"W round {number + 1}: {'; '.join(felt)}")
-            with _context(chromium, signed_in["rita"]) as context:
-                decided = commits.measure(context, port, opened.requests)
+                print_text(f"W round {number + 1}: {'; '.join(felt)}")
+            with _open_profile(chromium, signed_in["rita"]) as context:
+                decided = measure_commits(context, port, opened.requests)
     for one in visited:
-        one.settle()
+        one.take_medians()
     return (*(one.line for one in visited), decided)
 
 
-def _visited(name: str, path: str) -> Visited:
-    person = Person.objects.get(username=WHO[name])
-    found = Visited(name, path, person, session(person))
-    found.figures["SQL"] = _statements(person, path)
+def _build_page(name: str, path: str) -> MeasuredPage:
+    found = MeasuredPage(name, path, browser.create_session(_PEOPLE[name]))
+    found.figures["SQL"] = _count_statements(_PEOPLE[name], path)
     return found
 
 
-def _statements(person: Person, path: str) -> int:
-    """What a second view asks the database."""
-    client = Client(HTTP_HOST=httpx2.URL(settings.HOLDPOINT.base_url).netloc.decode())
-    client.force_login(person, "django.contrib.auth.backends.ModelBackend")
+def _count_statements(person: str, path: str) -> int:
+    """Count the statements of a second view."""
+    client = browser.sign_in_client(person)
     client.get(path)
     asked: list[str] = []
 
@@ -142,13 +143,13 @@ def _statements(person: Person, path: str) -> int:
     return len(asked)
 
 
-def _ask(one: Visited, port: int) -> None:
-    """The server alone, with nothing slow between."""
+def _time_answers(one: MeasuredPage, port: int) -> None:
+    """Time the server alone, without the slow line."""
     cookies = {settings.SESSION_COOKIE_NAME: one.key}
     base = f"http://{LOOPBACK}:{port}"
     times: list[float] = []
     with httpx2.Client(base_url=base, cookies=cookies, trust_env=False) as client:
-        for _ in range(ASKED):
+        for _ in range(ANSWERS):
             began = time.perf_counter()
             answer = client.get(one.path)
             times.append(time.perf_counter() - began)
@@ -158,15 +159,15 @@ def _ask(one: Visited, port: int) -> None:
     one.figures["server p95 ms"] = percentile(times, 95) * 1000
 
 
-def _sign_in(chromium: Browser, port: int, name: str) -> StorageState:
-    """The cookies, for profiles that have nothing else."""
-    with _context(chromium) as context:
+def _create_profile(chromium: Browser, port: int, name: str) -> StorageState:
+    """The cookies of a sign-in, for profiles that have nothing else."""
+    with _open_profile(chromium) as context:
         browser.sign_in(context.new_page(), port, name)
         return context.storage_state()
 
 
 @contextmanager
-def _context(
+def _open_profile(
     chromium: Browser, signed_in: StorageState | None = None
 ) -> Iterator[BrowserContext]:
     context = chromium.new_context(
@@ -176,3 +177,44 @@ def _context(
         yield context
     finally:
         context.close()
+
+
+COMMITS = 20
+COMMIT_P95_S = 0.250
+# From the press to the swap of the answer, by the browser's own clock.
+_WATCH_COMMIT = """() => {
+    addEventListener("click", () => { window.began = performance.now() }, true)
+    new MutationObserver(() => {
+        const state = document.querySelector("[data-testid=state]")
+        if (window.began && state.textContent.includes("Rejected"))
+            window.took ??= performance.now() - window.began
+    }).observe(document.body, {childList: true, subtree: true})
+}"""
+
+
+def measure_commits(
+    context: BrowserContext, port: int, requests: list[str]
+) -> GoalResult:
+    """Reject each of the first requests once."""
+    page = context.new_page()
+    base = f"http://{LOOPBACK}:{port}/requests"
+    times = [_time_rejection(page, f"{base}/{one}/") for one in requests[:COMMITS]]
+    slowest = percentile(times, 95)
+    return GoalResult(
+        "W commit -> the new state on the page",
+        f"p50 {format_ms(percentile(times, 50))}, p95 {format_ms(slowest)}",
+        f"p95 <= {format_ms(COMMIT_P95_S)}",
+        slowest <= COMMIT_P95_S,
+        f"n = {len(times)}",
+    )
+
+
+def _time_rejection(page: Page, url: str) -> float:
+    """Seconds from the press of the button to the new state."""
+    page.goto(url)
+    page.click("[data-testid=verb-reject]")
+    page.check("[name=reason_code] >> nth=0")
+    page.evaluate(_WATCH_COMMIT)
+    page.click("[data-testid=commit]")
+    took = browser.wait_for_value(page, "window.took", "the new state did not come")
+    return float(took) / 1000

@@ -1,5 +1,9 @@
-"""G5: from a proposal over HTTP to the bar "n new" on a reviewer's open queue page,
-while a hundred event streams are held open beside it."""
+"""G5 and G11: how soon a reviewer's page and a waiting agent hear of a change.
+
+G5 is the time from a proposal over HTTP to the bar "n new" on an open queue page, with
+a hundred event streams held open. G11 is the time from the commit of a decision to the
+agent that waits for it by long-poll, while a hundred others wait.
+"""
 
 from __future__ import annotations
 
@@ -9,33 +13,37 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
+from django.db import connection
 from playwright.sync_api import Page
 
+from agents.idempotency import StoredAnswer
 from hitl.environment import LOOPBACK
 from journal import clock
-from policies.models import Person
+from reviews.choices import Verdict
+from reviews.models import Proposal
 
-from . import browser, held, processes, tasks
-from .asked import body
-from .report import Line, Options, latency, say, times
-from .seed import DECIDING, House
+from . import browser, callables, clients, load, servers
+from .report import GoalResult, Options, build_latency_result, format_times, print_text
+from .seed import DECIDING, Seed, build_proposal_body, build_proposal_headers
 
 STREAMS = 100
-P50_S, P99_S = 0.040, 0.080
-SAMPLES = 25  # for each second of the options
-MOST_NEW = 90  # the bar counts no further than 99
+QUEUE_P50_S, QUEUE_P99_S = 0.040, 0.080
+_CHANGES = 25  # of each kind, for each second of the options
+WAITERS = 100
+LONG_POLL_P50_S, LONG_POLL_P99_S = 0.020, 0.080
+_BETWEEN_DECISIONS_S = 0.03
+_MOST_NEW = 90  # the bar counts no further than 99
 BETWEEN_S = (0.05, 0.15)
 # When the page first says so, by the machine's clock: both ends have the same one.
-_WATCH = """() => {
+_WATCH_BAR = """() => {
     window.seen = {}
     const bar = document.querySelector("#fresh")
     const look = () => {
@@ -47,8 +55,8 @@ _WATCH = """() => {
 
 
 @dataclass
-class Crowd:
-    """What the held streams have heard so far."""
+class Streams:
+    """How many event streams are open, and how many events they have received."""
 
     opened: int = 0
     events: int = 0
@@ -56,7 +64,7 @@ class Crowd:
     async def listen(self, port: int, key: str, since: str) -> None:
         cookie = f"{settings.SESSION_COOKIE_NAME}={key}"
         path = f"/events/?since={quote(since)}"
-        async with held.asking(port, path, {"Cookie": cookie}) as reader:
+        async with load.open_request(port, path, {"Cookie": cookie}) as reader:
             await reader.readuntil(b"data: ")
             self.opened += 1
             while True:
@@ -66,7 +74,7 @@ class Crowd:
 
 @dataclass
 class Proposer:
-    """One agent after the other, over one kept-alive connection."""
+    """Proposes for one agent after the other, over one kept-alive connection."""
 
     connection: http.client.HTTPConnection
     keys: list[str]
@@ -74,14 +82,11 @@ class Proposer:
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def propose(self) -> float:
-        """The time at which it was sent."""
+        """Propose, and return the time at which the request was sent."""
         number = next(self.numbers)
-        headers = {
-            "Authorization": f"Bearer {self.keys[number % len(self.keys)]}",
-            "Content-Type": "application/json",
-            "Idempotency-Key": f"{self.run}-{number}",
-        }
-        sent = json.dumps(body(f"{self.run}-{number}"))
+        key = self.keys[number % len(self.keys)]
+        headers = build_proposal_headers(key, f"{self.run}-{number}")
+        sent = json.dumps(build_proposal_body(f"{self.run}-{number}"))
         began = time.time()
         self.connection.request("POST", "/api/v1/proposals", sent, headers)
         answer = self.connection.getresponse()
@@ -92,7 +97,7 @@ class Proposer:
 
 
 @dataclass
-class Desk:
+class QueuePage:
     """The reviewer's browser, with the queue open."""
 
     page: Page
@@ -100,79 +105,155 @@ class Desk:
     count: int = 0
 
     def open(self) -> None:
-        """The queue anew: its bar counts from here."""
+        """Load the queue, from when on its bar counts."""
         self.page.goto(f"{self.base}/queue/")
-        self.page.evaluate(_WATCH)
+        self.page.evaluate(_WATCH_BAR)
         self.page.wait_for_timeout(500)  # its stream is open
         self.count = 0
 
     def sample(self, proposer: Proposer) -> float:
         """Seconds from sending a proposal to the bar."""
-        if self.count == MOST_NEW:
+        if self.count == _MOST_NEW:
             self.open()
         began = proposer.propose()
         self.count += 1
-        end = time.monotonic() + held.PATIENCE_S
-        while (seen := self.page.evaluate(f"window.seen[{self.count}]")) is None:
-            if time.monotonic() > end:
-                raise TimeoutError("the bar did not come")
-            time.sleep(0.005)
+        seen = f"window.seen[{self.count}]"
+        shown = browser.wait_for_value(self.page, seen, "the bar did not come")
         time.sleep(random.uniform(*BETWEEN_S))  # noqa: S311 no secret
-        return float(seen) / 1000 - began
+        return float(shown) / 1000 - began
 
 
-def session(person: Person) -> str:
-    """A signed-in session's key."""
-    store = SessionStore()
-    store[SESSION_KEY] = str(person.pk)
-    store[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
-    store[HASH_SESSION_KEY] = person.get_session_auth_hash()
-    store.create()
-    return str(store.session_key)
-
-
-def measure(house: House, options: Options) -> Line:
-    """Rounds of single proposals, each awaited. Nothing asks the database from this
-    thread once the browser's loop runs in it."""
+def measure_queue_updates(seed: Seed, options: Options) -> GoalResult:
+    """Measure rounds of single proposals, each awaited. This thread queries no database
+    once the browser's loop runs in it."""
     rounds: list[list[float]] = []
-    crowd = Crowd()
-    with processes.webs(1) as (port,), held.holder() as holder:
-        _fill(holder, crowd, port)
-        with _desk(port) as desk:
-            proposer = Proposer(http.client.HTTPConnection(LOOPBACK, port), house.keys)
-            desk.open()
+    streams = Streams()
+    with servers.start_webs(1) as (port,), load.hold_connections() as holder:
+        _open_streams(holder, streams, port)
+        with _open_queue(port) as queue:
+            proposer = Proposer(http.client.HTTPConnection(LOOPBACK, port), seed.keys)
+            queue.open()
             for _ in range(5):
-                desk.sample(proposer)
+                queue.sample(proposer)
             for number in range(options.rounds):
-                n = round(SAMPLES * options.seconds)
-                rounds.append([desk.sample(proposer) for _ in range(n)])
-                say(f"G5 round {number + 1}: {times(rounds[-1])}, {crowd.events} heard")
-                tasks.broker().flushdb()
-    return _line(rounds)
+                n = round(_CHANGES * options.seconds)
+                rounds.append([queue.sample(proposer) for _ in range(n)])
+                times = format_times(rounds[-1])
+                print_text(f"G5 round {number + 1}: {times}, {streams.events} heard")
+                callables.empty_broker()
+    return _build_queue_result(rounds)
 
 
-def _fill(holder: held.Holder, crowd: Crowd, port: int) -> None:
+def _open_streams(holder: load.ConnectionHolder, streams: Streams, port: int) -> None:
     """Open the streams, of several people: nobody may hold a hundred."""
     since = clock.now().isoformat()
-    keys = [session(one) for one in Person.objects.filter(username__in=DECIDING)]
+    keys = [browser.create_session(name) for name in DECIDING]
     for number in range(STREAMS):
         key = keys[number % len(keys)]
-        holder.start(partial(crowd.listen, port, key, since))
-    held.until(lambda: crowd.opened == STREAMS, "the streams do not open")
+        holder.start(partial(streams.listen, port, key, since))
+    load.wait_until(lambda: streams.opened == STREAMS, "the streams do not open")
 
 
 @contextmanager
-def _desk(port: int) -> Iterator[Desk]:
-    with browser.chromium() as chromium:
+def _open_queue(port: int) -> Iterator[QueuePage]:
+    with browser.open_chromium() as chromium:
         page = chromium.new_page()
-        yield Desk(page, browser.sign_in(page, port))
+        yield QueuePage(page, browser.sign_in(page, port))
 
 
-def _line(rounds: list[list[float]]) -> Line:
-    return latency(
+def _build_queue_result(rounds: list[list[float]]) -> GoalResult:
+    return build_latency_result(
         "G5 propose -> n new on the page",
         rounds,
-        p50=P50_S,
-        p99=P99_S,
+        p50=QUEUE_P50_S,
+        p99=QUEUE_P99_S,
         under=f"{STREAMS} streams open",
+    )
+
+
+@dataclass
+class Waiters:
+    """Agents that wait by long-poll, and when each had its answer."""
+
+    port: int
+    sent: int = 0
+    answered: dict[str, float] = field(default_factory=dict)
+
+    async def wait(self, proposal: str, key: str) -> None:
+        path = f"/api/v1/proposals/{proposal}?wait=60"
+        headers = {"Authorization": f"Bearer {key}"}
+        async with load.open_request(self.port, path, headers) as reader:
+            self.sent += 1
+            _, said = await load.read_answer(reader)
+            at = time.monotonic()
+        if b'"status": "rejected"' not in said and b'"status":"rejected"' not in said:
+            raise LookupError(said.decode())
+        self.answered[proposal] = at
+
+
+@dataclass
+class CommitClock:
+    """Notes when a transaction was over: the first thing after it is the NOTIFY."""
+
+    at: float = 0.0
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if "pg_notify" in sql:
+            self.at = time.monotonic()
+        return execute(sql, *rest)
+
+
+def measure_long_poll(seed: Seed, options: Options) -> GoalResult:
+    """Measure rounds of single decisions, each awaited."""
+    rounds: list[list[float]] = []
+    with servers.start_webs(1) as (port,), load.hold_connections() as holder:
+        for number in range(options.rounds):
+            n = round(_CHANGES * options.seconds)
+            rounds.append(_time_decisions(seed, holder, port, n))
+            print_text(f"G11 round {number + 1}: {format_times(rounds[-1])}")
+            callables.empty_broker()
+    return _build_long_poll_result(rounds)
+
+
+def _time_decisions(
+    seed: Seed, holder: load.ConnectionHolder, port: int, n: int
+) -> list[float]:
+    """Decide `n` requests whose agents wait, beside a hundred that go on waiting."""
+    client, waiters = clients.ProductClient(seed, 0), Waiters(port)
+    stored = [client.propose() for _ in range(n + WAITERS)]
+    keys = _map_keys(seed, [one.proposal for one in stored])
+    for one in stored:
+        holder.start(partial(waiters.wait, one.proposal, keys[one.proposal]))
+    load.wait_until(lambda: waiters.sent == len(stored), "nobody waits")
+    time.sleep(2.0)  # all of them were asked about once, and are held
+    return [_time_decision(client, waiters, one) for one in stored[:n]]
+
+
+def _map_keys(seed: Seed, proposals: list[str]) -> dict[str, str]:
+    """The key of each proposal's own agent."""
+    named = zip(seed.agents, seed.keys, strict=True)
+    of = {agent.slug: key for agent, key in named}
+    rows = Proposal.objects.filter(pk__in=proposals).values_list("pk", "agent")
+    return {pk: of[agent] for pk, agent in rows}
+
+
+def _time_decision(
+    client: clients.ProductClient, waiters: Waiters, stored: StoredAnswer
+) -> float:
+    """Seconds from the commit to the whole answer."""
+    committed = CommitClock()
+    with connection.execute_wrapper(committed):
+        client.decide(stored, Verdict.REJECT)
+    load.wait_until(lambda: stored.proposal in waiters.answered, "it was not told")
+    time.sleep(_BETWEEN_DECISIONS_S)
+    return waiters.answered[stored.proposal] - committed.at
+
+
+def _build_long_poll_result(rounds: list[list[float]]) -> GoalResult:
+    return build_latency_result(
+        "G11 decided -> the waiting agent knows",
+        rounds,
+        p50=LONG_POLL_P50_S,
+        p99=LONG_POLL_P99_S,
+        under=f"{WAITERS} others waiting",
     )

@@ -20,7 +20,6 @@ from reviews import redaction
 from tests.corpora import private
 
 Finder = Callable[[str], Iterable[tuple[int, int]]]
-LANGUAGES = ("en", "de", "es", "it", "pl", "fr", "pt")
 
 
 def main() -> int:

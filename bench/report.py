@@ -1,12 +1,13 @@
-"""What is printed: a line a round while it works, and one line a goal at the end."""
+"""The options of a run and its output: a line a round, and a line a goal at the end."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
-from .load import median, percentile
+from .load import percentile
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GoalResult:
     """One goal's outcome, beside its bar in speed.md."""
 
     goal: str
@@ -34,45 +35,45 @@ class Line:
         return f"{self.goal}: {self.measured}; bar {self.bar}: {word}; {self.basis}"
 
 
-def say(text: str) -> None:
-    """At once: whoever waits sees that it works."""
+def print_text(text: str) -> None:
+    """Print at once, so that the run is seen to work."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 
-def ratio(values: Sequence[float]) -> str:
+def format_ratio(values: Sequence[float]) -> str:
     """The median over rounds, and how far the rounds lay apart."""
     return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
-def list_of(values: Iterable[object]) -> str:
+def join_values(values: Iterable[object]) -> str:
     return " / ".join(str(value) for value in values)
 
 
-def ms(seconds: float) -> str:
+def format_ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 
 
-def times(found: Sequence[float]) -> str:
-    """The usual one and the slow one of a round."""
-    return ", ".join(f"p{p} {ms(percentile(found, p))}" for p in (50, 99))
+def format_times(found: Sequence[float]) -> str:
+    """The median and the 99th percentile of a round."""
+    return ", ".join(f"p{p} {format_ms(percentile(found, p))}" for p in (50, 99))
 
 
-def latency(
+def build_latency_result(
     goal: str,
     rounds: Sequence[Sequence[float]],
     *,
     p50: float,
     p99: float,
     under: str,
-) -> Line:
+) -> GoalResult:
     """A goal of two bars in seconds, each held by the median over the rounds; `under`
     says what was going on meanwhile."""
     usual, slow = (median([percentile(one, p) for one in rounds]) for p in (50, 99))
-    return Line(
+    return GoalResult(
         goal,
-        f"p50 {ms(usual)}, p99 {ms(slow)}, {under}",
-        f"p50 <= {ms(p50)}, p99 <= {ms(p99)}",
+        f"p50 {format_ms(usual)}, p99 {format_ms(slow)}, {under}",
+        f"p50 <= {format_ms(p50)}, p99 <= {format_ms(p99)}",
         usual <= p50 and slow <= p99,
         f"n = {sum(map(len, rounds))}, {len(rounds)} rounds",
     )

@@ -1,39 +1,50 @@
-"""G1: one gated round trip beside the floor, at 1, 4 and 16 clients."""
+"""G1 and G2: the rate of one gated round trip beside the floor's, and what it writes.
+
+G2 counts WAL flushes of client connections, as PostgreSQL itself counts them; nothing
+else writes to this server meanwhile.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
+from dataclasses import dataclass
 from functools import partial
+from statistics import median
+from typing import Any
 
-from . import floor, product, tasks
-from .load import Run, clients, median
-from .report import Line, Options, list_of, ratio, say
-from .seed import House
+import psycopg
+from django.db import connections
+
+from . import callables, clients
+from .load import MakeClient, Run, run_clients
+from .report import GoalResult, Options, format_ratio, join_values, print_text
+from .seed import Seed
 
 THREADS = (1, 4, 16)
-BAR = 0.45
+RATE_BAR = 0.45
 
 Pair = tuple[Run, Run]  # the floor's and ours
 
 
-def measure(house: House, options: Options) -> Line:
-    """Both in turn, and each round in the other order."""
+def measure_round_trips(seed: Seed, options: Options) -> GoalResult:
+    """Measure both in turn, each round in the other order."""
     pairs: dict[int, list[Pair]] = defaultdict(list)
     for number in range(options.rounds):
         for threads in THREADS:
-            pairs[threads].append(_pair(house, threads, number, options.seconds))
-        say(f"G1 round {number + 1}: {_progress(pairs)}")
-    return _line(pairs, options)
+            pairs[threads].append(_run_both(seed, threads, number, options.seconds))
+        print_text(f"G1 round {number + 1}: {_describe_progress(pairs)}")
+    return _build_round_trip_result(pairs, options)
 
 
-def _pair(house: House, threads: int, number: int, seconds: float) -> Pair:
+def _run_both(seed: Seed, threads: int, number: int, seconds: float) -> Pair:
     def raw() -> Run:
-        return clients(floor.client, threads=threads, seconds=seconds)
+        return run_clients(clients.open_floor_client, threads=threads, seconds=seconds)
 
     def ours() -> Run:
-        make = partial(product.client, house)
-        run = clients(make, threads=threads, seconds=seconds)
-        tasks.broker().flushdb()  # nobody takes the nudges here
+        make = partial(clients.open_product_client, seed)
+        run = run_clients(make, threads=threads, seconds=seconds)
+        callables.empty_broker()
         return run
 
     if number % 2:
@@ -42,23 +53,130 @@ def _pair(house: House, threads: int, number: int, seconds: float) -> Pair:
     return raw(), ours()
 
 
-def _progress(pairs: dict[int, list[Pair]]) -> str:
+def _describe_progress(pairs: dict[int, list[Pair]]) -> str:
     last = [found[-1] for found in pairs.values()]
-    return list_of(f"{ours.rate:.0f}/s of {raw.rate:.0f}/s" for raw, ours in last)
+    return join_values(f"{ours.rate:.0f}/s of {raw.rate:.0f}/s" for raw, ours in last)
 
 
-def _line(pairs: dict[int, list[Pair]], options: Options) -> Line:
+def _build_round_trip_result(
+    pairs: dict[int, list[Pair]], options: Options
+) -> GoalResult:
     ratios = {
         threads: [ours.rate / raw.rate for raw, ours in found]
         for threads, found in pairs.items()
     }
     ours = (sum(ours.count for _, ours in found) for found in pairs.values())
     raw = (sum(raw.count for raw, _ in found) for found in pairs.values())
-    return Line(
+    return GoalResult(
         "G1 round trip",
-        f"{list_of(ratio(found) for found in ratios.values())} x the floor at "
-        f"{list_of(THREADS)} clients",
-        f">= {BAR}",
-        all(median(found) >= BAR for found in ratios.values()),
-        f"n = {list_of(ours)} actions, floor {list_of(raw)}, {options.rounds} rounds",
+        f"{join_values(map(format_ratio, ratios.values()))} x the floor at "
+        f"{join_values(THREADS)} clients",
+        f">= {RATE_BAR}",
+        all(median(found) >= RATE_BAR for found in ratios.values()),
+        f"n = {join_values(ours)} actions, floor {join_values(raw)},"
+        f" {options.rounds} rounds",
+    )
+
+
+FLUSHES_BAR, WAL_BAR, STORED_BAR = 4.0, 2.5, 4.0
+_SLACK = 0.1  # flushes an action; a few belong to the connection itself
+_ACTIONS = 100  # for each second of the options
+_COUNTERS = """
+SELECT (SELECT sum(fsyncs) FROM pg_stat_io
+        WHERE object = 'wal' AND backend_type = 'client backend'),
+       pg_current_wal_insert_lsn() - '0/0',
+       (SELECT sum(pg_total_relation_size(oid)) FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+          AND starts_with(relname, 'bench_') = %s)
+"""
+_OTHERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Per action: flushes, and bytes."""
+
+    flushes: float
+    wal: float
+    stored: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.flushes:.2f} flushes, {self.wal / 1000:.1f} kB WAL, "
+            f"{self.stored / 1000:.1f} kB stored"
+        )
+
+
+def measure_writes(seed: Seed, options: Options) -> GoalResult:
+    """One client, so that no commit rides on another's flush."""
+    connections.close_all()
+    n = round(_ACTIONS * options.seconds)
+    ours = partial(clients.open_product_client, seed)
+    rounds: list[tuple[Written, Written]] = []
+    with clients.connect_database(autocommit=True) as watcher:
+        # A page's first change after a checkpoint logs the whole page: get it over.
+        _write_both(watcher, ours, n)
+        for number in range(options.rounds):
+            rounds.append(_write_both(watcher, ours, n))
+            print_text(f"G2 round {number + 1}: {rounds[-1][1]}; floor {rounds[-1][0]}")
+    return _build_writes_result(rounds, n)
+
+
+def _write_both(
+    watcher: psycopg.Connection[Any], ours: MakeClient, n: int
+) -> tuple[Written, Written]:
+    raw = _count_writes(watcher, clients.open_floor_client, n, raw=True)
+    mine = _count_writes(watcher, ours, n, raw=False)
+    callables.empty_broker()
+    return raw, mine
+
+
+def _count_writes(
+    watcher: psycopg.Connection[Any], make: MakeClient, n: int, *, raw: bool
+) -> Written:
+    before = _read_counters(watcher, raw=raw)
+    with make(0) as action:
+        for _ in range(n):
+            action()
+    after = _read_counters(watcher, raw=raw)
+    return Written(*((b - a) / n for a, b in zip(before, after, strict=True)))
+
+
+def _read_counters(watcher: psycopg.Connection[Any], *, raw: bool) -> list[float]:
+    """A connection adds what it counted when it ends, so wait until all have."""
+    end = time.monotonic() + 10
+    while _read_row(watcher, _OTHERS, []) != [0.0] and time.monotonic() < end:
+        time.sleep(0.02)
+    return _read_row(watcher, _COUNTERS, [raw])
+
+
+def _read_row(
+    watcher: psycopg.Connection[Any], sql: str, given: list[Any]
+) -> list[float]:
+    found = watcher.execute(sql, given).fetchone()
+    assert found is not None
+    return [float(value or 0) for value in found]
+
+
+def _build_writes_result(rounds: list[tuple[Written, Written]], n: int) -> GoalResult:
+    raw, ours = (_median_writes([pair[side] for pair in rounds]) for side in (0, 1))
+    flushes, wal = ours.flushes, median([b.wal / a.wal for a, b in rounds])
+    # Tables grow by whole pages, so a single round says little.
+    stored = sum(b.stored for _, b in rounds) / sum(a.stored for a, _ in rounds)
+    return GoalResult(
+        "G2 written per action",
+        f"{flushes:.2f} flushes, {wal:.2f} x the floor's WAL, {stored:.2f} x its bytes "
+        f"({ours}; floor {raw})",
+        f"{FLUSHES_BAR:.0f} flushes, <= {WAL_BAR} x, <= {STORED_BAR:.0f} x",
+        flushes <= FLUSHES_BAR + _SLACK and wal <= WAL_BAR and stored <= STORED_BAR,
+        f"n = {n * len(rounds)} of each, {len(rounds)} rounds",
+    )
+
+
+def _median_writes(rounds: list[Written]) -> Written:
+    return Written(
+        *(median([getattr(w, name) for w in rounds]) for name in Written.__slots__)
     )

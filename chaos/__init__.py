@@ -1,3 +1,6 @@
-"""`make chaos`: the product as it really runs, under load, while its processes and
-servers are killed, frozen and emptied; then an auditor says whether anything was lost,
-doubled or done without authority. Nothing here ships."""
+"""`make chaos`: the product under load while a nemesis breaks its processes.
+
+The words are Jepsen's. The generator draws operations from a seed, agents and people
+perform them, the nemesis injects faults, the history keeps what happened, and checkers
+say whether anything was lost, doubled or done without authority. Nothing here ships.
+"""

@@ -1,5 +1,6 @@
-"""`make chaos`, `make chaos SHORT=1`, `make chaos RETAIL=1`,
-`make chaos ARGS="--seed 7 --requests 500"`."""
+"""Start a run: `make chaos`, `make chaos SHORT=1`, `make chaos RETAIL=1`,
+`make chaos ARGS="--seed 7 --requests 500"`.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         # Only once its servers are named: what follows reads settings and models.
-        servers = importlib.import_module("chaos.cluster")
-        with servers.servers(options) as here:
+        start_servers = importlib.import_module("chaos.cluster").start_servers
+        with start_servers(options) as cluster:
             django.setup()
             name = "chaos.retail" if options.retail else "chaos.verdict"
-            code = importlib.import_module(name).run(here, options)
+            code = importlib.import_module(name).run_test(cluster, options)
     except InstallationError as error:
         sys.exit(f"chaos: {error}")
     except KeyboardInterrupt:

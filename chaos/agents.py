@@ -1,10 +1,7 @@
-"""Agents at work: each wish is made when its time comes, and followed to its end.
+"""Agents at work: they perform each operation when its time comes, until its end.
 
-What the people and agents of a run wrote down: every call until its answer, for the
-auditor and for the count of recoveries.
-
-An agent's connections, by the product's own client: the same key until there is an
-answer, at another web process when one is gone.
+An agent calls by the product's own client. Until there is an answer, it repeats a call
+under the same key, at another web process when one is gone.
 """
 
 from __future__ import annotations
@@ -14,60 +11,18 @@ import random
 import ssl
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx2
 
-from bench.seed import slug
+from bench.seed import format_slug
 from holdpoint_client import ApiError, Backoff, Client, Proposal, Redeemed, Unreachable
 
-from .generator import FROM_DRIVER, Wish
-from .receivers import Postbook, Word
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One thing somebody wanted from the web, from the first try to the answer."""
-
-    what: str
-    subject: str
-    began: float
-    ended: float
-    webs: tuple[int, ...]  # which of them were asked, in order
-
-
-@dataclass
-class Notebook:
-    """Shared by all threads of a run."""
-
-    calls: list[Call] = field(default_factory=list)
-    answered: dict[str, str] = field(default_factory=dict)  # key -> proposal
-    ended: dict[str, str] = field(default_factory=dict)  # proposal -> status
-    counts: Counter[str] = field(default_factory=Counter)
-    troubles: list[str] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def impatient(self) -> set[str]:
-        """The threads of these troubles."""
-        return {one.partition(":")[0] for one in self.troubles}
-
-    def called(self, call: Call) -> None:
-        with self._lock:
-            self.calls.append(call)
-
-    def count(self, what: str) -> None:
-        with self._lock:
-            self.counts[what] += 1
-
-    def trouble(self, what: str) -> None:
-        """Something that should not have been answered so."""
-        with self._lock:
-            self.troubles.append(what)
-
+from .generator import FROM_DRIVER, Operation
+from .history import Call, History
+from .receivers import AgentNote, PostLedger
 
 Answer = TypeVar("Answer")
 
@@ -79,19 +34,21 @@ RETRIED = {"in_progress", "conflict", "too_many"}
 
 
 @dataclass
-class Hand:
+class Connections:
     """One thread's connections: a client for each web process and agent."""
 
     addresses: Sequence[str]
     keys: Sequence[str]
-    notebook: Notebook
+    history: History
     clients: dict[tuple[int, int], Client] = field(default_factory=dict)
 
     def ask(
         self, what: str, subject: str, agent: int, call: Callable[[Client], Answer]
     ) -> Answer:
-        """The answer, from whoever lives. Raises ApiError for a refusal that stands,
-        TimeoutError when nobody answers."""
+        """The answer, from a web process that is up.
+
+        Raises ApiError for a refusal that stands, TimeoutError without an answer.
+        """
         began, asked = time.time(), []
         web = random.randrange(len(self.addresses))  # noqa: S311 - a balancer's choice
         while time.time() < began + PATIENCE_S:
@@ -101,13 +58,13 @@ class Hand:
             except (ApiError, Unreachable) as error:
                 if not _worth_another(error):
                     raise
-                self.notebook.count("asked again")
+                self.history.count("asked again")
                 web = (web + 1) % len(self.addresses)
                 time.sleep(PAUSE.delay(len(asked), None))
                 continue
             if len(asked) > 1:
                 now = time.time()
-                self.notebook.called(Call(what, subject, began, now, tuple(asked)))
+                self.history.called(Call(what, subject, began, now, tuple(asked)))
             return answer
         raise TimeoutError(f"{what} {subject}: no answer in {PATIENCE_S:g} s")
 
@@ -126,7 +83,7 @@ def _worth_another(error: ApiError | Unreachable) -> bool:
     return error.status >= 500 or error.code in RETRIED
 
 
-HANDS = 64  # wishes under way at once
+THREADS = 64  # operations under way at once
 WAIT_S = 15.0  # of one held call
 GIVE_UP_S = 240.0  # for an end
 TRIED_AGAIN_S = 3.0  # after which a person is reminded of a failure
@@ -134,14 +91,14 @@ TRIED_AGAIN_S = 3.0  # after which a person is reminded of a failure
 
 @dataclass
 class Driver:
-    """All agents' wishes, each made when its time comes and followed to its end."""
+    """All agents' operations, each made when its time comes and followed to its end."""
 
-    wishes: Sequence[Wish]
+    operations: Sequence[Operation]
     addresses: Sequence[str]
     keys: Sequence[str]
     provider: str
-    notebook: Notebook
-    book: Postbook  # what the agents keep of their own
+    history: History
+    book: PostLedger  # what the agents keep of their own
     failed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
     threads: list[threading.Thread] = field(default_factory=list)
     began: float = 0.0
@@ -150,7 +107,7 @@ class Driver:
 
     def start(self) -> None:
         self.began = time.monotonic()
-        for _ in range(HANDS):
+        for _ in range(THREADS):
             thread = threading.Thread(target=self._work, daemon=True)
             thread.start()
             self.threads.append(thread)
@@ -161,144 +118,171 @@ class Driver:
 
     @property
     def made(self) -> int:
-        """How many wishes the gate has taken."""
-        return len(self.notebook.answered)
+        """How many operations the gate has taken."""
+        return len(self.history.answered)
 
     @property
     def left(self) -> int:
-        """How many wishes nobody has taken in hand yet."""
-        return len(self.wishes) - self._next
+        """How many operations no thread has begun yet."""
+        return len(self.operations) - self._next
 
     def _work(self) -> None:
-        hand = Hand(self.addresses, self.keys, self.notebook)
-        while (wish := self._take()) is not None:
-            time.sleep(max(0.0, self.began + wish.at - time.monotonic()))
+        hand = Connections(self.addresses, self.keys, self.history)
+        while (operation := self._take()) is not None:
+            time.sleep(max(0.0, self.began + operation.at - time.monotonic()))
             try:
-                self._follow(hand, wish)
+                self._follow(hand, operation)
             except Exception as error:
-                self.notebook.trouble(f"{wish.thread}: {type(error).__name__} {error}")
+                self.history.trouble(
+                    f"{operation.thread}: {type(error).__name__} {error}"
+                )
 
-    def _take(self) -> Wish | None:
+    def _take(self) -> Operation | None:
         with self._lock:
-            if self._next >= len(self.wishes):
+            if self._next >= len(self.operations):
                 return None
             self._next += 1
-            return self.wishes[self._next - 1]
+            return self.operations[self._next - 1]
 
-    def _follow(self, hand: Hand, wish: Wish) -> None:
-        proposal = self._propose(hand, wish)
-        self.notebook.answered[wish.key] = proposal.id
-        if wish.kind == "expire":
+    def _follow(self, hand: Connections, operation: Operation) -> None:
+        proposal = self._propose(hand, operation)
+        self.history.answered[operation.key] = proposal.id
+        if operation.kind == "expire":
             return  # nobody stands and waits for that
-        if wish.kind == "withdraw":
-            proposal = self._withdraw(hand, wish, proposal)
-        if wish.kind == "own":
-            proposal = self._perform(hand, wish, proposal)
-        self._see_end(hand, wish, proposal)
+        if operation.kind == "withdraw":
+            proposal = self._withdraw(hand, operation, proposal)
+        if operation.kind == "own":
+            proposal = self._perform(hand, operation, proposal)
+        self._see_end(hand, operation, proposal)
 
-    def _propose(self, hand: Hand, wish: Wish) -> Proposal:
+    def _propose(self, hand: Connections, operation: Operation) -> Proposal:
         more: dict[str, Any] = {"rationale": "asked by the customer"}
-        if wish.group:
-            more["group"] = wish.group
-        if wish.kind == "expire":
+        if operation.group:
+            more["group"] = operation.group
+        if operation.kind == "expire":
             more["expires_in"] = 60
         return hand.ask(
             "propose",
-            wish.key,
-            wish.agent,
+            operation.key,
+            operation.agent,
             lambda at: at.propose(
-                wish.thread, wish.tool, wish.args, idempotency_key=wish.key, **more
+                operation.thread,
+                operation.tool,
+                operation.args,
+                idempotency_key=operation.key,
+                **more,
             ),
         )
 
-    def _withdraw(self, hand: Hand, wish: Wish, proposal: Proposal) -> Proposal:
+    def _withdraw(
+        self, hand: Connections, operation: Operation, proposal: Proposal
+    ) -> Proposal:
         try:
             return hand.ask(
                 "withdraw",
-                wish.key,
-                wish.agent,
+                operation.key,
+                operation.agent,
                 lambda at: at.withdraw(proposal.id),
             )
         except ApiError:  # withdrawn by a call whose answer was lost
-            return self._look(hand, wish, proposal)
+            return self._look(hand, operation, proposal)
 
-    def _look(self, hand: Hand, wish: Wish, proposal: Proposal) -> Proposal:
-        return hand.ask("look", wish.key, wish.agent, lambda at: at.get(proposal.id))
+    def _look(
+        self, hand: Connections, operation: Operation, proposal: Proposal
+    ) -> Proposal:
+        return hand.ask(
+            "look", operation.key, operation.agent, lambda at: at.get(proposal.id)
+        )
 
-    def _see_end(self, hand: Hand, wish: Wish, proposal: Proposal) -> None:
+    def _see_end(
+        self, hand: Connections, operation: Operation, proposal: Proposal
+    ) -> None:
         end = time.monotonic() + GIVE_UP_S
-        while not proposal.final or self._tried_again(wish, proposal):
+        while not proposal.final or self._tried_again(operation, proposal):
             if time.monotonic() > end:
-                self.notebook.trouble(f"{wish.thread}: no end, {proposal.status}")
+                self.history.trouble(f"{operation.thread}: no end, {proposal.status}")
                 return
-            proposal = self._wait(hand, wish, proposal.id)
-        self.notebook.ended[proposal.id] = proposal.status
-        if wish.agent >= FROM_DRIVER:
-            self._take_up(hand, wish, proposal)
+            proposal = self._wait(hand, operation, proposal.id)
+        self.history.ended[proposal.id] = proposal.status
+        if operation.agent >= FROM_DRIVER:
+            self._take_up(hand, operation, proposal)
 
-    def _take_up(self, hand: Hand, wish: Wish, proposal: Proposal) -> None:
-        """The agent's own work about what it saw, and then the word that it has it."""
-        about = slug(wish.agent), proposal.id, proposal.status, proposal.outcome
-        self.book.act(Word(*about, "driver", time.time()))
+    def _take_up(
+        self, hand: Connections, operation: Operation, proposal: Proposal
+    ) -> None:
+        """Record the agent's own work about an outcome, then acknowledge it."""
+        about = (
+            format_slug(operation.agent),
+            proposal.id,
+            proposal.status,
+            proposal.outcome,
+        )
+        self.book.act(AgentNote(*about, "driver", time.time()))
         hand.ask(
             "acknowledge",
-            wish.key,
-            wish.agent,
+            operation.key,
+            operation.agent,
             lambda at: at.acknowledge(proposal),
         )
-        self.book.acknowledge(Word(*about, "driver", time.time()))
+        self.book.acknowledge(AgentNote(*about, "driver", time.time()))
 
-    def _wait(self, hand: Hand, wish: Wish, proposal: str) -> Proposal:
+    def _wait(self, hand: Connections, operation: Operation, proposal: str) -> Proposal:
         return hand.ask(
-            "wait", wish.key, wish.agent, lambda at: at.wait(proposal, WAIT_S)
+            "wait", operation.key, operation.agent, lambda at: at.wait(proposal, WAIT_S)
         )
 
-    def _tried_again(self, wish: Wish, proposal: Proposal) -> bool:
-        """A failure that a person lets run once more is no end."""
-        if wish.kind != "again" or proposal.status != "failed":
+    def _tried_again(self, operation: Operation, proposal: Proposal) -> bool:
+        """Whether a person is to let a failed execution run once more."""
+        if operation.kind != "again" or proposal.status != "failed":
             return False
         if proposal.request is not None:
             self.failed.put(proposal.request.id)
         time.sleep(TRIED_AGAIN_S)
         return True
 
-    def _perform(self, hand: Hand, wish: Wish, proposal: Proposal) -> Proposal:
-        """Redeem, do it, and report, until the gate knows what became of it."""
+    def _perform(
+        self, hand: Connections, operation: Operation, proposal: Proposal
+    ) -> Proposal:
+        """Redeem the grant, perform and report, until the gate has an outcome."""
         end = time.monotonic() + GIVE_UP_S
         token = ""
         while not proposal.final and time.monotonic() < end:
             token = proposal.grant.token if proposal.grant else token
             if not token:
-                proposal = self._wait(hand, wish, proposal.id)
+                proposal = self._wait(hand, operation, proposal.id)
                 continue
             try:
-                return self._redeemed(hand, wish, token)
+                return self._redeemed(hand, operation, token)
             except ApiError as error:
                 # Taken by a call whose answer was lost: again when its lease is over.
-                self.notebook.count(f"own: {error.code}")
+                self.history.count(f"own: {error.code}")
                 time.sleep(TRIED_AGAIN_S / 2)
-                proposal = self._look(hand, wish, proposal)
+                proposal = self._look(hand, operation, proposal)
         return proposal
 
-    def _redeemed(self, hand: Hand, wish: Wish, token: str) -> Proposal:
+    def _redeemed(
+        self, hand: Connections, operation: Operation, token: str
+    ) -> Proposal:
         """Raises ApiError: `grant_spent`, `stale_fence`, whatever stands."""
-        key = f"{wish.key}@{time.time_ns()}"  # of this try, at whichever web process
+        key = (
+            f"{operation.key}@{time.time_ns()}"  # of this try, at whichever web process
+        )
         taken = hand.ask(
             "redeem",
-            wish.key,
-            wish.agent,
+            operation.key,
+            operation.agent,
             lambda at: at.redeem(token, idempotency_key=key),
         )
         self._act(taken)
         return hand.ask(
             "report",
-            wish.key,
-            wish.agent,
+            operation.key,
+            operation.agent,
             lambda at: at.outcome(taken, "succeeded", result={"done": True}),
         )
 
     def _act(self, taken: Redeemed) -> None:
-        """The agent asks the service itself, with the key that it was given."""
+        """Call the service as the agent, with the key that the gate gave it."""
         said = {
             "idempotency_key": taken.idempotency_key,
             "execution": taken.execution,

@@ -1,14 +1,8 @@
-"""What a run plays on: places for processes, hosts and addresses. What dies by itself
-is started again, as a supervisor would.
+"""The cluster of a run: servers, the product's processes and the services around them.
 
-The product's processes and the world around them: with what environment and on which
-host each is started.
-
-Who belongs to whom, by what the kernel says.
-
-The servers of a run, on a host of their own, and its folders; gone afterwards.
-
-A place in which a process of a run lives, dies and is started again.
+Each process has a slot on one host, in which it dies and is started again, as a
+supervisor would. The servers have a host of their own. Everything is stopped and
+removed afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +20,7 @@ from pathlib import Path
 
 import httpx2
 
-from bench.servers import folders
+from bench.servers import create_installation
 from hitl.local import installation, keys, postgres, valkey
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program, kill_group
@@ -34,11 +28,11 @@ from tests.stack import free_port, wait_until
 
 from . import services
 from . import traces as trace
-from .network import DATA, Host, Network, build, on
+from .network import DATA, Host, Network, build_network, run_on_host
 from .options import LADDER, Options
 
 
-def group(pid: int) -> list[int]:
+def list_group(pid: int) -> list[int]:
     """All living processes of a group, its leader first."""
     found = []
     for folder in Path("/proc").iterdir():
@@ -61,25 +55,25 @@ def _stat(pid: int) -> list[str]:
     return text.rsplit(")", 1)[1].split()
 
 
-def stopped_group(pid: int) -> int | None:
+def find_stopped_group(pid: int) -> int | None:
     """The leader of this process's group, while it is stopped."""
     stat = _stat(pid)
     return int(stat[2]) if stat and stat[0] == "T" else None
 
 
-def signal_all(leader: int, number: signal.Signals) -> None:
+def signal_group(leader: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(leader, number)
 
 
-def signal_one(pid: int, number: signal.Signals) -> None:
+def signal_process(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
 
 
 @dataclass
 class Slot:
-    """One such place, on one host."""
+    """The place of one process, on one host."""
 
     name: str
     start: Callable[[], Child]
@@ -114,8 +108,8 @@ REST_S = 15.0  # more than the longest task and the longest wait
 
 
 @dataclass
-class Stage:
-    """One installation and the world around it."""
+class Cluster:
+    """One installation, its hosts, and the services around it."""
 
     here: Layout
     options: Options
@@ -138,7 +132,7 @@ class Stage:
 
     @property
     def addresses(self) -> list[str]:
-        """Of the web processes."""
+        """The addresses of the web processes."""
         ports = enumerate(self.ports)
         return [f"http://{self.host(n).address}:{port}" for n, port in ports]
 
@@ -153,7 +147,7 @@ class Stage:
 
     @property
     def told(self) -> str:
-        """What runs where, in a few words."""
+        """A short description of what runs where."""
         size = f"{len(self.ports)} web processes and {self.options.workers} workers"
         if not self.network.real:
             return f"{size} on one host, told apart by their ports"
@@ -164,7 +158,7 @@ class Stage:
         return self.here.state / "ledger.sqlite"
 
     @property
-    def faults(self) -> Path:
+    def fault_points(self) -> Path:
         return self.here.state / "faults"
 
     @property
@@ -177,20 +171,17 @@ class Stage:
         self.slots[name] = slot
         return slot
 
-    def keep(self) -> list[str]:
-        """Start again who died; their names. Call it often, from the main thread."""
-        again = []
+    def restart_dead(self) -> None:
+        """Start dead processes again. Call it often, from the main thread."""
         for slot in self.slots.values():
             if slot.again_at is None and slot.child.exit_code() is not None:
                 kill_group(slot.child.pid)
                 slot.again_at = time.monotonic() + AGAIN_S
             elif slot.again_at is not None and time.monotonic() >= slot.again_at:
                 slot.run()
-                again.append(slot.name)
-        return again
 
     def rest(self) -> None:
-        """The product's processes come to their end: what is looked at stands still."""
+        """Stop the product's processes, so that the checkers see no change."""
         ours = [slot.child for slot in (*self.webs, *self.workers)]
         for child in ours:
             child.ask_to_stop()
@@ -217,81 +208,84 @@ BEATS = 2  # workers that also tell the time; one must be left when the other di
 SERVERS = "postgresql://holdpoint:{password}@{at}/holdpoint", "redis://{at}:6379/0"
 
 
-def open_up(stage: Stage, outside: Sequence[str] = ()) -> None:
+def start_processes(cluster: Cluster, outside: Sequence[str] = ()) -> None:
     """Start the product and the world, and wait until all of them are ready. `outside`
     names another module that plays the world, with its arguments."""
-    stage.launch("provider", partial(Child, _provider(stage, outside)))
-    for number, port in enumerate(stage.ports):
-        web, host = _web(stage, number, port), stage.host(number)
-        stage.launch(f"web-{number}", partial(Child, web), host.name)
-    for number in range(stage.options.workers):
-        worker, host = _worker(stage, number), stage.host(number)
-        stage.launch(f"worker-{number}", partial(Child, worker), host.name)
-    for address in stage.addresses:
-        wait_until(partial(_ready, address), START_S, partial(stage.log, "web-0"))
-    for slot in stage.workers:
-        said = partial(stage.log, slot.name)
+    cluster.launch("provider", partial(Child, _provider(cluster, outside)))
+    for number, port in enumerate(cluster.ports):
+        web, host = _web(cluster, number, port), cluster.host(number)
+        cluster.launch(f"web-{number}", partial(Child, web), host.name)
+    for number in range(cluster.options.workers):
+        worker, host = _worker(cluster, number), cluster.host(number)
+        cluster.launch(f"worker-{number}", partial(Child, worker), host.name)
+    for address in cluster.addresses:
+        wait_until(partial(_ready, address), START_S, partial(cluster.log, "web-0"))
+    for slot in cluster.workers:
+        said = partial(cluster.log, slot.name)
         wait_until(partial(_says_ready, said), START_S, said)
 
 
-def _environ(stage: Stage, **more: str) -> dict[str, str]:
+def _environ(cluster: Cluster, **more: str) -> dict[str, str]:
     """As in production, a line a request in JSON, with every fault point armed."""
     return {
         **os.environ,
-        "BASE_URL": stage.addresses[0],
+        "BASE_URL": cluster.addresses[0],
         "LOG_LEVEL": "INFO",
         "LOG_FORMAT": "json",
-        "HOLDPOINT_FAULT": str(stage.faults),
-        "ALLOWED_HOSTS": ",".join(host.address for host in stage.network.apps),
-        **_served(stage),
+        "HOLDPOINT_FAULT": str(cluster.fault_points),
+        "ALLOWED_HOSTS": ",".join(host.address for host in cluster.network.apps),
+        **_served(cluster),
         **more,
     }
 
 
-def _served(stage: Stage) -> dict[str, str]:
-    """The servers as they are called from another host."""
-    if not stage.network.real:
+def _served(cluster: Cluster) -> dict[str, str]:
+    """The addresses of the servers for a process on another host."""
+    if not cluster.network.real:
         return {}
-    password = keys.read_key(stage.here.keys, "database_password")
+    password = keys.read_key(cluster.here.keys, "database_password")
     database, broker = (
-        one.format(password=password, at=stage.network.data.address) for one in SERVERS
+        one.format(password=password, at=cluster.network.data.address)
+        for one in SERVERS
     )
     return {"DATABASE_URL": database, "REDIS_URL": broker}
 
 
-def _web(stage: Stage, number: int, port: int) -> Program:
-    host = stage.host(number)
-    environ = _environ(stage, PORT=str(port), HOST=host.address)
-    program = on(host, installation.build_web_program(stage.here, environ))
-    return _named(stage, program, f"web-{number}", program.argv)
+def _web(cluster: Cluster, number: int, port: int) -> Program:
+    host = cluster.host(number)
+    environ = _environ(cluster, PORT=str(port), HOST=host.address)
+    program = run_on_host(host, installation.build_web_program(cluster.here, environ))
+    return _named(cluster, program, f"web-{number}", program.argv)
 
 
-def _worker(stage: Stage, number: int) -> Program:
+def _worker(cluster: Cluster, number: int) -> Program:
     name = f"worker-{number}"
-    more = {trace.FOLDER: str(stage.traces), trace.NAME: name}
-    program = installation.build_worker_program(stage.here, _environ(stage, **more))
+    more = {trace.FOLDER: str(cluster.traces), trace.NAME: name}
+    program = installation.build_worker_program(cluster.here, _environ(cluster, **more))
     argv = [part for part in program.argv if number < BEATS or part != "--beat"]
     argv[argv.index("--concurrency") + 1] = str(POOL)
     argv += ["--include", "chaos.traces", "--hostname", f"{name}@%h"]
-    return _named(stage, program, name, [*stage.host(number).prefix, *argv])
+    return _named(cluster, program, name, [*cluster.host(number).prefix, *argv])
 
 
-def _named(stage: Stage, program: Program, name: str, argv: Sequence[str]) -> Program:
-    log = stage.here.logs / f"{name}.log"
+def _named(
+    cluster: Cluster, program: Program, name: str, argv: Sequence[str]
+) -> Program:
+    log = cluster.here.logs / f"{name}.log"
     return replace(program, name=name, argv=argv, log=log)
 
 
-def _provider(stage: Stage, outside: Sequence[str]) -> Program:
-    secret = keys.read_key(stage.here.keys, "webhook_secret")
-    address = f"{stage.outside}:{stage.provider_port}"
-    usual = ("chaos.services", address, str(stage.ledger))
-    program = installation.build_worker_program(stage.here, dict(os.environ))
+def _provider(cluster: Cluster, outside: Sequence[str]) -> Program:
+    secret = keys.read_key(cluster.here.keys, "webhook_secret")
+    address = f"{cluster.outside}:{cluster.provider_port}"
+    usual = ("chaos.services", address, str(cluster.ledger))
+    program = installation.build_worker_program(cluster.here, dict(os.environ))
     return replace(
         program,
         name="provider",
         argv=[program.argv[0], "-m", *(outside or usual)],
         env={**os.environ, services.SECRET: secret},
-        log=stage.here.logs / "provider.log",
+        log=cluster.here.logs / "provider.log",
     )
 
 
@@ -315,7 +309,7 @@ HBA = "local all all scram-sha-256\nhost all all {range} scram-sha-256\n"
 
 
 @contextmanager
-def servers(options: Options) -> Iterator[Stage]:
+def start_servers(options: Options) -> Iterator[Cluster]:
     """A private PostgreSQL, which waits for the disk, and Valkey, on a host of their
     own and named in the environment; stopped and removed afterwards, with all that was
     started on them.
@@ -323,48 +317,50 @@ def servers(options: Options) -> Iterator[Stage]:
     *Raises* Fault.
     """
     with ExitStack() as stack:
-        here = stack.enter_context(folders("chaos", **GATE))
+        here = stack.enter_context(create_installation("chaos", **GATE))
         # Where PostgreSQL runs as somebody else, that one may not enter a host.
         alone = postgres.detect_host(here).user is not None
-        hosts = build(options.hosts, stack, alone=alone)
+        hosts = build_network(options.hosts, stack, alone=alone)
         # For us too, who register agents' endpoints there.
         for name in ("WEBHOOK_NETWORKS", "CALLBACK_NETWORKS"):
             os.environ[name] = f"{hosts.outside}/32"
         ports = [free_port() for _ in range(options.webs)]
-        stage = Stage(here, options, hosts, ports, free_port())
-        stack.callback(_stop, stage)
-        for folder in (stage.faults, stage.traces, here.logs):
+        cluster = Cluster(here, options, hosts, ports, free_port())
+        stack.callback(_stop, cluster)
+        for folder in (cluster.fault_points, cluster.traces, here.logs):
             folder.mkdir(exist_ok=True)
-        _launch_servers(stage)
-        yield stage
+        _launch_servers(cluster)
+        yield cluster
 
 
-def _launch_servers(stage: Stage) -> None:
-    """They answer on their sockets to us, and on their host to everybody else."""
-    here, data = stage.here, stage.network.data
+def _launch_servers(cluster: Cluster) -> None:
+    """Start the servers: on sockets for this process, on their host for all others."""
+    here, data = cluster.here, cluster.network.data
     hba = here.state / "hba.conf"
-    hba.write_text(HBA.format(range=stage.network.range))
+    hba.write_text(HBA.format(range=cluster.network.range))
     hba.chmod(0o644)
 
     def database(program: Program) -> Program:
         more = [f"listen_addresses={data.address}", f"hba_file={hba}"]
         switches = [part for one in more for part in ("-c", one)]
-        return on(data, program, *switches) if stage.network.real else program
+        return (
+            run_on_host(data, program, *switches) if cluster.network.real else program
+        )
 
     def broker(program: Program) -> Program:
         more = f"--port 6379 --bind {data.address} --protected-mode no".split()
-        return on(data, program, *more) if stage.network.real else program
+        return run_on_host(data, program, *more) if cluster.network.real else program
 
     password = keys.read_key(here.keys, "database_password")
     start = partial(postgres.start_server, here, password, adapt=database)
-    stage.launch("postgres", start)
-    stage.launch("valkey", partial(valkey.start_server, here, broker))
+    cluster.launch("postgres", start)
+    cluster.launch("valkey", partial(valkey.start_server, here, broker))
 
 
-def _stop(stage: Stage) -> None:
-    """In the order in which they need one another."""
-    for slot in reversed(list(stage.slots.values())):
-        signal_all(slot.child.pid, signal.SIGCONT)
+def _stop(cluster: Cluster) -> None:
+    """Stop what depends on other processes before these."""
+    for slot in reversed(list(cluster.slots.values())):
+        signal_group(slot.child.pid, signal.SIGCONT)
         if slot.name in {"postgres", "valkey"}:
             slot.child.stop(within=5)
         else:

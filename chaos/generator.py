@@ -1,11 +1,8 @@
-"""What is asked of the gate, drawn from a seed: the same seed asks the same.
+"""The operations of a run, drawn from a seed: the same seed generates the same.
 
-People, a policy in force and agents, made by the operations that people use.
-
-How long and how hard, and the ladder of time-outs that recovery is measured by.
-
-The policy of a run: every tier and every execution class, a recall window, a tool
-that is decided in batches and one that agents perform themselves.
+Here are also the people, the agents and the policy that the operations need: every tier
+and every execution class, a recall window, a tool that is decided in batches and one
+that agents perform themselves.
 """
 
 from __future__ import annotations
@@ -18,8 +15,8 @@ from typing import Any
 from agents import keys as agents_keys
 from agents.models import Agent
 from agents.webhooks import endpoints
-from bench.seed import DECIDING, Cast, everybody, in_force, slug
-from bench.seed import agent as seed_agent
+from bench.seed import DECIDING, Cast, activate_policy, add_cast, format_slug
+from bench.seed import register_agent as seed_agent
 from reviews.people import preferences
 from reviews.people import tokens as people_tokens
 from reviews.people.preferences import NotificationPreferences
@@ -35,8 +32,8 @@ MAILS_AN_HOUR = 100  # to each person: letters and effects must not wait for mai
 
 
 @dataclass(frozen=True)
-class House:
-    """Who knocks and who decides, by what they carry."""
+class Participants:
+    """The keys of agents, the tokens of people and the secrets of endpoints."""
 
     keys: dict[str, str]  # agent -> its key
     tokens: dict[str, str]  # person -> personal token
@@ -50,23 +47,23 @@ class House:
                 secret,
                 self.keys[agent],
                 " ".join(gate),
-                "call" if agent == slug(CALLS) else "answer",
+                "call" if agent == format_slug(CALLS) else "answer",
             )
             for agent, secret in self.secrets.items()
         ]
 
 
-def house(document: dict[str, Any], hooks: str) -> House:
-    """A gate that is ready to be asked; `hooks` is where agents' servers are."""
-    cast = everybody()
+def create_participants(document: dict[str, Any], hooks: str) -> Participants:
+    """Make a gate that is ready for operations; `hooks` is the agents' servers' URL."""
+    cast = add_cast()
     for name in DECIDING:
         asked = NotificationPreferences(per_hour=MAILS_AN_HOUR)
         preferences.save_preferences(person=cast[name], notifications=asked)
-    in_force(document, cast)
+    activate_policy(document, cast)
     agents = [
         seed_agent(number, cast, list(document["tools"])) for number in range(AGENTS)
     ]
-    return House(
+    return Participants(
         {
             agent.slug: agents_keys.issue_key(agent=agent, by=cast["owen"])
             for agent in agents
@@ -80,14 +77,14 @@ def house(document: dict[str, Any], hooks: str) -> House:
 
 
 def _endpoint(agent: Agent, hooks: str, cast: Cast) -> str:
-    """Its secret."""
+    """Register an endpoint, and return its secret."""
     url = f"{hooks}/{agent.slug}"
     return endpoints.register_endpoint(agent=agent, url=url, by=cast["owen"])[1]
 
 
 # kind -> (tool, how many of a hundred). What becomes of one is in its kind alone, which
 # its thread's name carries, so that people know what to say.
-KINDS = {
+OPERATION_KINDS = {
     "auto": ("note", 12),  # asks nobody
     "notify": ("tag", 8),  # asks nobody, people are told
     "keyed": ("pay", 16),
@@ -112,7 +109,7 @@ ALIKE = 40  # customers
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Operation:
     """One request that an agent will make, `at` seconds after the start."""
 
     number: int
@@ -123,11 +120,11 @@ class Wish:
 
     @property
     def tool(self) -> str:
-        return KINDS[self.kind][0]
+        return OPERATION_KINDS[self.kind][0]
 
     @property
     def key(self) -> str:
-        return f"wish-{self.number:05d}"
+        return f"op-{self.number:05d}"
 
     @property
     def thread(self) -> str:
@@ -145,15 +142,15 @@ class Wish:
 
 
 def read_thread(thread: str) -> tuple[int, str]:
-    """The number and the kind of the wish behind a thread."""
+    """The number and the kind of the operation behind a thread."""
     number, _, kind = thread.partition("-")
     return int(number.removeprefix("c")), kind
 
 
-def wishes(options: Options, agents: int) -> list[Wish]:
-    """As many as were asked for, in the order in which they come."""
+def generate_operations(options: Options, agents: int) -> list[Operation]:
+    """Draw as many operations as the options say, in the order in which they come."""
     drawn = random.Random(options.seed)  # noqa: S311 - to be drawn again
-    made: list[Wish] = []
+    made: list[Operation] = []
     every = iter(_all_kinds(drawn))
     while len(made) < options.requests:
         number = len(made)
@@ -163,20 +160,20 @@ def wishes(options: Options, agents: int) -> list[Wish]:
         more = drawn.randint(*IN_A_BATCH) if kind == "batch" else 1
         group = f"g-{number}" if kind == "batch" else ""
         for place in range(min(more, options.requests - number)):
-            made.append(Wish(number + place, kind, at, agent, group))
+            made.append(Operation(number + place, kind, at, agent, group))
     return made
 
 
 def _all_kinds(drawn: random.Random) -> Iterator[str]:
-    """Each once, so that none is missing from a short run."""
-    kinds = list(KINDS)
+    """Each kind once, so that none is missing from a short run."""
+    kinds = list(OPERATION_KINDS)
     drawn.shuffle(kinds)
     yield from kinds
 
 
 def _kind(drawn: random.Random, at: float, options: Options) -> str:
-    weights = [weight for _, weight in KINDS.values()]
-    kind = drawn.choices(list(KINDS), weights)[0]
+    weights = [weight for _, weight in OPERATION_KINDS.values()]
+    kind = drawn.choices(list(OPERATION_KINDS), weights)[0]
     # It ends a minute later, and nobody wants to wait for the last one.
     late = at > max(options.seconds - SHORTEST_WAIT_S, options.seconds * 0.3)
     return "keyed" if kind == "expire" and late else kind
@@ -198,7 +195,7 @@ GRAVE = {"reversible": False, "blast_radius": 4, "monetary": True, "external": T
 SENTENCE = "{verb} {{amount}} {{currency}} to {{customer}}"
 
 
-def document(service: str) -> dict[str, Any]:
+def build_policy(service: str) -> dict[str, Any]:
     """The policy as data; `service` is where the services answer."""
     high = {"risk": "high", "profile": GRAVE}
     return {

@@ -1,19 +1,19 @@
-"""What was under way, from when until when, by the log and by those who asked.
+"""What happened in a run: calls, faults, and what was under way when.
 
-Who had which message in hands, by what the workers wrote down (chaos/traces.py).
+Agents and people record every call until its answer. The workers record which process
+held which message and which webhook delivery (chaos/traces.py). The log says from when
+until when an execution, a call or a timer was under way.
 
-Which letters were tried when, by what the workers wrote down (chaos/traces.py).
-
-A try that its worker has given up may still arrive: the kernel goes on sending what a
-cable that was out has kept back, and a server takes up late what waited at its door. So
-it is tries that are counted: each brings one letter, and those begun in time excuse as
-many.
+A delivery that its worker has given up may still arrive: the kernel goes on sending
+what a cut has kept back, and a server takes up late what waited at its door. Attempts
+are therefore counted: each brings one webhook, and those begun in time excuse as many.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,6 @@ from reviews.models import ApprovalRequest, Execution
 
 from .generator import RECALL_S
 from .options import LADDER, LEASE_S
-from .run_result import Ran
 
 ENDS = {
     "execution.succeeded",
@@ -32,6 +31,80 @@ ENDS = {
     "execution.refused",
 }
 BEGINS = {"execution.queued", "execution.retried"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the web by an agent or a person, from the first try to the answer."""
+
+    what: str
+    subject: str
+    began: float
+    ended: float
+    webs: tuple[int, ...]  # which of them were asked, in order
+
+
+@dataclass
+class History:
+    """What agents and people experienced. All threads of a run share it."""
+
+    calls: list[Call] = field(default_factory=list)
+    answered: dict[str, str] = field(default_factory=dict)  # key -> proposal
+    ended: dict[str, str] = field(default_factory=dict)  # proposal -> status
+    # What was refused or asked again, by whom: report.json has it for who looks closer.
+    counts: Counter[str] = field(default_factory=Counter)
+    troubles: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def impatient(self) -> set[str]:
+        """The names of the threads that had trouble."""
+        return {one.partition(":")[0] for one in self.troubles}
+
+    def called(self, call: Call) -> None:
+        with self._lock:
+            self.calls.append(call)
+
+    def count(self, what: str) -> None:
+        with self._lock:
+            self.counts[what] += 1
+
+    def trouble(self, what: str) -> None:
+        """Record an answer that should not have come, or did not come in time."""
+        with self._lock:
+            self.troubles.append(what)
+
+
+@dataclass
+class Fault:
+    """One fault as it happened. Times are of the clock on the wall."""
+
+    kind: str
+    at: float
+    until: float  # a server answers again, or who was frozen or cut off goes on
+    target: str = ""
+    pids: tuple[int, ...] = ()
+    slot: str = ""  # whose processes they are
+    slots: tuple[str, ...] = ()  # all that were on a host
+
+    @property
+    def slept(self) -> bool:
+        """Whether a process was frozen or cut off for longer than a lease."""
+        return self.until > self.at + LEASE_S
+
+
+@dataclass
+class RunResult:
+    """What a run leaves for the checkers. Times are of the clock on the wall."""
+
+    began: float
+    loaded: float  # the last fault was done
+    ended: float
+    history: History
+    faults: list[Fault]
+    kinds: list[str]  # of faults that this machine can have
+    restarts: dict[str, int]
+    left: dict[str, int] = field(default_factory=dict)  # what was still to come
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +118,10 @@ class Span:
     webs: tuple[str, ...] = ()
 
 
-def spans(ran: Ran) -> Iterator[Span]:
-    """All of them, hit by something or not."""
+def list_spans(result: RunResult) -> Iterator[Span]:
+    """All spans of a run, hit by a fault or not."""
     yield from _executions()
-    yield from _calls(ran)
+    yield from _calls(result)
     yield from _timers()
 
 
@@ -75,9 +148,9 @@ def _execution_ids() -> dict[str, str]:
     return {f"{proposal}/{number}": pk for proposal, number, pk in rows}
 
 
-def _calls(ran: Ran) -> Iterator[Span]:
-    """Only those that were not answered at once were hit by anything."""
-    for call in ran.notebook.calls:
+def _calls(result: RunResult) -> Iterator[Span]:
+    """The calls that were not answered at once: no fault hit the others."""
+    for call in result.history.calls:
         webs = tuple(f"web-{web}" for web in call.webs)
         yield Span("call", call.subject, call.began, call.ended, webs)
 
@@ -110,7 +183,7 @@ class Hold:
 
 @dataclass
 class Holds:
-    """Who held what, by execution."""
+    """Which worker held which message, by execution."""
 
     by_execution: dict[str, list[Hold]] = field(default_factory=dict)
 
@@ -118,11 +191,11 @@ class Holds:
         return self.by_execution.get(execution, [])
 
 
-def holds(traces: Path) -> Holds:
-    """A killed process never says that it ended."""
+def read_holds(traces: Path) -> Holds:
+    """Read what workers held. A killed process never says that it ended."""
     subjects = dict(OutboxMessage.objects.values_list("pk", "subject"))
     found: dict[str, list[Hold]] = defaultdict(list)
-    for at, worker, pid, step, named in _lines(traces):
+    for at, worker, pid, step, named in _read_lines(traces):
         execution = subjects.get(int(named), "") if named.isdigit() else named
         held = found[execution]
         if step == "received":
@@ -139,45 +212,39 @@ def holds(traces: Path) -> Holds:
     return Holds(dict(found))
 
 
-def _lines(traces: Path) -> Iterator[tuple[float, str, int, str, str]]:
-    lines: list[tuple[float, str, int, str, str]] = []
-    for file in traces.iterdir():
-        lines += [tuple(json.loads(line)) for line in file.read_text().splitlines()]
-    yield from sorted(lines)
-
-
-POST = "d-"  # how the ids of letters begin
-# Who never said that it was over was killed; it may have slept for a lease before, and
-# for as long as a fault lets it oversleep. A cable is out for no longer than that.
-LONGEST_S = 2 * LEASE_S + LADDER["TIME_LIMIT"]
-Trip = tuple[float, float]
-
-
-class Trips:
-    """By letter, from when a worker took it up until it was over."""
-
-    def __init__(self, traces: Path) -> None:
-        self._of: dict[str, list[Trip]] = defaultdict(list)
-        begun: dict[tuple[str, int, str], float] = {}
-        for at, worker, pid, step, letter in _trip_lines(traces):
-            if not letter.startswith(POST):
-                continue
-            if step == "begun":
-                begun[worker, pid, letter] = at
-            elif step == "over" and (worker, pid, letter) in begun:
-                self._of[letter].append((begun.pop((worker, pid, letter)), at))
-        for (_, _, letter), at in begun.items():
-            self._of[letter].append((at, at + LONGEST_S))
-
-    def excuse(self, letter: str, known: float, at: float, arrived: int) -> bool:
-        """Whether what arrived at this time, with as many of the letter as this by
-        then, may have been begun by the known one."""
-        overs = [over for began, over in self._of[letter] if began <= known]
-        return arrived <= len(overs) and at <= max(overs) + LONGEST_S
-
-
-def _trip_lines(traces: Path) -> list[tuple[float, str, int, str, str]]:
+def _read_lines(traces: Path) -> list[tuple[float, str, int, str, str]]:
+    """What all workers wrote, in the order of time."""
     lines: list[tuple[float, str, int, str, str]] = []
     for file in traces.iterdir():
         lines += [tuple(json.loads(line)) for line in file.read_text().splitlines()]
     return sorted(lines)
+
+
+DELIVERY = "d-"  # how the ids of deliveries begin
+# Who never said that it was over was killed; it may have slept for a lease before, and
+# for as long as a fault lets it oversleep. A cable is out for no longer than that.
+LONGEST_S = 2 * LEASE_S + LADDER["TIME_LIMIT"]
+Attempt = tuple[float, float]
+
+
+class DeliveryAttempts:
+    """By delivery, from when a worker took it up until it was over."""
+
+    def __init__(self, traces: Path) -> None:
+        self._of: dict[str, list[Attempt]] = defaultdict(list)
+        begun: dict[tuple[str, int, str], float] = {}
+        for at, worker, pid, step, delivery in _read_lines(traces):
+            if not delivery.startswith(DELIVERY):
+                continue
+            if step == "begun":
+                begun[worker, pid, delivery] = at
+            elif step == "over" and (worker, pid, delivery) in begun:
+                self._of[delivery].append((begun.pop((worker, pid, delivery)), at))
+        for (_, _, delivery), at in begun.items():
+            self._of[delivery].append((at, at + LONGEST_S))
+
+    def excuse(self, delivery: str, known: float, at: float, arrived: int) -> bool:
+        """Whether what arrived at this time, with as many of the delivery as this by
+        then, may have been begun by the known one."""
+        overs = [over for began, over in self._of[delivery] if began <= known]
+        return arrived <= len(overs) and at <= max(overs) + LONGEST_S

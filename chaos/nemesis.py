@@ -1,11 +1,9 @@
-"""What strikes next, drawn from a seed, and doing it to the stage.
+"""The nemesis: draws the next fault from a seed and injects it into the cluster.
 
-Hosts that are cut off for a while.
-
-Named points of the product (journal/failpoints.py) at which whoever passes first is
-killed, broken or frozen.
-
-Processes that are frozen past their lease and go on, not knowing that they slept.
+It kills, freezes, empties and restarts processes and servers, cuts hosts off for a
+while, and arms named points of the product (journal/failpoints.py), at which the first
+process that passes is killed, broken or frozen. A frozen process sleeps past its lease
+and goes on without knowing it.
 """
 
 from __future__ import annotations
@@ -22,46 +20,52 @@ import redis
 
 from journal import failpoints
 
-from . import cluster
-from .cluster import Slot, Stage
-from .fault import CABLES, KINDS, Strike
+from .cluster import (
+    Cluster,
+    Slot,
+    find_stopped_group,
+    list_group,
+    signal_group,
+    signal_process,
+)
+from .history import Fault
 from .network import DATA
-from .options import LEASE_S, Options
+from .options import FAULT_KINDS, LEASE_S, NETWORK_KINDS, Options
 
 
 @dataclass
 class Cut:
-    """A cable that is out, and when it is put back."""
+    """A host that is cut off, and when it is connected again."""
 
     host: str
-    strike: Strike
+    fault: Fault
     mend_at: float
 
 
 @dataclass
-class Cables:
-    """One at a time, or nobody would be left to go on."""
+class HostCuts:
+    """Cuts off one host at a time, so that the others go on."""
 
-    stage: Stage
+    cluster: Cluster
     cuts: list[Cut] = field(default_factory=list)
 
-    def pull(self, kind: str, host: str, seconds: float) -> Strike | None:
+    def pull(self, kind: str, host: str, seconds: float) -> Fault | None:
         """The fault, which ends when that time is over; None when one is out."""
         if self.cuts:
             return None
-        self.stage.network.cut(host)
+        self.cluster.network.cut(host)
         now = time.time()
-        slots = tuple(s.name for s in self.stage.slots.values() if s.host == host)
-        strike = Strike(kind, now, now + seconds, host, slots=slots)
-        self.cuts.append(Cut(host, strike, time.monotonic() + seconds))
-        return strike
+        slots = tuple(s.name for s in self.cluster.slots.values() if s.host == host)
+        fault = Fault(kind, now, now + seconds, host, slots=slots)
+        self.cuts.append(Cut(host, fault, time.monotonic() + seconds))
+        return fault
 
     def mend(self, *, everything: bool = False) -> None:
-        """Put back what is due."""
+        """Connect the hosts whose time is over."""
         for cut in list(self.cuts):
             if everything or time.monotonic() >= cut.mend_at:
-                self.stage.network.mend(cut.host)
-                cut.strike.until = time.time()
+                self.cluster.network.mend(cut.host)
+                cut.fault.until = time.time()
                 self.cuts.remove(cut)
 
 
@@ -90,8 +94,8 @@ ACTIONS = (
 
 
 @dataclass
-class Armed:
-    """A point that somebody will pass."""
+class ArmedPoint:
+    """A point of the product that waits for a process to pass."""
 
     name: str
     action: failpoints.FaultAction
@@ -101,7 +105,7 @@ class Armed:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedProcess:
     """A process that froze at a point."""
 
     name: str
@@ -111,14 +115,13 @@ class Stopped:
 
 
 @dataclass
-class Points:
-    """What is armed now."""
+class FaultPoints:
+    """The points that are armed now."""
 
-    stage: Stage
+    cluster: Cluster
     drawn: random.Random
-    armed: list[Armed] = field(default_factory=list)
+    armed: list[ArmedPoint] = field(default_factory=list)
     kinds: dict[str, str] = field(default_factory=dict)  # by point, armed or passed
-    unmet: int = 0
 
     def anywhere(self, kind: str, *, rare: bool) -> None:
         """Any point and any action; now and then one that is seldom passed."""
@@ -127,20 +130,20 @@ class Points:
         self._arm(kind, name, self.drawn.choice(ACTIONS))
 
     def holding(self, kind: str) -> None:
-        """Freeze whoever holds a claim."""
+        """Freeze the next process that holds a claim."""
         self._arm(kind, self.drawn.choice(HOLDING), failpoints.FaultAction.STOP)
 
     def _arm(self, kind: str, name: str, action: failpoints.FaultAction) -> None:
-        flag = self.stage.faults / name
+        flag = self.cluster.fault_points / name
         if flag.exists():
             return
         draft = flag.with_name(f".draft-{name}")
         draft.write_text(action)
         draft.rename(flag)
-        self.armed.append(Armed(name, action, flag, time.monotonic(), kind))
+        self.armed.append(ArmedPoint(name, action, flag, time.monotonic(), kind))
         self.kinds[name] = kind
 
-    def met(self) -> Iterator[Armed]:
+    def met(self) -> Iterator[ArmedPoint]:
         """Those at which somebody died or broke. What nobody passes is taken down, and
         a busy one armed instead."""
         for one in list(self.armed):
@@ -149,7 +152,6 @@ class Points:
                 if one.action is not failpoints.FaultAction.STOP:
                     yield one
             elif time.monotonic() > one.since + UNMET_S:
-                self.unmet += 1
                 self._disarm(one)
                 self._arm(one.kind, self.drawn.choice(BUSY), one.action)
 
@@ -157,22 +159,22 @@ class Points:
         for one in list(self.armed):
             self._disarm(one)
 
-    def _disarm(self, one: Armed) -> None:
+    def _disarm(self, one: ArmedPoint) -> None:
         self.armed.remove(one)
         with contextlib.suppress(FileNotFoundError):
             one.flag.unlink()
 
-    def stopped(self) -> Iterator[Stopped]:
+    def stopped(self) -> Iterator[StoppedProcess]:
         """Whose process stopped itself, whether or not its point still counts as armed:
         somebody must wake it. All of that group must be frozen, or its master would end
         it for the time that it takes."""
-        for file in self.stage.faults.glob(f"{failpoints.STOPPED_PREFIX}*"):
+        for file in self.cluster.fault_points.glob(f"{failpoints.STOPPED_PREFIX}*"):
             pid = int(file.name.removeprefix(failpoints.STOPPED_PREFIX))
-            leader = cluster.stopped_group(pid)
-            for slot in self.stage.slots.values():
+            leader = find_stopped_group(pid)
+            for slot in self.cluster.slots.values():
                 if slot.child.pid == leader and not slot.frozen:
                     name = file.read_text()
-                    yield Stopped(name, self.kinds[name], slot, pid)
+                    yield StoppedProcess(name, self.kinds[name], slot, pid)
 
 
 FIRST_AWAKE_S = 0.3  # the master sleeps so much longer, or it would kill its children
@@ -180,30 +182,30 @@ POLL_S = 0.05
 
 
 @dataclass
-class Sleeper:
+class FrozenSlot:
     """A frozen worker, or web process, and when it goes on."""
 
     slot: Slot
-    strike: Strike
+    fault: Fault
     wake_at: float
     leader_at: float = 0.0
 
 
 @dataclass
-class Sleepers:
-    """Who is frozen now."""
+class FrozenSlots:
+    """The slots that are frozen now."""
 
-    asleep: list[Sleeper] = field(default_factory=list)
+    asleep: list[FrozenSlot] = field(default_factory=list)
 
-    def freeze(self, kind: str, slot: Slot, target: str, seconds: float) -> Strike:
-        """All of its processes, for so long."""
-        pids = tuple(cluster.group(slot.child.pid))
-        cluster.signal_all(slot.child.pid, signal.SIGSTOP)
+    def freeze(self, kind: str, slot: Slot, target: str, seconds: float) -> Fault:
+        """Freeze all processes of a slot for so long."""
+        pids = tuple(list_group(slot.child.pid))
+        signal_group(slot.child.pid, signal.SIGSTOP)
         slot.frozen = True
         now = time.time()
-        strike = Strike(kind, now, now + seconds, target, pids, slot.name)
-        self.asleep.append(Sleeper(slot, strike, time.monotonic() + seconds))
-        return strike
+        fault = Fault(kind, now, now + seconds, target, pids, slot.name)
+        self.asleep.append(FrozenSlot(slot, fault, time.monotonic() + seconds))
+        return fault
 
     def wake(self) -> None:
         """Those whose time has come. First those who work: what they have to say must
@@ -212,17 +214,17 @@ class Sleepers:
         for sleeper in list(self.asleep):
             leader = sleeper.slot.child.pid
             if sleeper.leader_at and now >= sleeper.leader_at:
-                cluster.signal_all(leader, signal.SIGCONT)
+                signal_group(leader, signal.SIGCONT)
                 sleeper.slot.frozen = False
                 self.asleep.remove(sleeper)
             elif not sleeper.leader_at and now >= sleeper.wake_at:
-                for pid in cluster.group(leader)[1:]:
-                    cluster.signal_one(pid, signal.SIGCONT)
-                sleeper.strike.until = time.time()
+                for pid in list_group(leader)[1:]:
+                    signal_process(pid, signal.SIGCONT)
+                sleeper.fault.until = time.time()
                 sleeper.leader_at = now + FIRST_AWAKE_S
 
     def wake_all(self) -> None:
-        """Returns when everybody is up."""
+        """Wake all, and return when they run."""
         for sleeper in self.asleep:
             sleeper.wake_at = 0.0
         while self.asleep:
@@ -237,21 +239,21 @@ CUT_S = (0.2, 4.0)  # and one cut of three for longer than a lease
 
 
 @dataclass
-class Arsenal:
-    """Draws what comes next from a seed, and does it. Only the main thread calls it."""
+class Nemesis:
+    """Draws the next fault and injects it. Only the main thread calls it."""
 
-    stage: Stage
+    cluster: Cluster
     options: Options
-    strikes: list[Strike] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._drawn = random.Random(self.options.seed)  # noqa: S311 - drawn again
-        self._sleepers = Sleepers()
-        self._cables = Cables(self.stage)
-        self._points = Points(self.stage, self._drawn)
+        self._sleepers = FrozenSlots()
+        self._cables = HostCuts(self.cluster)
+        self._points = FaultPoints(self.cluster, self._drawn)
         self._kinds = self._sequence()
         self.due = time.monotonic() + self._drawn.uniform(*self.options.between)
-        self._ways: dict[str, Callable[[], Strike | None]] = {
+        self._ways: dict[str, Callable[[], Fault | None]] = {
             "worker": self._worker,
             "child": self._child,
             "web": self._web,
@@ -266,40 +268,35 @@ class Arsenal:
 
     @property
     def kinds(self) -> list[str]:
-        """What there is to be had on this machine."""
-        real = self.stage.network.real
-        return [kind for kind in KINDS if real or kind not in CABLES]
-
-    @property
-    def unmet(self) -> int:
-        """Points that were armed and that nobody passed."""
-        return self._points.unmet
+        """The kinds of faults that this machine can have."""
+        real = self.cluster.network.real
+        return [kind for kind in FAULT_KINDS if real or kind not in NETWORK_KINDS]
 
     def _sequence(self) -> Iterator[str]:
         """Each kind twice, then by weight."""
         first = self.kinds * TWICE
         self._drawn.shuffle(first)
         yield from first
-        weights = [KINDS[kind][0] for kind in self.kinds]
+        weights = [FAULT_KINDS[kind][0] for kind in self.kinds]
         while True:
             yield self._drawn.choices(self.kinds, weights)[0]
 
-    def step(self, *, striking: bool) -> None:
-        """What is due now: the next fault, and the end of a sleep or of a cut."""
+    def step(self, *, injecting: bool) -> None:
+        """Do what is due: the next fault, and the end of a sleep or of a cut."""
         self._sleepers.wake()
         self._cables.mend()
-        self.strikes += map(self._met, self._points.met())
-        self.strikes += map(self._stopped, self._points.stopped())
-        if striking and time.monotonic() >= self.due:
-            strike = self._ways[next(self._kinds)]()
-            if strike is not None:
-                self.strikes.append(strike)
+        self.faults += map(self._met, self._points.met())
+        self.faults += map(self._stopped, self._points.stopped())
+        if injecting and time.monotonic() >= self.due:
+            fault = self._ways[next(self._kinds)]()
+            if fault is not None:
+                self.faults.append(fault)
             self.due = time.monotonic() + self._drawn.uniform(*self.options.between)
 
     @property
     def enough(self) -> bool:
-        """Whether every kind was there as often as was promised."""
-        done = [strike.kind for strike in self.strikes]
+        """Whether every kind of fault came as often as it must."""
+        done = [fault.kind for fault in self.faults]
         return all(done.count(kind) >= TWICE for kind in self.kinds)
 
     def stand_down(self) -> None:
@@ -310,61 +307,61 @@ class Arsenal:
         self._sleepers.wake_all()
 
     def _one(self, slots: list[Slot]) -> Slot | None:
-        """Somebody who is up and about."""
+        """A slot whose process runs."""
         fit = [slot for slot in slots if slot.alive and not slot.frozen]
         return self._drawn.choice(fit) if fit else None
 
-    def _worker(self) -> Strike | None:
-        slot = self._one(self.stage.workers)
+    def _worker(self) -> Fault | None:
+        slot = self._one(self.cluster.workers)
         if slot is None:
             return None
-        pids = tuple(cluster.group(slot.child.pid))
+        pids = tuple(list_group(slot.child.pid))
         now = time.time()
         slot.kill()
-        return Strike("worker", now, now, slot.name, pids)
+        return Fault("worker", now, now, slot.name, pids)
 
-    def _child(self) -> Strike | None:
+    def _child(self) -> Fault | None:
         """One that runs tasks, or the one that tells the time."""
-        slot = self._one(self.stage.workers)
-        children = cluster.group(slot.child.pid)[1:] if slot else []
+        slot = self._one(self.cluster.workers)
+        children = list_group(slot.child.pid)[1:] if slot else []
         if slot is None or not children:
             return None
         pid = self._drawn.choice(children)
         now = time.time()
-        cluster.signal_one(pid, signal.SIGKILL)
-        return Strike("child", now, now, slot.name, (pid,))
+        signal_process(pid, signal.SIGKILL)
+        return Fault("child", now, now, slot.name, (pid,))
 
-    def _web(self) -> Strike | None:
-        slot = self._one(self.stage.webs)
+    def _web(self) -> Fault | None:
+        slot = self._one(self.cluster.webs)
         if slot is None:
             return None
         now = time.time()
         slot.kill()
-        return Strike("web", now, now, slot.name)
+        return Fault("web", now, now, slot.name)
 
-    def _restart(self, name: str, number: signal.Signals) -> Strike:
-        slot, began = self.stage.slots[name], time.time()
+    def _restart(self, name: str, number: signal.Signals) -> Fault:
+        slot, began = self.cluster.slots[name], time.time()
         slot.kill(number)
         time.sleep(self._drawn.uniform(0.0, DOWN_S))
         slot.run()
-        return Strike(name, began, time.time(), name)
+        return Fault(name, began, time.time(), name)
 
-    def _flush(self) -> Strike:
-        socket = str(self.stage.here.valkey_socket)
+    def _flush(self) -> Fault:
+        socket = str(self.cluster.here.valkey_socket)
         with redis.Redis(unix_socket_path=socket) as client:
             client.flushall()
         now = time.time()
-        return Strike("flush", now, now, "valkey")
+        return Fault("flush", now, now, "valkey")
 
-    def _pause(self) -> Strike | None:
+    def _pause(self) -> Fault | None:
         """Of three, two sleep with a claim in their hands, and one wherever it is."""
         if self._drawn.randrange(3):
             self._points.holding("pause")
             return None  # it counts when somebody passes
-        slot = self._one(self.stage.workers)
+        slot = self._one(self.cluster.workers)
         return self._freeze("pause", slot, slot.name) if slot else None
 
-    def _freeze(self, kind: str, slot: Slot, target: str) -> Strike:
+    def _freeze(self, kind: str, slot: Slot, target: str) -> Fault:
         return self._sleepers.freeze(kind, slot, target, self._long())
 
     def _long(self) -> float:
@@ -374,24 +371,24 @@ class Arsenal:
         """Arm one; it counts when somebody passes."""
         self._points.anywhere("point", rare=not self.options.short)
 
-    def _met(self, one: Armed) -> Strike:
+    def _met(self, one: ArmedPoint) -> Fault:
         now = time.time()
-        return Strike(one.kind, now, now, f"{one.name}: {one.action}")
+        return Fault(one.kind, now, now, f"{one.name}: {one.action}")
 
-    def _stopped(self, one: Stopped) -> Strike:
+    def _stopped(self, one: StoppedProcess) -> Fault:
         target = f"{one.name}: {failpoints.FaultAction.STOP}"
-        strike = self._freeze(one.kind, one.slot, target)
-        strike.pids = (one.pid,)
-        return strike
+        fault = self._freeze(one.kind, one.slot, target)
+        fault.pids = (one.pid,)
+        return fault
 
-    def _cut(self) -> Strike | None:
+    def _cut(self) -> Fault | None:
         """One of three for longer than a lease: what its workers held is done
         elsewhere, while they still believe that they hold it."""
         seconds = (self._long(), self._drawn.uniform(*CUT_S))[
             self._drawn.randrange(3) > 0
         ]
-        host = self._drawn.choice(self.stage.network.apps).name
+        host = self._drawn.choice(self.cluster.network.apps).name
         return self._cables.pull("cut", host, seconds)
 
-    def _outage(self) -> Strike | None:
+    def _outage(self) -> Fault | None:
         return self._cables.pull("outage", DATA, self._drawn.uniform(*CUT_S))

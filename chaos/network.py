@@ -78,7 +78,7 @@ class Network:
         _ip("-n", self.switch, "link", "set", host, "up")
 
 
-def build(apps: int, stack: ExitStack, *, alone: bool = False) -> Network:
+def build_network(apps: int, stack: ExitStack, *, alone: bool = False) -> Network:
     """The hosts, so many for the product, and this thread on the outside one; all as
     before when `stack` is closed. Call it before other threads are started: they go
     where their maker is. With `alone`, and where more is not permitted, all hosts are
@@ -149,7 +149,7 @@ def _move(namespace: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def on(host: Host, program: Program, *more: str) -> Program:
+def run_on_host(host: Host, program: Program, *more: str) -> Program:
     """The same on that host, with more arguments."""
     return replace(program, argv=[*host.prefix, *program.argv, *more])
 

@@ -1,4 +1,5 @@
-"""How long and how hard, and the ladder of time-outs that recovery is measured by."""
+"""How long and how hard a run is, which faults fall how often, and the ladder of
+time-outs that recovery is measured by."""
 
 from __future__ import annotations
 
@@ -15,6 +16,20 @@ LADDER = {
 }
 LEASE_S = LADDER["LEASE_SECONDS"]
 SWEEP_S = 5  # the slowest of the sweeps that hand over what a dead worker left
+# kind -> (how many of a hundred, how it is called)
+FAULT_KINDS = {
+    "worker": (14, "worker killed, its whole group"),
+    "child": (14, "one process of a worker killed"),
+    "web": (10, "web process killed"),
+    "postgres": (12, "PostgreSQL restarted, immediate"),
+    "valkey": (8, "Valkey killed"),
+    "flush": (8, "Valkey emptied"),
+    "pause": (9, "worker frozen past its lease"),
+    "point": (12, "a named point: killed, broken or frozen"),
+    "cut": (8, "a host cut off from all others"),
+    "outage": (5, "PostgreSQL and Valkey cut off"),
+}
+NETWORK_KINDS = {"cut", "outage"}  # only where hosts have a network of their own
 
 
 @dataclass(frozen=True, slots=True)

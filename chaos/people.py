@@ -1,15 +1,9 @@
-"""Somebody who decides, at whichever web process lives: what reviewers and supervisors
-have in common.
+"""Reviewers and supervisors, who decide at whichever web process lives.
 
-Reviewers look at the queue by the people's API and say what the name of the thread
-calls for.
-
-A person signed in, for what a token does not suffice for: pages, and verdicts with a
-fresh password. Cookies are kept by hand: a library's jar would not send `Secure` ones
-to plain http, where browsers trust loopback.
-
-Supervisors do what takes a session: second votes with a password, stops, answers to
-unknown effects.
+They look at the queue by the people's API and give the verdict that the name of the
+thread calls for. Some things need a signed-in session: pages, and verdicts with a fresh
+password. Cookies are kept by hand: a library's jar would not send `Secure` ones to
+plain http, where browsers trust loopback.
 """
 
 from __future__ import annotations
@@ -28,13 +22,13 @@ import httpx2
 
 from bench.seed import PASSWORD
 
-from .agents import Call, Notebook
 from .generator import read_thread
+from .history import Call, History
 from .services import Ledger
 
 
 class Session:
-    """One person's browser, so to say. Raises httpx2.HTTPError like its library."""
+    """One person's signed-in session. Raises httpx2.HTTPError."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -91,13 +85,13 @@ Found = dict[str, Any]
 
 
 @dataclass
-class Desk:
+class DeskUser:
     """One person in a thread of their own."""
 
     name: str
     token: str
     addresses: Sequence[str]
-    notebook: Notebook
+    history: History
     stopping: threading.Event
     done: set[str] = field(default_factory=set)
     seen: dict[str, float] = field(default_factory=dict)
@@ -112,7 +106,7 @@ class Desk:
             try:
                 self.look()
             except Exception as error:
-                self.notebook.count(f"{self.name}: {type(error).__name__}")
+                self.history.count(f"{self.name}: {type(error).__name__}")
 
     def look(self) -> None:
         raise NotImplementedError
@@ -128,7 +122,7 @@ class Desk:
     def tried(
         self, path: str, call: Callable[[str], httpx2.Response]
     ) -> httpx2.Response:
-        """The answer, from whichever web process lives. Raises httpx2.HTTPError when
+        """The answer, from a web process that is up. Raises httpx2.HTTPError when
         none does for long; a lost answer is asked for again, for a verdict counts
         once."""
         began, asked = time.time(), []
@@ -145,13 +139,13 @@ class Desk:
                 continue
             if len(asked) > 1:
                 now = time.time()
-                self.notebook.called(Call("person", path, began, now, tuple(asked)))
+                self.history.called(Call("person", path, began, now, tuple(asked)))
             return answer
         raise TimeoutError(path)
 
     def stands(self, status: int) -> bool:
         """Whether a refusal is the last word; who was signed out signs in again."""
-        self.notebook.count(f"person: {status}")
+        self.history.count(f"person: {status}")
         if status in SIGNED_OUT:
             self.session.leave()
             return False
@@ -181,8 +175,8 @@ BOTH = 7  # of so many requests one is decided by two people at once
 
 
 @dataclass
-class Reviewer(Desk):
-    """Takes every second request; of some both take the same, at once."""
+class Reviewer(DeskUser):
+    """Decides every second request; some are decided by two reviewers at once."""
 
     place: int = 0
     failed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
@@ -272,7 +266,7 @@ SETTLED = 2  # of so many unknown effects one is settled
 
 
 @dataclass
-class Supervisor(Desk):
+class Supervisor(DeskUser):
     """What takes a session; one of the two also stops and settles."""
 
     ledger: Ledger | None = None
@@ -309,7 +303,7 @@ class Supervisor(Desk):
         return self._done(path, lambda at: self.session.post(at, path, data=form))
 
     def _settle(self, ledger: Ledger) -> None:
-        """Half of what nobody knows is answered, as the service's own books say."""
+        """Settle half of the unknown effects, as the service's ledger says."""
         page = self.tried("/unknown/", lambda at: self.session.get(at, "/unknown/"))
         for execution in set(UNKNOWN.findall(page.text)) - self.done:
             self.done.add(execution)

@@ -1,18 +1,18 @@
-"""What came by post, as those who got it keep it: letters to agents, what an agent did
-about an outcome and said that it has, and mails to people. Tables beside the ledger's,
-in the same file; whoever writes has a connection of their own.
+"""What agents and people receive: webhooks and mails, and what agents did about them.
 
-The servers of agents that hear of outcomes by post, at `/hooks/<agent>`.
+The receivers keep it in tables beside the services' ledger, in the same file; each
+writer has a connection of its own.
 
-Each checks a letter as the product's client does, does its work about an outcome once,
-and then answers; some tell the gate by a call before that. Some first letters of an id
-are refused, lost, done and not answered, or answered too late: drawn from the id, so
-that it heals. A few are refused twice. The gate tries again after 5 s, then 10 s; what
-its schedule does later (to 6 h, for three days), and an endpoint that is gone or
-switched off, is not covered here: tests/agents/webhooks/test_delivery.py is.
+Agents' servers listen at `/hooks/<agent>`. Each checks a webhook as the product's
+client does, does its work about an outcome once, and then answers; some tell the gate
+by a call before that. Some first webhooks of an id are refused, lost, done and not
+answered, or answered too late: drawn from the id, so that it heals. A few are refused
+twice. The gate tries again after 5 s, then 10 s. What its schedule does later (to 6 h,
+for three days), and an endpoint that is gone or switched off, is covered by
+tests/agents/webhooks/test_delivery.py.
 
-A mail server that keeps who was written to about what: just so much of SMTP (RFC
-5321) as Django's backend speaks. A mail is written down before its 250.
+The mail server speaks just so much of SMTP (RFC 5321) as Django's backend speaks. It
+writes a mail's recipient and subject down before its 250.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An agent's server: what it checks letters with, and how it says that it has one:
+    """An agent's server: what it checks webhooks with, and how it says that it has one:
     by its `answer`, or by a `call` of the gate before that."""
 
     agent: str
@@ -82,7 +82,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class AgentNote:
     """What an agent did, or said, about one outcome."""
 
     agent: str
@@ -102,8 +102,8 @@ class Mail:
     at: float
 
 
-class Postbook:
-    """Every line is in the file before anybody is answered."""
+class PostLedger:
+    """Rows of what was received; each is committed before the sender is answered."""
 
     def __init__(self, file: Path) -> None:
         self._lock = threading.Lock()
@@ -134,7 +134,7 @@ class Postbook:
     def answered(self, line: int, answer: str) -> None:
         self._write("UPDATE arrival SET answer = ? WHERE id = ?", (answer, line))
 
-    def act(self, word: Word) -> bool:
+    def act(self, word: AgentNote) -> bool:
         """The agent's own work about an outcome, in one transaction with the outcome's
         name, as in client/examples/acts_once.py; whether it was news."""
         with self._lock, self._db as db:
@@ -144,7 +144,7 @@ class Postbook:
                 db.execute("INSERT INTO work VALUES (?, ?, ?, ?, ?, ?)", astuple(word))
         return news
 
-    def acknowledge(self, word: Word) -> None:
+    def acknowledge(self, word: AgentNote) -> None:
         """The gate has answered 200 to the agent's word that it has this outcome."""
         self._write("INSERT INTO acknowledged VALUES (?, ?, ?, ?, ?, ?)", astuple(word))
 
@@ -159,11 +159,11 @@ class Postbook:
             " FROM arrival ORDER BY id",
         )
 
-    def works(self) -> list[Word]:
-        return self._all(Word, "SELECT * FROM work")
+    def works(self) -> list[AgentNote]:
+        return self._all(AgentNote, "SELECT * FROM work")
 
-    def acknowledgements(self) -> list[Word]:
-        return self._all(Word, "SELECT * FROM acknowledged")
+    def acknowledgements(self) -> list[AgentNote]:
+        return self._all(AgentNote, "SELECT * FROM acknowledged")
 
     def mails(self) -> list[Mail]:
         return self._all(Mail, "SELECT * FROM mail")
@@ -180,7 +180,7 @@ class Postbook:
             return [row(*values) for values in self._db.execute(query)]
 
 
-# Of a thousand first letters of an id, how many end so; each bound is above the last.
+# Of a thousand first webhooks of an id, how many end so; each bound is above the last.
 REFUSED, ASKED_TO_WAIT, LOST, UNSAID, LATE = 30, 45, 60, 75, 90
 TWICE = 5  # of those refused
 LATE_S = 1.3  # more than the gate waits
@@ -200,15 +200,15 @@ class Answer:
         return "nothing" if self.status is None else str(self.status)
 
 
-class Hooks:
-    """All of them, in one process; any number of threads."""
+class WebhookReceiver:
+    """The agents' servers, in one process, for any number of threads."""
 
-    def __init__(self, book: Postbook) -> None:
+    def __init__(self, book: PostLedger) -> None:
         self._book = book
         self._listeners = {one.agent: one for one in book.listeners()}
 
     def hear(self, agent: str, headers: Mapping[str, str], raw: bytes) -> Answer:
-        """One letter: it is written down first, then acted on, then answered."""
+        """One webhook: it is written down first, then acted on, then answered."""
         listener, at = self._listeners.get(agent), time.time()
         if listener is None:
             return Answer(404)
@@ -239,7 +239,7 @@ class Hooks:
 
     def _take(self, to: Listener, event: webhooks.Event) -> bool:
         """Work first, then the word; whether the gate has heard it, where it is to."""
-        word = Word(
+        word = AgentNote(
             to.agent, event.proposal, event.status, event.outcome, "hook", time.time()
         )
         self._book.act(word)
@@ -280,7 +280,7 @@ def _arrival(
 
 
 def _mishap(message: str, before: int) -> str:
-    """What goes wrong with a letter; the same whenever it is run."""
+    """What goes wrong with a webhook; the same whenever it is run."""
     drawn = int(hashlib.sha256(message.encode()).hexdigest()[:8], 16) % 1000
     if before:
         return "refused" if before == 1 and drawn < TWICE else ""
@@ -304,14 +304,14 @@ ANSWERS = {
 KNOWN = {b"HELO", b"MAIL", b"RCPT", b"RSET", b"NOOP"}
 
 
-class Mailbox(socketserver.ThreadingTCPServer):
+class MailServer(socketserver.ThreadingTCPServer):
     """In a thread of its own, on a free port of the given address."""
 
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, host: str, book: Postbook) -> None:
-        super().__init__((host, 0), Conversation)
+    def __init__(self, host: str, book: PostLedger) -> None:
+        super().__init__((host, 0), SmtpHandler)
         self.book = book
 
     @property
@@ -327,10 +327,10 @@ class Mailbox(socketserver.ThreadingTCPServer):
         """Callers are killed here all the time."""
 
 
-class Conversation(socketserver.StreamRequestHandler):
+class SmtpHandler(socketserver.StreamRequestHandler):
     """One caller; as many mails as it has."""
 
-    server: Mailbox
+    server: MailServer
     timeout = 30
 
     def handle(self) -> None:

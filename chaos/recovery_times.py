@@ -17,9 +17,7 @@ from bench.load import percentile
 from journal.models import LogRecord
 from reviews.models import Execution
 
-from .fault import Strike
-from .history import Hold, Holds, Span, holds, spans
-from .run_result import Ran
+from .history import Fault, Hold, Holds, RunResult, Span, list_spans, read_holds
 
 SERVERS = {"postgres", "valkey", "flush", "outage"}
 WORKERS = {"worker", "child", "pause", "point"}
@@ -28,7 +26,7 @@ NEAR_S = 0.5  # around a broken point: when its task ended
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """From the last fault that hit it to its end."""
+    """A span from the last fault that hit it to its end."""
 
     span: Span
     hit_at: float
@@ -39,73 +37,75 @@ class Recovery:
         return self.span.ended - self.hit_at
 
 
-def recoveries(ran: Ran, traces: Path) -> list[Recovery]:
-    """Of everything that a fault hit, in the order of their ends."""
-    strikes, held = ran.arsenal.strikes, holds(traces)
-    found = [one for span in spans(ran) if (one := _of(span, strikes, held))]
+def list_recoveries(result: RunResult, traces: Path) -> list[Recovery]:
+    """The recoveries of all spans that a fault hit, in the order of their ends."""
+    faults, held = result.faults, read_holds(traces)
+    found = [
+        one for span in list_spans(result) if (one := find_recovery(span, faults, held))
+    ]
     return sorted(found, key=lambda one: one.span.ended)
 
 
-def _of(span: Span, strikes: Sequence[Strike], held: Holds) -> Recovery | None:
-    hits = [(at, s.kind) for s in strikes if (at := _hit(span, s, held)) is not None]
+def find_recovery(span: Span, faults: Sequence[Fault], held: Holds) -> Recovery | None:
+    hits = [(at, s.kind) for s in faults if (at := _hit(span, s, held)) is not None]
     if not hits:
         return None
     at, kind = max(hits)
     return Recovery(span, at, kind)
 
 
-def _hit(span: Span, strike: Strike, held: Holds) -> float | None:
+def _hit(span: Span, fault: Fault, held: Holds) -> float | None:
     """When this fault hit it, if it did."""
-    if strike.at > span.ended or max(strike.at, strike.until) < span.began:
+    if fault.at > span.ended or max(fault.at, fault.until) < span.began:
         return None
-    over = min(max(strike.until, span.began), span.ended)
-    if strike.kind in SERVERS:
+    over = min(max(fault.until, span.began), span.ended)
+    if fault.kind in SERVERS:
         return over
-    if strike.kind == "cut":
-        return over if _cut_off(span, strike, held) else None
-    if strike.at < span.began:
+    if fault.kind == "cut":
+        return over if _cut_off(span, fault, held) else None
+    if fault.at < span.began:
         return None
     if span.what == "call":
-        near = strike.kind == "web" and strike.target in span.webs
-        return strike.at if near or strike.kind == "point" else None
-    if strike.kind not in WORKERS:
+        near = fault.kind == "web" and fault.target in span.webs
+        return fault.at if near or fault.kind == "point" else None
+    if fault.kind not in WORKERS:
         return None
     if span.what == "timer":
-        return strike.at
-    struck = any(_had(hold, strike) for hold in held.of(span.subject))
-    return strike.at if struck else None
+        return fault.at
+    struck = any(_had(hold, fault) for hold in held.of(span.subject))
+    return fault.at if struck else None
 
 
-def _cut_off(span: Span, strike: Strike, held: Holds) -> bool:
-    """Whether it was at somebody on that host. A timer may have been anybody's."""
+def _cut_off(span: Span, fault: Fault, held: Holds) -> bool:
+    """Whether a process on that host had the span. Any worker may have had a timer."""
     if span.what == "call":
-        return any(web in strike.slots for web in span.webs)
+        return any(web in fault.slots for web in span.webs)
     if span.what == "timer":
         return True
     return any(
-        hold.worker in strike.slots
-        and hold.received <= strike.until
-        and hold.ended >= strike.at
+        hold.worker in fault.slots
+        and hold.received <= fault.until
+        and hold.ended >= fault.at
         for hold in held.of(span.subject)
     )
 
 
-def _had(hold: Hold, strike: Strike) -> bool:
-    """Whether the message was in hands that this fault struck."""
-    if not hold.received <= strike.at <= hold.ended + NEAR_S:
+def _had(hold: Hold, fault: Fault) -> bool:
+    """Whether this fault hit the process that held the message."""
+    if not hold.received <= fault.at <= hold.ended + NEAR_S:
         return False
-    if strike.kind in {"pause", "point"} and strike.pids:  # all of it slept
-        return hold.worker == strike.slot and strike.at <= hold.ended
-    if strike.kind == "child":
-        return hold.pid in strike.pids and strike.at <= hold.ended
-    if strike.kind == "point":  # broken or killed where it was: nobody knows who
+    if fault.kind in {"pause", "point"} and fault.pids:  # all of it slept
+        return hold.worker == fault.slot and fault.at <= hold.ended
+    if fault.kind == "child":
+        return hold.pid in fault.pids and fault.at <= hold.ended
+    if fault.kind == "point":  # broken or killed where it was: nobody knows who
         return hold.pid != 0 and (
-            hold.ended == float("inf") or abs(hold.ended - strike.at) < NEAR_S
+            hold.ended == float("inf") or abs(hold.ended - fault.at) < NEAR_S
         )
-    return hold.worker == strike.target and strike.at <= hold.ended
+    return hold.worker == fault.target and fault.at <= hold.ended
 
 
-def summary(found: Sequence[Recovery], what: str) -> dict[str, Any]:
+def summarise_recoveries(found: Sequence[Recovery], what: str) -> dict[str, Any]:
     """How many of a kind there were, and how long they took."""
     times = [one.seconds for one in found if one.span.what == what]
     return {
@@ -116,15 +116,15 @@ def summary(found: Sequence[Recovery], what: str) -> dict[str, Any]:
     }
 
 
-def slow(found: Sequence[Recovery], bound_s: float, began: float) -> list[str]:
+def describe_slow(found: Sequence[Recovery], bound_s: float, began: float) -> list[str]:
     """What took longer, and each step of it by the log, in seconds of the run."""
     late = [r for r in found if r.span.what == "execution" and r.seconds > bound_s]
     rows = Execution.objects.in_bulk([one.span.subject for one in late])
     known = ((one, rows.get(one.span.subject)) for one in late)
-    return [_history(one, row, began) for one, row in known if row is not None]
+    return [_describe(one, row, began) for one, row in known if row is not None]
 
 
-def _history(one: Recovery, row: Execution, began: float) -> str:
+def _describe(one: Recovery, row: Execution, began: float) -> str:
     records = LogRecord.objects.filter(proposal=row.proposal_id).order_by("id")
     steps = [f"{r.at.timestamp() - began:.1f} {r.kind}" for r in records]
     hit = f"{one.seconds:.1f} s after {one.kind} at {one.hit_at - began:.1f}"

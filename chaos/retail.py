@@ -1,5 +1,5 @@
-"""`make chaos RETAIL=1`: the retail acceptance run of tests/retail on the soak's stage,
-while the soak's faults fall. What must hold in the end is what must hold without them:
+"""`make chaos RETAIL=1`: the retail acceptance run of tests/retail on the same cluster,
+under the same faults. What must hold in the end is what must hold without them:
 every answer, the store, one effect a key, and a log without gaps.
 
 The agents and the reviewer of the retail run, made to live with a gate whose web
@@ -33,15 +33,20 @@ from tests.retail.report import told
 from tests.retail.run import Played, house
 from tests.retail.tasks import Call
 
-from .agents import Hand, Notebook
-from .cluster import STEP_S, Stage, open_up
-from .fault import KINDS
+from .agents import Connections
+from .cluster import STEP_S, Cluster, start_processes
 from .generator import ATTEMPTS
-from .nemesis import Arsenal
-from .options import Options
-from .people import Desk
-from .run import QUIET_S, Live, calm, migrate
-from .run import strike as run_strike
+from .history import History
+from .nemesis import Nemesis
+from .options import FAULT_KINDS, Options
+from .people import DeskUser
+from .run import (
+    QUIET_S,
+    Progress,
+    inject_faults,
+    prepare_database,
+    wait_until_quiet,
+)
 
 WAIT_S = 15  # of one held call: whom it was asked of may be frozen
 # A verdict whose answer was lost is said again, and was counted the first time.
@@ -52,10 +57,10 @@ LOST_RACE = actors.LOST_RACE | {"decided"}
 class Cast:
     """Everybody who asks and answers, each in a thread of their own."""
 
-    wishes: Sequence[Call]
+    operations: Sequence[Call]
     agents: Sequence[Agent]
     reviewer: Reviewer
-    notebook: Notebook
+    history: History
     began: float = 0.0
     ended: float = 0.0  # when the last call was settled, once all are
     threads: list[threading.Thread] = field(default_factory=list)
@@ -72,17 +77,17 @@ class Cast:
     @property
     def made(self) -> int:
         """How many proposals the gate has taken."""
-        return len(self.notebook.answered)
+        return len(self.history.answered)
 
     @property
     def working(self) -> bool:
         """Not when somebody had to give up: then there is nothing to wait for."""
         alive = any(thread.is_alive() for thread in self.threads)
-        return alive and not self.notebook.troubles
+        return alive and not self.history.troubles
 
     def stuck(self) -> bool:
         """Whether for long no call was settled. Ask often."""
-        settled, now = len(self.notebook.ended), time.monotonic()
+        settled, now = len(self.history.ended), time.monotonic()
         if settled > self._settled:
             self._settled, self._since = settled, now
         return now > self._since + QUIET_S
@@ -100,10 +105,10 @@ class Cast:
         try:
             work()
         except Exception as error:
-            self.notebook.trouble(f"{name}: {type(error).__name__} {error}")
+            self.history.trouble(f"{name}: {type(error).__name__} {error}")
 
 
-def cast(
+def create_cast(
     addresses: Sequence[str],
     options: Options,
     calls: Sequence[Call],
@@ -111,22 +116,22 @@ def cast(
     token: str,
 ) -> Cast:
     """Agents by their keys, and a reviewer who approves everything."""
-    notebook, work = Notebook(), dealt(calls)
+    history, work = History(), dealt(calls)
     gap = options.seconds / len(calls)
     agents = [
         Agent(
             name,
-            _asking(Hand(addresses, [key], notebook), name),
+            _asking(Connections(addresses, [key], history), name),
             _paced(work[name], gap),
             wait_s=WAIT_S,
         )
         for name, key in keys.items()
     ]
-    desk = Desk("rita", token, addresses, notebook, threading.Event())
+    desk = DeskUser("rita", token, addresses, history, threading.Event())
     reviewer = Reviewer(
         _sending(desk), calls, lambda _: False, desk.stopping, LOST_RACE
     )
-    return Cast(calls, agents, reviewer, notebook)
+    return Cast(calls, agents, reviewer, history)
 
 
 def _paced(calls: Iterable[Call], gap: float) -> Iterator[Call]:
@@ -138,18 +143,18 @@ def _paced(calls: Iterable[Call], gap: float) -> Iterator[Call]:
         yield call
 
 
-def _asking(hand: Hand, name: str) -> Ask:
+def _asking(hand: Connections, name: str) -> Ask:
     def ask(wanted: Callable[[Client], Proposal]) -> Proposal:
         answer = hand.ask("retail", name, 0, wanted)
-        hand.notebook.answered[answer.id] = name
+        hand.history.answered[answer.id] = name
         if answer.final:
-            hand.notebook.ended[answer.id] = answer.status
+            hand.history.ended[answer.id] = answer.status
         return answer
 
     return ask
 
 
-def _sending(desk: Desk) -> Send:
+def _sending(desk: DeskUser) -> Send:
     """Until somebody answers, and be it a refusal."""
 
     def send(method: str, path: str, **said: Any) -> httpx2.Response:
@@ -161,7 +166,7 @@ def _sending(desk: Desk) -> Send:
                     return error.response
             except httpx2.HTTPError:
                 pass
-            desk.notebook.count("people asked again")
+            desk.history.count("people asked again")
 
     return send
 
@@ -180,18 +185,18 @@ BESIDES = frozenset(
 
 
 @dataclass
-class Ran:
+class RetailResult:
     """Who took part, and what struck them."""
 
     people: Cast
-    arsenal: Arsenal
+    nemesis: Nemesis
     left: dict[str, int] = field(default_factory=dict)
 
     @property
     def missing(self) -> list[str]:
         """Kinds of faults that never were."""
-        there = {strike.kind for strike in self.arsenal.strikes}
-        return [kind for kind in self.arsenal.kinds if kind not in there]
+        there = {fault.kind for fault in self.nemesis.faults}
+        return [kind for kind in self.nemesis.kinds if kind not in there]
 
     @property
     def played(self) -> Played:
@@ -206,12 +211,12 @@ class Ran:
 
 
 @dataclass
-class Retail:
-    """One run: a stage, the store beside it, and the calls to be made."""
+class RetailTest:
+    """One run: a cluster, the store beside it, and the calls to be made."""
 
-    stage: Stage
+    cluster: Cluster
     options: Options
-    live: Live
+    live: Progress
     data: Path
 
     @cached_property
@@ -221,85 +226,93 @@ class Retail:
 
     @property
     def books(self) -> Books:
-        return Books(self.stage.here.state / "store.sqlite", {})
+        return Books(self.cluster.here.state / "store.sqlite", {})
 
-    def play(self) -> Ran:
+    def play(self) -> RetailResult:
         """Everybody works until every call is settled, and faults fall all the while.
         Call it from the main thread."""
-        migrate(self.live)
-        document = policy.document(self.data, self.stage.provider, retry=RETRY)
+        prepare_database(self.live)
+        document = policy.document(self.data, self.cluster.provider, retry=RETRY)
         keys, token = house(document)
         connections.close_all()
         self.live.say("starting processes")
-        open_up(self.stage, self._store())
-        people = cast(self.stage.addresses, self.options, self.calls, keys, token)
-        ran = Ran(people, Arsenal(self.stage, self.options))
-        self.live.begin(people, ran.arsenal)
+        start_processes(self.cluster, self._store())
+        people = create_cast(
+            self.cluster.addresses, self.options, self.calls, keys, token
+        )
+        result = RetailResult(people, Nemesis(self.cluster, self.options))
+        self.live.begin(people, result.nemesis)
         people.start()
-        run_strike(self.stage, ran.arsenal, self.live, partial(self._going, ran))
+        inject_faults(
+            self.cluster, result.nemesis, self.live, partial(self._going, result)
+        )
         self._see_out(people)
-        ran.left = calm(self.stage, ran.arsenal, self.live, lambda: people.working)
+        result.left = wait_until_quiet(
+            self.cluster, result.nemesis, self.live, lambda: people.working
+        )
         people.reviewer.stopping.set()
-        self.stage.rest()
-        return ran
+        self.cluster.rest()
+        return result
 
     def _store(self) -> list[str]:
         """The service and its arguments."""
-        at = f"{self.stage.outside}:{self.stage.provider_port}"
+        at = f"{self.cluster.outside}:{self.cluster.provider_port}"
         return ["tests.retail.service", at, str(self.books.file), str(self.data)]
 
-    def _going(self, ran: Ran) -> bool:
+    def _going(self, result: RetailResult) -> bool:
         """Until all is settled and no kind is missing; on a slow machine the rest is
         settled in peace."""
-        over = ran.people.began + LONGEST * self.options.seconds
-        if ran.people.notebook.troubles or time.monotonic() > over:
+        over = result.people.began + LONGEST * self.options.seconds
+        if result.people.history.troubles or time.monotonic() > over:
             return False
-        return ran.people.working or bool(ran.missing)
+        return result.people.working or bool(result.missing)
 
     def _see_out(self, people: Cast) -> None:
         """What is still to be settled, as long as something moves."""
         while people.working and not people.stuck():
-            self.stage.keep()
+            self.cluster.restart_dead()
             self.live.show()
             time.sleep(STEP_S)
 
 
-def run(stage: Stage, options: Options) -> int:
+def run_test(cluster: Cluster, options: Options) -> int:
     """0 when everything held. Leaves what the processes said when something did not.
 
     *Raises* Fault.
     """
-    live, data = Live(), SHARED / tasks.DATA
+    live, data = Progress(), SHARED / tasks.DATA
     if not data.exists():
         raise InstallationError(f"the tasks are not there: {data}")
     live.say(f"retail: {options.requests} tasks, seed {options.seed}")
-    retail = Retail(stage, options, live, data)
-    ran = retail.play()
+    retail = RetailTest(cluster, options, live, data)
+    result = retail.play()
     live.say("checking")
-    wrong = list(_wrong(retail, ran))
+    wrong = list(_wrong(retail, result))
     for line in wrong:
         live.say(f"BROKEN {line}")
     if not wrong:
-        live.say(f"retail, {_told(retail, ran)}")
-    stage.keep_logs(LOGS, broken=bool(wrong))
+        live.say(f"retail, {_told(retail, result)}")
+    cluster.keep_logs(LOGS, broken=bool(wrong))
     return 1 if wrong else 0
 
 
-def _wrong(retail: Retail, ran: Ran) -> Iterator[str]:
+def _wrong(retail: RetailTest, result: RetailResult) -> Iterator[str]:
     """What should have held and did not."""
-    yield from ran.people.notebook.troubles
-    if ran.left:
-        yield f"not calm: {ran.left}"
-    if ran.missing:
-        yield f"never struck: {', '.join(ran.missing)}"
-    for name, check in _checks(retail, ran.played):
+    yield from result.people.history.troubles
+    if result.left:
+        yield f"not calm: {result.left}"
+    if result.missing:
+        yield f"never struck: {', '.join(result.missing)}"
+    for name, check in _checks(retail, result.played):
         try:
             check()
         except AssertionError as error:
             yield f"{name}: {error}"
 
 
-def _checks(retail: Retail, played: Played) -> Iterator[tuple[str, Callable[[], None]]]:
+def _checks(
+    retail: RetailTest, played: Played
+) -> Iterator[tuple[str, Callable[[], None]]]:
     """All that is looked at after a run without faults."""
     expected, books = tasks.world(retail.data), retail.books
     done = tasks.run_directly(expected, retail.calls, lambda _: False)
@@ -310,10 +323,12 @@ def _checks(retail: Retail, played: Played) -> Iterator[tuple[str, Callable[[], 
     yield "alarms", checks.check_alarms
 
 
-def _told(retail: Retail, ran: Ran) -> str:
-    kinds = Counter(strike.kind for strike in ran.arsenal.strikes)
-    by_kind = ", ".join(f"{kinds[kind]} x {kind}" for kind in KINDS if kinds[kind])
+def _told(retail: RetailTest, result: RetailResult) -> str:
+    kinds = Counter(fault.kind for fault in result.nemesis.faults)
+    by_kind = ", ".join(
+        f"{kinds[kind]} x {kind}" for kind in FAULT_KINDS if kinds[kind]
+    )
     alarms = f"{Alarm.objects.count()} alarms of late successes"
     struck = f"{sum(kinds.values())} faults ({by_kind}), {alarms}"
-    line = told("under faults", retail.calls, ran.played, retail.books, struck)
+    line = told("under faults", retail.calls, result.played, retail.books, struck)
     return f"{line}; {retail.options.command}"

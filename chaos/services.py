@@ -1,9 +1,9 @@
-"""Services of somebody else: `python -m chaos.services <address> <file>`, a process.
+"""The services of others, as a process: `python -m chaos.services <address> <file>`.
 
     POST /<tool>            the effect, in the way of the tool's class
     POST /<tool>/look-up    what became of a key
     POST /own/<tool>        the same for an agent that performs its effect itself
-    POST /hooks/<agent>     a letter to an agent's server (chaos/receivers.py)
+    POST /hooks/<agent>     a webhook to an agent's server (chaos/receivers.py)
 
 A keyed service does a key once. A queryable one does what it is told as often as it is
 told, but not for a fence older than one it knows: between our last look at the lease
@@ -11,9 +11,9 @@ and the first byte no gate can hold back a process that slept. An opaque one doe
 always.
 Some calls get no answer, or a late one: before or after the effect.
 
-What the outside world really did, in one SQLite file that survives everything. An
-effect is a row; nothing in the file stops a key from being there twice, only the
-services' own ways do.
+The ledger is what the services really did, in one SQLite file that survives every
+fault. An effect is a row; nothing in the file stops a key from being there twice, only
+the services' own ways do.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any
 
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from .receivers import Hooks, Postbook
+from .receivers import PostLedger, WebhookReceiver
 
 SCHEMA = """
     CREATE TABLE IF NOT EXISTS effect (
@@ -51,7 +51,7 @@ SCHEMA = """
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ServiceCall:
     """One call of a service, as the gate or an agent sent it."""
 
     tool: str
@@ -103,7 +103,7 @@ class Ledger:
         with self._lock:
             return int(self._db.execute(query, [key]).fetchone()[0] or 0)
 
-    def do(self, asked: Asked) -> None:
+    def do(self, asked: ServiceCall) -> None:
         """It happens now."""
         with self._lock, self._db as db:
             db.execute(
@@ -119,7 +119,7 @@ class Ledger:
                 ],
             )
 
-    def note(self, what: str, asked: Asked, answer: str) -> None:
+    def note(self, what: str, asked: ServiceCall, answer: str) -> None:
         """That the service was called, and what it said."""
         with self._lock, self._db as db:
             db.execute(
@@ -172,7 +172,9 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, address: str, ledger: Ledger, secret: str, hooks: Hooks) -> None:
+    def __init__(
+        self, address: str, ledger: Ledger, secret: str, hooks: WebhookReceiver
+    ) -> None:
         host, _, port = address.rpartition(":")
         super().__init__((host, int(port)), Handler)
         self.ledger = ledger
@@ -220,14 +222,14 @@ class Handler(BaseHTTPRequestHandler):
             return False
         return True
 
-    def _look(self, asked: Asked) -> dict[str, Any]:
+    def _look(self, asked: ServiceCall) -> dict[str, Any]:
         found = bool(self.server.ledger.happened(asked.key))
         self.server.ledger.note("look", asked, "found" if found else "not found")
         if found:
             return {"status": "succeeded", "result": {"seen": True}}
         return {"status": "not_found"}
 
-    def _do(self, asked: Asked) -> dict[str, Any] | None:
+    def _do(self, asked: ServiceCall) -> dict[str, Any] | None:
         """The effect, or not; None is no answer."""
         ledger = self.server.ledger
         mishap = _mishap(asked, ledger.times_asked(asked.key))
@@ -240,7 +242,7 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(LATE_S)
         return None if mishap == "unsaid" else answer
 
-    def _perform(self, asked: Asked) -> dict[str, Any]:
+    def _perform(self, asked: ServiceCall) -> dict[str, Any]:
         ledger, way = self.server.ledger, CLASSES[asked.tool]
         if _declines(asked, ledger.times_asked(asked.key)):
             return _failed("declined")
@@ -265,8 +267,8 @@ class Handler(BaseHTTPRequestHandler):
         """Quiet."""
 
 
-def _asked(said: dict[str, Any], tool: str) -> Asked:
-    return Asked(
+def _asked(said: dict[str, Any], tool: str) -> ServiceCall:
+    return ServiceCall(
         tool,
         said["idempotency_key"],
         said.get("execution", ""),
@@ -279,12 +281,12 @@ def _failed(code: str) -> dict[str, Any]:
     return {"status": "failed", "error": {"code": code, "detail": "not done"}}
 
 
-def _declines(asked: Asked, before: int) -> bool:
+def _declines(asked: ServiceCall, before: int) -> bool:
     note = asked.args.get("note")
     return note == "decline" or (note == "decline once" and before == 0)
 
 
-def _mishap(asked: Asked, before: int) -> str:
+def _mishap(asked: ServiceCall, before: int) -> str:
     """What goes wrong with the first call of a key; the same whenever it is run."""
     if before or asked.args.get("note"):
         return ""
@@ -298,7 +300,7 @@ def _mishap(asked: Asked, before: int) -> str:
 
 def main(address: str, file: str) -> None:
     """Serve until killed; a ledger that is there is carried on with."""
-    hooks = Hooks(Postbook(Path(file)))
+    hooks = WebhookReceiver(PostLedger(Path(file)))
     Server(address, Ledger(Path(file)), os.environ[SECRET], hooks).serve_forever()
 
 

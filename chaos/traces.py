@@ -1,6 +1,8 @@
-"""Which process had which message, so that a recovery can be counted from the last
-fault that hit it, and which letter. Included by the workers of a run; tells nobody but
-a file, one line a step, which a kill cannot tear."""
+"""Which process had which message and which webhook, in files.
+
+A recovery is counted from the last fault that hit the process. The workers of a run
+include this module; it writes one line a step, which a kill cannot tear.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def over(task: Any, args: Any, **_: Any) -> None:
 
 
 @worker_process_init.connect
-def follow_letters(**_: Any) -> None:
+def follow_deliveries(**_: Any) -> None:
     """Several of them go in one task."""
     from agents.webhooks import delivery
 

@@ -1,18 +1,17 @@
-"""Runs, audits and reports; the exit code is the verdict."""
+"""Run, check and report; the exit code is the verdict."""
 
 from __future__ import annotations
 
 from hitl.environment import ROOT
 from tests import prove
 
-from . import check_delivery, check_effects, report
-from .cluster import Stage
-from .generator import AGENTS, wishes
+from . import delivery_checker, effect_checker, report
+from .cluster import Cluster
+from .figures import Claim, Figures, compile_figures
+from .generator import AGENTS, generate_operations
 from .options import Options
-from .receivers import Postbook
-from .report import Claim, Figures
-from .run import Live
-from .run import run as play
+from .receivers import PostLedger
+from .run import Progress, run_workload
 from .services import Ledger
 
 BY = "make chaos"  # who measured it, in docs/proof.md
@@ -21,31 +20,33 @@ SOAKED = ("requests", "proposals", "effects", "steps")
 FOLDER = ROOT / "var" / "chaos"
 
 
-def run(stage: Stage, options: Options) -> int:
+def run_test(cluster: Cluster, options: Options) -> int:
     """0 when everything held. Leaves report.html, report.json and, when something did
     not hold, what the processes said."""
-    live, of = Live(), prove.version()
+    live, of = Progress(), prove.version()
     live.say(f"chaos: {options.requests:,} requests, seed {options.seed}")
-    ran = play(stage, options, live)
-    live.say("auditing")
-    ledger, book = Ledger(stage.ledger), Postbook(stage.ledger)
-    came = check_delivery.check_post(ran, book, stage.traces)
+    result = run_workload(cluster, options, live)
+    live.say("checking")
+    ledger, book = Ledger(cluster.ledger), PostLedger(cluster.ledger)
+    came = delivery_checker.check_post(result, book, cluster.traces)
     book.close()
-    found = check_effects.audit(ran, wishes(options, AGENTS), ledger, came)
-    made = report.figures(stage, options, ran, found, ledger)
+    found = effect_checker.check_effects(
+        result, generate_operations(options, AGENTS), ledger, came
+    )
+    made = compile_figures(cluster, options, result, found, ledger)
     ledger.close()
-    _keep(stage, made)
-    live.say(report.table(made))
+    _keep(cluster, made)
+    live.say(report.format_table(made))
     live.say(f"    {FOLDER / 'report.html'}")
     if made.held and not options.short:
         return _prove(made, of)
     return 0 if made.held else 1
 
 
-def _keep(stage: Stage, made: Figures) -> None:
-    report.write(made, FOLDER / "report.html")
+def _keep(cluster: Cluster, made: Figures) -> None:
+    report.write_page(made, FOLDER / "report.html")
     (FOLDER / "report.json").write_text(made.as_json())
-    stage.keep_logs(FOLDER / "logs", broken=not made.held)
+    cluster.keep_logs(FOLDER / "logs", broken=not made.held)
 
 
 def _prove(made: Figures, of: str) -> int:
@@ -69,11 +70,11 @@ def _late(made: Figures) -> str:
 
 
 def _post(made: Figures) -> str:
-    letters, mails = made.post["letters"], made.post["mails"]
+    webhooks, mails = made.post["webhooks"], made.post["mails"]
     return (
-        f"{sum(letters.values()):,} letters to agents under the same faults: every"
-        " outcome heard under one name and acted on exactly once, no letter begun after"
-        f" its acknowledgement, 0 left; {mails['arrived']:,} mails, 0 missing,"
+        f"{sum(webhooks.values()):,} webhooks to agents under the same faults: every"
+        " outcome heard under one name and acted on exactly once, no webhook begun"
+        f" after its acknowledgement, 0 left; {mails['arrived']:,} mails, 0 missing,"
         f" {mails['came twice']} came twice; {made.command}"
     )
 
@@ -82,7 +83,7 @@ def _soak(made: Figures) -> str:
     kinds = ", ".join(f"{n} x {kind}" for kind, n in made.kinds.items())
     done = made.recoveries["execution"]
     return (
-        f"{made.requests:,} requests to {made.stage}, in {made.loaded:.0f} s under"
+        f"{made.requests:,} requests to {made.cluster}, in {made.loaded:.0f} s under"
         f" {sum(made.kinds.values())} faults ({kinds}): {_held(made)};"
         f" {made.records:,} log records dense; {done['n']} executions recovered, from"
         f" the last fault that hit them or their worker p50 {done['p50']:.1f} s, p99"

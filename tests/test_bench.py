@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from bench.worker import UNDONE
+from bench.execution import UNDONE
 from journal.clock import now
 from journal.models import OutboxMessage
 

@@ -1,4 +1,4 @@
-"""What `make chaos` rests on: the same seed is the same run, the auditor sees what is
+"""What `make chaos` rests on: the same seed is the same run, the checkers see what is
 wrong, a recovery counts from the fault that hit it, the page says what was found."""
 
 from __future__ import annotations
@@ -15,21 +15,20 @@ from typing import cast
 import pytest
 
 from chaos import (
-    check_effects,
-    check_states,
+    effect_checker,
     generator,
+    log_checker,
     recovery_times,
     report,
     run,
     services,
 )
 from chaos.agents import Driver
-from chaos.fault import KINDS, Strike
-from chaos.history import Hold, Holds, Span
-from chaos.nemesis import Arsenal
-from chaos.options import BETWEEN, RETAIL, SHORT, Options
-from chaos.report import Claim, Figures
-from chaos.services import Asked, Ledger
+from chaos.figures import Claim, Figures
+from chaos.history import Fault, Hold, Holds, Span
+from chaos.nemesis import Nemesis
+from chaos.options import BETWEEN, FAULT_KINDS, RETAIL, SHORT, Options
+from chaos.services import Ledger, ServiceCall
 from journal import clock, errors, log, sequencer
 from policies import callables
 from policies.documents import parse_document
@@ -47,10 +46,13 @@ OPTIONS = Options(**SHORT, between=BETWEEN[True], seed=7, short=True)  # type: i
 
 
 def test_the_same_seed_asks_the_same() -> None:
-    first, again = generator.wishes(OPTIONS, 8), generator.wishes(OPTIONS, 8)
+    first, again = (
+        generator.generate_operations(OPTIONS, 8),
+        generator.generate_operations(OPTIONS, 8),
+    )
     assert first == again
     assert len(first) == OPTIONS.requests
-    assert {wish.kind for wish in first} == set(generator.KINDS)
+    assert {operation.kind for operation in first} == set(generator.OPERATION_KINDS)
     assert generator.read_thread(first[3].thread) == (3, first[3].kind)
 
 
@@ -77,8 +79,8 @@ def test_faults_go_on_until_all_was_asked_for(
 ) -> None:
     began = time.monotonic() - OPTIONS.seconds - late
     driver = cast(Driver, SimpleNamespace(began=began, left=left))
-    arsenal = cast(Arsenal, SimpleNamespace(enough=enough))
-    assert run.loading(OPTIONS, driver, arsenal)() is goes_on
+    nemesis = cast(Nemesis, SimpleNamespace(enough=enough))
+    assert run.build_load_condition(OPTIONS, driver, nemesis)() is goes_on
 
 
 @pytest.fixture
@@ -88,19 +90,19 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     made.close()
 
 
-def effect(execution: Execution, **args: str) -> Asked:
+def effect(execution: Execution, **args: str) -> ServiceCall:
     said = {**execution.grant.revision.args, **args}
-    return Asked("pay", execution.idempotency_key, execution.pk, 1, said)
+    return ServiceCall("pay", execution.idempotency_key, execution.pk, 1, said)
 
 
-def looked(ledger: Ledger) -> check_effects.Audit:
-    found = check_effects.Audit()
-    check_effects._effects(found, ledger.effects())
+def looked(ledger: Ledger) -> effect_checker.EffectFindings:
+    found = effect_checker.EffectFindings()
+    effect_checker._effects(found, ledger.effects())
     return found
 
 
 @pytest.mark.django_db
-def test_the_auditor_sees_what_happened_twice_or_not(
+def test_the_checker_sees_what_happened_twice_or_not(
     gate: Gate, ledger: Ledger
 ) -> None:
     execution = states.succeeded(gate)
@@ -145,39 +147,39 @@ def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
     ("kind", "verdict", "fine"),
     [("reject", "reject", True), ("reject", "approve", False), ("keyed", "reject", 0)],
 )
-def test_the_auditor_sees_what_ended_as_nobody_asked(
+def test_the_checker_sees_what_ended_as_nobody_asked(
     gate: Gate, kind: str, verdict: str, fine: bool
 ) -> None:
     request = propose(gate.agent, thread=f"c00001-{kind}").request
     decide(request, gate.rita, verdict)
-    found = check_effects.look({})
+    found = effect_checker.check_ends({})
     assert (found.asked, not found.unasked) == (1, bool(fine))
 
 
 @pytest.mark.django_db
-def test_the_auditor_compares_what_agents_were_told(gate: Gate) -> None:
+def test_the_checker_compares_what_agents_were_told(gate: Gate) -> None:
     request = propose(gate.agent, thread="c00001-reject").request
     decide(request, gate.rita, "reject")
     proposal = request.proposal_id
     for said, fine in (("rejected", True), ("unknown", False), ("executed", False)):
-        found = check_effects.look({proposal: said})
+        found = effect_checker.check_ends({proposal: said})
         assert (found.seen, not found.otherwise) == (1, fine)
 
 
 @pytest.mark.django_db
-def test_the_auditor_sees_alarms_but_for_those_that_must_be() -> None:
+def test_the_checker_sees_alarms_but_for_those_that_must_be() -> None:
     for kind, alarming in ((AlarmKind.LATE_REPORT, 0), (AlarmKind.TWICE, 1)):
         standing.raise_alarm(
             kind, subject="x-1", proposal=None, data={}, now=clock.now()
         )
-        assert len(check_effects.look({}).alarming) == alarming
+        assert len(effect_checker.check_ends({}).alarming) == alarming
 
 
 @pytest.mark.django_db
-def test_the_auditor_sees_what_nobody_approved(gate: Gate, ledger: Ledger) -> None:
+def test_the_checker_sees_what_nobody_approved(gate: Gate, ledger: Ledger) -> None:
     ledger.do(effect(states.succeeded(gate), amount="41.00"))
     assert "other arguments" in looked(ledger).unauthorised[0]
-    ledger.do(Asked("pay", "hp-nobody", "x-nobody", 1, {}))
+    ledger.do(ServiceCall("pay", "hp-nobody", "x-nobody", 1, {}))
     assert "no execution" in looked(ledger).unauthorised[0]
 
 
@@ -186,11 +188,11 @@ def test_the_replay_sees_a_status_that_nobody_wrote(gate: Gate) -> None:
     execution = states.succeeded(gate)
     while sequencer.sequence_records():
         pass
-    fine = check_states.replay()
+    fine = log_checker.check_log()
     assert (fine.illegal, fine.gaps, fine.stale_written) == ([], 0, [])
     assert fine.steps["execution"] == 3
     forge(execution)
-    assert any("failed" in line for line in check_states.replay().illegal)
+    assert any("failed" in line for line in log_checker.check_log().illegal)
 
 
 def forge(execution: Execution) -> None:
@@ -203,17 +205,17 @@ def forge(execution: Execution) -> None:
 def test_a_recovery_counts_from_the_last_fault_that_hit() -> None:
     span = Span("execution", "x-1", began=100.0, ended=120.0)
     holds = Holds({"x-1": [Hold("worker-0", 101.0, pid=7)]})
-    others = Strike("worker", 110.0, 110.0, "worker-1", slot="worker-1")
-    own = Strike("worker", 105.0, 105.0, "worker-0", slot="worker-0")
-    server = Strike("postgres", 111.0, 113.0, "postgres")
+    others = Fault("worker", 110.0, 110.0, "worker-1", slot="worker-1")
+    own = Fault("worker", 105.0, 105.0, "worker-0", slot="worker-0")
+    server = Fault("postgres", 111.0, 113.0, "postgres")
     assert seconds(span, [others], holds) is None
     assert seconds(span, [own, others], holds) == 15.0
     assert seconds(span, [own, server], holds) == 7.0
-    assert seconds(span, [Strike("postgres", 90.0, 95.0)], holds) is None
+    assert seconds(span, [Fault("postgres", 90.0, 95.0)], holds) is None
 
 
-def seconds(span: Span, strikes: list[Strike], holds: Holds) -> float | None:
-    found = recovery_times._of(span, strikes, holds)
+def seconds(span: Span, faults: list[Fault], holds: Holds) -> float | None:
+    found = recovery_times.find_recovery(span, faults, holds)
     return found.seconds if found else None
 
 
@@ -223,7 +225,7 @@ def made(failures: int) -> Figures:
         command=OPTIONS.command,
         seed=7,
         short=True,
-        stage="two of each",
+        cluster="two of each",
         seconds=90.0,
         loaded=75.0,
         requests=240,
@@ -233,7 +235,7 @@ def made(failures: int) -> Figures:
         steps=1900,
         claims=[Claim("effects doubled", 240, failures)],
         faults=[{"kind": "pause", "at": 9.0, "until": 18.0, "target": "worker-0"}],
-        kinds=dict.fromkeys(KINDS, 2),
+        kinds=dict.fromkeys(FAULT_KINDS, 2),
         outcomes={"succeeded": 200, "rejected": 40},
         classes={"keyed": {"succeeded, 1 effects": 200}},
         recoveries={
@@ -261,13 +263,13 @@ def test_the_page_and_the_table_say_what_was_found(
     failures: int, tmp_path: Path
 ) -> None:
     found, file = made(failures), tmp_path / "report.html"
-    report.write(found, file)
+    report.write_page(found, file)
     text = file.read_text()
     assert ("Broken" in text) == bool(failures)
     assert "<b>two" not in text  # whatever it is about, it is text
     assert found.command.replace("'", "&#x27;") in text
     assert "http" not in text.replace("http_timeout", "")
-    assert ("BROKEN" in report.table(found)) == bool(failures)
+    assert ("BROKEN" in report.format_table(found)) == bool(failures)
     assert json.loads(found.as_json())["held"] == (not failures)
 
 
@@ -281,12 +283,12 @@ def test_a_bound_is_three_by_n() -> None:
 
 
 def test_rates_are_a_second() -> None:
-    width, values = report.rates([0.5, 0.6, 5.0], 10.0)
+    width, values = report.count_rates([0.5, 0.6, 5.0], 10.0)
     assert (width, values[0], sum(values) * width) == (1.0, 2.0, 3.0)
 
 
 def test_its_policy_can_be_followed() -> None:
     document = parse_document(
-        generator.document("http://127.0.0.1:1"), further=callables.list_problems
+        generator.build_policy("http://127.0.0.1:1"), further=callables.list_problems
     )
     assert document.tools["deploy"].executor.kind == "agent"

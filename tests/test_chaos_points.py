@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos import cluster, nemesis
-from chaos.cluster import Slot, Stage
-from chaos.nemesis import Arsenal
+from chaos.cluster import Cluster, Slot, find_stopped_group
+from chaos.nemesis import HOLDING, Nemesis
 from chaos.network import Network
 from chaos.options import BETWEEN, SHORT, Options
 from hitl.local.layout import Layout
@@ -23,52 +22,52 @@ from tests.stack import wait_until
 OPTIONS = Options(**SHORT, between=BETWEEN[True], seed=7, short=True)  # type: ignore[arg-type]
 PASSES = f"""
 from journal import failpoints
-for name in {nemesis.HOLDING!r}:
+for name in {HOLDING!r}:
     failpoints.point(name)
 """
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    made = Stage(Layout(tmp_path, tmp_path), OPTIONS, Network(), [], 0)
-    made.faults.mkdir()
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(Layout(tmp_path, tmp_path), OPTIONS, Network(), [], 0)
+    made.fault_points.mkdir()
     yield made
     for slot in made.slots.values():
         slot.kill()
 
 
-def passing(stage: Stage) -> Slot:
+def passing(cluster: Cluster) -> Slot:
     """A process that comes by every point at which somebody holds a claim."""
-    env = {**os.environ, "HOLDPOINT_FAULT": str(stage.faults)}
+    env = {**os.environ, "HOLDPOINT_FAULT": str(cluster.fault_points)}
     program = Program("worker-0", [sys.executable, "-c", PASSES], env, cwd=ROOT)
-    return stage.launch("worker-0", lambda: Child(program))
+    return cluster.launch("worker-0", lambda: Child(program))
 
 
 def frozen(slot: Slot) -> bool:
-    return cluster.stopped_group(slot.child.pid) == slot.child.pid
+    return find_stopped_group(slot.child.pid) == slot.child.pid
 
 
-def test_who_froze_after_its_flag_was_taken_down_goes_on(stage: Stage) -> None:
-    arsenal = Arsenal(stage, OPTIONS)
-    arsenal._points.holding("pause")
-    slot = passing(stage)
+def test_who_froze_after_its_flag_was_taken_down_goes_on(cluster: Cluster) -> None:
+    nemesis = Nemesis(cluster, OPTIONS)
+    nemesis._points.holding("pause")
+    slot = passing(cluster)
     wait_until(lambda: frozen(slot), 10)
-    arsenal._points.disarm()
-    arsenal.step(striking=False)
-    (strike,) = arsenal.strikes
-    assert (strike.kind, strike.pids) == ("pause", (slot.child.pid,))
+    nemesis._points.disarm()
+    nemesis.step(injecting=False)
+    (fault,) = nemesis.faults
+    assert (fault.kind, fault.pids) == ("pause", (slot.child.pid,))
     assert slot.frozen
-    arsenal.stand_down()
+    nemesis.stand_down()
     assert slot.child.process.wait(10) == 0
     assert not slot.frozen
 
 
-def test_who_is_frozen_counts_once(stage: Stage) -> None:
-    arsenal = Arsenal(stage, OPTIONS)
-    arsenal._points.holding("pause")
-    slot = passing(stage)
+def test_who_is_frozen_counts_once(cluster: Cluster) -> None:
+    nemesis = Nemesis(cluster, OPTIONS)
+    nemesis._points.holding("pause")
+    slot = passing(cluster)
     wait_until(lambda: frozen(slot), 10)
     for _ in range(3):
-        arsenal.step(striking=False)
-    assert len(arsenal.strikes) == 1
-    assert not list(arsenal._points.met())
+        nemesis.step(injecting=False)
+    assert len(nemesis.faults) == 1
+    assert not list(nemesis._points.met())

@@ -1,5 +1,5 @@
 """What `make chaos` makes of letters and mails: agents' servers fail and heal, and the
-auditor sees what was lost, came under two names or too late."""
+checker sees what was lost, came under two names or too late."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
 from agents import acknowledgements, representation
-from chaos import check_delivery, receivers
-from chaos.agents import Notebook
-from chaos.check_delivery import Deliveries
-from chaos.history import LONGEST_S, Trips
-from chaos.receivers import Arrival, Hooks, Listener, Mailbox, Postbook, Word
-from chaos.run_result import Ran
+from chaos import delivery_checker, receivers
+from chaos.delivery_checker import DeliveryFindings
+from chaos.history import LONGEST_S, DeliveryAttempts, History, RunResult
+from chaos.receivers import (
+    AgentNote,
+    Arrival,
+    Listener,
+    MailServer,
+    PostLedger,
+    WebhookReceiver,
+)
 from policies.choices import Role
 from reviews.models import Notice
 from reviews.notifications import plan
@@ -35,8 +40,8 @@ OUTCOME = "o-9"  # whose first letter meets no mishap
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[Postbook]:
-    made = Postbook(tmp_path / "ledger.sqlite")
+def book(tmp_path: Path) -> Iterator[PostLedger]:
+    made = PostLedger(tmp_path / "ledger.sqlite")
     made.listen([Listener("agent-0", SECRET, "key", "http://127.0.0.1:1", "answer")])
     yield made
     made.close()
@@ -55,21 +60,21 @@ def letter(outcome: str, secret: str = SECRET) -> tuple[dict[str, str], bytes]:
     return headers, raw.encode()
 
 
-def test_a_letter_is_written_down_acted_on_once_and_answered(book: Postbook) -> None:
+def test_a_letter_is_written_down_acted_on_once_and_answered(book: PostLedger) -> None:
     assert not receivers._mishap(OUTCOME, 0)
-    served = Hooks(book)
+    served = WebhookReceiver(book)
     for _ in range(2):
         assert served.hear("agent-0", *letter(OUTCOME)).status == 200
     assert [one.outcome for one in book.works()] == [OUTCOME]
     assert [one.answer for one in book.arrivals()] == ["200", "200"]
 
 
-def test_a_bad_signature_is_kept_and_refused(book: Postbook) -> None:
+def test_a_bad_signature_is_kept_and_refused(book: PostLedger) -> None:
     forged = letter(OUTCOME, SECRET.replace("c2Vj", "d2Vj"))
-    assert Hooks(book).hear("agent-0", *forged).status == 401
+    assert WebhookReceiver(book).hear("agent-0", *forged).status == 401
     assert not book.arrivals()[0].good
     assert not book.works()
-    assert Hooks(book).hear("agent-9", *letter(OUTCOME)).status == 404
+    assert WebhookReceiver(book).hear("agent-9", *letter(OUTCOME)).status == 404
 
 
 def test_mishaps_are_of_every_kind_and_heal() -> None:
@@ -81,9 +86,9 @@ def test_mishaps_are_of_every_kind_and_heal() -> None:
     assert not any(receivers._mishap(one, 2) for one in ids)
 
 
-def test_an_agent_that_cannot_tell_the_gate_takes_no_letter(book: Postbook) -> None:
+def test_an_agent_that_cannot_tell_the_gate_takes_no_letter(book: PostLedger) -> None:
     book.listen([Listener("agent-2", SECRET, "key", "http://127.0.0.1:1", "call")])
-    assert Hooks(book).hear("agent-2", *letter(OUTCOME)).status == 503
+    assert WebhookReceiver(book).hear("agent-2", *letter(OUTCOME)).status == 503
     assert book.works()  # it did its work, and hears of it again
     assert not book.acknowledgements()
 
@@ -111,34 +116,34 @@ END = ("p-1", "executed")
 def test_each_outcome_arrives_under_one_name(
     ends: list[tuple[str, str]], arrivals: list[Arrival], wrong: str
 ) -> None:
-    found = Deliveries()
-    check_delivery._arrived(found, Counter(ends), arrivals, [])
+    found = DeliveryFindings()
+    delivery_checker._arrived(found, Counter(ends), arrivals, [])
     assert [name for name in ("unheard", "unlike") if getattr(found, name)][:1] == (
         [wrong] if wrong else []
     )
 
 
 def test_what_was_acknowledged_before_it_was_sent_need_not_arrive() -> None:
-    found = Deliveries()
-    said = [Word("agent-3", *END, "o-1", "driver", 9.0)]
-    check_delivery._arrived(found, Counter([END]), [], said)
+    found = DeliveryFindings()
+    said = [AgentNote("agent-3", *END, "o-1", "driver", 9.0)]
+    delivery_checker._arrived(found, Counter([END]), [], said)
     assert not found.unheard
 
 
 def test_letters_of_one_id_are_alike_and_signed() -> None:
-    found = Deliveries()
-    check_delivery._alike(found, [arrival(), arrival()])
+    found = DeliveryFindings()
+    delivery_checker._alike(found, [arrival(), arrival()])
     assert (found.unlike, found.unsigned) == ([], [])
-    check_delivery._alike(found, [arrival(body="c"), arrival(), arrival(good=False)])
+    delivery_checker._alike(found, [arrival(body="c"), arrival(), arrival(good=False)])
     assert (len(found.unlike), len(found.unsigned)) == (1, 1)
-    check_delivery._alike(found, [arrival(outcome="o-2")])
+    delivery_checker._alike(found, [arrival(outcome="o-2")])
     assert "in the body" in found.unlike[1]
 
 
-def trips(folder: Path, *lines: tuple[float, str, str]) -> Trips:
+def trips(folder: Path, *lines: tuple[float, str, str]) -> DeliveryAttempts:
     said = (json.dumps([at, "worker-0", 7, step, one]) for at, step, one in lines)
     (folder / "worker-0").write_text("\n".join(said))
-    return Trips(folder)
+    return DeliveryAttempts(folder)
 
 
 def test_as_many_letters_may_arrive_late_as_were_begun_in_time(tmp_path: Path) -> None:
@@ -161,19 +166,19 @@ def test_as_many_letters_may_arrive_late_as_were_begun_in_time(tmp_path: Path) -
 @pytest.mark.django_db
 def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     gate: Gate,
-    book: Postbook,
+    book: PostLedger,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     traces = tmp_path_factory.mktemp("traces")  # of workers who did nothing
     slug = gate.agent.slug
-    monkeypatch.setattr(check_delivery, "_hooked", lambda: [slug])
+    monkeypatch.setattr(delivery_checker, "_hooked", lambda: [slug])
     deliveries.register(gate.agent, "https://agent.example/hook", gate.owen)
     proposal = deliveries.rejected(gate)
     deliveries.promised()
     outcome = representation.compute_settled_id(proposal.pk)
-    assert check_delivery.check_deliveries(quiet(), book, traces).unheard
-    said = Word(slug, proposal.pk, "rejected", outcome, "hook", 20.0)
+    assert delivery_checker.check_deliveries(quiet(), book, traces).unheard
+    said = AgentNote(slug, proposal.pk, "rejected", outcome, "hook", 20.0)
     came = arrival(agent=slug, message=outcome, outcome=outcome)
     came = replace(came, proposal=proposal.pk, status="rejected")
     acknowledgements.acknowledge_outcome(
@@ -182,23 +187,23 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     book.arrive(came)
     book.act(said)
     book.acknowledge(said)
-    fine = check_delivery.check_deliveries(quiet(), book, traces)
-    assert (fine.ends, fine.acts, fine.acknowledged, fine.letters) == (1, 1, 1, 2)
+    fine = delivery_checker.check_deliveries(quiet(), book, traces)
+    assert (fine.ends, fine.acts, fine.acknowledged, fine.webhooks) == (1, 1, 1, 2)
     assert (fine.unheard, fine.unlike, fine.unacted, fine.untimely) == ([], [], [], [])
     assert "waiting" in fine.unkept[0]  # that it was opened: nobody sent it
     book.arrive(replace(came, at=30.0))
     book.act(replace(said, outcome="o-2"))
-    wrong = check_delivery.check_deliveries(quiet(), book, traces)
+    wrong = delivery_checker.check_deliveries(quiet(), book, traces)
     assert (len(wrong.untimely), len(wrong.unacted)) == (1, 1)
 
 
-def quiet() -> Ran:
-    """A run of which only its notebook is looked at."""
-    return Ran(0.0, 0.0, 0.0, Notebook(), arsenal=None, restarts={})  # type: ignore[arg-type]
+def quiet() -> RunResult:
+    """A run of which only its history is looked at."""
+    return RunResult(0.0, 0.0, 0.0, History(), [], [], restarts={})
 
 
-def test_the_mail_server_keeps_whom_and_about_what(book: Postbook) -> None:
-    mailbox = Mailbox("127.0.0.1", book)
+def test_the_mail_server_keeps_whom_and_about_what(book: PostLedger) -> None:
+    mailbox = MailServer("127.0.0.1", book)
     mailbox.open()
     mail = EmailMessage()
     mail["Subject"] = "Waits for you: ship, high (r-" + "7" * 70 + ")"
@@ -214,7 +219,7 @@ def test_the_mail_server_keeps_whom_and_about_what(book: Postbook) -> None:
 
 
 @pytest.mark.django_db
-def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> None:
+def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: PostLedger) -> None:
     request = factories.propose(gate.agent, "pay").request
     roles = [Role.REVIEWER, Role.SUPERVISOR]
     plan.notify_people(plan.select_deciders(request, roles=roles), "opened")
@@ -222,27 +227,27 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> Non
     subject = f"Waits for you: pay, high ({request.pk})"
     for person in people:
         book.mail(person, subject)
-    fine = check_delivery.check_mails(book)
+    fine = delivery_checker.check_mails(book)
     assert fine.sent == fine.arrived == len(people) > 1
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     book.mail(people[0], subject)
     book.mail(people[0], "Expires soon: pay, high (r-1)")
-    more = check_delivery.check_mails(book)
+    more = delivery_checker.check_mails(book)
     assert (more.twice, len(more.unplanned)) == (1, 1)
 
 
 @pytest.mark.django_db
-def test_a_mail_that_never_came_is_missed(gate: Gate, book: Postbook) -> None:
+def test_a_mail_that_never_came_is_missed(gate: Gate, book: PostLedger) -> None:
     request = factories.propose(gate.agent, "pay").request
     plan.notify_people(plan.select_deciders(request, roles=[Role.SUPERVISOR]), "opened")
-    assert "0 of 1 arrived" in check_delivery.check_mails(book).missing[0]
+    assert "0 of 1 arrived" in delivery_checker.check_mails(book).missing[0]
     Notice.objects.update(sent_at=None)
-    assert "never sent" in check_delivery.check_mails(book).missing[0]
+    assert "never sent" in delivery_checker.check_mails(book).missing[0]
 
 
 @pytest.mark.django_db
 def test_a_mail_about_many_is_one_a_person_and_moment(
-    gate: Gate, book: Postbook
+    gate: Gate, book: PostLedger
 ) -> None:
     for number in range(2):
         request = factories.propose(gate.agent, customer=f"C-{number}").request
@@ -253,8 +258,8 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
     people = {one.person.email for one in Notice.objects.select_related("person")}
     for person in people:
         book.mail(person, "2 requests wait for you")
-    fine = check_delivery.check_mails(book)
+    fine = delivery_checker.check_mails(book)
     assert fine.sent == 2 * fine.arrived == 2 * len(people)
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     Notice.objects.update(sent_at=None)
-    assert len(check_delivery.check_mails(book).unplanned) == len(people)
+    assert len(delivery_checker.check_mails(book).unplanned) == len(people)

@@ -25,8 +25,8 @@ def test_every_worker_looks_after_its_beat() -> None:
 
 def test_sweeps_go_on_when_the_beat_was_killed(gate: Gate, live: Stack) -> None:
     worker = live.start_worker(processes=1)
-    for child in cluster.group(worker.pid)[1:]:
-        cluster.signal_one(child, signal.SIGKILL)
+    for child in cluster.list_group(worker.pid)[1:]:
+        cluster.signal_process(child, signal.SIGKILL)
     wait_until(lambda: "beat_died" in live.log("worker"), 10, lambda: "no word of it")
     request = propose(gate.agent, "pay").request
     due = clock.now()
@@ -39,4 +39,4 @@ def test_sweeps_go_on_when_the_beat_was_killed(gate: Gate, live: Stack) -> None:
     wait_until(expired, 15, lambda: live.log("worker"))
     assert worker.exit_code() is None
     live.kill_worker()
-    wait_until(lambda: not cluster.group(worker.pid), 5, lambda: "one lives on")
+    wait_until(lambda: not cluster.list_group(worker.pid), 5, lambda: "one lives on")

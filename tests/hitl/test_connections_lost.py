@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from chaos.network import Host, Network, build
+from chaos.network import Host, Network, build_network
 from hitl import connections
 from hitl.local import keys, layout, postgres
 from hitl.local.process import Program
@@ -43,7 +43,7 @@ time.sleep(600)
 @pytest.fixture
 def network() -> Iterator[Network]:
     with ExitStack() as stack:
-        made = build(1, stack)
+        made = build_network(1, stack)
         if not made.real:
             lacking("the right to make network namespaces (root, iproute2, nsenter)")
         yield made

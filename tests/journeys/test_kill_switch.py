@@ -156,11 +156,11 @@ def one_trial(
 @contextmanager
 def held(worker: Child) -> Iterator[None]:
     """So that it cannot be through with the load before the click."""
-    cluster.signal_all(worker.pid, signal.SIGSTOP)
+    cluster.signal_group(worker.pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        cluster.signal_all(worker.pid, signal.SIGCONT)
+        cluster.signal_group(worker.pid, signal.SIGCONT)
 
 
 def load(agent: Agent, *, only_look: bool) -> None:

@@ -1,5 +1,7 @@
-"""G3: from an approval to the recorded effect, through Celery and the broker, beside a
-raw decision, a raw hop of a message and a raw effect."""
+"""G3: the time from an approval to the recorded effect, through Celery and the broker.
+
+Beside it stand a raw decision, a raw hop of a message and a raw effect.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import psycopg
@@ -14,15 +17,15 @@ from celery import current_app
 
 from journal import notify
 
-from . import floor, processes, product, tasks
-from .floor import Floor
-from .load import median, percentile
-from .report import Line, Options, ms, say
-from .seed import House
+from . import callables, clients, servers
+from .clients import FloorClient
+from .load import percentile
+from .report import GoalResult, Options, format_ms, print_text
+from .seed import Seed
 
-P50, P99 = 1.5, 3.0
-SAMPLES = 50  # for each second of the options: one of both takes about 20 ms
-PATIENCE_S = 20.0
+P50_BAR, P99_BAR = 1.5, 3.0
+_SAMPLES = 50  # for each second of the options: one of both takes about 20 ms
+_PATIENCE_S = 20.0
 _DONE = (
     "SELECT 1 FROM reviews_execution WHERE proposal_id = %s AND status = 'succeeded'"
 )
@@ -37,8 +40,8 @@ UNDONE = (
 
 
 @dataclass(slots=True)
-class Round:
-    """Seconds: the product's, and of each sample the sum of the raw three."""
+class ExecutionRound:
+    """Times in seconds: the product's, and for each sample the sum of the raw steps."""
 
     ours: list[float] = field(default_factory=list)
     raw: list[float] = field(default_factory=list)
@@ -47,33 +50,33 @@ class Round:
         return percentile(self.ours, percent) / percentile(self.raw, percent)
 
     def __str__(self) -> str:
-        pairs = (
-            f"p{p} {ms(percentile(self.ours, p))} of {ms(percentile(self.raw, p))}"
-            for p in (50, 99)
+        ours, raw = (
+            [format_ms(percentile(times, p)) for p in (50, 99)]
+            for times in (self.ours, self.raw)
         )
-        return ", ".join(pairs)
+        return f"p50 {ours[0]} of {raw[0]}, p99 {ours[1]} of {raw[1]}"
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """One client of ours, one of the floor, and an ear."""
+class Sampler:
+    """A client of the product, one of the floor, and a connection that listens."""
 
-    client: product.Client
-    floor: Floor
-    ear: psycopg.Connection[Any]
+    client: clients.ProductClient
+    floor: FloorClient
+    listener: psycopg.Connection[Any]
 
-    def sample(self, into: Round) -> None:
-        """One of each, while the worker has nothing else to do."""
+    def sample(self, into: ExecutionRound) -> None:
+        """Measure one of each while the worker has nothing else to do."""
         stored = self.client.propose()
-        self._settle()
+        self._wait_until_idle()
         into.ours.append(self._ours(stored))
-        self._settle()
+        self._wait_until_idle()
         into.raw.append(self._raw())
 
     def _ours(self, stored: Any) -> float:
         began = time.monotonic()
         self.client.decide(stored)
-        for told in self.ear.notifies(timeout=PATIENCE_S):
+        for told in self.listener.notifies(timeout=_PATIENCE_S):
             ended = time.monotonic()
             if told.payload == stored.proposal and self._done(stored.proposal):
                 return ended - began
@@ -89,15 +92,15 @@ class Bench:
         began = time.monotonic()
         self.floor.decide(asked)
         decided = time.monotonic()
-        hopped = _hop()
+        hopped = _time_hop()
         effect = time.monotonic()
         self.floor.perform(asked)
         return (decided - began) + hopped + (time.monotonic() - effect)
 
-    def _settle(self) -> None:
-        """Until every promise is kept, so that mails of one sample do not stand in
-        the way of the next."""
-        end = time.monotonic() + PATIENCE_S
+    def _wait_until_idle(self) -> None:
+        """Wait until the worker has dealt with every message, so that the mails of one
+        sample do not delay the next."""
+        end = time.monotonic() + _PATIENCE_S
         while undone := self._undone():
             if time.monotonic() > end:
                 raise TimeoutError(f"the worker does not keep up: {sorted(undone)}")
@@ -109,53 +112,60 @@ class Bench:
         return {topic for (topic,) in found}
 
 
-def _hop() -> float:
-    """From sending a no-op to its first line in the worker."""
+def _time_hop() -> float:
+    """Seconds from sending a no-op to its first line in the worker."""
     began = time.monotonic()
-    current_app.send_task("bench.tasks.hop", retry=False, ignore_result=True)
-    told: Any = tasks.broker().blpop([tasks.HOP], timeout=int(PATIENCE_S))
+    current_app.send_task("bench.callables.hop", retry=False, ignore_result=True)
+    told: Any = callables.connect_broker().blpop(
+        [callables.HOP], timeout=int(_PATIENCE_S)
+    )
     if told is None:
         raise TimeoutError("the no-op did not arrive")
     return float(told[1]) - began
 
 
-def measure(house: House, options: Options) -> Line:
-    """Sample by sample in turn."""
-    rounds: list[Round] = []
-    _forget()
-    with processes.worker(), _bench(house) as bench:
+def measure_execution(seed: Seed, options: Options) -> GoalResult:
+    """Measure the product and the raw steps in turn, sample by sample."""
+    rounds: list[ExecutionRound] = []
+    _clear_messages()
+    with servers.start_worker(), _open_sampler(seed) as bench:
         for _ in range(5):
-            bench.sample(Round())
+            bench.sample(ExecutionRound())
         for number in range(options.rounds):
-            rounds.append(Round())
-            for _ in range(round(SAMPLES * options.seconds)):
+            rounds.append(ExecutionRound())
+            for _ in range(round(_SAMPLES * options.seconds)):
                 bench.sample(rounds[-1])
-            say(f"G3 round {number + 1}: {rounds[-1]}")
-    return _line(rounds, options)
+            print_text(f"G3 round {number + 1}: {rounds[-1]}")
+    return _build_execution_result(rounds, options)
 
 
-def _forget() -> None:
-    """Promises of other measurements would be kept meanwhile."""
-    tasks.broker().flushdb()
-    with floor.connect() as connection:
+def _clear_messages() -> None:
+    """Drop messages of other measurements, which the worker would take up."""
+    callables.empty_broker()
+    with clients.connect_database() as connection:
         connection.execute(_KEPT)
 
 
 @contextmanager
-def _bench(house: House) -> Iterator[Bench]:
-    with floor.connect() as raw, floor.connect(autocommit=True) as ear:
-        ear.execute(f"LISTEN {notify.CHANNEL}")
-        yield Bench(product.Client(house, 0), Floor(raw), ear)
+def _open_sampler(seed: Seed) -> Iterator[Sampler]:
+    with (
+        clients.connect_database() as raw,
+        clients.connect_database(autocommit=True) as listener,
+    ):
+        listener.execute(f"LISTEN {notify.CHANNEL}")
+        yield Sampler(clients.ProductClient(seed, 0), FloorClient(raw), listener)
 
 
-def _line(rounds: list[Round], options: Options) -> Line:
+def _build_execution_result(
+    rounds: list[ExecutionRound], options: Options
+) -> GoalResult:
     middle, tail = (median([r.over(p) for r in rounds]) for p in (50, 99))
     ours, raw = ([t for r in rounds for t in getattr(r, w)] for w in ("ours", "raw"))
-    return Line(
+    return GoalResult(
         "G3 approve -> executed",
         f"p50 {middle:.2f} x, p99 {tail:.2f} x raw decide + hop + effect "
-        f"({Round(ours, raw)})",
-        f"p50 <= {P50} x, p99 <= {P99:.0f} x",
-        middle <= P50 and tail <= P99,
+        f"({ExecutionRound(ours, raw)})",
+        f"p50 <= {P50_BAR} x, p99 <= {P99_BAR:.0f} x",
+        middle <= P50_BAR and tail <= P99_BAR,
         f"n = {len(ours)} of each, {options.rounds} rounds",
     )

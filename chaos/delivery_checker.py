@@ -1,14 +1,11 @@
-"""Whether each outcome reached its agent: what the log says has ended, beside what
-agents' servers received and what agents did about it.
+"""Whether each outcome reached its agent, and each promised mail its mail server.
 
-A letter that was refused, or whose worker died, waits for the published schedule, so
-deliveries are not among the recoveries that are measured.
+Outcomes by the log are compared with what agents' servers received and what agents did
+about it. A delivery that was refused, or whose worker died, waits for the published
+schedule, so deliveries are not among the recoveries that are measured.
 
-Whether each mail that was promised reached the mail server, and how many came twice:
-the outbox promises at least once, for a worker may die between the server's 250 and its
-own note of it.
-
-What letters to agents and mails to people come to, together.
+The outbox promises a mail at least once, for a worker may die between the server's 250
+and its own note of it: mails that came twice are counted, not forbidden.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from pathlib import Path
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
 from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
-from bench.seed import slug
+from bench.seed import format_slug
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
@@ -31,9 +28,8 @@ from reviews.models import Alarm, Execution, Notice, Proposal
 from reviews.notifications.events import EVENTS, NOTICE_TITLES
 
 from .generator import HOOKED
-from .history import Trips
-from .receivers import Arrival, Postbook, Word
-from .run_result import Ran
+from .history import DeliveryAttempts, RunResult
+from .receivers import AgentNote, Arrival, PostLedger
 
 EXECUTION_ENDS = (
     "execution.succeeded",
@@ -54,7 +50,7 @@ End = tuple[str, str]  # a proposal, and the word for what became of it
 
 
 @dataclass
-class Deliveries:
+class DeliveryFindings:
     """Sentences about what is wrong, each with the number it was looked for in."""
 
     unheard: list[str] = field(default_factory=list)
@@ -68,25 +64,27 @@ class Deliveries:
     names: int = 0
     acknowledged: int = 0
     acts: int = 0
-    letters: int = 0
+    webhooks: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     stands: Counter[str] = field(default_factory=Counter)
 
 
-def check_deliveries(ran: Ran, book: Postbook, traces: Path) -> Deliveries:
-    """Once all is quiet."""
+def check_deliveries(
+    result: RunResult, book: PostLedger, traces: Path
+) -> DeliveryFindings:
+    """Check the webhooks of a quiet run."""
     arrivals, said = book.arrivals(), book.acknowledgements()
-    ends, found = Counter(_ends()), Deliveries()
+    ends, found = Counter(_ends()), DeliveryFindings()
     _arrived(found, ends, arrivals, [w for w in said if w.agent in _hooked()])
     _alike(found, arrivals)
-    _acted(found, ran, ends, book.works())
+    _acted(found, result, ends, book.works())
     _after(found, arrivals, said, traces)
     _rows(found, arrivals)
     return found
 
 
 def _hooked() -> list[str]:
-    return [slug(number) for number in range(HOOKED)]
+    return [format_slug(number) for number in range(HOOKED)]
 
 
 def _ends() -> Iterator[End]:
@@ -109,12 +107,15 @@ def _word(row: LogRecord) -> str:
 
 
 def _arrived(
-    found: Deliveries, ends: Counter[End], arrivals: list[Arrival], said: list[Word]
+    found: DeliveryFindings,
+    ends: Counter[End],
+    arrivals: list[Arrival],
+    said: list[AgentNote],
 ) -> None:
     """Each outcome has one name, under which it arrived or was acknowledged before."""
     found.ends = ends.total()
     names: dict[End, set[str]] = defaultdict(set)
-    heard: list[Arrival | Word] = [a for a in arrivals if a.good and a.outcome]
+    heard: list[Arrival | AgentNote] = [a for a in arrivals if a.good and a.outcome]
     for one in [*heard, *said]:
         names[one.proposal, one.status].add(one.outcome)
     for end in ends.keys() | names.keys():
@@ -125,7 +126,7 @@ def _arrived(
             found.unlike.append(f"{' '.join(end)}: {there} names of {wanted}")
 
 
-def _alike(found: Deliveries, arrivals: list[Arrival]) -> None:
+def _alike(found: DeliveryFindings, arrivals: list[Arrival]) -> None:
     bodies: dict[str, set[str]] = defaultdict(set)
     for one in arrivals:
         found.arrivals += 1
@@ -141,10 +142,15 @@ def _alike(found: Deliveries, arrivals: list[Arrival]) -> None:
             found.unlike.append(f"{message}: {len(several)} bodies")
 
 
-def _acted(found: Deliveries, ran: Ran, ends: Counter[End], works: list[Word]) -> None:
-    """Who listens acts on every outcome, all others on what they saw themselves."""
+def _acted(
+    found: DeliveryFindings,
+    result: RunResult,
+    ends: Counter[End],
+    works: list[AgentNote],
+) -> None:
+    """Agents with an endpoint act on every outcome, others on what they saw."""
     done = Counter((one.proposal, one.status) for one in works)
-    wanted = ends + Counter(_seen(ran))
+    wanted = ends + Counter(_seen(result))
     found.acts = wanted.total()
     for end in wanted.keys() | done.keys():
         if done[end] != wanted[end]:
@@ -152,23 +158,26 @@ def _acted(found: Deliveries, ran: Ran, ends: Counter[End], works: list[Word]) -
             found.unacted.append(f"{' '.join(end)}: {said}")
 
 
-def _seen(ran: Ran) -> Iterator[End]:
+def _seen(result: RunResult) -> Iterator[End]:
     """The ends that agents without an endpoint waited for."""
     listening = Proposal.objects.filter(agent__in=_hooked())
     known = set(listening.values_list("pk", flat=True))
-    for proposal, status in ran.notebook.ended.items():
+    for proposal, status in result.history.ended.items():
         if proposal not in known:
             yield proposal, status
 
 
 def _after(
-    found: Deliveries, arrivals: list[Arrival], said: list[Word], traces: Path
+    found: DeliveryFindings,
+    arrivals: list[Arrival],
+    said: list[AgentNote],
+    traces: Path,
 ) -> None:
     """No delivery begins once the gate has answered to the agent's word; one that was
     under way may arrive."""
-    letters = dict(Delivery.objects.values_list("event", "pk"))
-    tries = Trips(traces)
-    at = {one.outcome: one.at for one in said if one.outcome in letters}
+    webhooks = dict(Delivery.objects.values_list("event", "pk"))
+    tries = DeliveryAttempts(traces)
+    at = {one.outcome: one.at for one in said if one.outcome in webhooks}
     found.acknowledged = len(at)
     late: dict[str, float] = {}
     arrived: Counter[str] = Counter()
@@ -177,20 +186,20 @@ def _after(
         known = at.get(one.message)
         if known is None or one.at <= known:
             continue
-        letter, came = letters[one.message], arrived[one.message]
-        if not tries.excuse(letter, known, one.at, came):
+        webhook, came = webhooks[one.message], arrived[one.message]
+        if not tries.excuse(webhook, known, one.at, came):
             late.setdefault(one.message, one.at - known)
     found.untimely += [f"{name}: {by:.1f} s after" for name, by in late.items()]
 
 
-def _rows(found: Deliveries, arrivals: list[Arrival]) -> None:
-    """No letter is left, and what the gate calls delivered was answered so."""
+def _rows(found: DeliveryFindings, arrivals: list[Arrival]) -> None:
+    """No webhook is left, and what the gate calls delivered was answered so."""
     well = {(one.agent, one.message) for one in arrivals if one.answer == WELL}
     rows = Delivery.objects.values_list(
         "pk", "event", "status", "endpoint__agent__slug"
     )
     for pk, event, status, agent in rows:
-        found.letters += 1
+        found.webhooks += 1
         found.stands[status] += 1
         if status not in {DeliveryStatus.DELIVERED, DeliveryStatus.TAKEN}:
             found.unkept.append(f"{pk}: {status}")
@@ -204,7 +213,7 @@ MANY = re.compile(r"\d+ (messages?|requests? waits?) for you")
 
 
 @dataclass
-class Mails:
+class MailFindings:
     """Sentences about what is wrong, and numbers about the rest."""
 
     missing: list[str] = field(default_factory=list)
@@ -218,9 +227,9 @@ class Mails:
     twice: int = 0
 
 
-def check_mails(book: Postbook) -> Mails:
-    """Once all is quiet."""
-    found, arrived = Mails(), Counter(_keys(book, kinds=_kinds()))
+def check_mails(book: PostLedger) -> MailFindings:
+    """Check the mails of a quiet run."""
+    found, arrived = MailFindings(), Counter(_keys(book, kinds=_kinds()))
     found.arrived = arrived.total()
     rows = Notice.objects.select_related("person", "request", "execution", "alarm")
     notices = list(rows)
@@ -235,18 +244,18 @@ def check_mails(book: Postbook) -> Mails:
 
 
 def _gathered(notices: list[Notice]) -> Counter[Key]:
-    """Mails of many messages: these were sent to one person in one moment."""
+    """Mails that gather the messages sent to one person in one moment."""
     of = {(one.person.email, one.sent_at) for one in notices if one.digest}
     return Counter((email, GATHERED, "") for email, at in of if at is not None)
 
 
 def _kinds() -> list[tuple[str, str]]:
-    """What a subject begins with, the longest first."""
+    """What the subject of each kind of mail begins with, the longest first."""
     words = ((what, kind) for kind, what in NOTICE_TITLES.items())
     return sorted(words, key=lambda one: -len(one[0]))
 
 
-def _keys(book: Postbook, *, kinds: list[tuple[str, str]]) -> list[Key]:
+def _keys(book: PostLedger, *, kinds: list[tuple[str, str]]) -> list[Key]:
     return [_read(one.recipient, one.subject, kinds) for one in book.mails()]
 
 
@@ -263,21 +272,21 @@ def _key(notice: Notice) -> Key:
     return notice.person.email, notice.kind, str(about)
 
 
-def _promises(found: Mails, notices: list[Notice]) -> None:
-    """A promise that is kept has planned at least one person's mail."""
+def _promises(found: MailFindings, notices: list[Notice]) -> None:
+    """Each outbox message that is done has planned at least one mail."""
     about = {(notice.kind, _key(notice)[2]) for notice in notices}
     closed = Alarm.objects.filter(status=AlarmStatus.CLOSED)
     over = {str(pk) for pk in closed.values_list("pk", flat=True)}
-    ran = dict(Execution.objects.values_list("proposal_id", "pk"))
+    executions = dict(Execution.objects.values_list("proposal_id", "pk"))
     kept = OutboxMessage.objects.filter(topic__in=EVENTS, done_at__isnull=False)
     for topic, subject in kept.values_list("topic", "subject"):
         found.promises += 1
-        told = EVENTS[topic].kind, ran.get(subject, subject)
+        told = EVENTS[topic].kind, executions.get(subject, subject)
         if subject not in over and told not in about:
             found.missing.append(f"{topic} {subject}: nobody was written to")
 
 
-def _went(found: Mails, notice: Notice) -> bool:
+def _went(found: MailFindings, notice: Notice) -> bool:
     """Whether it was sent; the clock may forbid it, or nothing is left to say."""
     found.planned += 1
     found.sent += notice.sent_at is not None
@@ -290,7 +299,9 @@ def _went(found: Mails, notice: Notice) -> bool:
     return notice.sent_at is not None
 
 
-def _compare(found: Mails, key: Key, sent: Counter[Key], arrived: Counter[Key]) -> None:
+def _compare(
+    found: MailFindings, key: Key, sent: Counter[Key], arrived: Counter[Key]
+) -> None:
     if key not in sent:
         found.unplanned.append(" ".join(key))
     if arrived[key] < sent[key]:
@@ -300,23 +311,23 @@ def _compare(found: Mails, key: Key, sent: Counter[Key], arrived: Counter[Key]) 
 
 
 @dataclass
-class Post:
-    """Of a run that is quiet."""
+class PostFindings:
+    """The findings about webhooks and mails of a quiet run."""
 
-    letters: Deliveries = field(default_factory=Deliveries)
-    mails: Mails = field(default_factory=Mails)
+    webhooks: DeliveryFindings = field(default_factory=DeliveryFindings)
+    mails: MailFindings = field(default_factory=MailFindings)
 
     @property
     def violations(self) -> dict[str, list[str]]:
         """Everything that must be empty, by its name."""
-        letters, mails = self.letters, self.mails
+        webhooks, mails = self.webhooks, self.mails
         return {
-            "outcomes that an agent did not hear of": letters.unheard,
-            "letters with a bad signature": letters.unsigned,
-            "names and bodies that changed": letters.unlike,
-            "letters after the agent's word": letters.untimely,
-            "outcomes not acted on once": letters.unacted,
-            "letters not kept": letters.unkept,
+            "outcomes that an agent did not hear of": webhooks.unheard,
+            "webhooks with a bad signature": webhooks.unsigned,
+            "names and bodies that changed": webhooks.unlike,
+            "webhooks after the agent's word": webhooks.untimely,
+            "outcomes not acted on once": webhooks.unacted,
+            "webhooks not kept": webhooks.unkept,
             "mails missing": mails.missing,
             "mails that nobody planned": mails.unplanned,
         }
@@ -324,7 +335,7 @@ class Post:
     @property
     def claims(self) -> Iterator[tuple[str, int, int]]:
         """What must hold, on how many trials, and how often it did not."""
-        of, mails = self.letters, self.mails
+        of, mails = self.webhooks, self.mails
         unheard, unacted = len(of.unheard), len(of.unacted)
         yield (
             "outcomes that an agent with an endpoint did not hear of",
@@ -332,15 +343,15 @@ class Post:
             unheard,
         )
         yield "outcomes not acted on exactly once", of.acts, unacted
-        yield "letters with a bad signature", of.arrivals, len(of.unsigned)
+        yield "webhooks with a bad signature", of.arrivals, len(of.unsigned)
         yield (
-            "letters with two bodies, outcomes with two names",
+            "webhooks with two bodies, outcomes with two names",
             of.names,
             len(of.unlike),
         )
-        begun = "letters begun after the agent's word was answered"
+        begun = "webhooks begun after the agent's word was answered"
         yield begun, of.acknowledged, len(of.untimely)
-        yield "letters left over, or delivered to nobody", of.letters, len(of.unkept)
+        yield "webhooks left over, or delivered to nobody", of.webhooks, len(of.unkept)
         wrong = len(mails.missing) + len(mails.unplanned)
         yield (
             "mails promised that did not arrive, or not promised",
@@ -350,7 +361,7 @@ class Post:
 
     @property
     def numbers(self) -> dict[str, dict[str, int]]:
-        """How letters were answered and where they stand, and of mails how many."""
+        """How webhooks were answered and where they stand, and of mails how many."""
         of = self.mails
         counted = {
             "arrived": of.arrived,
@@ -359,12 +370,12 @@ class Post:
             "later, an hour's share is used up": of.later,
         }
         return {
-            "letters answered": dict(self.letters.answers.most_common()),
-            "letters": dict(self.letters.stands.most_common()),
+            "webhooks answered": dict(self.webhooks.answers.most_common()),
+            "webhooks": dict(self.webhooks.stands.most_common()),
             "mails": counted,
         }
 
 
-def check_post(ran: Ran, book: Postbook, traces: Path) -> Post:
-    """Once all is quiet."""
-    return Post(check_deliveries(ran, book, traces), check_mails(book))
+def check_post(result: RunResult, book: PostLedger, traces: Path) -> PostFindings:
+    """Check webhooks and mails of a quiet run."""
+    return PostFindings(check_deliveries(result, book, traces), check_mails(book))

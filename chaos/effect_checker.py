@@ -1,8 +1,8 @@
-"""Whether anything was lost, doubled, or done without authority for exactly these
-bytes: the gate's rows beside what the outside world says happened.
+"""Whether any effect was lost, doubled, or done without authority for its bytes.
 
-Whether each request ended as its kind calls for, as its agent was told, and without
-an alarm that says that the gate broke a promise.
+The gate's rows are compared with what the services say happened. Each request must have
+ended as its kind calls for and as its agent was told, and no alarm may say that the
+gate broke a promise.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from reviews.choices import (
 )
 from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Proposal
 
-from .check_delivery import Post
-from .check_states import Replayed, replay
-from .generator import ATTEMPTS, KINDS, Wish, read_thread
+from .delivery_checker import PostFindings
+from .generator import ATTEMPTS, OPERATION_KINDS, Operation, read_thread
+from .history import RunResult
+from .log_checker import LogFindings, check_log
 from .run import LATER
-from .run_result import Ran
 from .services import CLASSES, Effect, Ledger
 
 X, R = ExecutionStatus, RequestStatus
@@ -51,7 +51,7 @@ TRIED_OUT = "tried_out"  # no try left, and its service knows nothing of it
 SAYS = {str(k): v for k, v in (EXECUTION_WORDS | REQUEST_WORDS).items()} | {
     "blocked": "blocked"
 }
-# A worker that slept through its lease (the audit's `belied`); what stood still while
+# A worker that slept through its lease (`belied` below); what stood still while
 # a server was down, and ran after all.
 EXPECTED = Q(kind=AlarmKind.LATE_REPORT) | Q(
     kind=AlarmKind.NEVER_EXECUTED, closed_how=ClosedHow.ITSELF
@@ -59,7 +59,7 @@ EXPECTED = Q(kind=AlarmKind.LATE_REPORT) | Q(
 
 
 @dataclass
-class Ends:
+class EndFindings:
     """Sentences about what is wrong, and in how many it was looked for."""
 
     unasked: list[str] = field(default_factory=list)
@@ -86,13 +86,16 @@ class Ends:
         yield "alarms of a broken promise", asked, len(self.alarming)
 
 
-def look(told: Mapping[str, str], given_up: Container[str] = ()) -> Ends:
-    """Once all is quiet. `told` is the last that agents heard, by proposal; `given_up`
-    are threads whose agent or person went away before the end."""
-    found, excused = Ends(), set()
+def check_ends(told: Mapping[str, str], given_up: Container[str] = ()) -> EndFindings:
+    """Check how the requests of a quiet run ended.
+
+    `told` is the last that agents heard, by proposal; `given_up` are threads whose
+    agent or person went away before the end.
+    """
+    found, excused = EndFindings(), set()
     rows = Proposal.objects.select_related("request").prefetch_related("executions")
     for row in rows:
-        status, execution = end_of(row)
+        status, execution = read_end(row)
         if row.thread in given_up or (execution and execution.code == TRIED_OUT):
             excused.add(row.pk)
         else:
@@ -103,7 +106,7 @@ def look(told: Mapping[str, str], given_up: Container[str] = ()) -> Ends:
 
 
 def _judge(
-    found: Ends,
+    found: EndFindings,
     row: Proposal,
     status: str,
     execution: Execution | None,
@@ -122,8 +125,8 @@ def _judge(
         found.otherwise.append(f"{row.thread}: {status}, and its agent heard {said}")
 
 
-def end_of(row: Proposal) -> tuple[str, Execution | None]:
-    """Where it stands, and the execution that says so."""
+def read_end(row: Proposal) -> tuple[str, Execution | None]:
+    """The status of a proposal, and the execution that has it."""
     executions = list(row.executions.all())
     if executions:
         return str(executions[-1].status), executions[-1]
@@ -133,7 +136,7 @@ def end_of(row: Proposal) -> tuple[str, Execution | None]:
 
 def _allowed(row: Proposal, execution: Execution | None) -> frozenset[str]:
     number, kind = read_thread(row.thread)
-    assert kind in KINDS, row.thread
+    assert kind in OPERATION_KINDS, row.thread
     allowed = ENDS.get(kind, DONE)
     if kind == "recall" and row.request.version > 1:
         allowed = ENDS["reject"]
@@ -158,7 +161,7 @@ ALLOWED_ALONE = {"auto", "notify"}
 
 
 @dataclass
-class Audit:
+class EffectFindings:
     """Sentences about what is wrong, and numbers about the rest."""
 
     lost: list[str] = field(default_factory=list)
@@ -171,12 +174,11 @@ class Audit:
     by_class: dict[str, Counter[str]] = field(default_factory=dict)
     proposals: int = 0
     effects: int = 0
-    unknown: int = 0
     given_up: int = 0  # keyed or queryable, and no try left
     belied: int = 0  # a person said no, then a sleeper did it, and an alarm says so
-    ends: Ends = field(default_factory=Ends)
-    log: Replayed = field(default_factory=Replayed)
-    post: Post = field(default_factory=Post)
+    ends: EndFindings = field(default_factory=EndFindings)
+    log: LogFindings = field(default_factory=LogFindings)
+    post: PostFindings = field(default_factory=PostFindings)
 
     @property
     def violations(self) -> dict[str, list[str]]:
@@ -196,20 +198,26 @@ class Audit:
         }
 
 
-def audit(ran: Ran, wishes: list[Wish], ledger: Ledger, post: Post) -> Audit:
-    """Look at everything else, once all is quiet."""
-    ends = look(ran.notebook.ended, ran.notebook.impatient)
-    found = Audit(log=replay(), ends=ends, post=post)
-    _lost(found, ran, wishes)
+def check_effects(
+    result: RunResult, operations: list[Operation], ledger: Ledger, post: PostFindings
+) -> EffectFindings:
+    """Check a quiet run; `post` are the findings about its deliveries."""
+    ends = check_ends(result.history.ended, result.history.impatient)
+    found = EffectFindings(log=check_log(), ends=ends, post=post)
+    _lost(found, result, operations)
     _effects(found, ledger.effects())
     _outbox(found)
     return found
 
 
-def _lost(found: Audit, ran: Ran, wishes: list[Wish]) -> None:
-    """Every wish has its one proposal, and every proposal came to an end."""
-    answered = ran.notebook.answered
-    found.lost += [f"{w.thread}: never taken" for w in wishes if w.key not in answered]
+def _lost(
+    found: EffectFindings, result: RunResult, operations: list[Operation]
+) -> None:
+    """Every operation has its one proposal, and every proposal came to an end."""
+    answered = result.history.answered
+    found.lost += [
+        f"{w.thread}: never taken" for w in operations if w.key not in answered
+    ]
     rows = Proposal.objects.select_related("request").prefetch_related("executions")
     known = {row.pk: row for row in rows}
     found.proposals = len(known)
@@ -223,9 +231,9 @@ def _lost(found: Audit, ran: Ran, wishes: list[Wish]) -> None:
         found.outcomes[_end_of(found, row)] += 1
 
 
-def _end_of(found: Audit, row: Proposal) -> str:
-    """How it ended, as its agent reads it."""
-    status, execution = end_of(row)
+def _end_of(found: EffectFindings, row: Proposal) -> str:
+    """The status that the agent reads, after a check that it is an end."""
+    status, execution = read_end(row)
     request: ApprovalRequest | None = getattr(row, "request", None)
     if execution is not None:
         if status not in OVER:
@@ -237,8 +245,8 @@ def _end_of(found: Audit, row: Proposal) -> str:
     return status
 
 
-def _effects(found: Audit, effects: list[Effect]) -> None:
-    """What happened, against what was allowed and what the gate believes."""
+def _effects(found: EffectFindings, effects: list[Effect]) -> None:
+    """Compare the effects with what was allowed and with the gate's executions."""
     found.effects = len(effects)
     by_key: dict[str, list[Effect]] = defaultdict(list)
     for effect in effects:
@@ -254,7 +262,9 @@ def _effects(found: Audit, effects: list[Effect]) -> None:
         _of_execution(found, execution, by_key.get(key, []))
 
 
-def _of_execution(found: Audit, execution: Execution, effects: list[Effect]) -> None:
+def _of_execution(
+    found: EffectFindings, execution: Execution, effects: list[Effect]
+) -> None:
     tool = execution.proposal.tool_name
     way, status, count = CLASSES[tool], execution.status, len(effects)
     found.by_class.setdefault(way, Counter())[f"{status}, {count} effects"] += 1
@@ -274,7 +284,7 @@ def _of_execution(found: Audit, execution: Execution, effects: list[Effect]) -> 
             found.unauthorised.append(f"{name}: {problem}")
 
 
-def _twice(found: Audit, tool: str, said: str) -> None:
+def _twice(found: EffectFindings, tool: str, said: str) -> None:
     found.doubled.append(f"{said} of {tool}")
     found.doubled_by[CLASSES[tool]] += 1
 
@@ -290,9 +300,8 @@ def _is_belied(execution: Execution, effects: list[Effect]) -> bool:
     return told.exists() and [effect.at > answered for effect in effects] == [True]
 
 
-def _unknown(found: Audit, execution: Execution, way: str, name: str) -> None:
-    """A person's question: for an opaque tool, or when every try is used up."""
-    found.unknown += 1
+def _unknown(found: EffectFindings, execution: Execution, way: str, name: str) -> None:
+    """An outcome may stay unknown for an opaque tool, or when no try is left."""
     if way == "opaque":
         return
     if execution.attempts >= ATTEMPTS:
@@ -338,8 +347,8 @@ def _unapproved(request: ApprovalRequest, action_hash: str, at: float) -> str:
     return "approved after it happened" if late else ""
 
 
-def _outbox(found: Audit) -> None:
-    """Every promise is kept, but for letters of a later time."""
+def _outbox(found: EffectFindings) -> None:
+    """Every outbox message is done, but for mails of a later time."""
     waiting = OutboxMessage.objects.filter(done_at=None)
     later = Q(held_until__gt=clock.now() + LATER, attempts=F("attempts"))
     for message in waiting.exclude(later):

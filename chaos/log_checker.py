@@ -1,5 +1,7 @@
-"""Every record of every machine, put through the table of its edges from the first on:
-whether each step was legal, and whether the row is where its last record left it."""
+"""Whether every step in the log was legal, and each row is where its log ends.
+
+Every record of every machine is put through the table of its edges, from the first.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ Subject = tuple[str, ...]
 
 
 @dataclass
-class Replayed:
+class LogFindings:
     """What came out, in numbers and in sentences about whatever was wrong."""
 
     records: int = 0
@@ -62,9 +64,9 @@ class Step:
     fence: int | None
 
 
-def replay() -> Replayed:
+def check_log() -> LogFindings:
     """In the log's own order, of the whole log."""
-    found = Replayed()
+    found = LogFindings()
     rows = LogRecord.objects.select_related("position").order_by("position__seq")
     for seq, row in enumerate(rows.iterator()):
         leaf = bytes(row.leaf)
@@ -112,7 +114,7 @@ def _subject(machine: Machine, row: LogRecord, leaf: dict[str, Any]) -> Subject:
     return (str((leaf.get("data") or {}).get("batch", "")),)
 
 
-def _take(found: Replayed, machine: Machine, step: Step) -> None:
+def _take(found: LogFindings, machine: Machine, step: Step) -> None:
     found.steps[machine.name] += 1
     if (step.kind, step.source, step.target) not in _edges(machine):
         found.illegal.append(f"{machine.name}: {step.kind} from {step.source}")
@@ -130,7 +132,7 @@ def _edges(machine: Machine) -> set[tuple[str, str, str]]:
     }
 
 
-def _follow(found: Replayed, machine: Machine, step: Step) -> None:
+def _follow(found: LogFindings, machine: Machine, step: Step) -> None:
     """One row from status to status."""
     key = (machine.name, step.subject)
     before = found.last.get(key, NO_SOURCE)
@@ -140,7 +142,7 @@ def _follow(found: Replayed, machine: Machine, step: Step) -> None:
     found.last[key] = step.target
 
 
-def _check_fence(found: Replayed, step: Step) -> None:
+def _check_fence(found: LogFindings, step: Step) -> None:
     """What a holder writes carries the fence that it was given last [I22]."""
     newest = found.fences.get(step.subject, 0)
     if step.kind in TAKEN:
@@ -151,7 +153,7 @@ def _check_fence(found: Replayed, step: Step) -> None:
         found.stale_written.append(f"{step.subject}: {step.kind} under {step.fence}")
 
 
-def _compare(found: Replayed) -> None:
+def _compare(found: LogFindings) -> None:
     """The rows are where their records end, each of them has records, and no record
     is about a row that is not there."""
     rows = dict(_rows())
@@ -164,7 +166,7 @@ def _compare(found: Replayed) -> None:
 
 
 def _miscounted(
-    found: Replayed, model: type[models.Model], machine: Machine
+    found: LogFindings, model: type[models.Model], machine: Machine
 ) -> Iterator[str]:
     """Statuses in which not as many rows stand as the log says."""
     rows = Counter(model._default_manager.values_list("status", flat=True))

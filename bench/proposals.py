@@ -1,0 +1,110 @@
+"""G4: proposals over HTTP through every middleware.
+
+Two web processes answer sixteen connections. Beside them stand sixteen raw inserts and
+a ping of the same processes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import uuid
+from dataclasses import dataclass
+from statistics import median
+
+from . import callables, clients, load, servers
+from .load import Run, run_clients
+from .report import GoalResult, Options, format_ms, print_text
+from .seed import Seed, build_proposal_body, build_proposal_headers
+
+_PROCESSES, _CONNECTIONS = 2, 16
+RATE_BAR, P99_BAR = 0.4, 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRound:
+    """One stretch of each: raw inserts, pings and proposals."""
+
+    raw: Run
+    ping: Run
+    ours: Run
+
+    @property
+    def rate(self) -> float:
+        return self.ours.rate / self.raw.rate
+
+    @property
+    def allowed(self) -> float:
+        """The p99 that the bar allows, read strictly: only the ping's is tripled."""
+        return P99_BAR * self.ping.at(99) + self.raw.at(99)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ours.rate:.0f}/s of {self.raw.rate:.0f}/s, p99 "
+            f"{format_ms(self.ours.at(99))}; ping {format_ms(self.ping.at(99))}, "
+            f"raw {format_ms(self.raw.at(99))}"
+        )
+
+
+def measure_http_proposals(seed: Seed, options: Options) -> GoalResult:
+    """Measure the three in turn."""
+    rounds: list[ProposalRound] = []
+    with servers.start_webs(_PROCESSES) as ports:
+        _run_all(ports, seed, 0.5)
+        for number in range(options.rounds):
+            rounds.append(_run_all(ports, seed, options.seconds))
+            print_text(f"G4 round {number + 1}: {rounds[-1]}")
+    return _build_proposals_result(rounds, options)
+
+
+def _run_all(ports: list[int], seed: Seed, seconds: float) -> ProposalRound:
+    raw = run_clients(clients.open_insert_client, threads=_CONNECTIONS, seconds=seconds)
+    ping = load.run_http_clients(
+        ports,
+        lambda: load.build_request("GET", "/livez", {}),
+        connections=_CONNECTIONS,
+        seconds=seconds,
+    )
+    ours = load.run_http_clients(
+        ports, ProposalRequests(seed).request, connections=_CONNECTIONS, seconds=seconds
+    )
+    callables.empty_broker()
+    return ProposalRound(raw, ping, ours)
+
+
+class ProposalRequests:
+    """The agents in turn; ten proposals of one thread follow one another."""
+
+    def __init__(self, seed: Seed) -> None:
+        self.keys = seed.keys
+        self.run = uuid.uuid4().hex[:8]
+        self.count = itertools.count()
+
+    def request(self) -> bytes:
+        number = next(self.count)
+        # Sixteen at a time must not queue for one thread's lock.
+        lane, turn = number % len(self.keys), number // len(self.keys)
+        thread = f"{self.run}-{lane}-{turn // clients.ACTIONS_A_THREAD}"
+        headers = build_proposal_headers(self.keys[lane], f"{self.run}-{number}")
+        sent = json.dumps(build_proposal_body(thread)).encode()
+        return load.build_request("POST", "/api/v1/proposals", headers, sent)
+
+
+def _build_proposals_result(
+    rounds: list[ProposalRound], options: Options
+) -> GoalResult:
+    rate = median([one.rate for one in rounds])
+    over = median([one.ours.at(99) / one.allowed for one in rounds])
+    middle = sorted(rounds, key=lambda one: one.rate)[len(rounds) // 2]
+    counts = " / ".join(
+        str(sum(getattr(one, name).count for one in rounds))
+        for name in ("ours", "raw", "ping")
+    )
+    return GoalResult(
+        "G4 HTTP propose",
+        f"{rate:.2f} x the raw insert's rate, p99 {over:.2f} x what is allowed "
+        f"({middle})",
+        f"rate >= {RATE_BAR} x; p99 <= {P99_BAR:.0f} x ping's p99 + raw insert's",
+        rate >= RATE_BAR and over <= 1,
+        f"n = {counts} (ours, raw, ping), {options.rounds} rounds",
+    )

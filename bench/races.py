@@ -1,0 +1,218 @@
+"""G8 and G10: decisions that race the deadline, and decisions that race each other.
+
+G8 lets ten thousand deadlines fall in one second while a person goes on deciding. It
+measures how long the worker's sweeps take to expire them all, and counts what was
+decided after its deadline. G10 lets thirty-two people decide each of a thousand
+requests at the same moment, and the worker performs every approval.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from statistics import median
+from typing import Any
+
+import psycopg
+from django.db import connection
+
+from agents.idempotency import StoredAnswer
+from journal import log
+from journal.errors import DomainError
+from policies import people
+from policies.choices import Role
+from policies.models import Person, Queue
+from policies.people import NewPerson
+from reviews.choices import Verdict
+from reviews.decisions import decide
+from reviews.models import Decision, Execution
+from tests.races.together import Together, measured
+from tests.stack import wait_until
+
+from . import clients, servers
+from .load import percentile
+from .report import GoalResult, Options, format_ms, format_ratio, print_text
+from .seed import PASSWORD, Seed
+
+DUE = 10_000
+EXPIRY_BAR_S = 5.0
+MOST_ROUNDS = 3  # asking so many takes a minute each time
+_CLIENTS = 4
+_AHEAD_S = 3  # the second in question begins so long after it was fixed
+EXPIRY_PATIENCE_S = 60.0
+_SET_DEADLINES = """
+UPDATE reviews_approvalrequest
+SET expires_at = %(from)s::timestamptz + random() * interval '1 second'
+WHERE status = 'pending'
+"""
+_CHOOSE_SECOND = "SELECT clock_timestamp() + make_interval(secs => %s)"
+_LEFT = "SELECT count(*) FROM reviews_approvalrequest WHERE status = 'pending'"
+_SINCE = "SELECT extract(epoch FROM clock_timestamp() - %s)"
+_COUNT_ENDS = """
+SELECT count(*) FILTER (WHERE status = 'expired' AND settled_at < expires_at),
+       count(*) FILTER (WHERE status <> 'expired' AND settled_at >= expires_at),
+       count(*) FILTER (WHERE status <> 'expired')
+FROM reviews_approvalrequest WHERE expires_at >= %(from)s::timestamptz
+  AND expires_at < %(from)s::timestamptz + interval '1 second'
+"""
+CONTESTED, DECIDERS, ALONE = 1_000, 32, 100
+CONTEST_BAR = 32
+EFFECTS_PATIENCE_S = 120.0
+_REPORT_EVERY = 100
+
+
+def measure_expiry(seed: Seed, options: Options) -> GoalResult:
+    """Seconds from the first of the deadlines until none of them waits."""
+    took, early, late, decided = [], 0, 0, 0
+    rounds = min(options.rounds, MOST_ROUNDS)
+    for number in range(rounds):
+        asked = _propose_all(seed)
+        with servers.start_worker(), clients.connect_database(autocommit=True) as watch:
+            seconds, found = _time_expiry(seed, asked, watch)
+        took.append(seconds)
+        early, late, decided = early + found[0], late + found[1], decided + found[2]
+        print_text(
+            f"G8 round {number + 1}: {seconds:.2f} s, {found[2]} decided in time"
+        )
+    return GoalResult(
+        "G8 expiry",
+        f"{format_ratio(took)} s, {late} decided after the deadline,"
+        f" {early} expired before",
+        f"<= {EXPIRY_BAR_S:.0f} s, 0 decided after the deadline",
+        median(took) <= EXPIRY_BAR_S and not late and not early,
+        f"n = {DUE:,} in one second, {decided} decided meanwhile, {rounds} rounds",
+    )
+
+
+def _propose_all(seed: Seed) -> list[StoredAnswer]:
+    def some(number: int) -> list[StoredAnswer]:
+        try:
+            client = clients.ProductClient(seed, number)
+            return [client.propose() for _ in range(DUE // _CLIENTS)]
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(_CLIENTS) as pool:
+        return list(itertools.chain(*pool.map(some, range(_CLIENTS))))
+
+
+def _time_expiry(
+    seed: Seed, asked: Sequence[StoredAnswer], watch: psycopg.Connection[Any]
+) -> tuple[float, tuple[int, int, int]]:
+    (begins,) = _read_row(watch, _CHOOSE_SECOND, [_AHEAD_S])
+    watch.execute(_SET_DEADLINES, {"from": begins})
+    over = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        person = pool.submit(_decide_until, seed, asked, over)
+        seconds = _wait_until_expired(watch, begins)
+        over.set()
+        person.result()
+    early, late, decided = _read_row(watch, _COUNT_ENDS, {"from": begins})
+    return seconds, (early, late, decided)
+
+
+def _wait_until_expired(watch: psycopg.Connection[Any], begins: Any) -> float:
+    while True:
+        (left,), (since,) = _read_row(watch, _LEFT), _read_row(watch, _SINCE, [begins])
+        if not left:
+            return float(since)
+        if since > EXPIRY_PATIENCE_S:
+            raise TimeoutError(f"{left} are still waiting after {since:.0f} s")
+        time.sleep(0.02)
+
+
+def _read_row(watch: psycopg.Connection[Any], sql: str, given: Any = None) -> Any:
+    found = watch.execute(sql, given).fetchone()
+    assert found is not None
+    return found
+
+
+def _decide_until(
+    seed: Seed, asked: Sequence[StoredAnswer], over: threading.Event
+) -> None:
+    """Go on deciding, in time or too late, until it is over."""
+    client = clients.ProductClient(seed, 0)
+    try:
+        for stored in random.sample(asked, len(asked)):
+            if over.is_set():
+                return
+            try:
+                client.decide(stored, Verdict.APPROVE)
+            except DomainError:
+                continue  # too late: that is what is counted
+    finally:
+        connection.close()
+
+
+def measure_simultaneous_decisions(seed: Seed, options: Options) -> GoalResult:
+    """Race one thousand requests, whatever the options: winners are counted, each is
+    one of so many."""
+    crowd, client = _add_deciders(), clients.ProductClient(seed, 0)
+    alone = [
+        measured(next(_list_decisions(client.propose(), crowd[:1]))).seconds
+        for _ in range(ALONE)
+    ]
+    raced, requests, winners = [], [], 0
+    with Together(DECIDERS) as together:
+        for number in range(CONTESTED):
+            stored = client.propose()
+            results = together.run(list(_list_decisions(stored, crowd)))
+            raced += [result.seconds for result in results]
+            winners += [result.won for result in results].count(True) == 1
+            requests.append(stored)
+            if (number + 1) % _REPORT_EVERY == 0:
+                print_text(f"G10: {number + 1} raced, {winners} single winners")
+    effects, expected = _count_effects([stored.proposal for stored in requests])
+    return _build_contest_result(alone, raced, winners, effects, expected)
+
+
+def _add_deciders() -> list[Person]:
+    def one(number: int) -> Person:
+        name = f"crowd{number}"
+        newcomer = NewPerson(name, f"{name}@example.com", PASSWORD, Role.REVIEWER)
+        person = people.add_person(newcomer, by=log.SYSTEM)
+        people.admit_to_queues(person, Queue.objects.all(), by=log.SYSTEM)
+        return Person.objects.get(pk=person.pk)
+
+    return [one(number) for number in range(DECIDERS)]
+
+
+def _list_decisions(
+    stored: StoredAnswer, crowd: list[Person]
+) -> Iterator[Callable[[], Any]]:
+    """Seven of eight say yes, so that most lead to an effect."""
+    for person in random.sample(crowd, len(crowd)):
+        verdict = random.choice([Verdict.REJECT, *[Verdict.APPROVE] * 7])  # noqa: S311
+        submission = clients.build_submission(stored, person, verdict)
+        yield partial(decide.decide_request, submission)
+
+
+def _count_effects(proposals: list[str]) -> tuple[int, int]:
+    """Count the executions that ran once, and the approvals."""
+    approved = Decision.objects.filter(
+        request__proposal__in=proposals, verdict=Verdict.APPROVE, counts=True
+    ).count()
+    ran = Execution.objects.filter(proposal__in=proposals, status="succeeded")
+    with servers.start_worker():
+        wait_until(lambda: ran.count() >= approved, EFFECTS_PATIENCE_S)
+    once = ran.filter(fence=1, attempts=1)
+    return once.count(), approved
+
+
+def _build_contest_result(
+    alone: list[float], raced: list[float], winners: int, effects: int, expected: int
+) -> GoalResult:
+    p99, one = percentile(raced, 99), percentile(alone, 99)
+    return GoalResult(
+        "G10 32 at once",
+        f"{winners:,} single winners, {effects} single effects of {expected} approvals;"
+        f" p99 {format_ms(p99)}, {p99 / one:.1f} x one alone ({format_ms(one)})",
+        f"{CONTESTED:,} single winners, one effect an approval, p99 <= {CONTEST_BAR} x",
+        winners == CONTESTED and effects == expected and p99 <= CONTEST_BAR * one,
+        f"n = {CONTESTED:,} x {DECIDERS}; alone n = {ALONE}",
+    )
