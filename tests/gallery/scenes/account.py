@@ -123,7 +123,6 @@ def error(request: HttpRequest, name: str) -> NoReturn:
 urlpatterns = [path("raise/<str:name>/", error, name="error"), *urls.urlpatterns]
 
 ERRORS = SceneGroup("error", shows=("reviews:sign_in", "reviews:recall"), urls=__name__)
-SIGN_IN, RECALL = "reviews:sign_in", "reviews:recall"
 ERRORS.add("sign-in", "Sign in", "/sign-in/?next=/log/", "")
 ERRORS.add("400", "could not be read", "/log/?q=%00")
 ERRORS.add("404", "Not found", "/requests/r-nothing/")

@@ -22,7 +22,6 @@ AGENTS = SceneGroup(
     "agents",
     shows=("agents:agent", "agents:thread", "policies:policies", "policies:policy"),
 )
-THREAD, DELIVERY = "agents:thread", "agents:delivery"
 
 
 @AGENTS.preparation
@@ -72,7 +71,7 @@ POST = SceneGroup(
     "post", shows=("agents:deliveries", "agents:endpoints", "agents:delivery")
 )
 NOWHERE = SceneGroup("post-empty")
-PLACES, ENDPOINTS = "agents:endpoints", "/agents/riley/endpoints/"
+ENDPOINTS = "/agents/riley/endpoints/"
 TAKEN, FAILS = AttemptResult(204), AttemptResult(500, "it answered 500", seconds=0.2)
 GONE = AttemptResult(410, "it answered 410")
 

@@ -14,13 +14,11 @@ from tests import factories, pages
 from tests.factories import decide
 from tests.gallery.scene import Build, SceneGroup, Submission, at, url
 from tests.gallery.store import StoreGate, change_order
-from tests.reviews import states
 from tests.reviews.desk.request.test_commit import right_answer
 from tests.reviews.desk.request.test_views import edited, panel
 
-from .review import CHANGES, newest, second
+from .review import CHANGES, Step, hold_as_tom, second, withdraw
 
-DECIDE = "reviews:decide"
 ARMED = SceneGroup(
     "armed", shows=("reviews:break_hold", "reviews:hand_over", "reviews:queue_next")
 )
@@ -105,11 +103,34 @@ def rejects(request: ApprovalRequest, **fields: Any) -> Submission:
     return sent(request, "reject", **fields)
 
 
-@REFUSED.scene("held", "Tom Example is deciding this until")
-def held(gate: StoreGate) -> Submission:
-    said = rejects(gate.refund())
-    gate.hold(newest(), gate.tom)
-    return said
+def overtaken(verdict: str, step: Step) -> Build:
+    """Send a verdict after something happened that its page does not show."""
+
+    def build(gate: StoreGate) -> Submission:
+        request = gate.refund()
+        said = sent(request, verdict)
+        step(gate, request)
+        return said
+
+    return build
+
+
+def revise(gate: StoreGate, request: ApprovalRequest) -> None:
+    gate.revise(request, **CHANGES)
+
+
+def move_parcel(gate: StoreGate, request: ApprovalRequest) -> None:
+    change_order(request, "Returned to the depot")
+    readings.reread_state(request.sealed.revision)
+
+
+def reject_as_tom(gate: StoreGate, request: ApprovalRequest) -> None:
+    decide(request, gate.tom, "reject", reason_code="unsafe")
+
+
+REFUSED.add(
+    "held", "Tom Example is deciding this until", overtaken("reject", hold_as_tom)
+)
 
 
 @REFUSED.scene("lease-lapsed", "Tom Example took it over")
@@ -123,47 +144,21 @@ def lease_lapsed(gate: StoreGate) -> Submission:
     return said
 
 
-@REFUSED.scene("stale", "The request changed while you were reading.")
-def stale(gate: StoreGate) -> Submission:
-    request = gate.refund()
-    said = rejects(request)
-    gate.revise(request, **CHANGES)
-    return said
-
-
-@REFUSED.scene("precondition", "changed after this page was made")
-def precondition(gate: StoreGate) -> Submission:
-    request = gate.refund()
-    said = sent(request, "approve")
-    change_order(request, "Returned to the depot")
-    readings.reread_state(request.sealed.revision)
-    return said
-
-
-@REFUSED.scene("decided", "Tom Example rejected this")
-def decided(gate: StoreGate) -> Submission:
-    request = gate.refund()
-    said = sent(request, "approve")
-    decide(request, gate.tom, "reject", reason_code="unsafe")
-    return said
-
-
-@REFUSED.scene("expired", "before your decision arrived")
-def expired(gate: StoreGate) -> Submission:
-    request = gate.refund()
-    said = rejects(request)
-    factories.overdue(request)
-    return said
-
-
-@REFUSED.scene("withdrawn", "This was withdrawn")
-def withdrawn(gate: StoreGate) -> Submission:
-    request = gate.refund()
-    said = rejects(request)
-    states.withdraw(gate.agent, request.proposal)
-    return said
-
-
+REFUSED.add(
+    "stale", "The request changed while you were reading.", overtaken("reject", revise)
+)
+REFUSED.add(
+    "precondition",
+    "changed after this page was made",
+    overtaken("approve", move_parcel),
+)
+REFUSED.add("decided", "Tom Example rejected this", overtaken("approve", reject_as_tom))
+REFUSED.add(
+    "expired",
+    "before your decision arrived",
+    overtaken("reject", lambda gate, request: factories.overdue(request)),
+)
+REFUSED.add("withdrawn", "This was withdrawn", overtaken("reject", withdraw))
 REFUSED.add(
     "incomplete",
     "This page is incomplete.",

@@ -36,7 +36,6 @@ EMPTY = SceneGroup(
     ),
 )
 CROWD = SceneGroup("crowd", shows=("reviews:load", "reviews:unknown_one"))
-QUEUE = "reviews:queue"
 
 
 @LISTS.preparation
@@ -124,7 +123,6 @@ def unknown_refused(gate: StoreGate) -> Submission:
     return Submission(f"/unknown/{lost.pk}/", {"happened": "", "reason": "seen it"})
 
 
-BATCH = "reviews:batch"
 BATCHES = SceneGroup(
     "batch", shows=("reviews:batches", "reviews:batch", "reviews:batch_item")
 )

@@ -37,7 +37,7 @@ from tests.gallery.store import HERE, StoreGate, change_order, policy
 from tests.reviews import states
 from tests.reviews.executions import attempts
 
-from .review import await_hold, newest, release_hold
+from .review import after, await_hold, newest, release_hold, withdraw
 
 OVER = SceneGroup("over")
 ALARMS = SceneGroup(
@@ -83,12 +83,7 @@ def expire_grant(gate: StoreGate, execution: Execution) -> Execution:
     return gate.perform(execution)
 
 
-def approved(gate: StoreGate) -> ApprovalRequest:
-    request = gate.refund()
-    gate.approve(request)
-    return request
-
-
+approved = after(StoreGate.approve)
 OVER.add(
     "recallable",
     "Recall",
@@ -104,13 +99,11 @@ def for_the_agent(gate: StoreGate) -> ApprovalRequest:
     return request
 
 
-@OVER.scene("running", "Running since")
-def running(gate: StoreGate) -> ApprovalRequest:
-    request = gate.refund()
-    claim(gate.approve(request))
-    return request
-
-
+OVER.add(
+    "running",
+    "Running since",
+    after(lambda gate, request: claim(gate.approve(request))),
+)
 OVER.add("executed", "Done", StoreGate.refunded)
 
 
@@ -125,20 +118,23 @@ OVER.add("failed", "Nothing was changed.", lambda gate: gate.refunded("declined"
 OVER.add("lost", "Outcome unknown.", never_told, "sue")
 
 
-@OVER.scene("refused", "Refused")
-def refused(gate: StoreGate) -> ApprovalRequest:
-    request = gate.refund()
+def run_moved(gate: StoreGate, request: ApprovalRequest) -> None:
     execution = gate.approve(request)
     change_order(request, "Returned to the depot")
     gate.perform(execution)
-    return request
 
 
-@OVER.scene("too-late-to-run", "Refused")
-def too_late_to_run(gate: StoreGate) -> ApprovalRequest:
-    request = gate.refund()
+def run_late(gate: StoreGate, request: ApprovalRequest) -> None:
     expire_grant(gate, gate.approve(request))
-    return request
+
+
+def expire(gate: StoreGate, request: ApprovalRequest) -> None:
+    factories.overdue(request)
+    deadlines.expire_chunk()
+
+
+OVER.add("refused", "Refused", after(run_moved))
+OVER.add("too-late-to-run", "Refused", after(run_late))
 
 
 @OVER.scene("rejected", "Rejected by Tom Example")
@@ -147,26 +143,13 @@ def rejected(gate: StoreGate) -> ApprovalRequest:
     return decide(gate.refund(), gate.tom, "reject", **said)
 
 
-@OVER.scene("withdrawn", "Withdrawn")
-def withdrawn(gate: StoreGate) -> ApprovalRequest:
-    request = gate.refund()
-    states.withdraw(gate.agent, request.proposal)
-    return request
-
-
-@OVER.scene("superseded", "Replaced by a later proposal")
-def superseded(gate: StoreGate) -> ApprovalRequest:
-    request = gate.refund()
-    gate.label(supersedes=request.proposal_id)
-    return request
-
-
-@OVER.scene("expired", "Nobody answered in time.")
-def expired(gate: StoreGate) -> ApprovalRequest:
-    request = gate.refund()
-    factories.overdue(request)
-    deadlines.expire_chunk()
-    return request
+OVER.add("withdrawn", "Withdrawn", after(withdraw))
+OVER.add(
+    "superseded",
+    "Replaced by a later proposal",
+    after(lambda gate, request: gate.label(supersedes=request.proposal_id)),
+)
+OVER.add("expired", "Nobody answered in time.", after(expire))
 
 
 def expire_open(gate: StoreGate, page: Page) -> None:
@@ -184,7 +167,7 @@ def decide_open(gate: StoreGate, page: Page) -> None:
 OVER.add(
     "expired-open",
     "Add my note to the record",
-    lambda gate: gate.save_draft(gate.refund()),
+    after(StoreGate.save_draft),
     act=expire_open,
 )
 OVER.add("decided-open", "Rejected by Tom Example", StoreGate.refund, act=decide_open)
@@ -216,7 +199,6 @@ OVER.add(
 )
 OVER.add("paused", "Waiting", lambda gate: stop_thread(gate, StopMode.PAUSED), "sue")
 
-ALARM, CLOSE = "reviews:alarm", "reviews:alarm_close"
 FOUND = "The carrier had lost it; the customer was called. It was asked for again."
 
 
@@ -254,9 +236,6 @@ def closed(gate: StoreGate) -> Alarm:
 
 
 ALARMS.add("closed-twice", "What you wrote", lambda gate: close(FOUND), "sam")
-
-ONE, REVERSAL = "reviews:unknown_one", "agents:reversal"
-RUN, REPAIR = "agents:repair_run", "agents:repair"
 
 
 @REPAIRS.preparation

@@ -3,6 +3,7 @@ kind of tool, and with text that lies or cannot be shown as it is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -18,18 +19,31 @@ from reviews.models import ApprovalRequest
 from tests.browser.conftest import look
 from tests.browser.test_pages import HOSTILE
 from tests.factories import decide
-from tests.gallery.scene import SceneGroup, at
+from tests.gallery.scene import Build, SceneGroup, at
 from tests.gallery.store import LAPTOP, StoreGate, change_order, hidden_mail, policy
+from tests.reviews import states
 from tests.reviews.presenters import kinds
 
-REVIEW = "reviews:request_detail"
 MINE = "You hold this until"
+Step = Callable[[StoreGate, ApprovalRequest], object]
 CHANGES = {"amount": "58.50", "partial": True}
 WAITING = SceneGroup("review", shows=("reviews:request_detail",))
 # The policy of one scene is in force for those after it.
 POLICY = SceneGroup("policy")
 VIEW, VIEWS = SceneGroup("view"), SceneGroup("views")
 WORDS = SceneGroup("words")
+
+
+def after(*steps: Step) -> Build:
+    """Build a refund to which something happened."""
+
+    def build(gate: StoreGate) -> ApprovalRequest:
+        request = gate.refund()
+        for step in steps:
+            step(gate, request)
+        return request
+
+    return build
 
 
 def newest() -> ApprovalRequest:
@@ -60,26 +74,29 @@ WAITING.add(
 )
 
 
-def held(gate: StoreGate) -> ApprovalRequest:
-    return gate.hold(gate.refund(), gate.tom)
+def hold_as_tom(gate: StoreGate, request: ApprovalRequest) -> None:
+    gate.hold(request, gate.tom)
 
 
-WAITING.add("held", "Tom Example is deciding", held)
-WAITING.add("held-supervisor", "Break hold…", held, "sue")
+def withdraw(gate: StoreGate, request: ApprovalRequest) -> None:
+    states.withdraw(gate.agent, request.proposal)
 
 
-@WAITING.scene("held-offered", "offers it to you")
-def held_offered(gate: StoreGate) -> ApprovalRequest:
-    request = held(gate)
+def offer_hold(gate: StoreGate, request: ApprovalRequest) -> None:
     take.offer_hold(request_id=request.pk, person=gate.tom, to=gate.rita)
-    return request
 
 
-@WAITING.scene("hold-broken", "ended your hold")
-def hold_broken(gate: StoreGate) -> ApprovalRequest:
-    request = gate.hold(gate.refund(), gate.rita)
+def break_hold(gate: StoreGate, request: ApprovalRequest) -> None:
+    gate.hold(request, gate.rita)
     take.break_hold(request_id=request.pk, person=gate.sue, reason="lunch")
-    return gate.hold(request, gate.tom)
+
+
+WAITING.add("held", "Tom Example is deciding", after(hold_as_tom))
+WAITING.add("held-supervisor", "Break hold…", after(hold_as_tom), "sue")
+
+
+WAITING.add("held-offered", "offers it to you", after(hold_as_tom, offer_hold))
+WAITING.add("hold-broken", "ended your hold", after(break_hold, hold_as_tom))
 
 
 def revised(gate: StoreGate) -> ApprovalRequest:
@@ -151,7 +168,7 @@ def batch_member(gate: StoreGate) -> ApprovalRequest:
     return newest()
 
 
-WAITING.add("draft", "What you typed at", lambda gate: gate.save_draft(gate.refund()))
+WAITING.add("draft", "What you typed at", after(StoreGate.save_draft))
 
 
 @WAITING.scene("remarks", "I rang them; nobody answers.")

@@ -29,7 +29,7 @@ UP = SceneGroup(
         "reviews:arbitrate",
     ),
 )
-ESCALATION, ESCALATIONS = "reviews:escalation", "/escalations/"
+ESCALATIONS = "/escalations/"
 
 
 @UP.preparation
@@ -92,8 +92,6 @@ STOPS = SceneGroup(
         "reviews:lift",
     ),
 )
-STOP, STOPPED, LIFT = "reviews:stop", "reviews:stopped", "reviews:lift"
-STOP_THREAD = "agents:stop_thread"
 WHY = "It refunds what was delivered."
 RUN = "/threads/riley/ticket-7/stop/"
 
@@ -173,13 +171,13 @@ def half_lifted(gate: StoreGate) -> Stop:
 STOPS.add("half-lifted", "A second must agree", half_lifted, "sue")
 
 FROZEN = SceneGroup("frozen", shows=("reviews:incidents",))
-INCIDENTS, INCIDENTS_URL = "reviews:incidents", "/incidents/"
-FROZEN.add("none", "No incident is open.", INCIDENTS_URL, "otto")
-FROZEN.add("none-supervisor", "Freeze", INCIDENTS_URL, "sue")
+INCIDENTS = "/incidents/"
+FROZEN.add("none", "No incident is open.", INCIDENTS, "otto")
+FROZEN.add("none-supervisor", "Freeze", INCIDENTS, "sue")
 
 
 def declare(reason: str) -> Submission:
-    return Submission(INCIDENTS_URL, {"queue": "every", "reason": reason})
+    return Submission(INCIDENTS, {"queue": "every", "reason": reason})
 
 
 FROZEN.add("refused", "Nothing was frozen.", declare(" "), "sue")
@@ -196,10 +194,10 @@ def freeze_queue(gate: StoreGate) -> str:
         queue=Queue.objects.get(name=gate.refund().queue.name),
     )
     incidents.advance_frozen_deadlines()
-    return INCIDENTS_URL
+    return INCIDENTS
 
 
-FROZEN.add("open-reviewer", "Frozen", INCIDENTS_URL)
+FROZEN.add("open-reviewer", "Frozen", INCIDENTS)
 
 
 @FROZEN.scene("review", "Deadlines are frozen in")
@@ -223,7 +221,7 @@ def escalation_frozen(gate: StoreGate) -> str:
 def freeze_everything(gate: StoreGate) -> str:
     if not Incident.objects.filter(queue=None, ended_at=None).exists():
         incidents.declare_incident(person=gate.sue, reason="The whole site is down.")
-    return INCIDENTS_URL
+    return INCIDENTS
 
 
 FROZEN.add("declared-twice", "frozen already", declare("Nobody can reach it."), "sue")
@@ -288,9 +286,8 @@ REVOKE.add("revoked-page", "What came of it", revoke_page, "sam")
 REVOKE.add("half-lifted-own", "not you", half_lifted, "sam")
 
 RESTORED = SceneGroup("restored", shows=("reviews:restored",))
-RESTORE, RESTORED_URL = "reviews:restored", "/restored/"
-QUEUE = "reviews:queue"
-RESTORED.add("calm", "Everything runs.", RESTORED_URL, "sue")
+RESTORE = "/restored/"
+RESTORED.add("calm", "Everything runs.", RESTORE, "sue")
 
 
 @RESTORED.scene("unread", "Mend the disk.", "sue")
@@ -298,7 +295,7 @@ def unread(gate: StoreGate) -> str:
     high_water_mark.build_mark_path().unlink(missing_ok=True)
     high_water_mark.build_mark_path().mkdir()
     restore_epochs.update_status()
-    return RESTORED_URL
+    return RESTORE
 
 
 RESTORED.add("unread-said", "Everything goes on by itself", "/queue/")
@@ -311,15 +308,12 @@ def first(gate: StoreGate) -> str:
     gate.refund("12.00")
     recovery.announce_restore(why=restore_epochs.BEHIND)
     restore_epochs.update_status()
-    return RESTORED_URL
+    return RESTORE
 
 
 RESTORED.add("said", "Nothing is decided or proposed either.", "/queue/")
 RESTORED.add(
-    "refused",
-    "Write something first.",
-    Submission(RESTORED_URL, {"reason": " "}),
-    "sue",
+    "refused", "Write something first.", Submission(RESTORE, {"reason": " "}), "sue"
 )
 
 
@@ -327,14 +321,14 @@ RESTORED.add(
 def second(gate: StoreGate) -> str:
     why = "The disk of db-2 was lost; last night's backup was put back."
     recovery.confirm_restore(person=gate.sue, reason=why)
-    return RESTORED_URL
+    return RESTORE
 
 
 @RESTORED.scene("begun", "Everything runs.", "otto")
 def begun(gate: StoreGate) -> str:
     recovery.confirm_restore(person=gate.sam, reason="Compared with the provider.")
     restore_epochs.update_status()
-    return RESTORED_URL
+    return RESTORE
 
 
 RESTORED.add(
@@ -369,4 +363,4 @@ def late(gate: StoreGate) -> str:
 @RESTORED.scene("calm-again", "Everything runs.", "sue")
 def calm_again(gate: StoreGate) -> str:
     standstills.known.sweeps = ()
-    return RESTORED_URL
+    return RESTORE
