@@ -142,8 +142,6 @@ def mistype_password(gate: StoreGate, page: Page) -> None:
 
 ERRORS.add("sign-in-refused", "do not match", "/sign-in/", "", act=mistype_password)
 ERRORS.add("403", "not yours", at(StoreGate.refund, "hold", "break"), "tom")
-
-
 ERRORS.add(
     "403-signed-out",
     "You were signed out.",

@@ -89,7 +89,6 @@ LISTS.add(
     "Give the view a name.",
     Submission("/views/queue/", {"name": "", "query": "tab=done"}),
 )
-
 EMPTY.add("queue", "Nothing waits for you.", "/queue/")
 EMPTY.add("mine", "Mine", "/queue/?tab=mine")
 EMPTY.add("escalations", "Escalations", "/escalations/")

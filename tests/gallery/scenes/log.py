@@ -118,8 +118,6 @@ RECORDS.add("as-seen-print", "Matches what was shown", as_seen, act=print_page)
 RECORDS.add("print", "What changes", StoreGate.refund, act=print_page)
 RECORDS.add("version", "Version 1", at(revised, "versions", "1"))
 RECORDS.add("reveal", "Reveal Text…", at(StoreGate.mail, "reveal"), "sue")
-
-
 RECORDS.add(
     "reveal-refused",
     "Say why you need",

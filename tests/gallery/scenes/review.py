@@ -93,8 +93,6 @@ def break_hold(gate: StoreGate, request: ApprovalRequest) -> None:
 
 WAITING.add("held", "Tom Example is deciding", after(hold_as_tom))
 WAITING.add("held-supervisor", "Break hold…", after(hold_as_tom), "sue")
-
-
 WAITING.add("held-offered", "offers it to you", after(hold_as_tom, offer_hold))
 WAITING.add("hold-broken", "ended your hold", after(break_hold, hold_as_tom))
 

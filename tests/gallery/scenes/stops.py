@@ -136,8 +136,6 @@ STOPS.add("refused", "Nothing was stopped.", submit("agent:riley", ""), "sue")
 STOPS.add(
     "halting", "Halting", lambda gate: stop(gate, Scope.THREAD, "riley/ticket-7"), "sue"
 )
-
-
 STOPS.add("stopped-twice", "off already", submit("thread:riley/ticket-7", WHY), "sam")
 STOPS.add(
     "halted",
