@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from policies.models import Person
 from tests import factories
 from tests.conftest import Gate
+from tests.security.world import BACKEND
 
 WITHIN_MS = 30_000
 PAINTED = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
@@ -147,6 +151,25 @@ def sign_in(desk: Desk, name: str) -> None:
     page.fill("#id_password", factories.PASSWORD)
     page.press("#id_password", "Enter")
     page.wait_for_url(f"{desk.base}/help/")
+
+
+def session_cookies(person: Person, base: str) -> list[Any]:
+    """A session of this person as cookies of a browser."""
+    client = Client()
+    client.force_login(person, BACKEND)
+    secure = bool(settings.SESSION_COOKIE_SECURE)
+    # `__Host-` cookies are kept as if they had come over https.
+    url = base.replace("http:", "https:") if secure else base
+    return [
+        {
+            "name": name,
+            "value": morsel.value,
+            "url": url,
+            "secure": secure,
+            "httpOnly": True,
+        }
+        for name, morsel in client.cookies.items()
+    ]
 
 
 def listen(desk: Desk) -> None:

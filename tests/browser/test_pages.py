@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Request
 from tests.browser.conftest import SitDown
 from tests.conftest import Gate
 from tests.factories import propose
-from tests.gallery import stage
+from tests.gallery.store import open_store
 
 pytestmark = pytest.mark.browser
 
@@ -74,7 +74,7 @@ def test_a_page_is_five_requests_at_most(gate: Gate, sit_down: SitDown) -> None:
 def test_all_seven_answers_are_above_the_fold(
     gate: Gate, sit_down: SitDown, tmp_path: Path
 ) -> None:
-    request = stage.set_up(gate, tmp_path).refund("59.00")
+    request = open_store(gate, tmp_path).refund("59.00")
     page = sit_down("rita").open(f"/requests/{request.pk}/")
     found = ("h1-effect", "current-facts", "diff", "reversal", "why-asked")
     for name in (*found, "verb-escalate"):

@@ -13,9 +13,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NARROW, WIDE, Desk, SitDown
 from tests.conftest import Gate
-from tests.gallery import stage
-from tests.gallery.rooms import batches
-from tests.gallery.stage import Stage, path
+from tests.gallery.scene import url
+from tests.gallery.scenes import lists
+from tests.gallery.store import StoreGate, open_store
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -64,29 +64,29 @@ SMALL = """() => [...document.querySelectorAll("a,button,input,select,summary")]
   }).map(one => one.outerHTML.slice(0, 160))"""
 TARGETS: dict[str, Any] = {"runOnly": {"type": "rule", "values": ["target-size"]}}
 
-Place = Callable[[Stage], str]
+Place = Callable[[StoreGate], str]
 
 
-def _review(made: Stage) -> str:
-    return path(made.refund("59.00"))
+def _review(made: StoreGate) -> str:
+    return url(made.refund("59.00"))
 
 
 def _armed(verdict: str) -> Place:
-    def build(made: Stage) -> str:
-        return path(made.refund("59.00"), "decide") + f"?arm={verdict}"
+    def build(made: StoreGate) -> str:
+        return url(made.refund("59.00"), "decide") + f"?arm={verdict}"
 
     return build
 
 
-def _queue(made: Stage) -> str:
+def _queue(made: StoreGate) -> str:
     for amount in ("59.00", "61.00"):
         made.refund(amount)
     made.mail()
     return "/queue/"
 
 
-def _batch(made: Stage) -> str:
-    return batches.page_of(batches.formed(made))
+def _batch(made: StoreGate) -> str:
+    return url(lists.form_batch(made))
 
 
 def _at(place: str) -> Place:
@@ -112,7 +112,7 @@ def desk(
     request: pytest.FixtureRequest, gate: Gate, sit_down: SitDown, tmp_path: Path
 ) -> Desk:
     """Rita at one of the pages."""
-    place = request.param(stage.set_up(gate, tmp_path))
+    place = request.param(open_store(gate, tmp_path))
     found = sit_down("rita", reduced_motion="reduce")
     found.open(place)
     return found
@@ -124,7 +124,7 @@ def desk(
 def test_what_is_pressed_is_24_px_wide_and_high(
     gate: Gate, sit_down: SitDown, tmp_path: Path, place: str
 ) -> None:
-    made = stage.set_up(gate, tmp_path)
+    made = open_store(gate, tmp_path)
     for amount in ("59.00", "61.00"):
         made.refund(amount, thread="ticket-7")
     desk = sit_down("sue")
@@ -137,9 +137,9 @@ def test_what_leads_to_evidence_is_24_px_high(
     gate: Gate, sit_down: SitDown, tmp_path: Path
 ) -> None:
     letter = {"kind": "message", "text": "\x1b[2J Click Approve."}
-    request = stage.set_up(gate, tmp_path).refund("59.00", evidence=[letter])
+    request = open_store(gate, tmp_path).refund("59.00", evidence=[letter])
     desk = sit_down("rita")
-    page = desk.open(path(request))
+    page = desk.open(url(request))
     signs = page.locator(".sign a")
     for size in sizes(desk):
         assert signs.count() == 2, size
@@ -152,7 +152,7 @@ def test_what_leads_to_evidence_is_24_px_high(
 def test_the_line_below_the_strip_reaches_both_edges(
     gate: Gate, sit_down: SitDown, tmp_path: Path
 ) -> None:
-    place = path(stage.set_up(gate, tmp_path).refund())
+    place = url(open_store(gate, tmp_path).refund())
     for width in (1280, 1366, 1600):
         desk = sit_down("rita", viewport={"width": width, "height": 650})
         page = desk.open(place)

@@ -238,16 +238,21 @@ def closed_alarm(gate: Gate) -> Alarm:
     return standing.close_alarm(alarm_id=alarm.pk, person=gate.sue, note="asked again")
 
 
+def abandon(execution: Execution) -> Execution:
+    """Move a lease so far into the past that people may repair the execution."""
+    lease = clock.now() - timedelta(minutes=6)
+    Execution.objects.filter(pk=execution.pk).update(lease_until=lease)
+    return execution
+
+
 def proposed_repair(gate: Gate) -> Repair:
     return repair_of(claimed(gate), gate)
 
 
 def repair_of(execution: Execution, gate: Gate) -> Repair:
     """What a supervisor proposes once whoever had taken it is gone."""
-    lease = clock.now() - timedelta(minutes=6)
-    Execution.objects.filter(pk=execution.pk).update(lease_until=lease)
     return repairs.propose_repair(
-        execution_id=execution.pk,
+        execution_id=abandon(execution).pk,
         change=RepairChange.SAY_UNKNOWN,
         person=gate.sue,
         reason="its worker is gone",

@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from policies.models import Person
 from tests import factories, worlds
-from tests.browser.conftest import WITHIN_MS, listen
-from tests.security.world import BACKEND
+from tests.browser.conftest import WITHIN_MS, listen, session_cookies
 from tests.stack import Stack
 
 from . import house as houses
@@ -106,7 +103,7 @@ def sit_down(house: House, browser: Browser) -> Iterator[SitDown]:
         context.set_default_timeout(WITHIN_MS)
         base = house.live.base_url
         if not by_form:
-            context.add_cookies(session(house.people[name], base))
+            context.add_cookies(session_cookies(house.people[name], base))
         desk = Sitting(context.new_page(), base, scripted=scripted, way=way)
         desk.page.add_init_script(WATCH)
         listen(desk)
@@ -119,23 +116,6 @@ def sit_down(house: House, browser: Browser) -> Iterator[SitDown]:
     for context in opened:
         context.close()
     assert complaints == []
-
-
-def session(person: Person, base: str) -> list[Any]:
-    """A session of this person as cookies of a browser."""
-    client = Client()
-    client.force_login(person, BACKEND)
-    # Their names begin with `__Host-`: they are kept as if they had come over https.
-    return [
-        {
-            "name": name,
-            "value": morsel.value,
-            "url": base.replace("http:", "https:"),
-            "secure": True,
-            "httpOnly": True,
-        }
-        for name, morsel in client.cookies.items()
-    ]
 
 
 def sign_in(desk: Sitting, house: House, name: str, to: str) -> None:

@@ -18,15 +18,15 @@ from reviews.governance import readings
 from reviews.models import Batch, Revision
 from reviews.tool_services.readers import ToolReading
 from tests.conftest import Gate
-from tests.gallery import shop, stage
-from tests.gallery.stage import BACKEND, Stage
+from tests.gallery import store
 from tests.reviews.desk.batches.batch_form import Form, source, url
+from tests.security.world import BACKEND
 
 LABELS = "create_return_label"
 
 
 def definition(**changes: Any) -> ToolDefinition:
-    tool = shop.policy()["tools"][LABELS]
+    tool = store.policy()["tools"][LABELS]
     return ToolDefinition.model_validate({**tool, "name": LABELS, **changes})
 
 
@@ -43,7 +43,7 @@ def test_each_currency_has_a_sum_of_its_own() -> None:
 
 
 def test_what_costs_nothing_has_no_sum() -> None:
-    free = shop.policy()["tools"][LABELS]["profile"] | {"monetary": False}
+    free = store.policy()["tools"][LABELS]["profile"] | {"monetary": False}
     assert links.sum_costs(definition(profile=free), [read(690)]) == []
     assert links.sum_costs(definition(), [{"label_cost": 690}, {}]) == []
 
@@ -51,9 +51,9 @@ def test_what_costs_nothing_has_no_sum() -> None:
 @pytest.fixture
 def labels(gate: Gate, tmp_path: Path) -> Batch:
     """Twelve labels of the demo's store, 6.90 USD each."""
-    made: Stage = stage.set_up(gate, tmp_path)
+    made = store.open_store(gate, tmp_path)
     for order in islice(made.orders, 12):
-        made.wants(
+        made.ask(
             LABELS, {"order_id": order, "carrier": "Harrow Parcel"}, group="recall"
         )
     formation.form_missed_batches()

@@ -1,0 +1,35 @@
+"""The groups of scenes, in the order in which they are tested: long ones first."""
+
+from __future__ import annotations
+
+from . import account, agents, decisions, lists, log, outcomes, review, stops
+
+GROUPS = [
+    review.WAITING,
+    decisions.REFUSED,
+    outcomes.OVER,
+    decisions.ARMED,
+    lists.BATCHES,
+    lists.UNDOING,
+    lists.LISTS,
+    lists.EMPTY,
+    lists.CROWD,
+    log.RECORDS,
+    stops.UP,
+    stops.STOPS,
+    stops.FROZEN,
+    stops.REVOKE,
+    review.POLICY,
+    stops.RESTORED,
+    outcomes.ALARMS,
+    agents.AGENTS,
+    outcomes.REPAIRS,
+    review.VIEW,
+    review.VIEWS,
+    review.WORDS,
+    account.ME,
+    account.ERRORS,
+    agents.POST,
+    agents.NOWHERE,
+]
+SCENES = [scene for group in GROUPS for scene in group.scenes]

@@ -1,0 +1,145 @@
+"""Agents and their threads, the policies, and webhooks to agents: where they go, what
+did not arrive, and what one of them says."""
+
+from __future__ import annotations
+
+from agents.models import Delivery
+from agents.webhooks import delivery, endpoints, enqueue, lanes
+from agents.webhooks.delivery import AttemptResult
+from journal import clock
+from journal.models import OutboxMessage
+from journal.state_machine import PROPOSAL_TOLD
+from reviews.choices import StopMode
+from reviews.models import Alarm
+from tests import factories
+from tests.factories import decide
+from tests.gallery.scene import SceneGroup, Submission
+from tests.gallery.store import LABEL, StoreGate
+
+from .outcomes import stop_thread
+
+AGENTS = SceneGroup(
+    "agents",
+    shows=("agents:agent", "agents:thread", "policies:policies", "policies:policy"),
+)
+
+
+@AGENTS.preparation
+def fill_day(gate: StoreGate) -> None:
+    """An agent with a day behind it, and one without."""
+    factories.agent(gate.owen, "robin", tools=["add_label"])
+    gate.refunded()
+    gate.refunded("declined")
+    gate.refund(thread="ticket-7")
+    gate.label(thread="ticket-7")
+    decide(gate.refund("24.00"), gate.rita, "reject", reason_code="unsafe")
+    gate.propose("no_such_tool", {}, thread="ticket-7")
+    gate.approve(gate.refund(thread="ticket-7"))
+
+
+AGENTS.add("list", "Robin", "/agents/", "sue")
+AGENTS.add("one", "Riley", "/agents/riley/", "sue")
+AGENTS.add("one-owner", "Riley", "/agents/riley/", "owen")
+AGENTS.add("one-idle", "Robin", "/agents/robin/", "owen")
+AGENTS.add("run", "ticket-7", "/threads/riley/ticket-7/")
+AGENTS.add("run-auditor", "ticket-7", "/threads/riley/ticket-7/", "otto")
+AGENTS.add("policies", "Version", "/policies/", "adam")
+AGENTS.add("policy", "Refund", "/policies/2/", "adam")
+
+
+@AGENTS.scene("run-failed", "Try again")
+def run_failed(gate: StoreGate) -> str:
+    """What asked nobody, and is known not to have happened."""
+    proposal = gate.propose("add_label", LABEL)
+    gate.perform(proposal.executions.get(), "declined")
+    return f"/threads/riley/{proposal.thread}/"
+
+
+@AGENTS.scene("run-stopped", "Stopped", "sue")
+def run_stopped(gate: StoreGate) -> str:
+    request = stop_thread(gate, StopMode.STOPPED)
+    return f"/threads/riley/{request.proposal.thread}/"
+
+
+AGENTS.add(
+    "run-retried",
+    "attempt 2 of 5",
+    lambda gate: f"/threads/riley/{gate.refunded('busy').proposal.thread}/",
+)
+
+POST = SceneGroup(
+    "post", shows=("agents:deliveries", "agents:endpoints", "agents:delivery")
+)
+NOWHERE = SceneGroup("post-empty")
+ENDPOINTS = "/agents/riley/endpoints/"
+TAKEN, FAILS = AttemptResult(204), AttemptResult(500, "it answered 500", seconds=0.2)
+GONE = AttemptResult(410, "it answered 410")
+
+
+@POST.preparation
+def deliver(gate: StoreGate) -> None:
+    """An endpoint that takes its letters, one that fails, and one that is gone."""
+    for path in ("hooks/holdpoint", "events?key=k3y", "old"):
+        url = f"https://riley.example/{path}"
+        endpoints.register_endpoint(agent=gate.agent, url=url, by=gate.owen)
+    for _ in range(3):
+        decide(gate.refund(), gate.rita, "reject", reason_code="duplicate")
+    for message in OutboxMessage.objects.filter(topic=PROPOSAL_TOLD).order_by("pk"):
+        enqueue.enqueue_deliveries(message=message)
+    while due := lanes.list_due_deliveries():
+        for pk in due:
+            attempt(Delivery.objects.get(pk=pk))
+    dead = Delivery.objects.filter(status="waiting", url__contains="events").first()
+    assert dead is not None
+    Delivery.objects.filter(pk=dead.pk).update(
+        next_at=clock.now(), give_up_at=clock.now()
+    )
+    attempt(dead)
+
+
+def attempt(row: Delivery) -> None:
+    """As the endpoint answers."""
+    taken = delivery.claim_delivery(delivery_id=row.pk)
+    if taken is not None:
+        answer = TAKEN if "hooks" in row.url else FAILS
+        answer = GONE if row.url.endswith("old") else answer
+        delivery.record_attempt(
+            delivery_id=taken.pk, attempt=taken.attempts, answer=answer
+        )
+
+
+def find_delivery(status: str) -> str:
+    found = Delivery.objects.filter(status=status).order_by("-attempts").first()
+    assert found is not None
+    return f"/deliveries/{found.pk}/"
+
+
+POST.add("list", "Send again", "/deliveries/", "owen")
+POST.add("list-auditor", "Not delivered", "/deliveries/", "otto")
+POST.add("list-administrator", "Switch on", "/deliveries/", "adam")
+POST.add("places", "New secret", ENDPOINTS, "owen")
+POST.add("given-up", "Send again", lambda gate: find_delivery("dead"), "owen")
+POST.add(
+    "given-up-alarm",
+    "Delivery",
+    lambda gate: Alarm.objects.filter(kind="delivery_dead").latest("pk"),
+    "sue",
+)
+POST.add("waiting", "Next try", lambda gate: find_delivery("waiting"), "otto")
+POST.add("delivered", "Taken, 204", lambda gate: find_delivery("delivered"), "otto")
+POST.add(
+    "place-refused",
+    "This address is not public, and",
+    Submission(ENDPOINTS, {"url": "http://10.0.0.1/hook"}),
+    "owen",
+)
+
+
+@POST.scene("secret", "Copy its secret now.", "owen")
+def secret(gate: StoreGate) -> Submission:
+    count = gate.agent.endpoints.count()
+    return Submission(ENDPOINTS, {"url": f"https://riley.example/more-{count}"})
+
+
+NOWHERE.add("list", "No letter waits.", "/deliveries/", "owen")
+NOWHERE.add("places", "No endpoint is registered.", ENDPOINTS, "owen")

@@ -1,0 +1,318 @@
+"""The review page of a request that waits: its states, under another policy, for each
+kind of tool, and with text that lies or cannot be shown as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from journal import clock
+from reviews.batches import formation
+from reviews.choices import NoteKind
+from reviews.decisions import drafts, recall, returns
+from reviews.holds import take
+from reviews.models import ApprovalRequest
+from tests.browser.conftest import look
+from tests.browser.test_pages import HOSTILE
+from tests.factories import decide
+from tests.gallery.scene import Build, SceneGroup, at
+from tests.gallery.store import LAPTOP, StoreGate, change_order, hidden_mail, policy
+from tests.reviews import states
+from tests.reviews.presenters import kinds
+
+MINE = "You hold this until"
+Step = Callable[[StoreGate, ApprovalRequest], object]
+CHANGES = {"amount": "58.50", "partial": True}
+WAITING = SceneGroup("review", shows=("reviews:request_detail",))
+# The policy of one scene is in force for those after it.
+POLICY = SceneGroup("policy")
+VIEW, VIEWS = SceneGroup("view"), SceneGroup("views")
+WORDS = SceneGroup("words")
+
+
+def after(*steps: Step) -> Build:
+    """Build a refund to which something happened."""
+
+    def build(gate: StoreGate) -> ApprovalRequest:
+        request = gate.refund()
+        for step in steps:
+            step(gate, request)
+        return request
+
+    return build
+
+
+def newest() -> ApprovalRequest:
+    """What is open in the browser: the scene has just made it."""
+    return ApprovalRequest.objects.latest("opened_at")
+
+
+def await_hold(page: Page) -> None:
+    expect(page.get_by_test_id("state")).to_contain_text(MINE)
+
+
+def release_hold(page: Page) -> None:
+    await_hold(page)
+    page.keyboard.press("c")
+    expect(page.get_by_test_id("state")).to_contain_text("Waiting")
+
+
+WAITING.add("waiting", "Waiting", StoreGate.refund, "sue")
+WAITING.add("mine", MINE, lambda gate: gate.refund("59.00"))
+WAITING.add("medium", MINE, StoreGate.label)
+WAITING.add("mail", MINE, StoreGate.mail)
+WAITING.add("critical", MINE, StoreGate.address, "sue")
+WAITING.add(
+    "onlooker",
+    "You can read everything here.",
+    lambda gate: gate.refund("45.00"),
+    "otto",
+)
+
+
+def hold_as_tom(gate: StoreGate, request: ApprovalRequest) -> None:
+    gate.hold(request, gate.tom)
+
+
+def withdraw(gate: StoreGate, request: ApprovalRequest) -> None:
+    states.withdraw(gate.agent, request.proposal)
+
+
+def offer_hold(gate: StoreGate, request: ApprovalRequest) -> None:
+    take.offer_hold(request_id=request.pk, person=gate.tom, to=gate.rita)
+
+
+def break_hold(gate: StoreGate, request: ApprovalRequest) -> None:
+    gate.hold(request, gate.rita)
+    take.break_hold(request_id=request.pk, person=gate.sue, reason="lunch")
+
+
+WAITING.add("held", "Tom Example is deciding", after(hold_as_tom))
+WAITING.add("held-supervisor", "Break hold…", after(hold_as_tom), "sue")
+WAITING.add("held-offered", "offers it to you", after(hold_as_tom, offer_hold))
+WAITING.add("hold-broken", "ended your hold", after(break_hold, hold_as_tom))
+
+
+def revised(gate: StoreGate) -> ApprovalRequest:
+    return gate.revise(gate.refund(), **CHANGES)
+
+
+def second(gate: StoreGate) -> ApprovalRequest:
+    """What needs a second supervisor beside Sue."""
+    return decide(gate.refund("610.00", LAPTOP), gate.sue)
+
+
+def change_open(gate: StoreGate, page: Page) -> None:
+    await_hold(page)
+    gate.revise(newest(), **CHANGES)
+    look(page)
+
+
+def move_open(gate: StoreGate, page: Page) -> None:
+    release_hold(page)
+    change_order(newest(), "Returned parcel received at depot")
+    page.keyboard.press("c")
+
+
+WAITING.add("changed", "Below is version 1, as you", StoreGate.refund, act=change_open)
+WAITING.add("again", "Since version 1, which you read", at(revised, query="since=1"))
+WAITING.add("moved", "Refresh before-state", StoreGate.refund, act=move_open)
+WAITING.add("second", "1 of 2 approvals", second, "sam")
+WAITING.add(
+    "voted",
+    "Your approval is recorded.",
+    lambda gate: decide(gate.address(), gate.sue, reason_code="verified"),
+    "sue",
+)
+
+
+def escalated(
+    gate: StoreGate, reason: str = "Two parcels, one of them came.", **said: Any
+) -> ApprovalRequest:
+    said |= {"reason_code": "unclear", "reason": reason}
+    return decide(gate.refund(), gate.rita, "escalate", **said)
+
+
+WAITING.add("escalated", "You escalated this.", escalated)
+
+
+@WAITING.scene("returned", "Returned with guidance by a supervisor.", "tom")
+def returned(gate: StoreGate) -> ApprovalRequest:
+    request = escalated(gate, reason="")
+    returns.return_with_guidance(
+        request_id=request.pk,
+        person=gate.sue,
+        guidance="Ask the customer which of the two parcels is missing, then decide.",
+    )
+    return request
+
+
+@WAITING.scene("recalled", "Recalled. Nothing was executed.", "sue")
+def recalled(gate: StoreGate) -> ApprovalRequest:
+    request = decide(gate.refund(), gate.rita)
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
+    return request
+
+
+@WAITING.scene("batch-member", "In a batch of 3.")
+def batch_member(gate: StoreGate) -> ApprovalRequest:
+    for amount in ("8.00", "9.50", "12.00"):
+        gate.refund(amount, group="crackling speakers")
+    formation.form_missed_batches()
+    return newest()
+
+
+WAITING.add("draft", "What you typed at", after(StoreGate.save_draft))
+
+
+@WAITING.scene("remarks", "I rang them; nobody answers.")
+def remarks(gate: StoreGate) -> ApprovalRequest:
+    request = gate.refund()
+    text = "I rang them; nobody answers."
+    drafts.add_note(
+        request_id=request.pk, person=gate.rita, kind=NoteKind.NOTE, text=text
+    )
+    return request
+
+
+@WAITING.scene("soon", "Extend")
+def soon(gate: StoreGate) -> ApprovalRequest:
+    request = gate.refund()
+    end = clock.now() + timedelta(minutes=4)
+    ApprovalRequest.objects.filter(pk=request.pk).update(expires_at=end)
+    return request
+
+
+def go_offline(gate: StoreGate, page: Page) -> None:
+    await_hold(page)
+    page.context.set_offline(True)
+    look(page)
+
+
+def sign_out(gate: StoreGate, page: Page) -> None:
+    await_hold(page)
+    page.context.clear_cookies()
+    look(page)
+
+
+WAITING.add(
+    "offline", "Not connected since", StoreGate.refund, act=go_offline, cut_off=True
+)
+WAITING.add("signed-out", "You are signed out.", StoreGate.refund, act=sign_out)
+
+
+@WAITING.scene("ceiling", "This amount is above what you may decide.")
+def ceiling(gate: StoreGate) -> ApprovalRequest:
+    """The last one: from here on Rita may decide less."""
+    gate.rita.ceiling_minor = 5_000
+    gate.rita.save()
+    return gate.refund("58.00")
+
+
+def add_rule(gate: StoreGate, request: ApprovalRequest, when: str) -> ApprovalRequest:
+    """Another policy in force, with one rule more."""
+    rule = {
+        "id": "refund.care",
+        "text": "While a product is recalled, refunds need two supervisors.",
+        "tools": ["process_refund"],
+        "when": when,
+        "then": {"tier": "escalate"},
+    }
+    gate.adopt(rules=[*policy()["rules"], rule])
+    return request
+
+
+POLICY.add(
+    "same",
+    "It asks for the same.",
+    lambda gate: add_rule(gate, gate.refund("59.00"), "false"),
+)
+POLICY.add(
+    "stricter",
+    "would be refused before it runs",
+    lambda gate: add_rule(gate, gate.refund(), "true"),
+)
+
+
+def slow(gate: StoreGate, amount: str = "59.00") -> ApprovalRequest:
+    """An hour of reading is asked for, and a question with each approval."""
+    gate.adopt(desk={"time_floor": {"high": 3600}, "micro_check": {"high": 1}})
+    return gate.refund(amount)
+
+
+POLICY.add("reading", "at least 3600 seconds.", slow)
+POLICY.add(
+    "reading-armed", "at least 3600 seconds.", at(slow, "decide", query="arm=approve")
+)
+
+# The arguments of an example that the gate would not let through, made harmless.
+INSTEAD: dict[str, dict[str, Any]] = {
+    "call_api": {
+        "method": "POST",
+        "url": "https://api.partner.example:8443/v1/orders?dry=no",
+        "body": {"status": "shipped", "count": 2},
+    }
+}
+
+
+def ask_example(tool: str, gate: StoreGate) -> ApprovalRequest:
+    args = INSTEAD.get(tool, kinds.EXAMPLES[tool][0])
+    return gate.ask(tool, args, uncertain=True)
+
+
+TOOLS = [tool for tool in kinds.EXAMPLES if tool != "delete_customer"]
+for number, tool in enumerate(TOOLS):
+    group = VIEW if number % 2 else VIEWS
+    group.add(tool, "What changes", partial(ask_example, tool), "sue")
+VIEW.add("delete_customer", "What changes", StoreGate.deletion, "sue")
+VIEW.add("change_shipped_address", "What changes", StoreGate.address, "sam")
+
+LIES = f"{HOSTILE}\nR\u0435fund"  # its second letter is Cyrillic
+
+
+@WORDS.scene("hostile", "Addressed to the reviewer (possible manipulation)")
+def hostile(gate: StoreGate) -> ApprovalRequest:
+    said: dict[str, Any] = {
+        "rationale": LIES,
+        "expected_outcome": LIES,
+        "alternatives": [{"action": LIES, "why_not": LIES}],
+        "evidence": [{"kind": "message", "source": "ticket 481", "text": LIES}],
+    }
+    return gate.refund(**said)
+
+
+@WORDS.scene("hostile-arguments", "What changes")
+def hostile_arguments(gate: StoreGate) -> ApprovalRequest:
+    subject = " ".join(LIES.split())[:200]
+    return gate.mail(to=["casey@mail.example"], subject=subject, body=LIES)
+
+
+@WORDS.scene("long", "Long review")
+def long(gate: StoreGate) -> ApprovalRequest:
+    body = "\n".join(f"Line {number} of a very long letter." for number in range(180))
+    to = [f"customer-{number}@mail.example" for number in range(30)]
+    return gate.mail(to=to, body=body)
+
+
+@WORDS.scene("silent", "What changes")
+def silent(gate: StoreGate) -> ApprovalRequest:
+    nothing: dict[str, Any] = {"rationale": "", "expected_outcome": ""}
+    return gate.refund(**nothing, evidence=[], alternatives=[], checkpoint=None)
+
+
+WORDS.add(
+    "no-before",
+    "No before-state available.",
+    lambda gate: gate.example("run_program"),
+    "sue",
+)
+
+
+@WORDS.scene("hidden", "Reveal a hidden value…", "sue")
+def hidden(gate: StoreGate) -> ApprovalRequest:
+    gate.adopt(hidden_mail())
+    return gate.mail()

@@ -1,0 +1,216 @@
+"""The browser's side of a scene: opens it wide and on a telephone, looks at it light
+and dark, and returns what is wrong with it as lines."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import Resolver404, resolve
+from playwright.sync_api import Browser, Error, expect
+
+from tests.browser.conftest import WITHIN_MS, Desk, listen, session_cookies
+
+from .scene import Scene, Submission
+from .store import StoreGate
+
+Looks = Mapping[int, Sequence[str]]  # width -> themes
+HEIGHTS = {1280: 800, 360: 740}
+ALL: Looks = {1280: ("light", "dark"), 360: ("dark", "light")}
+# One of them, by turns: each width and each theme as often as the others.
+SOME: Sequence[Looks] = (
+    {1280: ("light",)},
+    {360: ("dark",)},
+    {1280: ("dark",)},
+    {360: ("light",)},
+)
+NARROW: Sequence[Looks] = ({360: ("dark",)}, {360: ("light",)})
+SEEN_ALL = "in 4 looks"
+SEEN_SOME = "in 1 of 4 looks"
+# axe parses each colour of a page thousands of times, which is a fifth of its work: the
+# same text is the same colour.
+REMEMBER_COLORS = """
+{
+  const { prototype } = axe.commons.color.Color;
+  const parse = prototype.parseString;
+  const known = new Map();
+  prototype.parseString = function (text) {
+    if (!known.has(text)) {
+      const { r, g, b, alpha } = parse.call(this, text);
+      known.set(text, { r, g, b, alpha });
+    }
+    return Object.assign(this, known.get(text));
+  };
+}
+"""
+# A busy machine is no fault of a page: no request is given up.
+PATIENT = "addEventListener('load', () => { if (window.htmx) htmx.config.timeout = 0 })"
+AWAY = "/livez"  # of the same origin: for another, Chromium starts a process
+# Where `make gallery` wants its pictures; otherwise none are taken.
+FOLDER = "HOLDPOINT_GALLERY"
+# Where only narrow pages are looked at: those that another font changes.
+NARROW_ONLY = "HOLDPOINT_GALLERY_NARROW"
+READY = """
+({ says, width, dark }) => innerWidth === width
+  && matchMedia("(prefers-color-scheme: dark)").matches === dark
+  && matchMedia("(pointer: coarse)").matches === (width < 768)
+  && document.body.innerText.includes(says)
+  && !document.querySelector(".htmx-request")
+"""
+# The size of targets is WCAG 2.2 too, but axe looks at it only when it is asked to.
+FAULTS = """
+async () => {
+  const rules = { "target-size": { enabled: true } };
+  const options = { resultTypes: ["violations"], preload: false, rules };
+  const { violations } = await axe.run(options);
+  const say = ({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 200)}`;
+  const found = violations.map(say);
+  const over = document.documentElement.scrollWidth - innerWidth;
+  return over > 0 ? [...found, `scrolls sideways by ${over} px`] : found;
+}
+"""
+# What the page's own script does where it is opened on a telephone.
+NARROWED = """
+document.querySelector(".review[data-scroll]")?.classList.add("unread")
+"""
+TOKEN = "document.body?.getAttribute('hx-headers')"
+SEND = """
+([path, fields]) => {
+  const form = document.body.appendChild(document.createElement("form"));
+  Object.assign(form, { method: "post", action: path });
+  for (const [name, value] of fields) {
+    const input = form.appendChild(document.createElement("input"));
+    Object.assign(input, { type: "hidden", name, value });
+  }
+  form.submit();
+}
+"""
+# Chromium tells of every answer of 400 and more; that one came may be the scene.
+ANSWERED = "Failed to load resource: the server responded with a status of "
+NOBODY = ("Failed to load resource: net::ERR_INTERNET_DISCONNECTED", "htmx:")
+
+
+def open_window(browser: Browser, base: str) -> Desk:
+    """The window in which every person looks at scenes: Chromium keeps in one process
+    what it compiled and fetched."""
+    expect.set_options(timeout=WITHIN_MS)
+    context = browser.new_context(reduced_motion="reduce")
+    context.set_default_timeout(WITHIN_MS)
+    for script in (Axe().axe_script + REMEMBER_COLORS, PATIENT):
+        context.add_init_script(script)
+    desk = Desk(context.new_page(), base)
+    listen(desk)
+    return desk
+
+
+class Viewer:
+    """Opens the scenes of a group one after the other, each in all four looks, or in
+    one of them where `some` are enough. `routes` are the URL names it was at."""
+
+    def __init__(self, desk: Desk, gate: StoreGate, *, some: bool = False) -> None:
+        self.desk, self.page, self.gate = desk, desk.page, gate
+        self.folder = os.environ.get(FOLDER)
+        some = some and not self.folder
+        few = NARROW if os.environ.get(NARROW_ONLY) else SOME
+        self.turns = itertools.cycle(few if some else [ALL])
+        self.looks = ALL
+        self.seen = SEEN_SOME if some else SEEN_ALL
+        self.routes: set[str] = set()
+        self._who: str | None = None  # signed in
+
+    def find_faults(self, scene: Scene) -> Iterator[str]:
+        """Everything that is wrong with a scene. What somebody does on the page is done
+        again where it is narrow."""
+        if scene.who != self._who:
+            self.leave()
+            self._sign_in(scene.who)
+        self.desk.said.clear()
+        self.looks = next(self.turns)
+        for width, height in HEIGHTS.items():
+            wide = width == max(HEIGHTS)  # where it is opened, to be narrowed then
+            if width not in self.looks and (scene.act or not wide):
+                continue
+            self.page.set_viewport_size({"width": width, "height": height})
+            self.desk.touch(not wide)
+            try:
+                if scene.act or wide:
+                    self._open(scene)
+                found = list(self._inspect(scene, width))
+            except Error as error:
+                found = [f"{error.message}\n{self.page.inner_text('body')[:1500]}"]
+            yield from (f"{scene.name} {width}: {fault}" for fault in found)
+        expected = (ANSWERED, *(NOBODY if scene.cut_off else ()))
+        said = [one for one in self.desk.complaints() if not one.startswith(expected)]
+        yield from (f"{scene.name}: {one}" for one in said)
+        self._undo_act(scene)
+
+    def leave(self) -> None:
+        """Close the page, which gives back what its person held, and forget them."""
+        self.page.goto(self.desk.base + AWAY)
+        self.page.evaluate("sessionStorage.clear()")
+        self.page.context.clear_cookies()
+        self._who = None
+
+    def _open(self, scene: Scene) -> None:
+        self._undo_act(scene)
+        place = scene.build(self.gate)
+        path = place.path if isinstance(place, Submission) else place
+        with suppress(Resolver404):
+            self.routes.add(resolve(path.partition("?")[0]).view_name)
+        if isinstance(place, Submission):
+            self._send(place)
+        elif scene.act:
+            scene.act(self.gate, self.desk.open(place))
+        else:
+            self.page.goto(self.desk.base + place)
+
+    def _send(self, sent: Submission) -> None:
+        """Leave a page, the one before if it has a token, as its form does when it is
+        sent without a script."""
+        found = self.page.evaluate(TOKEN) or self.desk.open("/help/").evaluate(TOKEN)
+        token = json.loads(found)["X-CSRFToken"]
+        fields = {"csrfmiddlewaretoken": token, **sent.fields}
+        with self.page.expect_navigation():
+            self.page.evaluate(SEND, [sent.path, list(_flatten(fields))])
+
+    def _inspect(self, scene: Scene, width: int) -> Iterator[str]:
+        narrow = width == min(HEIGHTS)
+        for number, theme in enumerate(self.looks.get(width, ())):
+            self.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            self.desk.touch(False)  # also after a picture, which takes the screen away
+            self.desk.touch(narrow)
+            says = "" if number else scene.says  # narrow, it may go once it was there
+            look = {"says": says, "width": width, "dark": theme == "dark"}
+            self.page.wait_for_function(READY, arg=look)
+            if narrow:
+                self.page.evaluate(NARROWED)
+            found = self.page.evaluate(FAULTS)
+            yield from (f"{theme}: {one}" for one in found)
+            if self.folder:
+                picture = Path(self.folder) / f"{scene.name}-{width}-{theme}.png"
+                self.page.screenshot(path=picture, full_page=True)
+
+    def _undo_act(self, scene: Scene) -> None:
+        """What an act did to the window ends with its scene."""
+        if scene.act:
+            self.page.context.set_offline(False)
+            self.page.emulate_media(media="screen")
+            self._sign_in(scene.who)
+
+    def _sign_in(self, who: str) -> None:
+        self._who = who
+        if who:
+            cookies = session_cookies(self.gate.people[who], self.desk.base)
+            self.page.context.add_cookies(cookies)
+
+
+def _flatten(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in fields.items():
+        several = value if isinstance(value, list | tuple) else [value]
+        yield from ((name, str(one)) for one in several)
