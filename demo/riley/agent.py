@@ -139,37 +139,32 @@ class Riley:
         return Open(kept, message, found.checkpoint.proposal)
 
     def advance(self, thread: str) -> None:
-        """One step of a case that waits for nothing."""
+        """One step of a case that waits for nothing. Where no person decides, Riley
+        waits for the effect."""
         current = self.open[thread]
-        step = planner.plan_step(current.case)
-        if isinstance(step, planner.Finish):
-            self.finish(thread, step.result)
+        case, draft = planner.plan_step(current.case)
+        if draft is None:
+            self.finish(thread, case.result)
             return
         try:
-            proposal = self.propose(step, current.message)
+            proposal = self.gate.propose(
+                thread,
+                draft.tool,
+                draft.args,
+                idempotency_key=f"riley:{thread}:{case.steps}",
+                **build_details(case, draft, current.message),
+            )
         except ApiError as error:
             self._check_final(error)
             log.info("%s: not taken: %s", thread, error)
-            current.case = planner.absorb_refusal(step.case, error.code)
+            current.case = planner.absorb_refusal(case, error.code)
             return
-        current.case, current.proposal = step.case, proposal.id
-        log.info("%s: %s is %s", thread, proposal.tool, proposal.status)
-        self.absorb(thread, proposal)
-
-    def propose(self, step: planner.Propose, message: Message) -> Proposal:
-        """The proposal. Where no person decides, Riley waits for the effect."""
-        case, draft = step.case, step.draft
-        proposal = self.gate.propose(
-            case.thread,
-            draft.tool,
-            draft.args,
-            idempotency_key=f"riley:{case.thread}:{case.steps}",
-            **build_details(case, draft, message),
-        )
         # The gate answers a repeated key with the proposal as it was the first time.
         if proposal.status in ("granted", "executing"):
-            return self.gate.wait(proposal.id, PROMPT_S)
-        return proposal
+            proposal = self.gate.wait(proposal.id, PROMPT_S)
+        current.case, current.proposal = case, proposal.id
+        log.info("%s: %s is %s", thread, proposal.tool, proposal.status)
+        self.absorb(thread, proposal)
 
     def await_outcomes(self) -> None:
         """Wait for one proposal, then look up which others are no longer pending."""

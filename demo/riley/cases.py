@@ -104,12 +104,8 @@ class Case:
 
     def count_try(self, number: int = 1) -> Case:
         """The case after its next action was proposed once more."""
-        tries = {**self.tries, self.action: self.count_tries(self.action) + number}
-        return replace(self, tries=tries)
-
-    def count_tries(self, action: str) -> int:
-        """How often an action was proposed."""
-        return self.tries.get(action, 0)
+        tries = self.tries.get(self.action, 0) + number
+        return replace(self, tries={**self.tries, self.action: tries})
 
     def dump(self) -> bytes:
         """The case as bytes, for the checkpoint."""

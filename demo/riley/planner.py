@@ -7,7 +7,7 @@ at most `MAX_STEPS` proposals.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 
 from holdpoint_client import Proposal
@@ -35,30 +35,16 @@ GAVE_UP = "gave_up"
 CENT = Decimal("0.01")
 
 
-@dataclass(frozen=True, slots=True)
-class Propose:
-    """Propose this draft. `case` is the case that then waits, the proposal counted."""
-
-    draft: Draft
-    case: Case
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The case is over: `completed`, `gave_up` or `failed`."""
-
-    result: str
-
-
-def plan_step(case: Case) -> Propose | Finish:
-    """The next step of a case that waits for nothing."""
+def plan_step(case: Case) -> tuple[Case, Draft | None]:
+    """The case with its next proposal counted, and the draft to propose. Without a
+    draft the case is over, and its result is `completed`, `gave_up` or `failed`."""
     if case.steps >= MAX_STEPS:
-        return Finish(GAVE_UP)
+        return case.turn_to(result=GAVE_UP), None
     while case.action:
         if draft := build_draft(case):
-            return Propose(draft, replace(case.count_try(), steps=case.steps + 1))
+            return replace(case.count_try(), steps=case.steps + 1), draft
         case = case.skip()
-    return Finish(case.result)
+    return case, None
 
 
 def absorb_outcome(case: Case, proposal: Proposal) -> Case:
@@ -122,7 +108,7 @@ def _halve_amount(case: Case) -> Case:
     """Half the amount, once; for what has no amount, ask."""
     if case.action != "refund":
         return _ask_customer(case)
-    if case.count_tries("refund") >= MAX_TRIES:
+    if case.tries["refund"] >= MAX_TRIES:
         return _try_another_way(case)
     half = (Decimal(choose_amount(case)) / 2).quantize(CENT, ROUND_DOWN)
     return case.learn(amount=str(half))
@@ -162,7 +148,7 @@ def _do_without(case: Case) -> Case:
 
 def _look_up_again(case: Case) -> Case:
     """Look up the order and try once more: a refund then takes at most what is left."""
-    if case.count_tries(case.action) >= MAX_TRIES:
+    if case.tries[case.action] >= MAX_TRIES:
         return _do_without(case)
     if case.action == "look_up":
         return case

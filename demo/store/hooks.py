@@ -39,7 +39,7 @@ def signed(hook: Callable[[str, Answer], Answer]) -> View:
             detail = "This call is not signed by the gate."
             return _build_problem(401, "bad_signature", detail)
         try:
-            _check_tool(request, payload, tool)
+            _check_tool(payload, tool)
             return JsonResponse(hook(tool, payload))
         except Malformed as error:
             return _build_problem(400, "malformed", str(error))
@@ -71,14 +71,11 @@ def read(tool: str, payload: Answer) -> Answer:
     return readers.read(settings.DATABASE, tool, _read(payload, "args", dict))
 
 
-def _check_tool(request: HttpRequest, payload: Any, tool: str) -> None:
+def _check_tool(payload: Any, tool: str) -> None:
     if not isinstance(payload, dict) or payload.get("tool") != tool:
         raise Malformed("tool is not the one of the address.")
     if tool not in effects.EFFECTS:
         raise Malformed("The store has no such tool.")
-    signed_key = payload.get("idempotency_key")
-    if request.headers.get("Idempotency-Key", signed_key) != signed_key:
-        raise Malformed("Idempotency-Key is not the one of the signed body.")
 
 
 def _read(payload: Answer, name: str, kind: type) -> Any:

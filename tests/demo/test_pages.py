@@ -72,12 +72,6 @@ def test_a_signed_call_that_is_malformed_is_refused(store: Store, path, changes)
     assert store.post(path, {**BODY, **changes}).status_code == 400
 
 
-def test_the_header_cannot_name_another_key_than_the_body(store: Store):
-    headers = {**signed(TEXT), "Idempotency-Key": "another"}
-    response = store.post_raw("/effects/process_refund", TEXT, headers)
-    assert response.status_code == 400
-
-
 def test_a_get_performs_nothing(store: Store):
     assert store.page("/effects/process_refund").status_code == 405
 

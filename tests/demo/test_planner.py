@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from demo.riley.actions import Draft
 from demo.riley.cases import INTENTS, Case, begin_cases
 from demo.riley.planner import (
     MAX_STEPS,
     REACTIONS,
     REASONS,
-    Propose,
     absorb_outcome,
     absorb_refusal,
     plan_step,
@@ -55,33 +55,29 @@ def outcome(
     return Proposal.parse(answer)
 
 
-def propose(case: Case) -> Propose:
-    step = plan_step(case)
-    assert isinstance(step, Propose), step
-    return step
+def propose(case: Case) -> tuple[Case, Draft]:
+    case, draft = plan_step(case)
+    assert draft is not None
+    return case, draft
 
 
-def refund_case(**known: Any) -> Case:
-    """A case that waits for its refund, the order looked up."""
+def wait_for(action: str, **known: Any) -> Case:
+    """A case that waits for an action, the order looked up."""
     known = {"order_id": "78291", "sender": "a@example.com", **known}
-    agenda = ("look_up", "refund", "mail_refund")
-    case = propose(Case("order_78291", "m-002", "not_received", agenda, known)).case
-    return propose(absorb_outcome(case, outcome("executed", **ORDER))).case
-
-
-def side_case(action: str, **known: Any) -> Case:
-    """A case that waits for an action without which it can go on."""
-    known |= {"did": {"look_up": ORDER}}
-    return propose(Case("t", "m", "damaged", (action, "reply"), known)).case
+    last = "mail_refund" if action == "refund" else "reply"
+    case = Case("t", "m-2", "not_received", ("look_up", action, last), known)
+    return propose(absorb_outcome(propose(case)[0], outcome("executed", **ORDER)))[0]
 
 
 def run_on(case: Case) -> list[str]:
     """The tools proposed from here on when all succeeds, and the result of the case."""
-    tools = []
-    while isinstance(step := plan_step(case), Propose):
-        tools.append(step.draft.tool)
-        case = absorb_outcome(step.case, outcome("executed"))
-    return [*tools, step.result]
+    tools: list[str] = []
+    while True:
+        case, draft = plan_step(case)
+        if draft is None:
+            return [*tools, case.result]
+        tools.append(draft.tool)
+        case = absorb_outcome(case, outcome("executed"))
 
 
 def begin(text: str, **changes: Any) -> Case:
@@ -141,20 +137,10 @@ def test_the_shipped_messages_have_every_intent_and_one_case_for_each_label():
     assert {case.intent for (case,) in cases.values()} == set(INTENTS)
 
 
-def test_the_first_three_messages_open_the_demo():
-    cases = [begin_cases(message)[0] for message in SHIPPED[:3]]
-    refund = ("look_up", "label", "refund", "mail_refund")
-    assert [(case.thread, case.agenda) for case in cases] == [
-        ("order_78260", refund),
-        ("order_78291", refund),
-        ("order_78248", ("look_up", "wire", "reply")),
-    ]
-
-
 def test_the_same_case_always_gives_the_same_proposal():
-    case = refund_case()
+    case = wait_for("refund")
     assert plan_step(Case.load(case.dump())) == plan_step(case)
-    assert propose(case).draft.args == {
+    assert propose(case)[1].args == {
         "order_id": "78291",
         "amount": "899.00",
         "currency": "USD",
@@ -166,8 +152,8 @@ def test_the_customer_hears_what_a_reviewer_changed():
     answer = gate.proposal("p-1", {"thread": "t", "tool": "process_refund"})
     decision = {"verdict": "modify", "final_args": {"amount": "449.50"}}
     answer |= {"status": "executed", "decision": decision}
-    case = absorb_outcome(refund_case(), Proposal.parse(answer))
-    draft = propose(case).draft
+    case = absorb_outcome(wait_for("refund"), Proposal.parse(answer))
+    _, draft = propose(case)
     assert draft.args["to"] == ["casey.lindholm@example.net"]
     assert "449.50 USD" in draft.args["body"]
     assert "changed by a reviewer" in case.notes[-1]
@@ -197,24 +183,24 @@ DRAFT, MAIL, REFUND = "draft_reply", "send_email", "process_refund"
     ids=lambda value: getattr(value, "status", None),
 )
 def test_a_refund_that_is_not_paid_leads_to_something_else(answer, then):
-    assert run_on(absorb_outcome(refund_case(), answer)) == then
+    assert run_on(absorb_outcome(wait_for("refund"), answer)) == then
 
 
 @pytest.mark.parametrize("reason", ["wrong_amount", "unclear"])
 def test_riley_asks_for_less_or_says_more_once(reason):
-    case = absorb_outcome(refund_case(), outcome("rejected", reason=reason))
-    draft = propose(case).draft
+    case = absorb_outcome(wait_for("refund"), outcome("rejected", reason=reason))
+    waiting, draft = propose(case)
     if reason == "unclear":
         assert "899.00 USD in total" in draft.rationale
     else:
         assert (draft.args["amount"], draft.args["partial"]) == ("449.50", True)
-    again = absorb_outcome(propose(case).case, outcome("rejected", reason=reason))
+    again = absorb_outcome(waiting, outcome("rejected", reason=reason))
     assert REFUND not in run_on(again)
 
 
 def test_a_refund_blocked_beyond_the_total_asks_for_what_is_left():
-    case = absorb_outcome(refund_case(amount="5000.00"), outcome("blocked"))
-    assert propose(case).draft.args["amount"] == "899.00"
+    case = absorb_outcome(wait_for("refund", amount="5000.00"), outcome("blocked"))
+    assert propose(case)[1].args["amount"] == "899.00"
 
 
 @pytest.mark.parametrize(
@@ -224,34 +210,35 @@ def test_a_refund_blocked_beyond_the_total_asks_for_what_is_left():
     ("refunded", "amount"), [("0.00", "899.00"), ("449.50", "449.50"), ("899.00", "")]
 )
 def test_a_changed_order_is_looked_up_again_once(answer, refunded, amount):
-    look_up = propose(absorb_outcome(refund_case(), answer))
-    assert look_up.draft.tool == "look_up_order"
+    case, draft = propose(absorb_outcome(wait_for("refund"), answer))
+    assert draft.tool == "look_up_order"
     fresh = outcome("executed", **{**ORDER, "refunded": refunded})
-    case = absorb_outcome(look_up.case, fresh)
+    case = absorb_outcome(case, fresh)
     if not amount:
         assert run_on(case) == ["completed"]
         return
-    assert propose(case).draft.args["amount"] == amount
-    assert REFUND not in run_on(absorb_outcome(propose(case).case, answer))
+    case, draft = propose(case)
+    assert draft.args["amount"] == amount
+    assert REFUND not in run_on(absorb_outcome(case, answer))
 
 
 def test_an_expired_request_is_asked_again_until_the_case_has_25_proposals():
-    case = refund_case()
+    case = wait_for("refund")
     for _ in range(MAX_STEPS - 2):
-        case = propose(absorb_outcome(case, outcome("expired"))).case
+        case, _ = propose(absorb_outcome(case, outcome("expired")))
     assert run_on(absorb_outcome(case, outcome("expired"))) == ["gave_up"]
 
 
 def test_what_does_not_matter_does_not_end_the_case():
-    label = side_case("label")
-    wire = side_case("wire", wire={"amount": "1.00"})
+    label = wait_for("label")
+    wire = wait_for("wire", wire={"amount": "1.00"})
     for case in (
         absorb_outcome(label, outcome("rejected", reason="policy")),
         absorb_outcome(wire, outcome("blocked")),
         absorb_refusal(label, "tool_not_allowed"),
     ):
         assert run_on(case) == [DRAFT, "completed"]
-    assert run_on(absorb_refusal(refund_case(), "invalid_args"))[-1] == "failed"
+    assert run_on(absorb_refusal(wait_for("refund"), "invalid_args"))[-1] == "failed"
 
 
 def test_every_case_ends_whatever_the_outcomes():
@@ -261,9 +248,9 @@ def test_every_case_ends_whatever_the_outcomes():
     answers += [outcome("failed", code="beyond_total")]
     chance, tools = random.Random(7), set()
     for message in SHIPPED * 20:
-        case = begin_cases(message)[0]
-        while isinstance(step := plan_step(case), Propose):
-            assert step.case.steps <= MAX_STEPS
-            tools.add(step.draft.tool)
-            case = absorb_outcome(step.case, chance.choice(answers))
+        case, draft = plan_step(begin_cases(message)[0])
+        while draft is not None:
+            assert case.steps <= MAX_STEPS
+            tools.add(draft.tool)
+            case, draft = plan_step(absorb_outcome(case, chance.choice(answers)))
     assert tools == {*EFFECTS, "wire_money"}

@@ -85,19 +85,6 @@ def test_what_does_not_exist_gives_no_key(path, tool):
     assert reading["before"] is None
 
 
-def test_deleting_sees_whether_invoices_must_be_kept(path):
-    assert facts(path, "delete_customer", customer_id="C-1040")["under_retention"]
-    reading = readers.read(path, "delete_customer", {"customer_id": "C-1043"})
-    assert not reading["facts"]["under_retention"]
-    assert reading["facts"]["retention_until"].endswith("Z")
-    assert reading["before"]["address"] == "211 Summit Avenue, Redfern, CO, 00809, US"
-
-
-def test_a_parcel_on_its_way_is_shipped_and_one_in_the_store_is_not(path):
-    assert facts(path, "change_shipped_address", order_id="78283")["shipped"]
-    assert not facts(path, "change_shipped_address", order_id="78297")["shipped"]
-
-
 def test_a_label_does_not_outdate_a_refund_that_waits(path):
     before = readers.read(path, "process_refund", REFUND)["preconditions"]
     effects.perform(path, "add_label", {"order_id": "78291", "label": "x"}, "k")
