@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-import yaml
+from .cases import SPECS, Case
 
-from .cases import Case
-
-SPECS = yaml.safe_load(Path(__file__).with_name("actions.yaml").read_text("utf-8"))
 SIGNATURE = "\n\nRiley\nNorthgate Electronics support"
 QUESTION = "what we can do, and for which order"
 

@@ -29,6 +29,8 @@ QUICK_MESSAGES = 3
 """The first messages, which Riley takes quickly: a visitor soon sees something."""
 PROMPT_S = 5.0
 """How long Riley waits for an effect that nobody decides on."""
+REST_S = 30.0
+"""The pause where nothing can be done, or the gate or the store does not answer."""
 TEMPORARY = frozenset({"too_many", "agent_stopped", "in_progress", "conflict"})
 """Refusals that the gate may not repeat later."""
 HEAD, TAIL = 14_000, 5_000
@@ -74,8 +76,8 @@ class Riley:
             except (Unreachable, httpx2.HTTPError, ApiError) as error:
                 if isinstance(error, ApiError) and not is_temporary(error):
                     raise
-                log.info("resting for %.0f s: %s", self._rest_s, error)
-                self.sleep(self._rest_s)
+                log.info("resting: %s", error)
+                self.sleep(REST_S)
 
     def work(self) -> None:
         """One round: take a message, move on what can move, wait for outcomes."""
@@ -100,7 +102,7 @@ class Riley:
             return
         if len(self.get_waiting()) >= MAX_WAITING:
             return
-        pause = self._rest_s
+        pause = REST_S
         for row in self._fetch("/inbox.json")["messages"]:
             number = row["id"]
             if number not in self.messages and self.begin(number):
@@ -193,7 +195,7 @@ class Riley:
         try:
             self.gate.finish(thread, result)
         except ApiError as error:
-            # 409: an earlier process ended it. 404: the gate took no proposal of it.
+            # 404: the gate took no proposal of the run. 409: it has ended already.
             if error.status not in (404, 409):
                 raise
         del self.open[thread]
@@ -205,10 +207,6 @@ class Riley:
             return  # a person stopped only this run or this tool
         if error.status == httpx2.codes.UNAUTHORIZED or is_temporary(error):
             raise error
-
-    @property
-    def _rest_s(self) -> float:
-        return max(5.0, self.pace_s)
 
     def _fetch(self, path: str) -> Any:
         return self.store.get(path, timeout=10.0).raise_for_status().json()

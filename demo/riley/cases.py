@@ -20,8 +20,8 @@ Message = Mapping[str, str]
 """A message as the store's inbox serves it. Nothing in it is checked."""
 
 
-SPECS = Path(__file__).with_name("actions.yaml")
-INTENTS: dict[str, Any] = yaml.safe_load(SPECS.read_text("utf-8"))["intents"]
+SPECS = yaml.safe_load(Path(__file__).with_name("actions.yaml").read_text("utf-8"))
+INTENTS: dict[str, Any] = SPECS["intents"]
 MAILBOX = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 ORDER = re.compile(r"\b78\d{3}\b", re.ASCII)
 AMOUNT = re.compile(r"\b\d{1,5}\.\d\d\b", re.ASCII)

@@ -13,24 +13,12 @@ from decimal import ROUND_DOWN, Decimal
 from holdpoint_client import Proposal
 
 from .actions import Draft, build_draft, choose_amount, compute_refundable
-from .cases import Case
+from .cases import SPECS, Case
 
 MAX_STEPS = 25
 MAX_TRIES = 2
 """How often Riley proposes one action before it gives the action up."""
-
-ESSENTIAL = frozenset(
-    {
-        "look_up",
-        "refund",
-        "return_label",
-        "redirect",
-        "delete",
-        "mail_document",
-        "mail_listed",
-    }
-)
-"""Actions without which the customer did not get what they asked for."""
+ESSENTIAL = frozenset(SPECS["essential"])
 GAVE_UP = "gave_up"
 CENT = Decimal("0.01")
 

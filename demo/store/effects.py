@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import database, records
-from .database import CURRENCY, Connection, Row, format_amount
+from .database import CURRENCY, Connection, format_amount
 from .records import Refusal
 
 Args = Mapping[str, Any]
@@ -41,7 +41,8 @@ def perform(store: Path, tool: str, args: Args, key: str) -> Result:
     """
     digest = sha256(json.dumps([tool, args], sort_keys=True).encode()).hexdigest()
     with database.writing(store) as db:
-        at, row = database.now(), _find_call(db, key)
+        at = database.now()
+        row = db.execute("SELECT * FROM call WHERE key = ?", (key,)).fetchone()
         if row is None:
             first = {"key": key, "tool": tool, "digest": digest, "first_at": at}
             database.insert(db, "call", **first, last_at=at)
@@ -59,21 +60,6 @@ def perform(store: Path, tool: str, args: Args, key: str) -> Result:
         return answer
 
 
-def find_answer(store: Path, tool: str, key: str) -> Result:
-    """What became of a key, for a caller that lost the answer."""
-    with database.reading(store) as db:
-        row = _find_call(db, key)
-    if row is None or row["tool"] != tool:
-        return {"status": "not_found"}
-    answer: Result = json.loads(row["answer"])
-    return answer
-
-
-def _find_call(db: Connection, key: str) -> Row | None:
-    row: Row | None = db.execute("SELECT * FROM call WHERE key = ?", (key,)).fetchone()
-    return row
-
-
 def _attempt(db: Connection, tool: str, args: Args, key: str) -> Result:
     try:
         return {"status": "succeeded", "result": EFFECTS[tool](db, args, key)}
@@ -83,8 +69,8 @@ def _attempt(db: Connection, tool: str, args: Args, key: str) -> Result:
 
 
 def look_up_order(db: Connection, args: Args, key: str) -> Result:
-    order = records.load_order(db, args.get("order_id"))
-    customer = records.load_customer(db, order["customer"])
+    order = records.load(db, "purchase", args.get("order_id"))
+    customer = records.load(db, "customer", order["customer"])
     return {
         "order_id": order["id"],
         **{name: order[name] for name in DELIVERY},
@@ -101,7 +87,7 @@ def look_up_order(db: Connection, args: Args, key: str) -> Result:
 
 
 def check_inventory(db: Connection, args: Args, key: str) -> Result:
-    product = records.load_product(db, args.get("sku"))
+    product = records.load(db, "product", args.get("sku"))
     return {
         "sku": product["sku"],
         "name": product["name"],
@@ -119,7 +105,7 @@ def draft_reply(db: Connection, args: Args, key: str) -> Result:
 
 def add_label(db: Connection, args: Args, key: str) -> Result:
     """Put an internal label on an order, unless the order has it."""
-    order = records.load_order(db, args.get("order_id"))["id"]
+    order = records.load(db, "purchase", args.get("order_id"))["id"]
     label = _read_text(args, "label")
     if label not in records.list_labels(db, order):
         _write(db, "tag", key, purchase=order, label=label)
@@ -139,7 +125,7 @@ def send_email(db: Connection, args: Args, key: str) -> Result:
 
 def create_return_label(db: Connection, args: Args, key: str) -> Result:
     """Order a prepaid return label from a carrier."""
-    order = records.load_order(db, args.get("order_id"))
+    order = records.load(db, "purchase", args.get("order_id"))
     carrier = str(args.get("carrier"))
     if carrier not in LABEL_COSTS:
         raise Refusal("unknown_carrier", f"Carriers are {' and '.join(LABEL_COSTS)}.")
@@ -159,7 +145,7 @@ def create_return_label(db: Connection, args: Args, key: str) -> Result:
 
 def process_refund(db: Connection, args: Args, key: str) -> Result:
     """Pay money back on an order, never more than it cost in total."""
-    order = records.load_order(db, args.get("order_id"))
+    order = records.load(db, "purchase", args.get("order_id"))
     currency = order["currency"]
     if args.get("currency") != currency:
         raise Refusal("wrong_currency", f"This order was paid in {currency}.")
@@ -189,7 +175,7 @@ def process_refund(db: Connection, args: Args, key: str) -> Result:
 
 def change_shipped_address(db: Connection, args: Args, key: str) -> Result:
     """Send a parcel that has not arrived yet somewhere else."""
-    order = records.load_order(db, args.get("order_id"))
+    order = records.load(db, "purchase", args.get("order_id"))
     if order["status"] == "delivered":
         raise Refusal("already_delivered", "The carrier has delivered this order.")
     address = _read_address(args)
@@ -203,7 +189,7 @@ def change_shipped_address(db: Connection, args: Args, key: str) -> Result:
 
 def delete_customer(db: Connection, args: Args, key: str) -> Result:
     """Erase a customer's name, mail and address; the orders stay as figures."""
-    customer = records.load_customer(db, args.get("customer_id"))
+    customer = records.load(db, "customer", args.get("customer_id"))
     if customer["deleted_at"]:
         raise Refusal("already_deleted", "This customer was deleted before.")
     if records.is_under_retention(customer):

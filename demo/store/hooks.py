@@ -1,4 +1,4 @@
-"""The calls of the gate: effects, look-ups and readers, each signed.
+"""The calls of the gate: effects and readers, each signed.
 
 The signature of Standard Webhooks covers id, time and body. The store checks it before
 it parses the body; an unsigned call learns nothing.
@@ -21,7 +21,7 @@ View = Callable[[HttpRequest, str], HttpResponse]
 
 
 class Malformed(Exception):
-    """The signed body lacks something; the text says what."""
+    """The signed body is malformed; the text says how."""
 
 
 def signed(hook: Callable[[str, Answer], Answer]) -> View:
@@ -39,7 +39,7 @@ def signed(hook: Callable[[str, Answer], Answer]) -> View:
             detail = "This call is not signed by the gate."
             return _build_problem(401, "bad_signature", detail)
         try:
-            _check_tool(payload, tool)
+            _check_payload(payload, tool)
             return JsonResponse(hook(tool, payload))
         except Malformed as error:
             return _build_problem(400, "malformed", str(error))
@@ -53,36 +53,25 @@ def signed(hook: Callable[[str, Answer], Answer]) -> View:
 @signed
 def effect(tool: str, payload: Answer) -> Answer:
     """Perform the effect, once per key."""
-    args, key = _read(payload, "args", dict), _read(payload, "idempotency_key", str)
-    return effects.perform(settings.DATABASE, tool, args, key)
-
-
-@signed
-def look_up(tool: str, payload: Answer) -> Answer:
-    """What became of a key."""
-    return effects.find_answer(
-        settings.DATABASE, tool, _read(payload, "idempotency_key", str)
-    )
+    key = payload.get("idempotency_key")
+    if not isinstance(key, str) or not key:
+        raise Malformed("idempotency_key must be a text.")
+    return effects.perform(settings.DATABASE, tool, payload["args"], key)
 
 
 @signed
 def read(tool: str, payload: Answer) -> Answer:
     """The state that the effect would change."""
-    return readers.read(settings.DATABASE, tool, _read(payload, "args", dict))
+    return readers.read(settings.DATABASE, tool, payload["args"])
 
 
-def _check_tool(payload: Any, tool: str) -> None:
+def _check_payload(payload: Any, tool: str) -> None:
     if not isinstance(payload, dict) or payload.get("tool") != tool:
         raise Malformed("tool is not the one of the address.")
     if tool not in effects.EFFECTS:
         raise Malformed("The store has no such tool.")
-
-
-def _read(payload: Answer, name: str, kind: type) -> Any:
-    value = payload.get(name)
-    if not isinstance(value, kind) or value == "":
-        raise Malformed(f"{name} is missing, or it is no {kind.__name__}.")
-    return value
+    if not isinstance(payload.get("args"), dict):
+        raise Malformed("args must be an object.")
 
 
 def _build_problem(status: int, code: str, detail: str) -> JsonResponse:

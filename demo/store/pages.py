@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,7 @@ from django.views.decorators.http import require_safe
 from . import database, records, settings
 from .database import Row
 
-Respond = Callable[[HttpRequest], HttpResponse]
-
-STYLE = (Path(__file__).parent / "store.css").read_text()
 REFRESH_S = 5
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'none';"
-    " form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 # The tables of the page of everything that happened, by their names in the template.
 HISTORY = {
     "refunds": "refund",
@@ -52,21 +40,6 @@ SELECT id, received_at, sender AS 'from', name, subject FROM message ORDER BY id
 MESSAGE = """
 SELECT id, received_at, sender AS 'from', name, subject, body FROM message WHERE id = ?
 """
-
-
-def add_headers(respond: Respond) -> Respond:
-    """Middleware: pages load one stylesheet and nothing else, and are not cached unless
-    they say so."""
-
-    def middleware(request: HttpRequest) -> HttpResponse:
-        request.get_host()  # refuses a foreign name that resolves to this address
-        response = respond(request)
-        for name, value in HEADERS.items():
-            response.headers[name] = value
-        response.headers.setdefault("Cache-Control", "no-store")
-        return response
-
-    return middleware
 
 
 def _query(query: str, *values: str) -> list[Row]:
@@ -157,7 +130,8 @@ def livez(request: HttpRequest) -> HttpResponse:
 @cache_control(max_age=60)
 def style(request: HttpRequest) -> HttpResponse:
     """The stylesheet."""
-    return HttpResponse(STYLE, content_type="text/css; charset=utf-8")
+    css = Path(__file__).with_name("store.css").read_text()
+    return HttpResponse(css, content_type="text/css; charset=utf-8")
 
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -65,12 +65,8 @@ def read(store: Path, tool: str, args: Args) -> Reading:
     }
 
 
-def read_nothing(db: Connection, args: Args) -> Reading:
-    return {}
-
-
 def read_stock(db: Connection, args: Args) -> Reading:
-    return {"before": {"stock": records.load_product(db, args.get("sku"))["stock"]}}
+    return {"before": {"stock": records.load(db, "product", args.get("sku"))["stock"]}}
 
 
 def read_drafts(db: Connection, args: Args) -> Reading:
@@ -80,7 +76,7 @@ def read_drafts(db: Connection, args: Args) -> Reading:
 
 
 def read_order(db: Connection, args: Args) -> Reading:
-    order = records.load_order(db, args.get("order_id"))
+    order = records.load(db, "purchase", args.get("order_id"))
     facts = _collect_facts(db, order)
     before = {
         "order_total": f"{facts['order_total']} {order['currency']}",
@@ -101,7 +97,7 @@ def _collect_facts(db: Connection, order: Row) -> dict[str, Any]:
     """What rules and reviewers may read of an order. Each amount has its currency
     beside it."""
     refunded = records.sum_refunds(db, order["id"])
-    customer = records.load_customer(db, order["customer"])
+    customer = records.load(db, "customer", order["customer"])
     address = records.load_address(order)
     amounts = {
         "order_total": order["total_minor"],
@@ -148,9 +144,9 @@ def read_return_labels(db: Connection, args: Args) -> Reading:
 
 def read_address(db: Connection, args: Args) -> Reading:
     reading = read_order(db, args)
-    order = records.load_order(db, args["order_id"])
+    order = records.load(db, "purchase", args["order_id"])
     # The reviewer compares the account's mailbox with the sender of the message.
-    email = records.load_customer(db, order["customer"])["email"]
+    email = records.load(db, "customer", order["customer"])["email"]
     before = {
         "address": records.load_address(order),
         "status": order["status"],
@@ -162,7 +158,7 @@ def read_address(db: Connection, args: Args) -> Reading:
 
 def read_customer(db: Connection, args: Args) -> Reading:
     """The fields that a deletion erases, as the record; what stays, as facts."""
-    customer = records.load_customer(db, args.get("customer_id"))
+    customer = records.load(db, "customer", args.get("customer_id"))
     query = "SELECT COUNT(*) FROM purchase WHERE customer = ?"
     address = records.format_address(records.load_address(customer))
     return {
@@ -203,7 +199,7 @@ def read_recipients(db: Connection, args: Args) -> Reading:
 
 
 READERS: dict[str, Callable[[Connection, Args], Reading]] = {
-    "look_up_order": read_nothing,
+    "look_up_order": lambda db, args: {},
     "check_inventory": read_stock,
     "draft_reply": read_drafts,
     "add_label": read_labels,

@@ -8,6 +8,12 @@ from typing import Any
 from . import database
 from .database import Connection, Row, format_amount
 
+MISSING = {
+    "purchase": ("unknown_order", "order"),
+    "customer": ("unknown_customer", "customer"),
+    "product": ("unknown_sku", "product"),
+}
+
 
 class Refusal(Exception):
     """The store's rules forbid an effect and nothing happened. `code` is stable,
@@ -19,32 +25,18 @@ class Refusal(Exception):
         super().__init__(f"{code}: {detail}")
 
 
-def load_order(db: Connection, number: object) -> Row:
-    """One order. Raises Refusal `unknown_order`."""
-    query = "SELECT * FROM purchase WHERE id = ?"
-    return _load(db, query, number, ("unknown_order", "order"))
-
-
-def load_customer(db: Connection, number: object) -> Row:
-    """One customer. Raises Refusal `unknown_customer`."""
-    query = "SELECT * FROM customer WHERE id = ?"
-    return _load(db, query, number, ("unknown_customer", "customer"))
-
-
-def load_product(db: Connection, sku: object) -> Row:
-    """One product. Raises Refusal `unknown_sku`."""
-    query = "SELECT * FROM product WHERE sku = ?"
-    return _load(db, query, sku, ("unknown_sku", "product"))
-
-
-def _load(db: Connection, query: str, key: object, missing: tuple[str, str]) -> Row:
+def load(db: Connection, table: str, key: object) -> Row:
+    """A row of `purchase`, `customer` or `product` by its number. Raises Refusal
+    `unknown_order`, `unknown_customer` or `unknown_sku`."""
+    code, name = MISSING[table]
+    column = "sku" if table == "product" else "id"
+    query = f"SELECT * FROM {table} WHERE {column} = ?"  # noqa: S608
     # SQLite would find the order "78291" for the number 78291 too.
     row: Row | None = None
     if isinstance(key, str):
         row = db.execute(query, (key,)).fetchone()
     if row is None:
-        code, what = missing
-        raise Refusal(code, f"There is no {what} with this number.")
+        raise Refusal(code, f"There is no {name} with this number.")
     return row
 
 

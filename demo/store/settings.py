@@ -8,6 +8,8 @@ import os
 import secrets
 from pathlib import Path
 
+from csp.constants import NONE, SELF
+
 PORT = int(os.environ.get("STORE_PORT", "8010"))
 DATABASE = Path(os.environ.get("STATE", "var")).resolve() / "store.sqlite3"
 WEBHOOK_SECRET = os.environ.get("HOLDPOINT_WEBHOOK_SECRET", "")
@@ -17,7 +19,21 @@ DEBUG = False
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 ROOT_URLCONF = "demo.store.urls"
 INSTALLED_APPS: list[str] = []
-MIDDLEWARE = ["demo.store.pages.add_headers"]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.middleware.common.CommonMiddleware",  # refuses a foreign host name
+]
+SECURE_REFERRER_POLICY = "no-referrer"
+CONTENT_SECURITY_POLICY = {  # pages load one stylesheet and nothing else
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "style-src": [SELF],
+        "form-action": [NONE],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
 DATABASES: dict[str, dict[str, str]] = {}
 TEMPLATES = [
     {

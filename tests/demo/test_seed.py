@@ -79,14 +79,6 @@ def test_a_password_changed_by_its_person_stays_theirs(tmp_path):
     assert rita.check_password("rita's own choice")
 
 
-def test_the_policy_is_written_by_one_and_activated_by_another(tmp_path):
-    seeded(tmp_path)
-    policy = active.load_active_policy()
-    assert policy.author.username == "adam"
-    assert policy.activated_by is not None
-    assert policy.activated_by.username == "alma"
-
-
 def test_another_address_of_the_store_makes_a_new_version(tmp_path):
     first = seeded(tmp_path)
     second = seeded(tmp_path, "http://127.0.0.1:9999")
