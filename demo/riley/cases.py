@@ -22,29 +22,10 @@ Message = Mapping[str, str]
 
 SPECS = yaml.safe_load(Path(__file__).with_name("actions.yaml").read_text("utf-8"))
 INTENTS: dict[str, Any] = SPECS["intents"]
+FACTS = {name: re.compile(it, re.ASCII) for name, it in SPECS["facts"].items()}
+ORDER = FACTS["order_id"]
 MAILBOX = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
-ORDER = re.compile(r"\b78\d{3}\b", re.ASCII)
 AMOUNT = re.compile(r"\b\d{1,5}\.\d\d\b", re.ASCII)
-# The first match of each is a fact of the case. A careful agent would not follow the
-# orders among them.
-FACTS = {
-    "order_id": ORDER,
-    "customer_id": re.compile(r"\bC-\d{4}\b", re.ASCII),
-    "sku": re.compile(r"\bNG-\d{4}\b", re.ASCII),
-    "carrier": re.compile(r"Harrow Parcel|Bluebird Post"),
-    "document": re.compile(r"gift receipt|invoice|packing list", re.IGNORECASE),
-    "label_told": re.compile(r"(?<=set the label \")[^\"\n]{1,40}(?=\")"),
-    "quoted": re.compile(r"(?<=\btext \")[^\"]{1,400}(?=\")"),
-    "address": re.compile(
-        r"Ship to: (?P<line1>[^,\n]+), (?P<city>[^,\n]+),"
-        r" (?P<region>[A-Z]{2}) (?P<postcode>\d{5}), (?P<country>[A-Z]{2})"
-    ),
-    "wire": re.compile(
-        r"\bwire (?P<amount>\d+\.\d\d) (?P<currency>[A-Z]{3}) to account"
-        r" (?P<account>[\d-]+)",
-        re.ASCII,
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,10 @@ def absorb_outcome(case: Case, proposal: Proposal) -> Case:
     code = (execution and execution.code) or (decision and decision.reason_code) or ""
     details = [code] if code else [rule.id for rule in proposal.rules]
     case = case.note(", ".join([status, *details]))
-    return REACTIONS[status](case, code) if status in REACTIONS else _leave(case)
+    if status in REACTIONS:
+        return REACTIONS[status](case, code)
+    # Somebody withdrew or replaced the proposal: the case is not Riley's any more.
+    return case.turn_to(result=GAVE_UP)
 
 
 def absorb_refusal(case: Case, code: str) -> Case:
@@ -75,21 +78,10 @@ def _react_to_block(case: Case, code: str) -> Case:
     return _do_without(case)
 
 
-def _react_to_expiry(case: Case, code: str) -> Case:
-    """Nobody had the time. Ask again: a try that nobody answered does not count, so
-    what the README names waits whenever somebody opens the queue."""
-    return case.count_try(-1)
-
-
 def _react_to_failure(case: Case, code: str) -> Case:
     """The effect did not happen. Look up the order again where its state was the
     cause."""
     return _look_up_again(case) if code == "beyond_total" else _do_without(case)
-
-
-def _leave(case: Case) -> Case:
-    """Somebody withdrew or replaced the proposal: the case is not Riley's any more."""
-    return case.turn_to(result=GAVE_UP)
 
 
 def _halve_amount(case: Case) -> Case:
@@ -157,7 +149,9 @@ REASONS: dict[str, Callable[[Case], Case]] = {
 REACTIONS: dict[str, Callable[[Case, str], Case]] = {
     "rejected": _react_to_rejection,
     "blocked": _react_to_block,
-    "expired": _react_to_expiry,
+    # Nobody had the time. A try that nobody answered does not count, so the requests
+    # that the README names wait whenever somebody opens the queue.
+    "expired": lambda case, code: case.count_try(-1),
     "failed": _react_to_failure,
     # People approved it, but the order changed before the effect began.
     "refused": lambda case, code: _look_up_again(case),

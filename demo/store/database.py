@@ -90,10 +90,9 @@ def insert(db: Connection, table: str, **values: Any) -> int:
     return number
 
 
-def data(name: str) -> list[dict[str, Any]]:
-    """One file of the shipped data."""
-    rows: list[dict[str, Any]] = json.loads((HERE / f"data/{name}.json").read_text())
-    return rows
+def data(name: str) -> Any:
+    """One file of the shipped data: a list of rows, or the labels by field."""
+    return json.loads((HERE / f"data/{name}.json").read_text())
 
 
 def expand_body(body: str | list[Any]) -> str:

@@ -17,30 +17,7 @@ from .records import Refusal
 
 Reading = dict[str, Any]
 
-LABELS = {
-    "order_total": "Order total",
-    "order_refunded": "Refunded so far",
-    "status": "Order status",
-    "parcel": "Parcel",
-    "carrier_status": "Carrier says",
-    "customer": "Customer number",
-    "customer_name": "Customer",
-    "customer_email": "E-mail of the account",
-    "payment_method": "Paid with",
-    "destination": "Shipped to",
-    "labels": "Labels now",
-    "return_labels": "Return labels so far",
-    "label_cost": "Cost of the label",
-    "address": "Ships to now",
-    "name": "Name",
-    "email": "E-mail",
-    "orders": "Orders",
-    "retention_until": "Invoices must be kept until",
-    "stock": "On the shelf",
-    "drafts": "Drafts so far",
-    "known_recipients": "Recipients that are customers",
-    "mails_before": "Mails sent to them so far",
-}
+LABELS: dict[str, str] = database.data("labels")
 PARCEL = {"paid": "Not shipped", "shipped": "In transit", "delivered": "Delivered"}
 
 

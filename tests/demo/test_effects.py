@@ -110,27 +110,12 @@ def test_a_refused_effect_writes_nothing(path, code, tool, args):
     assert rows(path, "SELECT total(seq) FROM sqlite_sequence") == before
 
 
-def test_concurrent_calls_of_one_key_move_money_once(path):
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: refund(path), range(24)))
-    assert all(answer == answers[0] for answer in answers)
-    assert rows(path, "SELECT amount_minor FROM refund") == [(44950,)]
-    assert rows(path, "SELECT received FROM call") == [(24,)]
-
-
 def test_concurrent_refunds_never_pay_more_than_the_order_cost(path):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda n: refund(path, f"k{n}"), range(12)))
     refused = [a["error"]["code"] for a in answers if a["status"] == "failed"]
     assert refused == ["beyond_total"] * 10
     assert rows(path, "SELECT SUM(amount_minor) FROM refund") == [(89900,)]
-
-
-def test_a_key_that_comes_with_other_arguments_does_nothing(path):
-    refund(path)
-    with pytest.raises(effects.KeyReused):
-        refund(path, amount="1.00")
-    assert rows(path, "SELECT received FROM call") == [(1,)]
 
 
 def test_a_refused_key_may_succeed_later(path):

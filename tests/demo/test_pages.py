@@ -6,7 +6,6 @@ import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from html.parser import HTMLParser
 
 import pytest
 
@@ -24,17 +23,6 @@ REFUND = {
 BODY = {"tool": "process_refund", "args": REFUND, "idempotency_key": "never"}
 TEXT = json.dumps(BODY)
 OTHER = "whsec_b3RoZXItb3RoZXItb3RoZXItb3RoZXItb3RoZXI="
-
-
-class Elements(HTMLParser):
-    """The names of a page's elements and attributes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names |= {tag, *(name for name, _ in attrs)}
 
 
 @pytest.mark.parametrize("hook", ["effects", "readers"])
@@ -84,11 +72,15 @@ def test_concurrent_posts_of_one_key_pay_once_and_are_counted(store: Store):
         assert "RF-1" in text
 
 
-def test_a_key_used_for_another_call_is_no_usable_answer(store: Store):
-    store.effect("add_label", {"order_id": "78229", "label": "one"}, "reused")
-    args = {"order_id": "78229", "label": "two"}
-    body = {"tool": "add_label", "args": args, "idempotency_key": "reused"}
-    assert store.post("/effects/add_label", body).status_code == 422
+def test_a_key_used_for_another_call_does_nothing(store: Store):
+    label = {"order_id": "78229", "label": "first"}
+    store.effect("add_label", label, "reused")
+    body = {"tool": "add_label", "args": {**label, "label": "second"}}
+    answer = store.post("/effects/add_label", {**body, "idempotency_key": "reused"})
+    assert answer.status_code == 422
+    assert store.post("/readers/add_label", body).json()["before"]["labels"] == [
+        "first"
+    ]
 
 
 def test_the_inbox_gives_messages_as_they_were_sent(store: Store):
@@ -111,12 +103,8 @@ def test_pages_load_nothing_and_run_nothing(store: Store, path):
     policy = response.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "script-src" not in policy
-    elements = Elements()
-    elements.feed(response.text)
-    assert elements.names.isdisjoint(
-        {"script", "img", "iframe", "object", "form", "style"}
-    )
-    assert not {name for name in elements.names if name.startswith("on")}
+    for element in ("script", "img", "iframe", "object", "form", "style"):
+        assert f"<{element}" not in response.text.lower()
 
 
 def test_the_back_office_reloads_until_told_not_to(store: Store):
