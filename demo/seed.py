@@ -1,109 +1,193 @@
-"""Everything the demo needs inside Holdpoint: people, policy, and Riley with a key.
+"""Everything that the demo needs inside Holdpoint: people, policy, and Riley's key.
 
-It runs at every start. What is there and works is kept; what is missing is made, by
-the same operations that people use.
+It runs at every start. It keeps what is there and works, and creates what is missing.
+`$STATE/demo.json` tells people and Riley how to sign in.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import secrets
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import yaml
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import Group
+from django.db import transaction
+from guardian.shortcuts import assign_perm
 
 from agents import keys, registry
 from agents.models import Agent
+from hitl.local.keys import replace_key
+from journal import ids
 from journal.errors import InvalidAgentKey
 from policies import active, versions
+from policies.choices import Role
 from policies.documents import parse_document
-from policies.models import Person, PolicyVersion
+from policies.models import Person, PolicyVersion, Queue
+from reviews.people import tokens
 
-from . import cast, handover
+POLICY = Path(__file__).with_name("policy.yaml")
+TOOLS = tuple(yaml.safe_load(POLICY.read_text("utf-8"))["tools"])
+REVIEWED = ("reads", "mail", "labels", "refunds", "customers")
+"""The queues of reviewers; supervisors decide in all."""
+CEILING_MINOR = 50_000
 
-POLICY = Path(__file__).parent / "policy.yaml"
-RILEY, VERSION = "riley", "1"
-TOOLS = (
-    "look_up_order",
-    "check_inventory",
-    "draft_reply",
-    "add_label",
-    "send_email",
-    "create_return_label",
-    "process_refund",
-    "change_shipped_address",
-    "delete_customer",
+
+class Account(NamedTuple):
+    """One person, as demo.json, the sign-in page and their colleagues call them."""
+
+    name: str
+    username: str
+    full_name: str
+    role: Role
+
+
+ACCOUNTS = (
+    Account("reviewer", "rita", "Rita Okafor", Role.REVIEWER),
+    Account("reviewer2", "tom", "Tom Brandt", Role.REVIEWER),
+    Account("supervisor", "sue", "Sue Lindqvist", Role.SUPERVISOR),
+    Account("supervisor2", "sam", "Sam Adeyemi", Role.SUPERVISOR),
+    Account("administrator", "adam", "Adam Novotny", Role.ADMINISTRATOR),
+    Account("administrator2", "alma", "Alma Reyes", Role.ADMINISTRATOR),
+    Account("auditor", "otto", "Otto Bergmann", Role.AUDITOR),
+    Account("owner", "owen", "Owen Castellan", Role.OWNER),
 )
+People = Mapping[str, Person]
 
 
 def seed(*, state: Path, base_url: str, store_url: str) -> Path:
-    """Make what is missing and write demo.json. Gives its path."""
+    """Create what is missing and write demo.json. Returns its path."""
     path = state / "demo.json"
-    kept = handover.read(path)
-    people = cast.people()
-    version = _policy(people, store_url, kept.get("policy_version"))
-    handover.write(
-        path,
-        {
-            "base_url": base_url,
-            "store_url": store_url,
-            "agent_key": _agent_key(people, str(kept.get("agent_key", ""))),
-            "logins": cast.logins(people, kept.get("logins", {})),
-            "policy_version": version,
-        },
-    )
+    kept = _read_file(path)
+    people = {account.name: _ensure_person(account) for account in ACCOUNTS}
+    data = {
+        "base_url": base_url,
+        "store_url": store_url,
+        "policy_version": _ensure_policy(people, store_url, kept.get("policy_version")),
+        "agent_key": _ensure_key(people, str(kept.get("agent_key", ""))),
+        "logins": _ensure_logins(people, kept.get("logins", {})),
+    }
+    state.mkdir(parents=True, exist_ok=True)
+    replace_key(path, json.dumps(data, indent=2))
     return path
 
 
-def store_url(environ: Mapping[str, str]) -> str:
-    """Where the store answers: as said, or on loopback at its port."""
-    port = environ.get("STORE_PORT", "8010")
-    return environ.get("STORE_URL") or f"http://127.0.0.1:{port}"
+def _read_file(path: Path) -> dict[str, Any]:
+    """The file of an earlier run; empty where there is none, or no whole one."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        data: dict[str, Any] = json.loads(path.read_text())
+        return data
+    return {}
 
 
-def _policy(people: Mapping[str, Person], url: str, ours: Any) -> int | None:
-    """Put the shipped policy in force; the number of the version that is ours.
+@transaction.atomic(durable=True)
+def _ensure_person(account: Account) -> Person:
+    person = Person.objects.filter(username=account.username).first()
+    if person is not None:
+        return person
+    first, _, last = account.full_name.partition(" ")
+    limited = account.role is Role.REVIEWER
+    person = Person.objects.create_user(
+        account.username,
+        f"{account.username}@northgate-electronics.example",
+        first_name=first,
+        last_name=last,
+        ceiling_minor=CEILING_MINOR if limited else None,
+        ceiling_currency="USD" if limited else "",
+    )
+    person.groups.add(Group.objects.get_or_create(name=account.role.value)[0])
+    return person
 
-    Where people have put another one in force since, theirs stays.
-    """
-    ruling = active.find_active_policy()
-    if ruling is not None and _same(ruling, url):
-        return ruling.number
-    if ruling is not None and ruling.number != ours:
+
+def _ensure_policy(people: People, store_url: str, ours: int | None) -> int | None:
+    """Activate the shipped policy. Returns the number of its version, or None where
+    people have activated another policy since: theirs stays."""
+    text, variables = POLICY.read_text("utf-8"), {"STORE_URL": store_url}
+    current = active.find_active_policy()
+    if current is not None and _is_same(current, text, variables):
+        return current.number
+    if current is not None and current.number != ours:
         return None
     draft = versions.save_draft(
-        text_or_mapping=POLICY.read_text("utf-8"),
-        author=people["administrator"],
-        variables={"STORE_URL": url},
+        text_or_mapping=text, author=people["administrator"], variables=variables
     )
-    cast.admit(people)
+    _admit_deciders(people)
     return versions.activate_version(
         version_id=draft.pk, by=people["administrator2"]
     ).number
 
 
-def _same(version: PolicyVersion, url: str) -> bool:
-    """Whether a version says what the file says, at this address of the store."""
-    document = parse_document(POLICY.read_text("utf-8"), variables={"STORE_URL": url})
+def _is_same(version: PolicyVersion, text: str, variables: Mapping[str, str]) -> bool:
+    document = parse_document(text, variables=variables)
     return version.digest == active.compute_digest(active.to_plain_data(document))
 
 
-def _agent_key(people: Mapping[str, Person], kept: str) -> str:
-    """Riley's key: the kept one as long as it works, else a new one."""
-    riley = _riley(people)
-    try:
-        if keys.authenticate_key(kept).agent == riley:
-            return kept
-    except InvalidAgentKey:
-        pass
-    return keys.issue_key(agent=riley, by=people["owner"])
+@transaction.atomic(durable=True)
+def _admit_deciders(people: People) -> None:
+    for queue in Queue.objects.all():
+        for account in ACCOUNTS:
+            reviews = account.role is Role.REVIEWER and queue.name in REVIEWED
+            if reviews or account.role is Role.SUPERVISOR:
+                assign_perm("policies.decide", people[account.name], queue)
 
 
-def _riley(people: Mapping[str, Person]) -> Agent:
-    found = Agent.objects.filter(slug=RILEY).first()
-    return found or registry.register_agent(
-        slug=RILEY,
+def _ensure_key(people: People, kept: str) -> str:
+    """Riley's key: the kept one as long as it works, otherwise a new one."""
+    riley = Agent.objects.filter(slug="riley").first() or registry.register_agent(
+        slug="riley",
         name="Riley",
         owner=people["owner"],
         tools=TOOLS,
         by=people["administrator"],
-        version=VERSION,
+        version="1",
     )
+    with contextlib.suppress(InvalidAgentKey):
+        if keys.authenticate_key(kept).agent == riley:
+            return kept
+    return keys.issue_key(agent=riley, by=people["owner"])
+
+
+def _ensure_logins(
+    people: People, kept: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """User name, password and token of each person. A password that its person has
+    changed stays theirs, and the kept one no longer works."""
+    passwords = {name: login["password"] for name, login in kept.items()}
+    missing = [
+        name
+        for name, person in people.items()
+        if name not in passwords or not person.has_usable_password()
+    ]
+    passwords |= {name: _generate_password() for name in missing}
+    # Hashing is slow by design, so all cores share it.
+    with ThreadPoolExecutor() as pool:
+        hashes = pool.map(make_password, [passwords[name] for name in missing])
+        for name, hashed in zip(missing, hashes, strict=True):
+            people[name].password = hashed
+            people[name].save(update_fields=["password"])
+    return {
+        name: {
+            "username": person.username,
+            "password": passwords[name],
+            "token": _ensure_token(person, kept.get(name, {}).get("token", "")),
+        }
+        for name, person in people.items()
+    }
+
+
+def _ensure_token(person: Person, kept: str) -> str:
+    with contextlib.suppress(InvalidAgentKey):
+        if tokens.authenticate_token(kept) == person:
+            return kept
+    return tokens.create_token(person=person, name="demo")
+
+
+def _generate_password() -> str:
+    """80 random bits in four groups that people can read out and type."""
+    letters = [secrets.choice(ids.ALPHABET) for _ in range(16)]
+    return "-".join("".join(letters[start : start + 4]) for start in range(0, 16, 4))

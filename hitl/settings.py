@@ -42,7 +42,7 @@ INSTALLED_APPS = [
     "hitl.apps.HitlConfig",
 ]
 if HOLDPOINT.local:
-    INSTALLED_APPS.append("demo.apps.DemoConfig")  # for `manage.py seed_demo` alone
+    INSTALLED_APPS.append("demo")  # for `manage.py seed_demo` alone
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -1,50 +1,45 @@
-"""`python -m demo.riley`: work through the store's inbox until told to stop."""
+"""`python -m demo.riley`: work through the store's inbox until stopped."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
+import os
 import sys
+from pathlib import Path
 
 import httpx2
 
 from holdpoint_client import ApiError, Client
 
-from . import config
-from .desk import Desk
-from .inbox import Inbox
-from .notebook import Notebook
-from .pace import Pace
+from .agent import Riley
 
 
 def main() -> None:
+    """`$STATE/demo.json` has the addresses and the key, and `RILEY_PACE` the seconds
+    between two new messages."""
     logging.basicConfig(level=logging.INFO, format="riley: %(message)s")
     logging.getLogger("httpx2").setLevel(logging.WARNING)
+    file = Path(os.environ.get("STATE", "var")) / "demo.json"
     try:
-        work(config.load())
-    except config.NotConfigured as error:
-        sys.exit(f"riley: {error}")
-    except ApiError as error:
-        if error.status != httpx2.codes.UNAUTHORIZED:
-            raise
-        sys.exit(f"riley: the gate does not take this key: {error.detail}")
-    except KeyboardInterrupt:
-        sys.exit(0)
-
-
-def work(settings: config.Config) -> None:
-    """Work without end. Proxies of the environment are for other people's services."""
-    with contextlib.ExitStack() as stack:
-        gate, store = (
-            stack.enter_context(httpx2.Client(trust_env=False)) for _ in range(2)
-        )
-        desk = Desk(
-            Client(settings.gate, settings.key, http=gate),
-            Inbox(store, settings.store),
-            Notebook.read(settings.notebook),
-            Pace.of(settings.pace),
-        )
-        desk.run()
+        demo = json.loads(file.read_text())
+    except FileNotFoundError:
+        sys.exit(f"riley: {file} is missing: run `manage.py seed_demo` first")
+    # Both services are local, so the proxies of the environment do not apply.
+    with (
+        httpx2.Client(trust_env=False) as http,
+        httpx2.Client(trust_env=False, base_url=demo["store_url"]) as store,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        gate = Client(demo["base_url"], demo["agent_key"], http=http)
+        pace_s = float(os.environ.get("RILEY_PACE", "30"))
+        try:
+            Riley(gate, store, pace_s=pace_s).run()
+        except ApiError as error:
+            if error.status != httpx2.codes.UNAUTHORIZED:
+                raise
+            sys.exit(f"riley: the gate refuses this key: {error.detail}")
 
 
 if __name__ == "__main__":

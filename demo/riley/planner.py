@@ -1,255 +1,160 @@
-"""What Riley does next, and what it makes of each outcome. Pure: no clock, no network.
+"""What Riley does next, and how it reacts to each outcome. Pure: no clock, no network.
 
 Every reaction either shortens the agenda or counts a try, so a case always ends, after
-at most 25 proposals.
+at most `MAX_STEPS` proposals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
-from typing import Any
 
-from .case import MOST_STEPS, Case
-from .moves import MOVES, Draft
+from holdpoint_client import Proposal
 
-ESSENTIAL = frozenset(
-    {
-        "look_up",
-        "refund",
-        "return_label",
-        "redirect",
-        "delete",
-        "mail_document",
-        "mail_listed",
-    }
-)
-"""Moves without which the customer did not get what they asked for."""
+from .actions import Draft, build_draft, choose_amount, compute_refundable
+from .cases import SPECS, Case
 
-MOST_TRIES = 2
-"""How often one move is proposed, in whatever form, before Riley gives it up."""
-
+MAX_STEPS = 25
+MAX_TRIES = 2
+"""How often Riley proposes one action before it gives the action up."""
+ESSENTIAL = frozenset(SPECS["essential"])
 GAVE_UP = "gave_up"
 CENT = Decimal("0.01")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How a proposal ended, as the gate says it."""
-
-    status: str
-    reason_code: str = ""
-    reason: str = ""
-    proposed: Mapping[str, Any] = field(default_factory=dict)
-    final_args: Mapping[str, Any] | None = None
-    result: Mapping[str, Any] | None = None
-    code: str = ""
-    rules: tuple[str, ...] = ()
+def plan_step(case: Case) -> tuple[Case, Draft | None]:
+    """The case with its next proposal counted, and the draft to propose. Without a
+    draft the case is over, and its result is `completed`, `gave_up` or `failed`."""
+    if case.steps >= MAX_STEPS:
+        return case.turn_to(result=GAVE_UP), None
+    while case.action:
+        if draft := build_draft(case):
+            return replace(case.count_try(), steps=case.steps + 1), draft
+        case = case.skip()
+    return case, None
 
 
-@dataclass(frozen=True, slots=True)
-class Propose:
-    """Propose this. `case` is the case as it then waits, the proposal counted."""
-
-    draft: Draft
-    case: Case
-
-
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The case is over: `completed`, `gave_up` or `failed`."""
-
-    result: str
-
-
-def plan(case: Case) -> Propose | Finish:
-    """The next step of a case that waits for nothing."""
-    if case.steps >= MOST_STEPS:
-        return Finish(GAVE_UP)
-    while case.move:
-        draft = MOVES[case.move](case)
-        if draft is not None:
-            return Propose(draft, case.proposed())
-        case = case.drop()
-    return Finish(case.result)
+def absorb_outcome(case: Case, proposal: Proposal) -> Case:
+    """The case after the outcome of the proposal that it waited for."""
+    decision, execution, status = proposal.decision, proposal.execution, proposal.status
+    if status == "executed":
+        args = (decision and decision.final_args) or {}
+        result = (execution and execution.result) or {}
+        if decision and decision.verdict == "modify":
+            case = case.note("done as changed by a reviewer")
+        if case.action == "replacement":
+            case = replace(case, result="completed")
+        return case.complete({**args, **result})
+    code = (execution and execution.code) or (decision and decision.reason_code) or ""
+    details = [code] if code else [rule.id for rule in proposal.rules]
+    case = case.note(", ".join([status, *details]))
+    if status in REACTIONS:
+        return REACTIONS[status](case, code)
+    # Somebody withdrew or replaced the proposal: the case is not Riley's any more.
+    return case.turn_to(result=GAVE_UP)
 
 
-def proposed(case: Case) -> Mapping[str, Any]:
-    """The arguments of the proposal that a case waits for."""
-    draft = MOVES[case.move](case) if case.move else None
-    return draft.args if draft else {}
+def absorb_refusal(case: Case, code: str) -> Case:
+    """The case after the gate refused to take its proposal, for good."""
+    case = case.note(f"not taken, {code}")
+    if case.action in ESSENTIAL:
+        return case.turn_to(result="failed")
+    return case.skip()
 
 
-def absorb(case: Case, answer: Answer) -> Case:
-    """The case after the outcome of the move it waited for."""
-    return OUTCOMES.get(answer.status, _no_way)(case, answer)
-
-
-def turned_away(case: Case, code: str) -> Case:
-    """The case after the gate refused even to take the proposal, for good."""
-    note = f"{case.move}: refused, {code}"
-    if case.move in ESSENTIAL:
-        return case.noted(note).go(result="failed")
-    return case.drop(note)
-
-
-def _executed(case: Case, answer: Answer) -> Case:
-    """Carried out, perhaps otherwise than proposed: what counts is what was done."""
-    final = answer.final_args
-    changed = final is not None and dict(final) != dict(answer.proposed)
-    note = f"{case.move}: done as changed by a reviewer" if changed else ""
-    helped = "completed" if case.move == "replacement" else ""
-    after = case.done({**(final or {}), **(answer.result or {})}).noted(note)
-    return after.go(*after.agenda, result=helped)
-
-
-def _rejected(case: Case, answer: Answer) -> Case:
+def _react_to_rejection(case: Case, code: str) -> Case:
     """A person said no. The reason's code says what to try instead."""
-    case = case.noted(f"{case.move}: rejected, {answer.reason_code or 'other'}")
-    if case.move not in ESSENTIAL:
-        return case.drop()
-    return REASONS.get(answer.reason_code, _another_way)(case)
+    if case.action not in ESSENTIAL:
+        return case.skip()
+    return REASONS.get(code, _try_another_way)(case)
 
 
-def _carry_on(case: Case) -> Case:
-    """Do not do this, and go on without it."""
-    return case.drop()
+def _react_to_block(case: Case, code: str) -> Case:
+    """The policy forbids it for everybody: only another action can help."""
+    left = compute_refundable(case)
+    if case.action == "refund" and CENT <= left < Decimal(choose_amount(case)):
+        return case.learn(amount=str(left))
+    return _do_without(case)
 
 
-def _smaller(case: Case) -> Case:
+def _react_to_failure(case: Case, code: str) -> Case:
+    """The effect did not happen. Look up the order again where its state was the
+    cause."""
+    return _look_up_again(case) if code == "beyond_total" else _do_without(case)
+
+
+def _halve_amount(case: Case) -> Case:
     """Half the amount, once; for what has no amount, ask."""
-    if case.move != "refund":
-        return _question(case)
-    if case.tried("refund") >= MOST_TRIES:
-        return _another_way(case)
-    return case.learn(amount=_half(_asked(case)))
+    if case.action != "refund":
+        return _ask_customer(case)
+    if case.tries["refund"] >= MAX_TRIES:
+        return _try_another_way(case)
+    half = (Decimal(choose_amount(case)) / 2).quantize(CENT, ROUND_DOWN)
+    return case.learn(amount=str(half))
 
 
-def _question(case: Case) -> Case:
+def _ask_customer(case: Case) -> Case:
     """Ask the customer, and leave the rest until they answer."""
     order = case.known.get("order_id", "your order")
-    what = f"whether everything you wrote about {order} is right"
-    return case.learn(question=what).go("ask", result=GAVE_UP)
+    question = f"whether everything you wrote about {order} is right"
+    return case.learn(question=question).turn_to("ask", result=GAVE_UP)
 
 
 def _explain(case: Case) -> Case:
     """Say it again with more of the facts, once."""
     if case.known.get("explain"):
-        return _no_more(case)
+        return _apologise(case)
     return case.learn(explain=True)
 
 
-def _another_way(case: Case) -> Case:
-    """What else could help: a replacement for money, a draft for a mail."""
-    if case.move == "refund" and not case.tried("replacement"):
-        return case.go("replacement", result=GAVE_UP)
-    if case.move in ("mail_document", "mail_listed"):
-        return case.go("reply", result=GAVE_UP)
-    return _question(case)
+def _try_another_way(case: Case) -> Case:
+    """A replacement instead of money, a draft instead of a mail."""
+    if case.action == "refund":
+        return case.turn_to("replacement", result=GAVE_UP)
+    if case.action in ("mail_document", "mail_listed"):
+        return case.turn_to("reply", result=GAVE_UP)
+    return _ask_customer(case)
 
 
-def _no_more(case: Case) -> Case:
+def _apologise(case: Case) -> Case:
     """Tell the customer that it does not work, and stop."""
-    return case.go("apologise", result=GAVE_UP)
+    return case.turn_to("apologise", result=GAVE_UP)
 
 
-def _blocked(case: Case, answer: Answer) -> Case:
-    """The policy forbids it for everybody: only another action can help."""
-    case = case.noted(f"{case.move}: blocked, {', '.join(answer.rules)}")
-    if case.move not in ESSENTIAL:
-        return case.drop()
-    left = _left(case)
-    if case.move == "refund" and CENT <= left < Decimal(_asked(case)):
-        return case.learn(amount=str(left))
-    return _no_more(case)
+def _do_without(case: Case) -> Case:
+    return _apologise(case) if case.action in ESSENTIAL else case.skip()
 
 
-def _expired(case: Case, answer: Answer) -> Case:
-    """Nobody had the time. Ask again: a try that nobody answered does not count, so
-    what the README names waits whenever somebody opens the queue."""
-    tries = {**case.tries, case.move: case.tried(case.move) - 1}
-    return replace(case.noted(f"{case.move}: expired"), tries=tries)
-
-
-def _failed(case: Case, answer: Answer) -> Case:
-    """Known to have had no effect. Look again where the store's state was the cause."""
-    case = case.noted(f"{case.move}: failed, {answer.code}")
-    if answer.code == "beyond_total":
-        return _look_again(case)
-    return _without(case)
-
-
-def _refused(case: Case, answer: Answer) -> Case:
-    """Approved, but the world had changed before it ran: look again, ask again."""
-    case = case.noted(f"{case.move}: refused before it ran, {answer.code}")
-    return _look_again(case)
-
-
-def _unknown(case: Case, answer: Answer) -> Case:
-    """It may have happened. Never again without a person."""
-    note = f"{case.move}: nobody knows whether it happened"
-    return case.noted(note).go("note_unknown", result=GAVE_UP)
-
-
-def _no_way(case: Case, answer: Answer) -> Case:
-    """Withdrawn or replaced by somebody else: the case is no longer ours."""
-    return case.noted(f"{case.move}: {answer.status}").go(result=GAVE_UP)
-
-
-def _without(case: Case) -> Case:
-    return _no_more(case) if case.move in ESSENTIAL else case.drop()
-
-
-def _once_more(case: Case, *moves: str) -> Case:
-    """The move again, after others, unless it was tried often enough."""
-    if case.tried(case.move) >= MOST_TRIES:
-        return _without(case)
-    return case.go(*moves, *case.agenda[1:])
-
-
-def _look_again(case: Case) -> Case:
-    """A fresh look at the order first; a refund then takes what is left at most."""
-    if case.move == "look_up":
-        return _once_more(case, "look_up")
-    return _once_more(case.learn(fresh=True), "look_up", case.move)
-
-
-def _asked(case: Case) -> str:
-    order = case.did("look_up") or {}
-    return str(case.known.get("amount") or order.get("total") or "0")
-
-
-def _left(case: Case) -> Decimal:
-    """What the order has left to refund, by the last look at it."""
-    order = case.did("look_up") or {}
-    total, refunded = (Decimal(order.get(name, "0")) for name in ("total", "refunded"))
-    return total - refunded
-
-
-def _half(amount: str) -> str:
-    return str((Decimal(amount) / 2).quantize(CENT, ROUND_DOWN))
+def _look_up_again(case: Case) -> Case:
+    """Look up the order and try once more: a refund then takes at most what is left."""
+    if case.tries[case.action] >= MAX_TRIES:
+        return _do_without(case)
+    if case.action == "look_up":
+        return case
+    return case.learn(fresh=True).turn_to("look_up", *case.agenda)
 
 
 REASONS: dict[str, Callable[[Case], Case]] = {
-    "skip": _carry_on,
-    "not_needed": _carry_on,
-    "duplicate": _carry_on,
-    "wrong_amount": _smaller,
-    "wrong_target": _question,
+    "skip": Case.skip,
+    "not_needed": Case.skip,
+    "duplicate": Case.skip,
+    "wrong_amount": _halve_amount,
+    "wrong_target": _ask_customer,
     "unclear": _explain,
-    "unsafe": _no_more,
-    "policy": _no_more,
-    "other": _another_way,
+    "unsafe": _apologise,
+    "policy": _apologise,
+    "other": _try_another_way,
 }
-OUTCOMES: dict[str, Callable[[Case, Answer], Case]] = {
-    "executed": _executed,
-    "rejected": _rejected,
-    "blocked": _blocked,
-    "expired": _expired,
-    "failed": _failed,
-    "refused": _refused,
-    "unknown": _unknown,
-    "withdrawn": _no_way,
-    "superseded": _no_way,
+REACTIONS: dict[str, Callable[[Case, str], Case]] = {
+    "rejected": _react_to_rejection,
+    "blocked": _react_to_block,
+    # Nobody had the time. A try that nobody answered does not count, so the requests
+    # that the README names wait whenever somebody opens the queue.
+    "expired": lambda case, code: case.count_try(-1),
+    "failed": _react_to_failure,
+    # People approved it, but the order changed before the effect began.
+    "refused": lambda case, code: _look_up_again(case),
+    # The effect may have happened, and only a person may repeat it.
+    "unknown": lambda case, code: case.turn_to("note_unknown", result=GAVE_UP),
 }

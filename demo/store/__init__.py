@@ -1,5 +1,5 @@
 """The electronics store: orders, money and mail, with its own small database.
 
-It knows nothing of approvals. It does what a signed call asks, once per idempotency
-key, and refuses what its own rules forbid.
+The store knows nothing of approvals. It performs what a signed call asks, once per
+idempotency key, and refuses what its own rules forbid.
 """

@@ -1,38 +1,35 @@
-"""`python -m demo.store`: prepare the database and serve until told to stop."""
+"""`python -m demo.store`: prepare the database and serve until stopped."""
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 
 import uvicorn
 from django.core.asgi import get_asgi_application
 
-from . import config, database
+from . import database, settings
 
-HOST = "127.0.0.1"
-LAST_CALLS = 2
-"""Seconds that calls under way may take after we were told to stop."""
+SHUTDOWN_S = 2
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="store: %(message)s")
-    try:
-        settings = config.load()
-    except config.NotConfigured as error:
-        sys.exit(f"store: {error}")
-    database.prepare(settings.database)
-    # Set, not defaulted: whoever started us may run under settings of its own.
-    os.environ["DJANGO_SETTINGS_MODULE"] = "demo.store.settings"
+    if not settings.WEBHOOK_SECRET.startswith("whsec_"):
+        sys.exit(
+            "store: HOLDPOINT_WEBHOOK_SECRET is not set: give the store the gate's"
+            " webhook secret, which begins with whsec_."
+        )
+    database.prepare(settings.DATABASE)
+    # The environment may name the settings of another Django project.
+    os.environ["DJANGO_SETTINGS_MODULE"] = settings.__name__
     uvicorn.run(
         get_asgi_application(),
-        host=HOST,
-        port=settings.port,
+        host="127.0.0.1",
+        port=settings.PORT,
         lifespan="off",
         log_level="warning",
         server_header=False,
-        timeout_graceful_shutdown=LAST_CALLS,
+        timeout_graceful_shutdown=SHUTDOWN_S,
     )
 
 

@@ -1,4 +1,5 @@
-"""The store's SQLite file: how it is opened, made and filled.
+"""The store's SQLite file: connections, schema, shipped data, and the form in which the
+store keeps time and money.
 
 A writer takes the one write lock at BEGIN, so what it reads cannot change before it
 commits.
@@ -7,46 +8,56 @@ commits.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from . import money
-
+HERE = Path(__file__).parent
 VERSION = 2
+CURRENCY = "USD"
+AMOUNT = re.compile(r"(0|[1-9]\d{0,8})(?:\.(\d{1,2}))?", re.ASCII)
 Row = sqlite3.Row
 Connection = sqlite3.Connection
 
 
-class Broken(Exception):
-    """The database did what it never does; the transaction is rolled back."""
-
-
-def stamp(moment: datetime) -> str:
-    """A time as it is stored and shown: RFC 3339, UTC, whole seconds."""
+def format_time(moment: datetime) -> str:
+    """A time as it is stored: RFC 3339, UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def now() -> str:
-    """This moment, by the store's own clock."""
-    return stamp(datetime.now(UTC))
+    """The current time, by the store's own clock."""
+    return format_time(datetime.now(UTC))
+
+
+def parse_amount(text: object) -> int | None:
+    """The text "899.00" as 89900; None for anything else than such a text."""
+    match = AMOUNT.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    return int(match[1]) * 100 + int((match[2] or "").ljust(2, "0"))
+
+
+def format_amount(minor_units: int) -> str:
+    """89900 as "899.00"."""
+    return f"{minor_units // 100}.{minor_units % 100:02d}"
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[Connection]:
     """A connection for queries; autocommit, so it never holds a lock."""
-    with closing(_open(path)) as db:
+    with closing(_connect(path)) as db:
         yield db
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[Connection]:
     """One write transaction: committed at the end, rolled back by an exception."""
-    with closing(_open(path)) as db:
+    with closing(_connect(path)) as db:
         db.execute("BEGIN IMMEDIATE")
         try:
             yield db
@@ -57,141 +68,35 @@ def writing(path: Path) -> Iterator[Connection]:
 
 
 def prepare(path: Path) -> None:
-    """Make and fill the database unless it is there. Safe to call again."""
+    """Create and fill the database unless it exists. Safe to call again."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with closing(_open(path)) as db:
+    with closing(_connect(path)) as db:
         db.execute("PRAGMA journal_mode = WAL")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if not version:
-            _build(db)
-        elif version < VERSION:
-            _upgrade(db)
-
-
-def _open(path: Path) -> Connection:
-    db = sqlite3.connect(path, timeout=8, isolation_level=None)
-    db.row_factory = sqlite3.Row
-    db.execute("PRAGMA foreign_keys = ON")
-    # Money moved must survive a power cut as soon as the gate has been told so.
-    db.execute("PRAGMA synchronous = FULL")
-    return db
-
-
-def _build(db: Connection) -> None:
-    """Schema and data in one transaction, so a half-made store cannot stay."""
-    script = resources.files(__package__).joinpath("schema.sql").read_text()
-    db.executescript("BEGIN IMMEDIATE;\n" + script)
-    try:
+        if db.execute("PRAGMA user_version").fetchone()[0]:
+            return
+        # One transaction for schema and data: a crash leaves no half-filled store.
+        db.executescript("BEGIN IMMEDIATE;" + (HERE / "schema.sql").read_text())
         _fill(db, datetime.now(UTC))
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
-    db.execute(f"PRAGMA user_version = {VERSION}")
-    db.execute("COMMIT")
+        db.execute(f"PRAGMA user_version = {VERSION}")
+        db.execute("COMMIT")
 
 
-def _upgrade(db: Connection) -> None:
-    """A store of the first version learns how orders were paid and what labels cost."""
-    db.execute("BEGIN IMMEDIATE")
-    db.execute("ALTER TABLE purchase ADD COLUMN payment TEXT NOT NULL DEFAULT ''")
-    db.execute(
-        "ALTER TABLE return_label ADD COLUMN cost_minor INTEGER NOT NULL DEFAULT 0"
-    )
-    db.executemany(
-        "UPDATE purchase SET payment = ? WHERE customer = ?",
-        [(person["payment"], person["id"]) for person in data("customers")],
-    )
-    db.execute(f"PRAGMA user_version = {VERSION}")
-    db.execute("COMMIT")
+def insert(db: Connection, table: str, **values: Any) -> int:
+    """Insert one row and return its number. The names come from this package."""
+    marks = ", ".join("?" * len(values))
+    query = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})"  # noqa: S608
+    number = db.execute(query, tuple(values.values())).lastrowid
+    assert number is not None
+    return number
 
 
-def data(name: str) -> list[dict[str, Any]]:
-    """One file of the shipped data."""
-    source = resources.files(__package__).joinpath("data", f"{name}.json")
-    rows: list[dict[str, Any]] = json.loads(source.read_text("utf-8"))
-    return rows
+def data(name: str) -> Any:
+    """One file of the shipped data: a list of rows, or the labels by field."""
+    return json.loads((HERE / f"data/{name}.json").read_text())
 
 
-def _fill(db: Connection, today: datetime) -> None:
-    """The shipped world. Its dates are told in days before the first start."""
-    prices = {row["sku"]: _minor(row["price"]) for row in data("products")}
-    db.executemany(
-        "INSERT INTO product VALUES (?, ?, ?, ?, ?, ?)",
-        [
-            (p["sku"], p["name"], p["category"], prices[p["sku"]], "USD", p["stock"])
-            for p in data("products")
-        ],
-    )
-    known: dict[str, tuple[str, str]] = {}
-    for person in data("customers"):
-        address = json.dumps(person["address"])
-        known[person["id"]] = (address, person["payment"])
-        until = stamp(today + timedelta(days=person["retention_days"]))
-        db.execute(
-            "INSERT INTO customer (id, name, email, address, retention_until)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (
-                person["id"],
-                person["name"],
-                person["email"],
-                address,
-                until,
-            ),
-        )
-    for order in data("orders"):
-        _insert_order(db, order, today, prices, known[order["customer"]])
-    for message in data("messages"):
-        _insert_message(db, message, today)
-
-
-def _insert_order(
-    db: Connection,
-    order: dict[str, Any],
-    today: datetime,
-    prices: dict[str, int],
-    known: tuple[str, str],
-) -> None:
-    """`known` are the customer's address and payment method."""
-    delivered = order.get("delivered_days_ago")
-    db.execute(
-        "INSERT INTO purchase (id, customer, placed_at, status, carrier,"
-        " carrier_status, delivered_at, address, payment, total_minor, currency)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            order["id"],
-            order["customer"],
-            stamp(today - timedelta(days=order["placed_days_ago"])),
-            order["status"],
-            order.get("carrier", ""),
-            order.get("carrier_status", ""),
-            None if delivered is None else stamp(today - timedelta(days=delivered)),
-            *known,
-            sum(prices[sku] * quantity for sku, quantity in order["lines"]),
-            money.CURRENCY,
-        ),
-    )
-    db.executemany(
-        "INSERT INTO line VALUES (?, ?, ?, ?)",
-        [(order["id"], sku, n, prices[sku]) for sku, n in order["lines"]],
-    )
-
-
-def _insert_message(db: Connection, message: dict[str, Any], today: datetime) -> None:
-    db.execute(
-        "INSERT INTO message VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            message["id"],
-            stamp(today - timedelta(minutes=message["minutes_ago"])),
-            message["from"],
-            message["name"],
-            message["subject"],
-            spelled_out(message["body"]),
-        ),
-    )
-
-
-def spelled_out(body: str | list[Any]) -> str:
-    """A body, or one told in parts of which some are repeated: padding is long."""
+def expand_body(body: str | list[Any]) -> str:
+    """The text of a shipped message; a list holds parts, of which some repeat."""
     parts = [body] if isinstance(body, str) else body
     return "".join(
         part if isinstance(part, str) else part["repeat"] * part["times"]
@@ -199,8 +104,75 @@ def spelled_out(body: str | list[Any]) -> str:
     )
 
 
-def _minor(text: str) -> int:
-    amount = money.minor(text)
-    if amount is None:
-        raise ValueError(f"not an amount: {text}")
-    return amount
+def _connect(path: Path) -> Connection:
+    db = sqlite3.connect(path, timeout=8, isolation_level=None)
+    db.row_factory = Row
+    db.execute("PRAGMA foreign_keys = ON")
+    # A refund must survive a power cut once the store has reported it to the gate.
+    db.execute("PRAGMA synchronous = FULL")
+    return db
+
+
+def _fill(db: Connection, today: datetime) -> None:
+    """Insert the shipped data. It counts its dates in days before the first start."""
+    prices = {}
+    for product in data("products"):
+        price = parse_amount(product.pop("price"))
+        prices[product["sku"]] = price
+        insert(db, "product", **product, price_minor=price, currency=CURRENCY)
+    customers = {person["id"]: person for person in data("customers")}
+    for person in customers.values():
+        insert(
+            db,
+            "customer",
+            id=person["id"],
+            name=person["name"],
+            email=person["email"],
+            address=json.dumps(person["address"]),
+            retention_until=_shift(today, days=person["retention_days"]),
+        )
+    for order in data("orders"):
+        _insert_order(db, order, customers[order["customer"]], prices, today)
+    for message in data("messages"):
+        insert(
+            db,
+            "message",
+            id=message["id"],
+            received_at=_shift(today, minutes=-message["minutes_ago"]),
+            sender=message["from"],
+            name=message["name"],
+            subject=message["subject"],
+            body=expand_body(message["body"]),
+        )
+
+
+def _insert_order(
+    db: Connection,
+    order: dict[str, Any],
+    person: dict[str, Any],
+    prices: dict[str, Any],
+    today: datetime,
+) -> None:
+    delivered = order.get("delivered_days_ago")
+    insert(
+        db,
+        "purchase",
+        id=order["id"],
+        customer=person["id"],
+        placed_at=_shift(today, days=-order["placed_days_ago"]),
+        status=order["status"],
+        carrier=order.get("carrier", ""),
+        carrier_status=order.get("carrier_status", ""),
+        delivered_at=None if delivered is None else _shift(today, days=-delivered),
+        address=json.dumps(person["address"]),
+        payment=person["payment"],
+        total_minor=sum(prices[sku] * quantity for sku, quantity in order["lines"]),
+        currency=CURRENCY,
+    )
+    for sku, quantity in order["lines"]:
+        row = {"sku": sku, "quantity": quantity, "price_minor": prices[sku]}
+        insert(db, "line", purchase=order["id"], **row)
+
+
+def _shift(today: datetime, **distance: float) -> str:
+    return format_time(today + timedelta(**distance))

@@ -1,7 +1,8 @@
 """The nine tools: what each checks, and what it then writes.
 
-Every effect runs inside the caller's write transaction, checks first and writes
-after, and raises Refusal for what the store will not do.
+An effect and the row of its idempotency key are one SQLite transaction: there is never
+one without the other, whatever dies when. An effect raises Refusal for what the store
+will not do, before it writes anything.
 """
 
 from __future__ import annotations
@@ -9,256 +10,247 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
-from . import database, money, records
-from .database import Connection
-from .refusals import Refusal
+from . import database, records
+from .database import CURRENCY, Connection, format_amount
+from .records import Refusal
 
 Args = Mapping[str, Any]
 Result = dict[str, Any]
+Effect = Callable[[Connection, Args, str], Result]
 
 # What a prepaid return label of each carrier costs the store, in minor units.
 LABEL_COSTS = {"Harrow Parcel": 690, "Bluebird Post": 540}
-CARRIERS = tuple(LABEL_COSTS)
 MAILBOX = re.compile(r"[^\s@,;<>\"]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", re.ASCII)
+DELIVERY = ("status", "placed_at", "delivered_at", "carrier", "carrier_status")
 ADDRESS = ("line1", "city", "region", "postcode", "country")
 
 
-class Mark(NamedTuple):
-    """What every written row carries: the idempotency key and the time."""
-
-    key: str
-    at: str
+class KeyReused(Exception):
+    """The key came before with another tool or other arguments. Nothing was done."""
 
 
-Effect = Callable[[Connection, Args, Mark], Result]
+def perform(store: Path, tool: str, args: Args, key: str) -> Result:
+    """Perform an effect, or repeat the stored answer when its key has come before.
+
+    A success is final. After a refusal the same key is tried again, because nothing
+    happened. Raises KeyReused.
+    """
+    digest = sha256(json.dumps([tool, args], sort_keys=True).encode()).hexdigest()
+    with database.writing(store) as db:
+        at = database.now()
+        row = db.execute("SELECT * FROM call WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            first = {"key": key, "tool": tool, "digest": digest, "first_at": at}
+            database.insert(db, "call", **first, last_at=at)
+        elif row["digest"] != digest:
+            raise KeyReused(key)
+        else:
+            query = "UPDATE call SET received = received + 1, last_at = ? WHERE key = ?"
+            db.execute(query, (at, key))
+            stored: Result = json.loads(row["answer"])
+            if stored["status"] == "succeeded":
+                return stored
+        answer = _attempt(db, tool, args, key)
+        query = "UPDATE call SET answer = ? WHERE key = ?"
+        db.execute(query, (json.dumps(answer), key))
+        return answer
 
 
-def look_up_order(db: Connection, args: Args, mark: Mark) -> Result:
-    """Everything support needs to know of one order."""
-    order = records.order(db, args.get("order_id"))
-    person = records.customer(db, order["customer"])
+def _attempt(db: Connection, tool: str, args: Args, key: str) -> Result:
+    try:
+        return {"status": "succeeded", "result": EFFECTS[tool](db, args, key)}
+    except Refusal as refusal:
+        error = {"code": refusal.code, "detail": refusal.detail}
+        return {"status": "failed", "error": error}
+
+
+def look_up_order(db: Connection, args: Args, key: str) -> Result:
+    order = records.load(db, "purchase", args.get("order_id"))
+    customer = records.load(db, "customer", order["customer"])
     return {
         "order_id": order["id"],
-        "status": order["status"],
-        "placed_at": order["placed_at"],
-        "delivered_at": order["delivered_at"],
-        "carrier": order["carrier"],
-        "carrier_status": order["carrier_status"],
-        "total": money.text(order["total_minor"]),
-        "refunded": money.text(records.refunded(db, order["id"])),
+        **{name: order[name] for name in DELIVERY},
+        "total": format_amount(order["total_minor"]),
+        "refunded": format_amount(records.sum_refunds(db, order["id"])),
         "currency": order["currency"],
-        "items": records.lines(db, order["id"]),
-        "labels": records.labels(db, order["id"]),
-        "customer_id": person["id"],
-        "customer_name": person["name"],
-        "customer_email": person["email"],
+        "items": records.list_lines(db, order["id"]),
+        "labels": records.list_labels(db, order["id"]),
+        "customer_id": customer["id"],
+        "customer_name": customer["name"],
+        "customer_email": customer["email"],
         "order_version": order["version"],
     }
 
 
-def check_inventory(db: Connection, args: Args, mark: Mark) -> Result:
-    """What a product costs and how many are on the shelf."""
-    product = records.product(db, args.get("sku"))
+def check_inventory(db: Connection, args: Args, key: str) -> Result:
+    product = records.load(db, "product", args.get("sku"))
     return {
         "sku": product["sku"],
         "name": product["name"],
-        "price": money.text(product["price_minor"]),
+        "price": format_amount(product["price_minor"]),
         "currency": product["currency"],
         "stock": product["stock"],
     }
 
 
-def draft_reply(db: Connection, args: Args, mark: Mark) -> Result:
-    """Keep a reply for a colleague to read; nothing is sent."""
-    body = _text(args, "body")
-    row = (mark.key, _text(args, "order_id", empty=True), body, mark.at)
-    query = "INSERT INTO draft (key, purchase, body, at) VALUES (?, ?, ?, ?)"
-    return {"draft_id": f"D-{_insert(db, query, row)}"}
+def draft_reply(db: Connection, args: Args, key: str) -> Result:
+    """Keep a reply for a colleague to read; the store sends nothing."""
+    body, order = _read_text(args, "body"), _read_text(args, "order_id", empty=True)
+    return {"draft_id": f"D-{_write(db, 'draft', key, purchase=order, body=body)}"}
 
 
-def add_label(db: Connection, args: Args, mark: Mark) -> Result:
-    """Put an internal label on an order."""
-    order = records.order(db, args.get("order_id"))
-    label = _text(args, "label")
-    if label not in records.labels(db, order["id"]):
-        query = "INSERT INTO tag (key, purchase, label, at) VALUES (?, ?, ?, ?)"
-        _insert(db, query, (mark.key, order["id"], label, mark.at))
-    return {"order_id": order["id"], "labels": records.labels(db, order["id"])}
+def add_label(db: Connection, args: Args, key: str) -> Result:
+    """Put an internal label on an order, unless the order has it."""
+    order = records.load(db, "purchase", args.get("order_id"))["id"]
+    label = _read_text(args, "label")
+    if label not in records.list_labels(db, order):
+        _write(db, "tag", key, purchase=order, label=label)
+    return {"order_id": order, "labels": records.list_labels(db, order)}
 
 
-def send_email(db: Connection, args: Args, mark: Mark) -> Result:
+def send_email(db: Connection, args: Args, key: str) -> Result:
     """Send a mail: here, into the outgoing mail of the store's pages."""
-    to, cc, bcc = (_mailboxes(args, field) for field in ("to", "cc", "bcc"))
+    to, cc, bcc = (_read_mailboxes(args, field) for field in ("to", "cc", "bcc"))
     if not to:
         raise Refusal("no_recipient", "A mail needs at least one recipient.")
-    row = (
-        mark.key,
-        *(json.dumps(boxes) for boxes in (to, cc, bcc)),
-        _text(args, "subject"),
-        _text(args, "body"),
-        mark.at,
-    )
-    query = (
-        "INSERT INTO mail (key, sent_to, cc, bcc, subject, body, at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)"
-    )
-    number = _insert(db, query, row)
+    boxes = {"sent_to": json.dumps(to), "cc": json.dumps(cc), "bcc": json.dumps(bcc)}
+    texts = {field: _read_text(args, field) for field in ("subject", "body")}
+    number = _write(db, "mail", key, **boxes, **texts)
     return {"mail_id": f"M-{number}", "recipients": len({*to, *cc, *bcc})}
 
 
-def create_return_label(db: Connection, args: Args, mark: Mark) -> Result:
+def create_return_label(db: Connection, args: Args, key: str) -> Result:
     """Order a prepaid return label from a carrier."""
-    order = records.order(db, args.get("order_id"))
-    carrier = args.get("carrier")
-    if carrier not in CARRIERS:
-        raise Refusal("unknown_carrier", f"Carriers are {' and '.join(CARRIERS)}.")
+    order = records.load(db, "purchase", args.get("order_id"))
+    carrier = str(args.get("carrier"))
+    if carrier not in LABEL_COSTS:
+        raise Refusal("unknown_carrier", f"Carriers are {' and '.join(LABEL_COSTS)}.")
     if order["status"] == "paid":
         raise Refusal("not_shipped", "The order has not been shipped yet.")
-    tracking = f"{str(carrier)[:2].upper()}-{order['id']}-{_next(db, 'return_label')}"
-    query = (
-        "INSERT INTO return_label (key, purchase, carrier, tracking, at, cost_minor)"
-        " VALUES (?, ?, ?, ?, ?, ?)"
-    )
-    cost = LABEL_COSTS[str(carrier)]
-    _insert(db, query, (mark.key, order["id"], carrier, tracking, mark.at, cost))
-    return {
-        "order_id": order["id"],
+    query = "SELECT COALESCE(MAX(id), 0) + 1 FROM return_label"
+    number = db.execute(query).fetchone()[0]
+    made = {
         "carrier": carrier,
-        "tracking": tracking,
-        "cost": money.text(cost),
-        "currency": money.CURRENCY,
+        "tracking": f"{carrier[:2].upper()}-{order['id']}-{number}",
     }
+    cost = LABEL_COSTS[carrier]
+    _write(db, "return_label", key, purchase=order["id"], **made, cost_minor=cost)
+    price = {"cost": format_amount(cost), "currency": CURRENCY}
+    return {"order_id": order["id"], **made, **price}
 
 
-def process_refund(db: Connection, args: Args, mark: Mark) -> Result:
+def process_refund(db: Connection, args: Args, key: str) -> Result:
     """Pay money back on an order, never more than it cost in total."""
-    order = records.order(db, args.get("order_id"))
-    amount = _amount(args, order["currency"])
-    before = records.refunded(db, order["id"])
+    order = records.load(db, "purchase", args.get("order_id"))
+    currency = order["currency"]
+    if args.get("currency") != currency:
+        raise Refusal("wrong_currency", f"This order was paid in {currency}.")
+    amount = database.parse_amount(args.get("amount"))
+    if not amount:
+        raise Refusal("invalid_args", "amount must be like 12.50 and above zero.")
+    before = records.sum_refunds(db, order["id"])
     left = order["total_minor"] - before
     if amount > left:
-        raise Refusal(
-            "beyond_total",
-            f"Only {money.text(left)} {order['currency']} of this order is left"
-            " to refund.",
+        detail = (
+            f"Only {format_amount(left)} {currency} of this order is left to refund."
         )
-    query = (
-        "INSERT INTO refund (key, purchase, amount_minor, currency, reason, at)"
-        " VALUES (?, ?, ?, ?, ?, ?)"
-    )
-    row = (mark.key, order["id"], amount, order["currency"], _text(args, "reason"))
-    number = _insert(db, query, (*row, mark.at))
-    _touch(db, order["id"])
+        raise Refusal("beyond_total", detail)
+    money = {"amount_minor": amount, "currency": currency}
+    reason = _read_text(args, "reason")
+    number = _write(db, "refund", key, purchase=order["id"], **money, reason=reason)
+    _raise_version(db, order["id"])
     return {
         "refund_id": f"RF-{number}",
         "order_id": order["id"],
-        "amount": money.text(amount),
-        "currency": order["currency"],
-        "refunded": money.text(before + amount),
-        "left": money.text(left - amount),
+        "amount": format_amount(amount),
+        "currency": currency,
+        "refunded": format_amount(before + amount),
+        "left": format_amount(left - amount),
     }
 
 
-def change_shipped_address(db: Connection, args: Args, mark: Mark) -> Result:
+def change_shipped_address(db: Connection, args: Args, key: str) -> Result:
     """Send a parcel that has not arrived yet somewhere else."""
-    order = records.order(db, args.get("order_id"))
+    order = records.load(db, "purchase", args.get("order_id"))
     if order["status"] == "delivered":
         raise Refusal("already_delivered", "The carrier has delivered this order.")
-    became = _address(args.get("address"))
-    query = (
-        "INSERT INTO redirection (key, purchase, was, became, at)"
-        " VALUES (?, ?, ?, ?, ?)"
-    )
-    _insert(db, query, (mark.key, order["id"], order["address"], became, mark.at))
+    address = _read_address(args)
+    became = json.dumps(address)
+    moved = {"was": order["address"], "became": became}
+    _write(db, "redirection", key, purchase=order["id"], **moved)
     db.execute("UPDATE purchase SET address = ? WHERE id = ?", (became, order["id"]))
-    _touch(db, order["id"])
-    return {"order_id": order["id"], "address": json.loads(became)}
+    _raise_version(db, order["id"])
+    return {"order_id": order["id"], "address": address}
 
 
-def delete_customer(db: Connection, args: Args, mark: Mark) -> Result:
+def delete_customer(db: Connection, args: Args, key: str) -> Result:
     """Erase a customer's name, mail and address; the orders stay as figures."""
-    person = records.customer(db, args.get("customer_id"))
-    if person["deleted_at"]:
+    customer = records.load(db, "customer", args.get("customer_id"))
+    if customer["deleted_at"]:
         raise Refusal("already_deleted", "This customer was deleted before.")
-    if records.under_retention(person):
-        until = str(person["retention_until"])[:10]
+    if records.is_under_retention(customer):
+        until = str(customer["retention_until"])[:10]
         raise Refusal("under_retention", f"Invoices must be kept until {until}.")
-    query = "INSERT INTO deletion (key, customer, at) VALUES (?, ?, ?)"
-    _insert(db, query, (mark.key, person["id"], mark.at))
+    at = database.now()
+    database.insert(db, "deletion", key=key, at=at, customer=customer["id"])
     db.execute(
         "UPDATE customer SET name = '', email = '', address = '{}',"
         " version = version + 1, deleted_at = ? WHERE id = ?",
-        (mark.at, person["id"]),
+        (at, customer["id"]),
     )
-    return {"customer_id": person["id"], "deleted_at": mark.at}
+    return {"customer_id": customer["id"], "deleted_at": at}
 
 
 EFFECTS: dict[str, Effect] = {
-    "look_up_order": look_up_order,
-    "check_inventory": check_inventory,
-    "draft_reply": draft_reply,
-    "add_label": add_label,
-    "send_email": send_email,
-    "create_return_label": create_return_label,
-    "process_refund": process_refund,
-    "change_shipped_address": change_shipped_address,
-    "delete_customer": delete_customer,
+    effect.__name__: effect
+    for effect in (
+        look_up_order,
+        check_inventory,
+        draft_reply,
+        add_label,
+        send_email,
+        create_return_label,
+        process_refund,
+        change_shipped_address,
+        delete_customer,
+    )
 }
 
 
-def _insert(db: Connection, query: str, row: tuple[Any, ...]) -> int:
-    number = db.execute(query, row).lastrowid
-    if number is None:
-        raise database.Broken("an insert gave no row")
-    return number
+def _write(db: Connection, table: str, key: str, **values: Any) -> int:
+    return database.insert(db, table, key=key, at=database.now(), **values)
 
 
-def _next(db: Connection, table: str) -> int:
-    """The next number of a table, known before the row is written."""
-    query = "SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = ?"
-    number: int = db.execute(query, (table,)).fetchone()[0]
-    return number
-
-
-def _touch(db: Connection, order: str) -> None:
-    """A new version: whoever was shown the order before saw another one."""
+def _raise_version(db: Connection, order: str) -> None:
+    """Outdate what people have seen of this order."""
     db.execute("UPDATE purchase SET version = version + 1 WHERE id = ?", (order,))
 
 
-def _text(args: Args, field: str, *, empty: bool = False) -> str:
+def _read_text(args: Args, field: str, *, empty: bool = False) -> str:
     value = args.get(field)
     if not isinstance(value, str) or not (value.strip() or empty):
         raise Refusal("invalid_args", f"{field} must be a text.")
     return value
 
 
-def _amount(args: Args, currency: str) -> int:
-    if args.get("currency") != currency:
-        raise Refusal("wrong_currency", f"This order was paid in {currency}.")
-    amount = money.minor(args.get("amount"))
-    if not amount:
-        raise Refusal("invalid_args", "amount must be like 12.50 and above zero.")
-    return amount
-
-
-def _mailboxes(args: Args, field: str) -> list[str]:
+def _read_mailboxes(args: Args, field: str) -> list[str]:
     boxes = args.get(field) or []
     if not isinstance(boxes, list):
         raise Refusal("invalid_args", f"{field} must be a list.")
-    for box in boxes:
-        if not (isinstance(box, str) and MAILBOX.fullmatch(box)):
-            raise Refusal("invalid_args", f"{field} holds what is no mail address.")
+    if not all(isinstance(box, str) and MAILBOX.fullmatch(box) for box in boxes):
+        raise Refusal("invalid_args", f"{field} holds what is no mail address.")
     return boxes
 
 
-def _address(value: object) -> str:
-    """A complete address as JSON. Raises Refusal `invalid_args`."""
+def _read_address(args: Args) -> dict[str, str]:
+    value = args.get("address")
     if not isinstance(value, Mapping):
         raise Refusal("invalid_args", "address must be an object.")
     missing = [f for f in ADDRESS if not str(value.get(f) or "").strip()]
     if missing:
         raise Refusal("invalid_args", f"address lacks {', '.join(missing)}.")
-    known = {f: str(value[f]) for f in (*ADDRESS, "line2") if value.get(f)}
-    return json.dumps(known)
+    return {f: str(value[f]) for f in (*ADDRESS, "line2") if value.get(f)}

@@ -1,116 +1,139 @@
-"""The store's pages for people, and its inbox for whoever works through it."""
+"""The store's pages for people, and its inbox for an agent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from . import config, database, queries
-from .database import Connection
-from .refusals import Refusal
-from .shown import visible
+from . import database, records, settings
+from .database import Row
 
-STYLE = (Path(__file__).parent / "store.css").read_text()
-EVERY = 5
-"""Seconds between two loads of a page that refreshes itself."""
+REFRESH_S = 5
+# The tables of the page of everything that happened, by their names in the template.
+HISTORY = {
+    "refunds": "refund",
+    "mails": "mail",
+    "returns": "return_label",
+    "redirections": "redirection",
+    "deletions": "deletion",
+    "tags": "tag",
+    "drafts": "draft",
+}
+ORDERS = """
+SELECT *, total_minor - refunded AS left_minor FROM (
+    SELECT purchase.*, customer.name, customer.email,
+        (SELECT COALESCE(SUM(amount_minor), 0) FROM refund
+         WHERE refund.purchase = purchase.id) AS refunded,
+        (SELECT GROUP_CONCAT(label, ', ') FROM tag
+         WHERE tag.purchase = purchase.id) AS labels
+    FROM purchase JOIN customer ON customer.id = purchase.customer
+)
+"""
+INBOX = """
+SELECT id, received_at, sender AS 'from', name, subject FROM message ORDER BY id
+"""
+MESSAGE = """
+SELECT id, received_at, sender AS 'from', name, subject, body FROM message WHERE id = ?
+"""
 
 
-@contextmanager
-def _store() -> Iterator[Connection]:
-    """The database; what is not there is a 404."""
-    try:
-        with database.reading(config.load().database) as db:
-            yield db
-    except Refusal as refusal:
-        raise Http404(refusal.detail) from refusal
+def _query(query: str, *values: str) -> list[Row]:
+    with database.reading(settings.DATABASE) as db:
+        return db.execute(query, values).fetchall()
+
+
+def _query_one(query: str, *values: str) -> Row:
+    """The only row of a query. Raises Http404 where there is none."""
+    rows = _query(query, *values)
+    if not rows:
+        raise Http404
+    return rows[0]
+
+
+def _list_history(table: str) -> list[Row]:
+    """The rows of a table of effects, newest first, each with how often its idempotency
+    key was received."""
+    return _query(
+        f"SELECT {table}.*, call.received FROM {table} JOIN call USING (key)"  # noqa: S608
+        f" ORDER BY {table}.id DESC"
+    )
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Money first, then everything else that happened, then the orders."""
-    with _store() as db:
-        shown = {
-            "ledger": queries.ledger(db),
-            "paid": queries.paid(db),
-            "mails": queries.mails(db),
-            "returns": queries.return_labels(db),
-            "redirections": queries.redirections(db),
-            "deletions": queries.deletions(db),
-            "tags": queries.tags(db),
-            "drafts": queries.drafts(db),
-            "orders": queries.orders(db),
-        }
-    every = "" if request.GET.get("refresh") == "off" else str(EVERY)
-    return render(
-        request,
-        "home.html",
-        {**shown, "every": every, "now": queries.shown_time(database.now())},
-    )
+    context: dict[str, Any] = {
+        name: _list_history(table) for name, table in HISTORY.items()
+    }
+    paid = sum(row["amount_minor"] for row in context["refunds"])
+    refreshes = request.GET.get("refresh") != "off"
+    context |= {
+        "paid": f"{database.format_amount(paid)} {database.CURRENCY}",
+        "orders": _query(f"{ORDERS} ORDER BY id DESC"),
+        "refresh_s": REFRESH_S if refreshes else None,
+        "now": database.now(),
+    }
+    return render(request, "home.html", context)
 
 
 @require_safe
 def order(request: HttpRequest, number: str) -> HttpResponse:
-    """One order."""
-    with _store() as db:
-        return render(request, "order.html", {"order": queries.order(db, number)})
+    """One order with everything that happened to it."""
+    context: dict[str, Any] = {
+        name: [row for row in _list_history(HISTORY[name]) if row["purchase"] == number]
+        for name in ("refunds", "returns", "redirections")
+    }
+    context["order"] = _query_one(f"{ORDERS} WHERE id = ?", number)
+    with database.reading(settings.DATABASE) as db:
+        context["lines"] = records.list_lines(db, number)
+    return render(request, "order.html", context)
 
 
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
     """What customers wrote."""
-    with _store() as db:
-        messages = [_shown(message) for message in queries.inbox(db)]
-    return render(request, "inbox.html", {"messages": messages})
+    return render(request, "inbox.html", {"messages": _query(INBOX)})
 
 
 @require_safe
 def message(request: HttpRequest, number: str) -> HttpResponse:
-    """One message, its text made inert."""
-    with _store() as db:
-        shown = _shown(queries.message(db, number))
-    return render(request, "message.html", {"message": shown})
-
-
-def _shown(message: queries.Shown) -> queries.Shown:
-    shown = {name: visible(value) for name, value in message.items()}
-    return {**shown, "received_at": queries.shown_time(message["received_at"])}
+    """One message."""
+    return render(request, "message.html", {"message": _query_one(MESSAGE, number)})
 
 
 @require_safe
 def inbox_json(request: HttpRequest) -> HttpResponse:
-    """The inbox for an agent: what is there, without the bodies."""
-    with _store() as db:
-        return JsonResponse({"messages": queries.inbox(db)})
+    """The inbox for an agent, without the bodies."""
+    messages = [dict(row) for row in _query(INBOX)]
+    return JsonResponse({"messages": messages})
 
 
 @require_safe
 def message_json(request: HttpRequest, number: str) -> HttpResponse:
     """One message for an agent, exactly as it was sent."""
-    with _store() as db:
-        return JsonResponse(queries.message(db, number))
+    return JsonResponse(dict(_query_one(MESSAGE, number)))
 
 
 @require_safe
 def livez(request: HttpRequest) -> HttpResponse:
-    """Whether the store can answer and read its database."""
-    with _store() as db:
-        db.execute("SELECT 1 FROM call LIMIT 1")
+    """Whether the store answers and can read its database."""
+    _query("SELECT 1 FROM call LIMIT 1")
     return HttpResponse("ok", content_type="text/plain")
 
 
 @require_safe
 @cache_control(max_age=60)
 def style(request: HttpRequest) -> HttpResponse:
-    """The one stylesheet."""
-    return HttpResponse(STYLE, content_type="text/css; charset=utf-8")
+    """The stylesheet."""
+    css = Path(__file__).with_name("store.css").read_text()
+    return HttpResponse(css, content_type="text/css; charset=utf-8")
 
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """404."""
+    """The page for an address that does not exist."""
     return render(request, "missing.html", status=404)

@@ -1,58 +1,36 @@
-"""What stands now where an effect would land: for the people who decide.
+"""The state that an effect would change, for the people who decide.
 
 Everything comes from the store's own rows, nothing from the agent.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import database, money, records
-from .database import Connection, Row
+from . import database, records
+from .database import CURRENCY, Connection, Row, format_amount
 from .effects import LABEL_COSTS, Args
-from .refusals import Refusal
+from .records import Refusal
 
 Reading = dict[str, Any]
-Reader = Callable[[Connection, Args], Reading]
 
-LABELS = {
-    "order_total": "Order total",
-    "order_refunded": "Refunded so far",
-    "status": "Order status",
-    "parcel": "Parcel",
-    "carrier_status": "Carrier says",
-    "customer": "Customer number",
-    "customer_name": "Customer",
-    "customer_email": "E-mail of the account",
-    "payment_method": "Paid with",
-    "destination": "Shipped to",
-    "labels": "Labels now",
-    "return_labels": "Return labels so far",
-    "label_cost": "Cost of the label",
-    "address": "Ships to now",
-    "name": "Name",
-    "email": "E-mail",
-    "orders": "Orders",
-    "retention_until": "Invoices must be kept until",
-    "stock": "On the shelf",
-    "drafts": "Drafts so far",
-    "known_recipients": "Recipients that are customers",
-    "mails_before": "Mails sent to them so far",
-}
+LABELS: dict[str, str] = database.data("labels")
 PARCEL = {"paid": "Not shipped", "shipped": "In transit", "delivered": "Delivered"}
 
 
 def read(store: Path, tool: str, args: Args) -> Reading:
-    """The state before `tool`; unknown things give no keys, so the gate blocks."""
+    """The state before `tool`. What does not exist gives no keys, so the gate blocks
+    the effect."""
     with database.reading(store) as db:
         try:
             reading = READERS[tool](db, args)
         except Refusal:
-            reading = {"before": None}
-    known = {**(reading.get("before") or {}), **(reading.get("facts") or {})}
-    labels = {name: LABELS[name] for name in known if name in LABELS}
+            reading = {}
+    shown = {**(reading.get("before") or {}), **reading.get("facts", {})}
+    labels = {name: LABELS[name] for name in shown if name in LABELS}
     return {
         "before": None,
         "keys": {},
@@ -64,45 +42,24 @@ def read(store: Path, tool: str, args: Args) -> Reading:
     }
 
 
-def _order_facts(db: Connection, order: Row) -> dict[str, Any]:
-    """What rules and reviewers may read of an order; money as text beside its
-    currency. The store does not always know how an old order was paid."""
-    refunded = records.refunded(db, order["id"])
-    person = records.customer(db, order["customer"])
-    place = records.address(order)
-    return {
-        "order_total": money.text(order["total_minor"]),
-        "order_total_currency": order["currency"],
-        "order_refunded": money.text(refunded),
-        "order_refunded_currency": order["currency"],
-        "order_kept": money.text(order["total_minor"] - refunded),
-        "order_kept_currency": order["currency"],
-        "delivered": order["status"] == "delivered",
-        "shipped": order["status"] in ("shipped", "delivered"),
-        "parcel": PARCEL[order["status"]],
-        "carrier_status": _of_carrier(order),
-        "destination": f"{place['city']}, {place['region']}",
-        **_known(customer_name=person["name"], payment_method=order["payment"]),
-    }
+def read_stock(db: Connection, args: Args) -> Reading:
+    return {"before": {"stock": records.load(db, "product", args.get("sku"))["stock"]}}
 
 
-def _of_carrier(order: Row) -> str:
-    return order["carrier_status"] or "Nothing yet"
+def read_drafts(db: Connection, args: Args) -> Reading:
+    query = "SELECT body FROM draft WHERE purchase = ? ORDER BY id"
+    rows = db.execute(query, (str(args.get("order_id")),))
+    return {"before": {"drafts": [body for (body,) in rows]}}
 
 
-def _known(**facts: str) -> dict[str, str]:
-    """Those that the store knows: the name of a deleted customer is gone."""
-    return {name: value for name, value in facts.items() if value}
-
-
-def _order(db: Connection, args: Args) -> Reading:
-    order = records.order(db, args.get("order_id"))
-    facts = _order_facts(db, order)
+def read_order(db: Connection, args: Args) -> Reading:
+    order = records.load(db, "purchase", args.get("order_id"))
+    facts = _collect_facts(db, order)
     before = {
         "order_total": f"{facts['order_total']} {order['currency']}",
         "order_refunded": f"{facts['order_refunded']} {order['currency']}",
         "status": order["status"],
-        "carrier_status": _of_carrier(order),
+        "carrier_status": facts["carrier_status"],
         "customer": order["customer"],
     }
     return {
@@ -113,100 +70,119 @@ def _order(db: Connection, args: Args) -> Reading:
     }
 
 
-def _labels(db: Connection, args: Args) -> Reading:
-    reading = _order(db, args)
-    labels = records.labels(db, str(args["order_id"]))
-    # A label changes nothing of the order, so no version of it must hold still.
+def _collect_facts(db: Connection, order: Row) -> dict[str, Any]:
+    """What rules and reviewers may read of an order. Each amount has its currency
+    beside it."""
+    refunded = records.sum_refunds(db, order["id"])
+    customer = records.load(db, "customer", order["customer"])
+    address = records.load_address(order)
+    amounts = {
+        "order_total": order["total_minor"],
+        "order_refunded": refunded,
+        "order_kept": order["total_minor"] - refunded,
+    }
+    facts: dict[str, Any] = {}
+    for name, amount in amounts.items():
+        facts[name] = format_amount(amount)
+        facts[f"{name}_currency"] = order["currency"]
+    return {
+        **facts,
+        "delivered": order["status"] == "delivered",
+        "shipped": order["status"] in ("shipped", "delivered"),
+        "parcel": PARCEL[order["status"]],
+        "carrier_status": order["carrier_status"] or "Nothing yet",
+        "destination": f"{address['city']}, {address['region']}",
+        **_drop_empty(customer_name=customer["name"], payment_method=order["payment"]),
+    }
+
+
+def _drop_empty(**facts: str) -> dict[str, str]:
+    """The facts that the store knows: a deleted customer has no name."""
+    return {name: value for name, value in facts.items() if value}
+
+
+def read_labels(db: Connection, args: Args) -> Reading:
+    reading = read_order(db, args)
+    labels = records.list_labels(db, args["order_id"])
+    # A label does not depend on the order's version, so it has no precondition.
     return {**reading, "before": {"labels": labels}, "preconditions": {}}
 
 
-def _return_label(db: Connection, args: Args) -> Reading:
-    reading = _order(db, args)
-    made = records.return_labels(db, str(args["order_id"]))
-    cost = LABEL_COSTS.get(str(args.get("carrier")))
-    facts = reading["facts"]
+def read_return_labels(db: Connection, args: Args) -> Reading:
+    reading = read_order(db, args)
+    query = "SELECT tracking FROM return_label WHERE purchase = ? ORDER BY id"
+    made = [tracking for (tracking,) in db.execute(query, (args["order_id"],))]
+    facts, cost = reading["facts"], LABEL_COSTS.get(str(args.get("carrier")))
     facts["return_label_count"] = len(made)
     if cost is not None:
-        facts |= {"label_cost": money.text(cost), "label_cost_currency": money.CURRENCY}
+        facts |= {"label_cost": format_amount(cost), "label_cost_currency": CURRENCY}
     return {**reading, "before": {"return_labels": made, **reading["before"]}}
 
 
-def _address(db: Connection, args: Args) -> Reading:
-    reading = _order(db, args)
-    order = records.order(db, args["order_id"])
-    shown = {name: reading["before"][name] for name in ("status", "carrier_status")}
-    # Whether it is the customer who asks: an address in a letter is compared with it.
-    person = records.customer(db, order["customer"])
-    shown |= _known(customer_email=person["email"])
-    return {**reading, "before": {"address": records.address(order), **shown}}
+def read_address(db: Connection, args: Args) -> Reading:
+    reading = read_order(db, args)
+    order = records.load(db, "purchase", args["order_id"])
+    # The reviewer compares the account's mailbox with the sender of the message.
+    email = records.load(db, "customer", order["customer"])["email"]
+    before = {
+        "address": records.load_address(order),
+        "status": order["status"],
+        "carrier_status": reading["before"]["carrier_status"],
+        **_drop_empty(customer_email=email),
+    }
+    return {**reading, "before": before}
 
 
-def _customer(db: Connection, args: Args) -> Reading:
+def read_customer(db: Connection, args: Args) -> Reading:
     """The fields that a deletion erases, as the record; what stays, as facts."""
-    person = records.customer(db, args.get("customer_id"))
+    customer = records.load(db, "customer", args.get("customer_id"))
     query = "SELECT COUNT(*) FROM purchase WHERE customer = ?"
-    orders = db.execute(query, (person["id"],)).fetchone()[0]
+    address = records.format_address(records.load_address(customer))
     return {
         "before": {
-            "name": person["name"],
-            "email": person["email"],
-            "address": records.line(records.address(person)),
+            "name": customer["name"],
+            "email": customer["email"],
+            "address": address,
         },
-        "keys": {"customer": person["id"]},
+        "keys": {"customer": customer["id"]},
         "facts": {
-            "under_retention": records.under_retention(person),
-            "retention_until": person["retention_until"],
-            "orders": orders,
-            "deleted": person["deleted_at"] is not None,
-            **_known(customer_name=person["name"]),
+            "under_retention": records.is_under_retention(customer),
+            "retention_until": customer["retention_until"],
+            "orders": db.execute(query, (customer["id"],)).fetchone()[0],
+            "deleted": customer["deleted_at"] is not None,
+            **_drop_empty(customer_name=customer["name"]),
         },
-        "preconditions": {"customer_version": person["version"]},
+        "preconditions": {"customer_version": customer["version"]},
         "labels": {"address": "Address"},
     }
 
 
-def _inventory(db: Connection, args: Args) -> Reading:
-    product = records.product(db, args.get("sku"))
-    return {"before": {"stock": product["stock"]}}
-
-
-def _recipients(db: Connection, args: Args) -> Reading:
-    boxes = [b for field in ("to", "cc", "bcc") for b in _listed(args.get(field))]
-    known = sum(_is_customer(db, box) for box in boxes)
+def read_recipients(db: Connection, args: Args) -> Reading:
+    lists = [args.get(field) for field in ("to", "cc", "bcc")]
+    boxes = [
+        str(b).lower() for boxes in lists if isinstance(boxes, list) for b in boxes
+    ]
+    customers = {row["email"].lower() for row in db.execute("SELECT * FROM customer")}
+    known = sum(box in customers for box in boxes)
+    mails = db.execute("SELECT sent_to, cc, bcc FROM mail")
+    sent = [{b.lower() for boxes in row for b in json.loads(boxes)} for row in mails]
     return {
         "before": {
             "known_recipients": f"{known} of {len(boxes)}",
-            "mails_before": records.mails_to(db, [str(box) for box in boxes]),
+            "mails_before": sum(not mail.isdisjoint(boxes) for mail in sent),
         },
         "facts": {"known_recipients": known == len(boxes)},
     }
 
 
-def _drafts(db: Connection, args: Args) -> Reading:
-    return {"before": {"drafts": records.drafts(db, args.get("order_id"))}}
-
-
-def _listed(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _is_customer(db: Connection, box: object) -> bool:
-    query = "SELECT 1 FROM customer WHERE email = ? COLLATE NOCASE"
-    return db.execute(query, (str(box),)).fetchone() is not None
-
-
-def _nothing(db: Connection, args: Args) -> Reading:
-    return {}
-
-
-READERS: dict[str, Reader] = {
-    "look_up_order": _nothing,
-    "check_inventory": _inventory,
-    "draft_reply": _drafts,
-    "add_label": _labels,
-    "send_email": _recipients,
-    "create_return_label": _return_label,
-    "process_refund": _order,
-    "change_shipped_address": _address,
-    "delete_customer": _customer,
+READERS: dict[str, Callable[[Connection, Args], Reading]] = {
+    "look_up_order": lambda db, args: {},
+    "check_inventory": read_stock,
+    "draft_reply": read_drafts,
+    "add_label": read_labels,
+    "send_email": read_recipients,
+    "create_return_label": read_return_labels,
+    "process_refund": read_order,
+    "change_shipped_address": read_address,
+    "delete_customer": read_customer,
 }

@@ -128,7 +128,8 @@ class Gate:
             return problem(404, "not_found")
         outcome = self.proposals[kept["proposal"]]
         more = {"checkpoint": kept, "outcome": outcome}
-        return 200, {"thread": thread, "status": "running", **more}, {}
+        status = "finished" if thread in self.finished else "running"
+        return 200, {"thread": thread, "status": status, **more}, {}
 
     def _replay(self, key: str, body: bytes) -> tuple[int, Any, dict[str, str]]:
         first, name = self.keys[key]

@@ -1,21 +1,72 @@
+"""The store as it runs, in a process of its own, and calls that are signed like the
+gate's."""
+
 from __future__ import annotations
 
+import json
 import os
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
+from standardwebhooks.webhooks import Webhook
 
 from demo.store import database
+from tests.guards import ROOT
+from tests.stack import free_port, wait_until
 
-from .store import SECRET, Store
+SECRET = "whsec_bm9ydGhnYXRlLW5vcnRoZ2F0ZS1ub3J0aGdhdGU="
 
-ROOT = Path(__file__).resolve().parents[2]
+
+@dataclass(frozen=True)
+class Store:
+    url: str
+
+    def effect(self, tool: str, args: Mapping[str, Any], key: str) -> Any:
+        """The store's answer to a signed effect."""
+        body = {"tool": tool, "args": args, "idempotency_key": key}
+        return self.post(f"/effects/{tool}", body).raise_for_status().json()
+
+    def post(self, path: str, body: Mapping[str, Any]) -> httpx2.Response:
+        """A signed post."""
+        text = json.dumps(body)
+        return self.post_raw(path, text, signed(text))
+
+    def post_raw(
+        self, path: str, text: str, headers: Mapping[str, str]
+    ) -> httpx2.Response:
+        return httpx2.post(
+            self.url + path, content=text, headers=dict(headers), trust_env=False
+        )
+
+    def page(self, path: str) -> httpx2.Response:
+        return httpx2.get(self.url + path, trust_env=False)
+
+    def is_up(self) -> bool:
+        try:
+            return self.page("/livez").text == "ok"
+        except httpx2.TransportError:
+            return False
+
+
+def signed(
+    text: str, *, secret: str = SECRET, age: timedelta = timedelta(0)
+) -> dict[str, str]:
+    """The headers of Standard Webhooks for this text."""
+    at, number = datetime.now(UTC) - age, f"m_{uuid.uuid4().hex}"
+    return {
+        "content-type": "application/json",
+        "webhook-id": number,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": Webhook(secret).sign(number, at, text),
+    }
 
 
 @pytest.fixture
@@ -28,39 +79,19 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """The store as it runs: its own process, on loopback."""
-    state, port = tmp_path_factory.mktemp("store"), _free_port()
-    # Nothing of Holdpoint's environment: the store must not need it.
+    """The store's process. It gets nothing of Holdpoint's environment."""
+    port = free_port()
     environ = {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(ROOT),
-        "STATE": str(state),
+        "STATE": str(tmp_path_factory.mktemp("store")),
         "STORE_PORT": str(port),
         "HOLDPOINT_WEBHOOK_SECRET": SECRET,
     }
     command = [sys.executable, "-m", "demo.store"]
     with subprocess.Popen(command, env=environ, cwd=ROOT) as process:
         try:
-            store = Store(f"http://127.0.0.1:{port}", state / "store.sqlite3")
-            _wait_for(store, process)
+            store = Store(f"http://127.0.0.1:{port}")
+            wait_until(store.is_up, 30)
             yield store
         finally:
             process.terminate()
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
-
-
-def _wait_for(store: Store, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 30
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            if httpx2.get(f"{store.url}/livez", trust_env=False).text == "ok":
-                return
-        except httpx2.TransportError:
-            time.sleep(0.05)
-    pytest.fail("the store did not start")

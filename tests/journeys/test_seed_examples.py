@@ -22,8 +22,8 @@ from reviews.executions import record, run
 from reviews.models import Batch, Execution, Proposal
 from tests import factories
 from tests.conftest import Gate
+from tests.demo.conftest import SECRET, Store
 from tests.demo.conftest import store as store
-from tests.demo.store import SECRET, Store
 from tests.factories import decide
 from tests.policies import store as shipped
 from tests.policies.seed_cases import CASES, Case, World

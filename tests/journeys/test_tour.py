@@ -133,7 +133,7 @@ def reject_and_stop(demo: Demo) -> None:
     expect(rita.locator("#outcome")).to_contain_text("Rejected")
     page = demo.sign_in("supervisor")
     page.get_by_role("link", name="Stop…").first.click()
-    page.get_by_label(re.compile("^Stop\\.")).check()
+    page.get_by_label(re.compile(r"^\s*Stop\.")).check()
     page.get_by_label(re.compile("It does harm")).check()
     page.get_by_test_id("commit").click()
     expect(page.locator("main")).to_contain_text("riley")

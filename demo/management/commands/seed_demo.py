@@ -8,17 +8,17 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from demo import seed
+from demo.seed import seed
 
 
 class Command(BaseCommand):
     help = "Create the demo's people, policy and agent, and write $STATE/demo.json."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run it again as often as you like: what is there is kept."""
-        path = seed.seed(
+        """Run it as often as you like: it keeps what is there."""
+        path = seed(
             state=settings.HOLDPOINT.state,
             base_url=settings.HOLDPOINT.base_url,
-            store_url=seed.store_url(os.environ),
+            store_url=f"http://127.0.0.1:{os.environ.get('STORE_PORT', '8010')}",
         )
         self.stdout.write(f"The logins and keys are in {path}")

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from demo.store import calls, database, readers
+from demo.store import database, effects, readers
 from policies.documents import ToolDefinition, parse_document
 from reviews.attention_checks import questions as micro_checks
 from reviews.attention_checks.questions import NONE_OF_THESE, AttentionQuestion
@@ -246,7 +246,7 @@ def test_exactly_one_answer_is_true_at_the_store(
     reading = readers.read(store, name, args)
     shown = shown_of(tool, args, reading)
     assert check(shown, tool, args, reading["before"])
-    answer = calls.perform(store, calls.Call(name, args, "k1"))
+    answer = effects.perform(store, name, args, "k1")
     after = readers.read(store, name, args)["before"] or {}
     fields = {reading["labels"].get(key, key): key for key in reading["before"] or {}}
     if answer["status"] != "succeeded":

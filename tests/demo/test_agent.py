@@ -1,0 +1,160 @@
+"""Riley at work, against a small gate and the real store, on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from demo.riley import agent
+from holdpoint_client import ApiError, Backoff, Client
+from tests.client.gate import KEY, Fault, Gate, running
+
+from .conftest import Store
+from .test_planner import ORDER
+
+SPEAKER = {**ORDER, "order_id": "78260", "total": "59.00", "customer_id": "C-1003"}
+
+
+def executed(**result: Any) -> dict[str, Any]:
+    execution = {"id": "x-1", "status": "succeeded", "result": result}
+    return {"status": "executed", "execution": execution}
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """Look-ups and labels go through, money and mail wait, the rest is blocked."""
+    with running() as gate:
+        gate.answers = {
+            "look_up_order": executed(**SPEAKER),
+            "add_label": executed(),
+            "draft_reply": executed(),
+            "wire_money": {"status": "blocked"},
+        }
+        yield gate
+
+
+class Worker:
+    """A Riley that can be killed and started again."""
+
+    def __init__(self, gate: Gate, store: Store, stack: contextlib.ExitStack) -> None:
+        self.gate, self.store, self.stack = gate, store, stack
+        self.start()
+
+    def start(self) -> None:
+        http = httpx2.Client(trust_env=False, base_url=self.store.url)
+        backoff = Backoff(attempts=1, sleep=lambda _: None)
+        self.riley = agent.Riley(
+            self.stack.enter_context(Client(self.gate.url, KEY, backoff=backoff)),
+            self.stack.enter_context(http),
+            pace_s=0,
+            sleep=lambda _: None,
+        )
+
+    def work(self, rounds: int) -> None:
+        for _ in range(rounds):
+            self.riley.next_message = 0.0
+            self.riley.work()
+
+    def proposed(self, thread: str) -> list[str]:
+        rows = self.gate.proposals.values()
+        return [row["tool"] for row in rows if row["thread"] == thread]
+
+    def find_refund(self) -> str:
+        rows = self.gate.proposals.values()
+        return str(next(p["id"] for p in rows if p["tool"] == "process_refund"))
+
+    def ends(self) -> dict[str, str]:
+        """The results of finished runs by thread."""
+        sent = [(path.split("/"), body) for _, path, _, body in self.gate.calls]
+        done = [(path, body) for path, body in sent if path[-1] == "finish"]
+        return {path[-2]: json.loads(body)["result"] for path, body in done}
+
+
+@pytest.fixture
+def worker(gate: Gate, store: Store) -> Iterator[Worker]:
+    with contextlib.ExitStack() as stack:
+        yield Worker(gate, store, stack)
+
+
+def test_the_first_three_messages_show_every_tier(worker):
+    worker.work(8)
+    refund = ["look_up_order", "add_label", "process_refund"]
+    assert worker.proposed("order_78260") == refund
+    assert worker.proposed("order_78291") == refund
+    told = ["look_up_order", "wire_money", "draft_reply"]
+    assert worker.proposed("order_78248") == told
+    assert worker.ends()["order_78248"] == "completed"
+
+
+def test_a_proposal_carries_evidence_reasons_and_a_checkpoint(worker, gate):
+    worker.work(3)
+    sent = [json.loads(body) for *_, body in gate.calls if b'"process_refund"' in body]
+    body = sent[0]
+    assert body["rationale"]
+    assert body["expected_outcome"]
+    assert body["alternatives"][0]["why_not"]
+    assert "crackles" in body["evidence"][0]["text"]
+    assert "total 59.00 USD" in body["evidence"][1]["text"]
+    assert body["checkpoint"]["resume_at"] == "refund"
+    plan = [step["state"] for step in body["checkpoint"]["state"]["plan"]]
+    assert plan == ["done", "done", "waiting", "next"]
+    assert body["on_behalf_of"] == {"kind": "customer", "id": "C-1003"}
+
+
+def test_riley_takes_no_new_message_while_eight_cases_wait(worker, gate):
+    worker.work(25)
+    waiting = [p for p in gate.proposals.values() if p["status"] == "pending"]
+    assert 8 <= len(waiting) <= 14  # one message has six cases
+    assert len(worker.riley.get_waiting()) == len(waiting)
+
+
+def test_a_killed_riley_finds_its_cases_at_the_gate_and_proposes_nothing_twice(
+    worker, gate
+):
+    worker.work(8)
+    proposals, open_cases = len(gate.proposals), {*worker.riley.open}
+    gate.answers["look_up_order"] = {"status": "pending"}
+    worker.start()
+    worker.work(1)
+    assert {*worker.riley.open} > open_cases
+    assert len(gate.proposals) == proposals + 1  # of the next message
+    assert "order_78248" not in worker.riley.open
+    gate.settle(worker.find_refund(), **executed(amount="59.00"))
+    worker.work(2)
+    assert worker.proposed("order_78260")[-1] == "send_email"
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(403, "agent_stopped"), Fault(429, "too_many"), Fault(500)]
+)
+def test_a_refusal_that_time_may_cure_keeps_the_case(worker, gate, monkeypatch, fault):
+    monkeypatch.setattr(worker.riley.gate, "whoami", lambda: {"state": "stopped"})
+    worker.riley.take_message()
+    gate.faults = [fault]
+    with pytest.raises(ApiError):
+        worker.riley.advance("order_78260")
+    worker.work(1)
+    assert worker.proposed("order_78260")
+
+
+def test_a_stopped_run_ends_its_case_alone(worker, gate, monkeypatch):
+    monkeypatch.setattr(worker.riley.gate, "whoami", lambda: {"state": "running"})
+    worker.riley.take_message()
+    gate.faults = [Fault(403, "agent_stopped")]
+    worker.riley.advance("order_78260")
+    worker.work(2)
+    assert worker.ends() == {"order_78260": "failed"}
+    assert worker.proposed("order_78291")
+
+
+def test_a_long_text_keeps_both_ends_within_what_the_gate_takes():
+    short = agent.shorten("start" + "x" * 30_000 + "the end")
+    assert len(short) <= 20_000
+    assert short.startswith("start")
+    assert short.endswith("the end")
+    assert "characters left out" in short
