@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -19,6 +19,7 @@ from reviews.alarms import wording
 from reviews.effects import describe
 from reviews.models import Alarm, ApprovalRequest, Execution, Incident, Revision
 from reviews.presenters.shapes import SentencePart
+from reviews.quorum import StepData
 
 PLAIN_VALUE = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
 LEFT_OUT = "[…]"
@@ -44,7 +45,8 @@ def send_mail(person: Person, line: MailLine) -> None:
         subject = f"{line.what}: {tool} ({line.about.pk})"
         _send_template(person, subject, "mail/execution.txt", facts)
     else:
-        subject = f"{line.what}: {tool}, {line.about.risk} ({line.about.pk})"
+        by = f", by {facts['deadline']}" if line.waits else ""
+        subject = f"{line.what}: {tool}, {line.about.risk} risk{by} ({line.about.pk})"
         _send_template(person, subject, "mail/request.txt", facts)
 
 
@@ -65,7 +67,13 @@ def send_digest_mail(
     """Send a person one mail with all `lines`, and the number of the rest."""
     waiting = sum(line.waits for line in lines) + rest.waiting
     said = [_build_facts(line) for line in lines]
-    facts = {"lines": said, "more": rest.count, "link": _build_link("/queue/")}
+    facts = {
+        "lines": said,
+        "waiting": waiting,
+        "first": _find_first_deadline(lines),
+        "more": rest.count,
+        "link": _build_link("/queue/"),
+    }
     _send_template(
         person,
         _format_digest_subject(waiting, len(lines) + rest.count),
@@ -74,24 +82,39 @@ def send_digest_mail(
     )
 
 
+def _find_first_deadline(lines: Sequence[MailLine]) -> str:
+    """The nearest deadline of the requests that wait; "" where none does."""
+    deadlines = [
+        line.about.expires_at
+        for line in lines
+        if line.waits and isinstance(line.about, ApprovalRequest)
+    ]
+    return _format_minute(min(deadlines)) if deadlines else ""
+
+
+def _format_minute(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def _format_digest_subject(waiting: int, count: int) -> str:
     if waiting < count:
-        return f"{count} {'message' if count == 1 else 'messages'} for you"
-    return f"{count} {'request waits' if count == 1 else 'requests wait'} for you"
+        return "1 notification" if count == 1 else f"{count} notifications"
+    needed = "request needs" if count == 1 else "requests need"
+    return f"{count} {needed} your decision"
 
 
 def send_test_mail(person: Person) -> None:
     """Send a mail whose only purpose is to show that mail arrives."""
     facts = {"link": _build_link("/me/notifications/")}
-    _send_template(person, "A test, as you asked", "mail/test.txt", facts)
+    _send_template(person, "Test email from Holdpoint", "mail/test.txt", facts)
 
 
 def send_incident_mail(incident: str, *, person: str, kind: str) -> None:
-    """Mail one supervisor that an incident froze deadlines, or that they run again.
-    `kind` is `declared` when they are frozen."""
+    """Mail one supervisor that an incident paused deadlines, or that they resumed.
+    `kind` is `declared` when they are paused."""
     row = Incident.objects.select_related("queue").get(pk=incident)
-    where = row.queue.title if row.queue else "every queue"
-    what = "Deadlines are frozen" if kind == "declared" else "Deadlines run again"
+    where = row.queue.title if row.queue else "all queues"
+    what = "Deadlines are paused" if kind == "declared" else "Deadlines resumed"
     facts = {"incident": row, "what": what, "where": where, "kind": kind}
     to = Person.objects.get(public_id=person)
     link = _build_link("/incidents/")
@@ -112,6 +135,8 @@ def _build_facts(line: MailLine) -> dict[str, object]:
         **facts,
         "request": about,
         "waits": line.waits,
+        "deadline": _format_minute(about.expires_at),
+        "approvers": format_approvers(about.sealed.steps),
         "effect": format_plain_effect(
             describe.build_effect_sentence(_load_revision(about))
         ),
@@ -135,6 +160,14 @@ def _build_alarm_facts(alarm: Alarm, what: str) -> dict[str, object]:
 
 def _build_link(path: str) -> str:
     return f"{settings.HOLDPOINT.base_url}{path}"
+
+
+def format_approvers(steps: Iterable[StepData]) -> str:
+    """The people who must approve: `1 reviewer and 2 supervisors`."""
+    return " and ".join(
+        f"{step['required']} {step['role']}{'' if step['required'] == 1 else 's'}"
+        for step in steps
+    )
 
 
 def _load_revision(request: ApprovalRequest) -> Revision:

@@ -43,28 +43,26 @@ _ask = partial(NotificationEvent, waits=True)
 _tell = partial(NotificationEvent, waits=False)
 
 EVENTS: Mapping[str, NotificationEvent] = {
-    "request.opened": _ask("opened", Audience.DECIDERS, "Waits for you"),
-    "request.escalated": _ask("escalated", Audience.SUPERVISORS, "Escalated to you"),
+    "request.opened": _ask("opened", Audience.DECIDERS, "Approval needed"),
+    "request.escalated": _ask(
+        "escalated", Audience.SUPERVISORS, "Escalated to supervisors"
+    ),
     "request.returned": _ask("returned", Audience.DECIDERS, "Returned with guidance"),
-    "request.revoked": _ask(
-        "revoked", Audience.DECIDERS, "Asked again: an approval was revoked"
-    ),
+    "request.revoked": _ask("revoked", Audience.DECIDERS, "Approval needed again"),
     "request.due_soon": _ask("due_soon", Audience.DECIDERS, "Expires soon"),
-    "request.assigned": _ask("assigned", Audience.ASSIGNEE, "Given to you"),
-    "request.freed": _ask("freed", Audience.NAMED, "Free again"),
+    "request.assigned": _ask("assigned", Audience.ASSIGNEE, "Assigned to you"),
+    "request.freed": _ask("freed", Audience.NAMED, "Available again"),
     "request.offered": _ask("offered", Audience.NAMED, "Offered to you"),
-    "request.broken": _ask("broken", Audience.NAMED, "Your hold was ended"),
-    "request.handed_over": _ask("handed_over", Audience.NAMED, "Taken over from you"),
-    "request.settled": _tell("settled", Audience.SUPERVISORS, "Settled"),
-    "proposal.announced": _tell("ran", Audience.ANNOUNCEMENT, "Ran without asking"),
-    "execution.unknown": _tell(
-        "unknown", Audience.EXECUTION, "Nobody knows whether this ran"
-    ),
+    "request.broken": _ask("broken", Audience.NAMED, "Your claim was ended"),
+    "request.handed_over": _ask("handed_over", Audience.NAMED, "Handed over"),
+    "request.settled": _tell("settled", Audience.SUPERVISORS, "Resolved"),
+    "proposal.announced": _tell("ran", Audience.ANNOUNCEMENT, "Ran without approval"),
+    "execution.unknown": _tell("unknown", Audience.EXECUTION, "Unknown result"),
     "execution.revoked": _tell(
-        "cancelled", Audience.EXECUTION, "Does not run: its approval was revoked"
+        "cancelled", Audience.EXECUTION, "Cancelled after a revoked approval"
     ),
     "alarm.raised": _tell("alarm", Audience.ALARM, "Alarm"),
-    # The mail's own facts say whether deadlines are frozen or run again.
+    # The mail's own facts say whether deadlines are paused or resumed.
     "incident.told": _tell("incident", Audience.INCIDENT, ""),
 }
 
