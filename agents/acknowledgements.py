@@ -32,7 +32,7 @@ def acknowledge_outcome(*, agent: Agent, proposal_id: str, outcome: str) -> None
     if proposal is None:
         raise NotFound
     if outcome not in _collect_outcome_ids(proposal):
-        raise Conflict("This is no outcome of this proposal. Nothing was recorded.")
+        raise Conflict("This proposal has no such outcome. Nothing was recorded.")
     locks.lock_outcome(outcome)
     actor, now = log.Actor("agent", agent.slug), clock.now()
     untaken = Delivery.objects.filter(event=outcome, status__in=UNDELIVERED)

@@ -199,7 +199,7 @@ def _check_size(body: ActionIn) -> None:
     for what, value, limit in (
         ("The arguments are", body.args, ARGS_LIMIT),
         ("The checkpoint's state is", state, STATE_LIMIT),
-        ("Rationale, evidence and the rest are", said, WORDS_LIMIT),
+        ("Rationale, evidence and other texts are", said, WORDS_LIMIT),
     ):
         if len(canonical.encode(value)) > limit:
             size = f"{limit // 1024} KiB"
@@ -243,13 +243,13 @@ def _check_identifiers(fields: Mapping[str, str]) -> None:
 
 def _describe_forbidden_kinds(kinds: Sequence[str]) -> str:
     what = " or ".join(kinds)
-    return f"must not hold {what}: this is stored as it is. Use a name without it."
+    return f"must not contain {what}: it is stored without redaction"
 
 
 def _check_tool_name(name: str) -> None:
     """Raise Invalid for a text that no tool could be called."""
     if not re.fullmatch(TOOL_NAME, name):
-        rule = "must begin with a letter, then letters, digits, dots, dashes or _"
+        rule = "must be letters, digits, dots, dashes and _, beginning with a letter"
         raise InvalidInput(errors=[build_field_error("tool", rule)])
     _check_identifiers({"tool": name})
 

@@ -138,9 +138,15 @@ def check_caps(agent: Agent, now: datetime) -> None:
         cursor.execute(_COUNTS_SQL, {"agent": agent.slug, "since": since})
         recent, waiting = cursor.fetchone()
     if recent >= limits.agent_rate_per_minute:
-        raise AgentRateLimited("Too many proposals in a minute. Wait.", retry_after=10)
+        raise AgentRateLimited(
+            "This agent has too many proposals in one minute. Nothing was proposed.",
+            retry_after=10,
+        )
     if waiting >= limits.agent_pending_cap:
-        raise AgentRateLimited("Too many requests of this agent wait.", retry_after=60)
+        raise AgentRateLimited(
+            "This agent has too many pending requests. Nothing was proposed.",
+            retry_after=60,
+        )
 
 
 def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
@@ -152,7 +158,7 @@ def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
         transitions.start_thread(agent, name, now=clock.now())
         thread = locks.lock_thread(agent, name)
     if thread.status != ThreadStatus.RUNNING:
-        raise Conflict("This thread is finished. Start another.")
+        raise Conflict("This thread is finished. Nothing was done. Start another.")
     return thread
 
 

@@ -57,7 +57,7 @@ def register_agent(
             version=version,
         )
     except IntegrityError:
-        raise Conflict(f"An agent {slug} is registered already.") from None
+        raise Conflict(f"An agent named {slug} is already registered.") from None
     _log_agent_change("agent.registered", agent, by)
     return agent
 
@@ -75,7 +75,7 @@ def change_agent(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
     if not fresh:
         raise InvalidInput(
             errors=[
-                build_field_error("change", "name tools, a risk ceiling or an owner")
+                build_field_error("change", "set tools, a risk ceiling or an owner")
             ]
         )
     Agent.objects.filter(pk=agent.pk).update(**fresh)
@@ -131,7 +131,7 @@ def _list_policy_tools() -> Iterable[str]:
 
 def _describe_unknown_tool(pattern: str, known: Sequence[str]) -> str:
     listed = f"there are {', '.join(known)}" if known else "there are none"
-    return f"no tool is called {pattern}: {listed}"
+    return f"no tool matches {pattern}: {listed}"
 
 
 @transaction.atomic(durable=True)

@@ -93,9 +93,11 @@ def _pick_checkpoint_fields(after: Mapping[str, Any]) -> dict[str, Any]:
 
 def _build_finish_change(thread: Thread, now: datetime) -> PlannedRepair:
     if thread.status != ThreadStatus.RUNNING:
-        raise Conflict("This run is finished. There is nothing to mend.")
+        raise Conflict("This run is finished. There is nothing to repair.")
     if not selectors.is_silent(thread, now):
-        raise Conflict("It was heard of a moment ago. Stop it, or wait ten minutes.")
+        raise Conflict(
+            "This run was active a moment ago. Stop it, or wait ten minutes."
+        )
     before = {
         "status": thread.status,
         "proposals": _select_proposals(thread).count(),
@@ -118,7 +120,7 @@ def _build_checkpoint_change(
     }
     after = {"version": latest.number + 1, "resume_at": resume_at, "state": state}
     if (resume_at, state) == (latest.resume_at, latest.state):
-        raise Conflict("This is what the checkpoint says already.")
+        raise Conflict("The checkpoint already has these values.")
     change = RepairChange.CHECKPOINT
     return _build_change(thread, RepairSubject.CHECKPOINT, change, before, after)
 
@@ -143,7 +145,7 @@ def _find_checkpoint_number(thread: Thread) -> int:
 def _load_latest_checkpoint(thread: Thread) -> Checkpoint:
     latest = checkpoints.find_latest_checkpoint(thread)
     if latest is None:
-        raise NotFound("This run left no checkpoint.")
+        raise NotFound("This run has no checkpoint.")
     return latest
 
 
@@ -160,8 +162,6 @@ def _parse_state(thread: Thread, typed: str) -> Any:
             error.detail, errors=[build_field_error("state", error.detail)]
         ) from None
     if not isinstance(state, dict):
-        raise InvalidInput(
-            errors=[build_field_error("state", "the state is an object")]
-        )
+        raise InvalidInput(errors=[build_field_error("state", "must be an object")])
     redactor = redacting.load_redactor(thread.agent.slug, thread.name)
     return redactor.foreign(state)

@@ -54,7 +54,7 @@ def _create_reversal(
     locks.lock_thread(agent, original.thread)
     now = clock.now()
     if reversals.find_standing_reversal(undoing.execution, now) is not None:
-        raise Conflict("It is being undone already. Nothing was proposed.")
+        raise Conflict("This effect is already being undone. Nothing was proposed.")
     action = build_action(undoing, agent, reading)
     heard = endpoints.has_listener(agent)
     return reversals.propose_reversal(

@@ -36,10 +36,10 @@ def redeem(
     request: HttpRequest, body: RedeemIn, key: IdempotencyHeader = None
 ) -> HttpResponse:
     """Redeem the one-use grant of an action that the agent performs itself. `grant` in
-    the answer is for the tool's service, which verifies it with the keys at
-    `/.well-known/jwks.json`. A repeated call with the same `Idempotency-Key` gets the
-    same claim, with `Idempotent-Replayed: true`, until the lease ends. Without a key,
-    or with another one, a grant can be redeemed only once."""
+    the response is for the tool's service, which verifies it with the keys at
+    `/.well-known/jwks.json`. A repeated call with the same `Idempotency-Key` returns
+    the same claim, with `Idempotent-Replayed: true`, until the lease ends. Without a
+    key, or with another one, a grant can be redeemed only once."""
     claim = redeeming.redeem_grant(
         token=body.token,
         agent=get_calling_agent(request).slug,

@@ -124,9 +124,10 @@ def propose(
     wait: Wait = 0,
     key: IdempotencyHeader = None,
 ) -> HttpResponse:
-    """Propose one action. A repeated call with the same `Idempotency-Key` and body gets
-    the first answer again, with status 200 and `Idempotent-Replayed: true`. With `wait`
-    (seconds) the call returns as soon as there is something to act upon."""
+    """Propose one action. A repeated call with the same `Idempotency-Key` and body
+    returns the first response again, with status 200 and `Idempotent-Replayed: true`.
+    With `wait` (seconds) the call returns as soon as the agent can act on the result,
+    at the latest after that time."""
     agent = get_calling_agent(request)
     stored = propose_idempotently(agent, key, body)
     said = stored.body
@@ -142,8 +143,8 @@ def propose(
 
 @router.post("/proposals/batch", response=BatchOut)
 def propose_batch(request: HttpRequest, body: BatchIn) -> HttpResponse:
-    """Propose up to 200 actions. Each is its own transaction and has its own
-    `idempotency_key`, status and answer."""
+    """Propose up to 200 actions. Each has its own transaction, `idempotency_key`,
+    status and response."""
     agent = get_calling_agent(request)
     items = [propose_item(request, agent, item) for item in body.items]
     return JsonResponse({"items": items})
@@ -156,8 +157,8 @@ def list_proposals(
     thread: str = "",
     cursor: str = "",
 ) -> HttpResponse:
-    """List this agent's proposals, newest first, optionally of one status or thread.
-    Pass `next_cursor` as `cursor` to get the next page."""
+    """List this agent's proposals, newest first, optionally filtered by status or
+    thread. Pass `next_cursor` as `cursor` to get the next page."""
     page = selectors.list_own_proposals(
         get_calling_agent(request).slug,
         status=status,
@@ -177,8 +178,8 @@ def list_proposals(
 def get_proposal(
     request: HttpRequest, proposal_id: str, wait: Wait = 0
 ) -> HttpResponse:
-    """Get one proposal. With `wait` (seconds) the call returns as soon as there is
-    something to act upon."""
+    """Get one proposal. With `wait` (seconds) the call returns as soon as the agent can
+    act on the result, at the latest after that time."""
     return build_proposal_response(
         representation.build_proposal_json(load_own_proposal(request, proposal_id)),
         wait=wait,
@@ -192,7 +193,7 @@ def revise(
     body: RevisionIn,
     key: IdempotencyHeader = None,
 ) -> HttpResponse:
-    """Replace what is proposed. The old revision is kept; the votes on it no longer
+    """Revise a proposal. The previous revision is kept; the votes on it no longer
     count."""
     agent = get_calling_agent(request)
     call = intake.parse_call_key(
@@ -214,7 +215,7 @@ def revise(
 
 @router.post("/proposals/{proposal_id}/withdraw", response=ProposalOut)
 def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
-    """Withdraw a proposal. Its open request ends; a grant that has not been used is
+    """Withdraw a proposal. Its open request is closed, and an unused grant is
     revoked."""
     proposals.withdraw_proposal(
         agent=get_calling_agent(request), proposal_id=proposal_id

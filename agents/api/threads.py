@@ -57,7 +57,7 @@ def _build_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
 @router.post("/threads/{thread}/finish", response=ThreadOut)
 def finish(request: HttpRequest, thread: str, body: FinishIn) -> HttpResponse:
     """Finish a run. Its open requests are withdrawn and its unredeemed grants revoked.
-    Finishing it again with the same result returns the same answer."""
+    Finishing it again with the same result returns the same response."""
     row = proposals.finish_thread(
         agent=get_calling_agent(request), name=thread, result=body.result
     )

@@ -18,6 +18,7 @@ from agents.models import Agent, Thread
 from agents.representation import annotate_status
 from policies import active
 from policies import tools as policies_tools
+from policies.choices import APPROVAL_LABELS
 from policies.models import Person, Tool
 from reviews.choices import OPEN, Scope, StopMode
 from reviews.desk.components import switches as components_switches
@@ -37,10 +38,10 @@ MAX_HISTORY = 1000
 MAX_SHOWN = 15
 FAILURE_WORDS = {
     "failed": "failed",
-    "unknown": "outcome unknown",
-    "refused": "refused before the effect",
-    "rejected": "rejected by people",
-    "blocked": "blocked by the policy",
+    "unknown": "unknown result",
+    "refused": "refused before execution",
+    "rejected": "rejected",
+    "blocked": "blocked by policy",
 }
 
 
@@ -124,7 +125,7 @@ class ToolRow:
     title: str = ""
     version: int | None = None
     risk: str = ""
-    tier: str = ""
+    approval: str = ""
     queue: str = ""
 
 
@@ -285,7 +286,9 @@ def _build_tool_row(tool: Tool) -> ToolRow:
         title=defined.title,
         version=tool.version,
         risk=tool.risk,
-        tier="by its arguments" if defined.classes else defined.base.value,
+        approval="Depends on arguments"
+        if defined.classes
+        else APPROVAL_LABELS[defined.base],
         queue=defined.queue,
     )
 
@@ -296,7 +299,7 @@ def _count_todays_outcomes(
     newest = mine.filter(created_at__gt=now - DAY).order_by("-created_at")
     found = Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_READ_OF_DAY])
     said = annotate_status(found).values_list("said").annotate(n=Count("pk")).order_by()
-    return steps.sort_outcomes(said)
+    return steps.label_outcomes(steps.sort_outcomes(said))
 
 
 def _select_visible_runs(
@@ -337,5 +340,5 @@ def _describe_run(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, st
     if run.status == ThreadStatus.FINISHED:
         return run.result.replace("_", " ").capitalize(), "ok"
     if waiting and not modes:
-        return f"{waiting} waiting for people", "wait"
+        return f"{waiting} pending", "wait"
     return describe_running_state(modes, goes_on=run.goes_on)

@@ -27,18 +27,18 @@ FAILURES, SHOWN = 50, 10
 MAX_ATTEMPTS = 100
 SWITCHED_ON_FIRST = F("endpoint__off_at").asc(nulls_first=True)
 EVENT_WORDS = {
-    "request.opened": "People were asked",
-    "request.escalated": "It was escalated",
-    "proposal.settled": "It was settled",
-    "proposal.executed": "It was executed",
-    "execution.unknown": "Its outcome is unknown",
+    "request.opened": "Approval requested",
+    "request.escalated": "Request escalated",
+    "proposal.settled": "Proposal resolved",
+    "proposal.executed": "Proposal executed",
+    "execution.unknown": "Unknown result",
 }
 STATUS_WORDS = {
-    DeliveryStatus.WAITING: ("Waiting", "wait"),
+    DeliveryStatus.WAITING: ("Pending", "wait"),
     DeliveryStatus.DELIVERED: ("Delivered", "ok"),
-    DeliveryStatus.TAKEN: ("Not needed any more", "ok"),
-    DeliveryStatus.DEAD: ("Given up", "warn"),
-    DeliveryStatus.HELD: ("Kept back", "warn"),
+    DeliveryStatus.TAKEN: ("Acknowledged by the agent", "ok"),
+    DeliveryStatus.DEAD: ("Failed", "warn"),
+    DeliveryStatus.HELD: ("Not sent: invalid payload", "warn"),
 }
 FAILED_STATUSES = (DeliveryStatus.DEAD, DeliveryStatus.HELD)
 ARRIVED_STATUSES = (DeliveryStatus.DELIVERED, DeliveryStatus.TAKEN)
@@ -248,11 +248,11 @@ def _build_endpoint_row(
 
 def _describe_endpoint(row: Endpoint) -> tuple[str, str]:
     if row.off_at is not None:
-        gone = "Off: it said that it is gone" if row.off_why == "gone" else "Off"
+        gone = "Disabled: answered 410" if row.off_why == "gone" else "Disabled"
         return gone, "pause"
     if row.slow_since is not None:
-        return "On, its last letter failed", "warn"
-    return "On", "run"
+        return "Enabled, last delivery failed", "warn"
+    return "Enabled", "run"
 
 
 def format_address(url: str) -> str:

@@ -17,7 +17,7 @@ class EndpointForm(forms.Form):
 
     url = forms.CharField(
         max_length=MAX_URL_LENGTH,
-        error_messages={"required": "Say where the letters go."},
+        error_messages={"required": "Enter the URL that receives the webhooks."},
     )
 
     def __init__(self, *args: Any, agent: Agent) -> None:
@@ -39,7 +39,9 @@ class ReversalForm(forms.Form):
 
     reason = forms.CharField(
         max_length=2000,
-        error_messages={"required": "Say why. Who decides it reads this."},
+        error_messages={
+            "required": "Enter a reason. The people who decide will read it."
+        },
     )
 
 
@@ -49,11 +51,11 @@ class RepairForm(forms.Form):
     checkpoint's."""
 
     change = forms.CharField(
-        max_length=80, error_messages={"required": "Choose what is to be mended."}
+        max_length=80, error_messages={"required": "Choose what to repair."}
     )
     reason = forms.CharField(
         max_length=2000,
-        error_messages={"required": "Say what is wrong. The log keeps it."},
+        error_messages={"required": "Describe what is wrong. It is logged."},
     )
     resume_at = forms.CharField(max_length=128, required=False)
     state = forms.CharField(max_length=70_000, required=False)
@@ -61,10 +63,10 @@ class RepairForm(forms.Form):
     def clean_change(self) -> tuple[RepairChange, str]:
         change, _, execution = self.cleaned_data["change"].partition(":")
         if change not in set(RepairChange):
-            raise forms.ValidationError("Choose what is to be mended.")
+            raise forms.ValidationError("Choose what to repair.")
         of_execution = change in {RepairChange.SAY_UNKNOWN, RepairChange.NEVER_RUN}
         if of_execution != bool(execution):
-            raise forms.ValidationError("Choose what is to be mended.")
+            raise forms.ValidationError("Choose what to repair.")
         return RepairChange(change), execution
 
 
@@ -77,4 +79,4 @@ class RepairAnswerForm(forms.Form):
     def clean(self) -> None:
         said = self.cleaned_data
         if said.get("do") == "refuse" and not said.get("answer"):
-            self.add_error("answer", "Say why not. The log keeps it.")
+            self.add_error("answer", "Enter a reason. The audit log keeps it.")

@@ -45,7 +45,7 @@ def _redirect_to_reversal(request: HttpRequest, pk: str) -> HttpResponse:
     found = queries.build_reversal_page(
         require_person(request), pk, frame.get_frame(request).now
     )
-    messages.success(request, f"{found.word}. Someone else decides it.")
+    messages.success(request, f"{found.word}. Another person must decide.")
     return redirect(found.word_url)
 
 
@@ -78,7 +78,9 @@ def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     if form.is_valid():
         error = htmx.catch_refusal(lambda: _propose_repair(request, slug, name, form))
         if error is None:
-            messages.success(request, "Proposed. An administrator must confirm it.")
+            messages.success(
+                request, "Repair proposed. An administrator must confirm it."
+            )
             return redirect("agents:repairs")
     page = queries.build_run_repair_page(
         require_person(request), slug, name, frame.get_frame(request).now
@@ -130,8 +132,8 @@ def repair(request: HttpRequest, pk: str) -> HttpResponse:
 
 
 _SUCCESS_MESSAGES = {
-    "confirm": "Done. The log has what it was before, and after.",
-    "refuse": "Refused. Nothing was changed.",
+    "confirm": "Repair applied. The audit log has the values before and after.",
+    "refuse": "Repair refused. Nothing was changed.",
 }
 
 

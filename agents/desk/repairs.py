@@ -21,7 +21,7 @@ from reviews.choices import ExecutionStatus, RepairChange, RepairStatus, RepairS
 from reviews.desk.components import frame, undo, visibility
 from reviews.desk.components.frame import UpkeepTab
 from reviews.effects import describe
-from reviews.effects.wording import flatten_value
+from reviews.effects.wording import flatten_value, format_scalar
 from reviews.executions import repairs, reversals
 from reviews.models import Execution, Repair
 from reviews.permissions import Permission
@@ -32,29 +32,29 @@ from .visibility import load_agent
 
 MAX_SHOWN = 50
 CHANGE_TITLES = {
-    RepairChange.SAY_UNKNOWN: "Say that an outcome is unknown",
-    RepairChange.NEVER_RUN: "Refuse what never ran in time",
+    RepairChange.SAY_UNKNOWN: "Mark a result as unknown",
+    RepairChange.NEVER_RUN: "Refuse an overdue execution",
     RepairChange.FINISH: "End a run as failed",
     RepairChange.CHECKPOINT: "Correct a checkpoint",
 }
 CONSEQUENCES = {
-    RepairChange.SAY_UNKNOWN: "Nobody goes on with it. Its service is asked what became"
-    " of it where it can be; otherwise a person says.",
+    RepairChange.SAY_UNKNOWN: "The attempt ends. Holdpoint looks the result up at the"
+    " tool's service if it can; otherwise a person records it.",
     RepairChange.NEVER_RUN: "It never runs. The agent is told that it was refused.",
-    RepairChange.FINISH: "Its open requests are withdrawn and its unused grants"
-    " revoked. What runs goes on to its end.",
-    RepairChange.CHECKPOINT: "A new version, from which the agent goes on. The one"
-    " before it stays, and so does the agent's sealed state.",
+    RepairChange.FINISH: "Its open requests are withdrawn and its unused permits"
+    " revoked. Executions that are running continue.",
+    RepairChange.CHECKPOINT: "The agent resumes from a new version. The previous"
+    " version and the agent's sealed state are kept.",
 }
 MAY_HAVE_RUN = (
-    "It came back with a backup and may have run: from then on it is unknown, and its"
-    " service or a person is asked."
+    "A backup restored it, so it may have run. Its result becomes unknown, and the"
+    " tool's service or a person settles it."
 )
 STATUS_WORDS = {
-    RepairStatus.PROPOSED: ("Waits for a second person", "wait"),
-    RepairStatus.APPLIED: ("Done", "ok"),
+    RepairStatus.PROPOSED: ("Awaiting confirmation", "wait"),
+    RepairStatus.APPLIED: ("Applied", "ok"),
     RepairStatus.REFUSED: ("Refused", "no"),
-    RepairStatus.LAPSED: ("Nobody confirmed it in time", "void"),
+    RepairStatus.LAPSED: ("Expired unconfirmed", "void"),
 }
 
 
@@ -232,11 +232,10 @@ def _build_repair_row(row: Repair, names: dict[str, str]) -> RepairRow:
 
 def _list_differences(before: Any, after: Any) -> Iterator[ValueDifference]:
     was, is_to_be = dict(flatten_value(before)), dict(flatten_value(after))
+    absent = format_scalar(None)
     for name in dict.fromkeys([*was, *is_to_be]):
-        said = "goes on at" if name == "resume_at" else name
-        yield ValueDifference(
-            said, was.get(name, "nothing"), is_to_be.get(name, "nothing")
-        )
+        said = "resumes at" if name == "resume_at" else name
+        yield ValueDifference(said, was.get(name, absent), is_to_be.get(name, absent))
 
 
 def build_run_repair_page(
@@ -263,7 +262,7 @@ def build_run_repair_page(
         resume_at=checkpoint.resume_at if checkpoint else "",
         state=_format_state(checkpoint),
         has_checkpoint=checkpoint is not None,
-        why_not="" if may else "Only a supervisor proposes a repair.",
+        why_not="" if may else "Only a supervisor can propose a repair.",
     )
 
 

@@ -12,7 +12,7 @@ from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
 from django.urls import reverse
 
 from journal import ids
-from policies.choices import Tier
+from policies.choices import APPROVAL_LABELS, Tier
 from policies.models import Person
 from reviews.choices import (
     REASON_LABELS,
@@ -41,15 +41,16 @@ OWN_CODES = {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
 
 @dataclass(frozen=True, slots=True)
 class ProposalRow:
-    """One proposal. `way`: whether people were asked, or it was announced, allowed or
-    blocked; `took`: how long its request was open; `why`: Holdpoint's words for a
-    rejection, failure or refusal; `note`: the tool's or the agent's own words."""
+    """One proposal. `approval`: what the policy demands; `way`: whether approval was
+    requested, not needed, or the proposal blocked; `took`: how long its request was
+    open; `why`: Holdpoint's words for a rejection, failure or refusal; `note`: the
+    tool's or the agent's own words."""
 
     id: str
     at: datetime
     effect: tuple[SentencePart, ...]
     risk: str
-    tier: str
+    approval: str
     tool: str
     state: StateLabel
     way: str
@@ -157,7 +158,7 @@ def _build_proposal_row(
         at=proposal.created_at,
         effect=shown.effect,
         risk=revision.risk,
-        tier=request.tier if request else revision.tier,
+        approval=APPROVAL_LABELS[Tier(request.tier if request else revision.tier)],
         tool=proposal.tool_name,
         state=_build_state(proposal, request, execution, now),
         way=_describe_route(proposal, request, revision),
@@ -178,8 +179,9 @@ def _describe_route(proposal: Proposal, request: Any, revision: Revision) -> str
     if proposal.blocked_by:
         return "Blocked"
     if request is not None:
-        return "People asked"
-    return "Announced" if revision.tier == Tier.NOTIFY else "Allowed without asking"
+        return "Approval requested"
+    noted = revision.tier == Tier.NOTIFY
+    return "No approval needed, listed in Activity" if noted else "No approval needed"
 
 
 def _compute_duration(request: Any) -> timedelta | None:
@@ -234,6 +236,15 @@ def _build_state(
     return states.build_request_state(
         request, execution, tally, cause=sealed.cause, now=now
     )
+
+
+# The status words of the API that pages name otherwise.
+STATUS_LABELS = {"granted": "authorized", "unknown": "unknown result"}
+
+
+def label_outcomes(outcomes: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return pairs of a label and its count from pairs of a status word and a count."""
+    return [(STATUS_LABELS.get(word, word), count) for word, count in outcomes]
 
 
 def sort_outcomes(said: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

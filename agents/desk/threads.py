@@ -208,7 +208,11 @@ def _describe_kind(value: Any) -> str:
 MAX_STEPS = 200
 UNDER_WAY = ("granted", "executing")
 # Statuses in which the effect happened, or may have.
-MONEY_WORDS = {"executed": "done", "unknown": "outcome unknown", "executing": "running"}
+MONEY_WORDS = {
+    "executed": "executed",
+    "unknown": "unknown result",
+    "executing": "running",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +235,11 @@ class RunUsage:
     def count(self, *words: str) -> int:
         """Count the proposals with any of these status words."""
         return sum(n for word, n in self.outcomes if word in words)
+
+    @property
+    def labels(self) -> list[tuple[str, int]]:
+        """The outcomes under the words that the page shows."""
+        return desk_steps.label_outcomes(self.outcomes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +335,7 @@ def _describe_run(
         return f"Finished: {run.result.replace('_', ' ')}", "ok"
     modes = {StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held}
     if not modes and waiting:
-        return f"Waits for people, {waiting} asked", "wait"
+        return f"Waiting for approval, {waiting} pending", "wait"
     return describe_running_state(modes, goes_on=run.goes_on)
 
 

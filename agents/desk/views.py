@@ -98,7 +98,7 @@ def delivery_again(request: HttpRequest, pk: str) -> HttpResponse:
     who = require_person(request)
     desk_deliveries.check_may_manage_delivery(who, pk)
     redelivery.send_again(delivery_id=pk, by=who)
-    messages.success(request, "It is sent again, for another three days.")
+    messages.success(request, "Resending. A failed attempt is retried for three days.")
     return redirect("agents:delivery", pk)
 
 
@@ -108,8 +108,11 @@ def endpoint_again(request: HttpRequest, pk: str) -> HttpResponse:
     who = require_person(request)
     desk_deliveries.load_managed_endpoint(who, pk)
     count = redelivery.send_all_again(endpoint_id=pk, by=who)
-    letters = "1 letter is" if count == 1 else f"{count} letters are"
-    messages.success(request, f"{letters} sent again, for another three days.")
+    noun = "delivery" if count == 1 else "deliveries"
+    messages.success(
+        request,
+        f"Resending {count} {noun}. Failed attempts are retried for three days.",
+    )
     return redirect("agents:deliveries")
 
 
@@ -120,10 +123,10 @@ def endpoint_switch(request: HttpRequest, pk: str) -> HttpResponse:
     desk_deliveries.load_managed_endpoint(who, pk)
     if request.POST.get("to") == "on":
         places.switch_on(endpoint_id=pk, by=who)
-        messages.success(request, "It is on. What waited goes now.")
+        messages.success(request, "Endpoint enabled. Pending deliveries are sent now.")
     else:
         places.switch_off(endpoint_id=pk, by=who)
-        messages.success(request, "It is off. What is meant for it waits.")
+        messages.success(request, "Endpoint disabled. Its deliveries stay pending.")
     return redirect("agents:deliveries")
 
 

@@ -94,7 +94,7 @@ def describe_running_state(
         return "Stopped", "stop"
     if modes:
         return "Paused", "pause"
-    return ("Running", "run") if goes_on else ("Nothing done for 24 hours", "wait")
+    return ("Running", "run") if goes_on else ("No activity for 24 hours", "wait")
 
 
 def load_agent(person: Person, slug: str) -> Agent:

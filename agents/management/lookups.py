@@ -11,7 +11,7 @@ def load_agent(slug: str) -> Agent:
     """Return the agent with its owner. Raises CommandError when there is none."""
     found = Agent.objects.select_related("owner").filter(slug=slug).first()
     if found is None:
-        raise CommandError(f"No agent is called {slug}.")
+        raise CommandError(f"There is no agent {slug}.")
     return found
 
 

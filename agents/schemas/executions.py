@@ -15,7 +15,7 @@ class RedeemIn(Strict):
 
 
 class OutcomeIn(Strict):
-    """What became of an effect. `fence` and `action_hash` are those of the claim. A
+    """The outcome of an effect. `fence` and `action_hash` are those of the claim. A
     result goes with `succeeded`, a code and a detail with `failed` and `unknown`."""
 
     fence: Annotated[StrictInt, Field(ge=1)]
@@ -31,8 +31,8 @@ class AcknowledgeIn(Strict):
 
 
 class RedeemOut(Schema):
-    """A claim: what the agent is to perform, under which fence, and until when. `grant`
-    is the signed token for the tool's service."""
+    """A claim: the action that the agent must perform, its fence, and the end of its
+    lease. `grant` is the signed token for the tool's service."""
 
     execution: str
     tool: str

@@ -98,8 +98,8 @@ class MessageOut(Schema):
 
 
 class ProposalOut(Schema):
-    """A proposal, as every call that concerns one returns it. `outcome` is set once
-    there is something to act upon: the id to acknowledge, unchanged until then."""
+    """A proposal, as every call that concerns one returns it. `outcome` is set once the
+    agent can act on the result: the id to acknowledge, unchanged until then."""
 
     id: str
     thread: str
@@ -134,7 +134,7 @@ class ProposalPage(Schema):
 
 
 class BatchItemOut(Schema):
-    """The answer to one item: its status code, and a proposal or a problem."""
+    """The response to one item: its status code, and a proposal or a problem."""
 
     status: int
     replayed: bool = False
@@ -168,13 +168,13 @@ def _check_thread_name(name: str) -> str:
     """Refuse names that a URL path resolves away: the run would have no page, so nobody
     could stop it."""
     if name in {".", ".."}:
-        raise ValueError("must be a name, not . or ..")
+        raise ValueError("must not be . or ..")
     return name
 
 
 def _check_source(name: str) -> str:
     if name == REVERSAL_SOURCE:
-        raise ValueError("must be another word: this one says that a person proposed")
+        raise ValueError("is reserved for proposals by people")
     return name
 
 
@@ -186,7 +186,7 @@ class Alternative(Strict):
 
 
 class Evidence(Strict):
-    """One piece of evidence: its kind, where and when it is from, and its text."""
+    """One piece of evidence: its kind, source, time and text."""
 
     kind: ShortText
     source: ShortText = ""

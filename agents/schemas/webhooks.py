@@ -34,8 +34,8 @@ class LetterExecution(Schema):
 
 
 class LetterData(Schema):
-    """Ids and facts of the event. `outcome` is the id to acknowledge, null while there
-    is nothing to act upon."""
+    """IDs and facts of the event. `outcome` is the id to acknowledge, null while the
+    agent cannot act on the result."""
 
     outcome: str | None
     proposal: str

@@ -87,7 +87,7 @@ def build_attempt_result(
     """Build the result of an attempt that got an answer."""
     if 200 <= status < 300:
         return AttemptResult(status, "", retry_after, seconds)
-    error = f"it answered {status}"
+    error = f"status {status}"
     if 300 <= status < 400:
         error += "; redirects are not followed"
     return AttemptResult(status, error, retry_after, seconds)
@@ -175,9 +175,9 @@ def _send_event(letter: Delivery, body: bytes) -> AttemptResult:
     except webhooks.NotAllowed:
         why = "this address is not allowed; nothing was sent"
     except webhooks.NotSent:
-        why = "no connection was made; nothing was sent"
+        why = "no connection; nothing was sent"
     except webhooks.NoUsableAnswer:
-        why = "it was sent, and no whole answer came"
+        why = "sent, but no complete response"
     spent = time.monotonic() - began
     if why:
         return AttemptResult(None, why, seconds=spent)
@@ -292,7 +292,7 @@ def mark_held(*, delivery_id: str, why: str) -> None:
     if letter.status != DeliveryStatus.WAITING:
         return
     _end_delivery(
-        letter, "hold", {"last_error": f"it does not fit at {why}"[:200]}, now
+        letter, "hold", {"last_error": f"invalid payload at {why}"[:200]}, now
     )
     _raise_alarm(AlarmKind.INVALID_OUTCOME, letter, letter.pk, now)
 

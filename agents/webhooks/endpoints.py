@@ -111,13 +111,13 @@ def check_new_url(agent: Agent, url: str) -> None:
     check_url(url, "url")
     if agent.endpoints.filter(url=url, by_proposal=False).exists():
         raise InvalidInput(
-            errors=[build_field_error("url", "this endpoint is registered already")]
+            errors=[build_field_error("url", "this endpoint is already registered")]
         )
     if agent.endpoints.filter(by_proposal=False).count() >= MAX_REGISTERED:
         raise InvalidInput(
             errors=[
                 build_field_error(
-                    "url", f"an agent has at most {MAX_REGISTERED} endpoints"
+                    "url", f"an agent may have at most {MAX_REGISTERED} endpoints"
                 )
             ]
         )
@@ -125,7 +125,7 @@ def check_new_url(agent: Agent, url: str) -> None:
 
 def _check_named_count(agent: Agent) -> None:
     if agent.endpoints.filter(by_proposal=True).count() >= MAX_NAMED:
-        said = f"an agent's proposals name at most {MAX_NAMED} places"
+        said = f"an agent's proposals may name at most {MAX_NAMED} URLs"
         raise InvalidInput(errors=[build_field_error("callback_url", said)])
 
 

@@ -103,7 +103,7 @@ def encode_payload(payload: Mapping[str, Any]) -> bytes:
 def _describe_faults(error: Exception) -> str:
     """Name the faulty fields without their values."""
     if not isinstance(error, ValidationError):
-        return "it is not JSON"
+        return "not JSON"
     places = (".".join(map(str, one["loc"])) for one in error.errors())
     return ", ".join(dict.fromkeys(places))[:200]
 

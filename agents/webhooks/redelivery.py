@@ -32,7 +32,7 @@ def give_up_overdue() -> int:
     now = clock.now()
     rows = locks.lock_deliveries(found)
     for letter in rows:
-        delivery.mark_dead(letter, {"last_error": "its endpoint was switched off"}, now)
+        delivery.mark_dead(letter, {"last_error": "the endpoint was disabled"}, now)
     return len(rows)
 
 
@@ -55,7 +55,7 @@ def send_all_again(*, endpoint_id: str, by: Person) -> int:
     rows = locks.lock_deliveries(Delivery.objects.filter(pk__in=chosen))
     dead_rows = [row for row in rows if row.status == DeliveryStatus.DEAD]
     if not dead_rows:
-        raise Conflict("Nothing is dead there any more. Nothing was sent again.")
+        raise Conflict("This endpoint has no failed deliveries. Nothing was resent.")
     _restart_deliveries(dead_rows, by, clock.now())
     return len(dead_rows)
 

@@ -18,25 +18,23 @@ from policies.management.lookups import load_person, to_command_error
 
 class Command(BaseCommand):
     help = (
-        "Changes what an agent may propose, up to which risk, and who owns it. NAME is"
-        " a tool of the active policy or a pattern such as 'files_*'. Its keys stay."
+        "Changes an agent's allowed tools, maximum risk or owner. NAME is a tool of the"
+        " active policy or a pattern such as 'files_*'. The agent's keys stay valid."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
-        parser.add_argument("--by", required=True, help="an administrator's user name")
+        parser.add_argument("--by", required=True, help="an administrator's username")
         tools: dict[str, Any] = {"action": "append", "metavar": "NAME", "default": []}
         parser.add_argument(
-            "--tool", dest="tools", help="all that it may propose", **tools
+            "--tool", dest="tools", help="the complete list of allowed tools", **tools
         )
+        parser.add_argument("--add-tool", dest="added", help="a tool to add", **tools)
         parser.add_argument(
-            "--add-tool", dest="added", help="beside what it may propose now", **tools
-        )
-        parser.add_argument(
-            "--remove-tool", dest="removed", help="of what it may propose now", **tools
+            "--remove-tool", dest="removed", help="a tool to remove", **tools
         )
         parser.add_argument("--risk-ceiling", choices=[risk.value for risk in Risk])
-        parser.add_argument("--owner", help="a person's user name")
+        parser.add_argument("--owner", help="a person's username")
 
     def handle(self, *args: Any, **options: Any) -> None:
         agent, by = lookups.load_agent(options["slug"]), load_person(options["by"])
@@ -50,9 +48,9 @@ class Command(BaseCommand):
             agent = registry.change_agent(agent=agent, change=change, by=by)
         except DomainError as error:
             raise to_command_error(error) from error
-        tools = ", ".join(agent.tools) or "no tool"
+        tools = ", ".join(agent.tools) or "no tools"
         self.stdout.write(
-            f"{agent.slug} of {agent.owner.username} may propose up to "
+            f"{agent.slug} (owner {agent.owner.username}) may propose actions up to "
             f"{agent.risk_ceiling} risk: {tools}"
         )
 

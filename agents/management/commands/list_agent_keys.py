@@ -13,7 +13,7 @@ from journal import clock
 
 
 class Command(BaseCommand):
-    help = "Lists an agent's keys, newest first. Their secrets are not kept."
+    help = "Lists an agent's keys, newest first. Holdpoint does not store the secrets."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
@@ -22,11 +22,11 @@ class Command(BaseCommand):
         agent, now = lookups.load_agent(options["slug"]), clock.now()
         keys = list(AgentKey.objects.filter(agent=agent).order_by("-created_at", "-pk"))
         if not keys:
-            self.stdout.write(f"{agent.slug} has no key.")
+            self.stdout.write(f"{agent.slug} has no keys.")
         for key in keys:
             self.stdout.write(
                 f"hp_{key.prefix}  {_describe_key_state(key, now)}  "
-                f"made {_format_time(key.created_at)}, "
+                f"created {_format_time(key.created_at)}, "
                 f"last used {_format_time(key.last_used_at)}, "
                 f"{' and '.join(key.scopes)}"
             )
@@ -36,9 +36,9 @@ def _describe_key_state(key: AgentKey, now: datetime) -> str:
     if key.revoked_at is not None:
         return f"revoked {_format_time(key.revoked_at)}"
     if key.expires_at is not None:
-        word = "expired" if key.expires_at <= now else "works until"
+        word = "expired" if key.expires_at <= now else "valid until"
         return f"{word} {_format_time(key.expires_at)}"
-    return "works"
+    return "valid"
 
 
 def _format_time(at: datetime | None) -> str:

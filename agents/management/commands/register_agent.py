@@ -14,13 +14,13 @@ from policies.management import lookups
 
 
 class Command(BaseCommand):
-    help = "Registers an agent and prints its first key, which is not shown again."
+    help = "Registers an agent and prints its first key. The key is not shown again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
         parser.add_argument("--name", default="")
-        parser.add_argument("--owner", required=True, help="a person's user name")
-        parser.add_argument("--by", required=True, help="the administrator's user name")
+        parser.add_argument("--owner", required=True, help="a person's username")
+        parser.add_argument("--by", required=True, help="an administrator's username")
         parser.add_argument(
             "--tool",
             action="append",
@@ -33,7 +33,9 @@ class Command(BaseCommand):
             "--risk-ceiling", choices=[risk.value for risk in Risk], default="critical"
         )
         parser.add_argument("--unattended", action="store_true")
-        parser.add_argument("--agent-version", default="", help="as its owner calls it")
+        parser.add_argument(
+            "--agent-version", default="", help="the version of its program"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         by = lookups.load_person(options["by"])

@@ -14,19 +14,19 @@ from policies.management import lookups
 
 class Command(BaseCommand):
     help = (
-        "Registers an address that hears what becomes of an agent's proposals, and"
-        " prints the secret its letters are signed with, which is not shown again."
+        "Registers a URL that receives an agent's webhooks, and prints the secret that"
+        " signs them. The secret is not shown again."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
         parser.add_argument("url")
-        parser.add_argument("--by", required=True, help="the administrator's user name")
+        parser.add_argument("--by", required=True, help="an administrator's username")
 
     def handle(self, *args: Any, **options: Any) -> None:
         agent = Agent.objects.filter(slug=options["slug"]).first()
         if agent is None:
-            raise CommandError(f"No agent is called {options['slug']}.")
+            raise CommandError(f"There is no agent {options['slug']}.")
         by = lookups.load_person(options["by"])
         try:
             _, secret = endpoints.register_endpoint(

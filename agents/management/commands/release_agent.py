@@ -14,19 +14,19 @@ from policies.management import lookups
 
 class Command(BaseCommand):
     help = (
-        "Records the version of an agent's program, prompts and model. What it proposes"
-        " from now on is put into no batch with what a former version proposed."
+        "Records a new version of an agent's program, prompts and model. Its requests"
+        " join no batch with requests of an earlier version."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
         parser.add_argument("agent_version", metavar="version")
-        parser.add_argument("--by", required=True, help="the administrator's user name")
+        parser.add_argument("--by", required=True, help="an administrator's username")
 
     def handle(self, *args: Any, **options: Any) -> None:
         agent = Agent.objects.filter(slug=options["slug"]).first()
         if agent is None:
-            raise CommandError(f"No agent is called {options['slug']}.")
+            raise CommandError(f"There is no agent {options['slug']}.")
         by = lookups.load_person(options["by"])
         try:
             registry.release_version(

@@ -13,20 +13,22 @@ from policies.management.lookups import load_person, to_command_error
 
 
 class Command(BaseCommand):
-    help = "Ends one key of an agent at once. Its other keys work on."
+    help = "Revokes one key of an agent immediately. Its other keys stay valid."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
-        parser.add_argument("key", help="what it begins with, as list_agent_keys says")
+        parser.add_argument("key", help="its prefix, as list_agent_keys prints it")
         parser.add_argument(
-            "--by", required=True, help="an administrator or the agent's owner"
+            "--by",
+            required=True,
+            help="username of an administrator or of the agent's owner",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         agent, by = lookups.load_agent(options["slug"]), load_person(options["by"])
         key = lookups.load_key(agent, options["key"])
         if key.revoked_at is not None:
-            raise CommandError(f"{options['key']} is revoked already.")
+            raise CommandError(f"{options['key']} is already revoked.")
         try:
             keys.revoke_key(key=key, by=by)
         except DomainError as error:

@@ -16,16 +16,18 @@ from policies.management.lookups import load_person, to_command_error
 
 class Command(BaseCommand):
     help = (
-        "Prints a new key of an agent, which is not shown again. The keys that it has"
-        " work until each is revoked (list_agent_keys, revoke_agent_key)."
+        "Issues and prints a new key of an agent. The key is not shown again. Existing"
+        " keys stay valid until you revoke them (list_agent_keys, revoke_agent_key)."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
         parser.add_argument(
-            "--by", required=True, help="an administrator or the agent's owner"
+            "--by",
+            required=True,
+            help="username of an administrator or of the agent's owner",
         )
-        parser.add_argument("--days", type=int, help="it ends after so many days")
+        parser.add_argument("--days", type=int, help="days until the key expires")
 
     def handle(self, *args: Any, **options: Any) -> None:
         agent, by, days = (
@@ -34,7 +36,7 @@ class Command(BaseCommand):
             options["days"],
         )
         if days is not None and not 1 <= days <= 3650:
-            raise CommandError("--days is from 1 to 3650.")
+            raise CommandError("--days must be from 1 to 3650.")
         until = None if days is None else clock.now() + timedelta(days=days)
         try:
             text = keys.issue_key(agent=agent, by=load_person(by), expires_at=until)
