@@ -46,9 +46,9 @@ def _build_webhooks() -> dict[str, Any]:
     content = {"application/json": {"schema": schema}}
     events = get_args(LetterOut.model_fields["type"].annotation)
     call = {
-        "description": "Sent to an agent's endpoint; any 2xx says that it was taken.",
+        "description": "Sent to an agent's endpoint. Any 2xx response accepts it.",
         "requestBody": {"required": True, "content": content},
-        "responses": {"2XX": {"description": "taken"}},
+        "responses": {"2XX": {"description": "accepted"}},
     }
     return {event: {"post": call} for event in events}
 

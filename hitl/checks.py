@@ -53,7 +53,7 @@ def check_secure_cookies(app_configs: Any = None, **kwargs: Any) -> list[CheckMe
     return [
         Warning(
             f"BASE_URL {settings.HOLDPOINT.base_url} is plain http and not loopback: "
-            "cookies have plain names and can be read on the way.",
+            "cookies have plain names and can be read in transit.",
             hint="Put TLS in front and set BASE_URL to the https address.",
             id="hitl.W1",
         )
@@ -75,9 +75,9 @@ def check_callback_networks(
         return []
     return [
         Warning(
-            "CALLBACK_NETWORKS is not set: letters to agents go to public addresses "
-            "only, and not to WEBHOOK_NETWORKS.",
-            hint="Name the private networks in which agents listen, or set it empty.",
+            "CALLBACK_NETWORKS is not set: webhook deliveries to agents go to public "
+            "addresses only, and not to WEBHOOK_NETWORKS.",
+            hint="Set it to the private networks that agents listen in, or to nothing.",
             id="hitl.W2",
         )
     ]

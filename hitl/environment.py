@@ -40,7 +40,9 @@ def _check_base_url(text: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must be the public address, like https://gate.example.com")
     if parts.path.strip("/") or parts.query or parts.fragment or parts.username:
-        raise ValueError("must end after the host and port: the gate owns the root")
+        raise ValueError(
+            "must end after the host and port: Holdpoint serves the root path"
+        )
     return text.rstrip("/")
 
 
@@ -250,6 +252,6 @@ def describe_errors(error: ValidationError) -> str:
 
 def _describe_rule(fault: Any) -> str:
     if fault["type"] == "missing":
-        return "is required; docs/operations.md, section Settings, says what it is"
+        return "is required; see docs/operations.md, section Settings"
     text = str(fault["msg"])
     return text.removeprefix("Value error, ")

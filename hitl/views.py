@@ -73,7 +73,7 @@ def _describe_broker() -> str:
 
 def _describe_effects() -> str:
     seconds = standstills.known.effects
-    return f"none was taken for {seconds:.0f} s" if seconds else "ok"
+    return f"none was claimed for {seconds:.0f} s" if seconds else "ok"
 
 
 def _describe_sweeps() -> str:
@@ -89,7 +89,7 @@ def locked_out(
     """429 after too many wrong passwords for this name from this address."""
     minutes = round(settings.AXES_COOLOFF_TIME * 60)
     detail = (
-        "Too many sign-ins failed for this name from here. Nobody was signed in. "
+        "Too many sign-ins with this username failed from your address. "
         f"Try again in {minutes} minutes."
     )
     answer = problems.render_error_page(request, 429, "throttle", detail)
@@ -100,31 +100,31 @@ def locked_out(
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403 for a form whose token is missing or of another session, usually because the
     person was signed out."""
-    detail = "You were signed out. Nothing was recorded. Sign in and send it again."
+    detail = "You were signed out. Nothing was recorded. Sign in and try again."
     return _render_error(request, 403, "session", detail)
 
 
 def refuse_cross_site(request: HttpRequest) -> HttpResponse:
     """403 for a request that another site made the browser send."""
-    detail = "This came from another site. Nothing was done. Do it on this page."
+    detail = "This form came from another site. Nothing was done. Use this page."
     return _render_error(request, 403, "session", detail)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """400 for a request that Django could not read."""
-    detail = "This could not be read. Nothing was done. Check the address or reload."
+    detail = "The request could not be read. Nothing was done. Check the address."
     return _render_error(request, 400, "bad_request", detail)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """403 for a PermissionDenied of Django's."""
-    detail = "This is not yours to see or do. Nothing was done."
+    detail = "You do not have permission for this. Nothing was done."
     return _render_error(request, 403, "not_yours", detail)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404 for an unknown address or an object that this person may not see."""
-    detail = "There is nothing here that you may see. Check the address."
+    detail = "Page not found, or you do not have access."
     return _render_error(request, 404, "not_found", detail)
 
 
@@ -132,8 +132,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """500 for an error of ours. The reference is the request id in the log."""
     reference = getattr(request, "request_id", "")
     detail = (
-        "Something failed on our side. It may not have been recorded: look before "
-        f"you send it again. Reference {reference}."
+        "Something failed on our side. Your change may not have been recorded: check "
+        f"before you send it again. Reference {reference}."
     )
     return _render_error(request, 500, "server", detail)
 

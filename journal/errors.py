@@ -59,7 +59,7 @@ class InvalidJson(DomainError):
 
 class IdempotencyKeyMissing(DomainError):
     """The header Idempotency-Key is missing. Nothing was proposed.
-    Send one key for one proposal, and the same key when you ask again."""
+    Send one key per proposal, and the same key when you retry."""
 
     code = "key_missing"
     status = 400
@@ -75,7 +75,7 @@ class InvalidAgentKey(DomainError):
 
 
 class ReauthenticationRequired(DomainError):
-    """Confirm it is you to decide this. Nothing has been decided yet."""
+    """Confirm your identity to decide this. Nothing has been decided yet."""
 
     code = "reauth"
     status = 401
@@ -84,7 +84,7 @@ class ReauthenticationRequired(DomainError):
 # 403: the caller is known and not allowed to do this.
 class ToolNotAllowed(DomainError):
     """This agent may not use this tool. Nothing was proposed.
-    Its owner can ask for the tool to be allowed."""
+    The agent's owner can ask an administrator to allow it."""
 
     code = "tool_not_allowed"
     status = 403
@@ -92,14 +92,15 @@ class ToolNotAllowed(DomainError):
 
 class AgentStopped(DomainError):
     """This run, its agent or its tool has been stopped. Nothing was done.
-    A person must switch it on again."""
+    A person must resume it."""
 
     code = "agent_stopped"
     status = 403
 
 
 class NotPermitted(DomainError):
-    """This is not yours to decide. Nothing was recorded. Someone else must do it."""
+    """You are not permitted to do this. Nothing was recorded.
+    Someone else must do it."""
 
     code = "not_yours"
     status = 403
@@ -121,7 +122,7 @@ class SignedOut(DomainError):
 
 # 404: it does not exist or the caller may not see it; the answer never tells which.
 class NotFound(DomainError):
-    """There is nothing here that you may see. Check the address."""
+    """Not found, or you do not have access. Check the address."""
 
     code = "not_found"
     status = 404
@@ -129,15 +130,15 @@ class NotFound(DomainError):
 
 # 409: the state changed, so the action no longer applies.
 class InProgress(DomainError):
-    """This key is being answered just now. Nothing was done twice.
-    Ask again shortly."""
+    """Another call with this key is in progress. Nothing was done twice.
+    Try again shortly."""
 
     code = "in_progress"
     status = 409
 
 
 class GrantSpent(DomainError):
-    """This grant has been used. Nothing ran a second time.
+    """This grant has already been used. Nothing ran a second time.
     Report the outcome of the execution you have."""
 
     code = "grant_spent"
@@ -146,7 +147,7 @@ class GrantSpent(DomainError):
 
 class StaleFence(DomainError):
     """Another attempt took over this execution. Your outcome was not recorded.
-    Ask for its present state."""
+    Read its current state."""
 
     code = "stale_fence"
     status = 409
@@ -161,7 +162,7 @@ class StaleVersion(DomainError):
 
 
 class HeldByAnother(DomainError):
-    """Someone else is deciding this. Your decision was not recorded.
+    """Someone else has claimed this request. Your decision was not recorded.
     Your note is kept below."""
 
     code = "held"
@@ -169,7 +170,8 @@ class HeldByAnother(DomainError):
 
 
 class HoldLapsed(DomainError):
-    """Your hold ended and someone else took it over. Your decision was not recorded."""
+    """Your claim ended and someone else claimed the request.
+    Your decision was not recorded."""
 
     code = "lease_lapsed"
     status = 409
@@ -184,14 +186,14 @@ class AlreadyDecided(DomainError):
 
 class AlreadyEscalated(DomainError):
     """This was escalated while you were reading. Your decision was not recorded.
-    A supervisor decides it now."""
+    A supervisor must decide it now."""
 
     code = "escalated"
     status = 409
 
 
 class PreconditionFailed(DomainError):
-    """What this would change has itself changed. Nothing was done.
+    """The data that this would change has changed. Nothing was done.
     Refresh the comparison and decide again."""
 
     code = "precondition"
@@ -199,15 +201,16 @@ class PreconditionFailed(DomainError):
 
 
 class ToolChanged(DomainError):
-    """The tool is no longer the one that was proposed. Nothing was done.
-    Look at the tool as it is now and propose it again."""
+    """The tool has changed since this was proposed. Nothing was done.
+    Check the current version of the tool and propose the action again."""
 
     code = "tool_changed"
     status = 409
 
 
 class AlreadyRunning(DomainError):
-    """It has started, so it can no longer be recalled. Nothing was stopped.
+    """The action has started, so its approval can no longer be undone.
+    Nothing was stopped.
     You can stop the run or propose a reversal."""
 
     code = "running"
@@ -216,7 +219,7 @@ class AlreadyRunning(DomainError):
 
 class BatchChanged(DomainError):
     """Items of this batch changed or expired since you opened it. None was decided.
-    See what changed, then confirm again."""
+    Review the changes, then confirm again."""
 
     code = "batch_changed"
     status = 409
@@ -230,8 +233,8 @@ class Conflict(DomainError):
 
 
 class IllegalTransition(DomainError):
-    """This cannot follow from the present state. Nothing was changed.
-    Reload to see where it stands."""
+    """The current state does not allow this. Nothing was changed.
+    Reload to see the current state."""
 
     code = "conflict"
     status = 409
@@ -239,7 +242,7 @@ class IllegalTransition(DomainError):
 
 # 410: too late.
 class GrantExpired(DomainError):
-    """This grant is past its time. Nothing was executed. Propose the action again."""
+    """This grant has expired. Nothing was executed. Propose the action again."""
 
     code = "grant_expired"
     status = 410
@@ -263,8 +266,7 @@ class RequestWithdrawn(DomainError):
 
 # 413 and 422: the input was read and refused.
 class TooLarge(DomainError):
-    """This is larger than the gate takes. Nothing was stored.
-    Split it or shorten it."""
+    """The body is too large. Nothing was stored. Split or shorten it."""
 
     code = "too_large"
     status = 413
@@ -279,26 +281,27 @@ class PolicyViolation(DomainError):
 
 
 class ReasonMissing(DomainError):
-    """Choose a reason. Nothing was recorded. The agent and the auditor both see it."""
+    """Choose a reason. Nothing was recorded. The agent and auditors see it."""
 
     code = "reason"
     status = 422
 
 
 class TextMissing(ReasonMissing):
-    """Write something first. Nothing was recorded."""
+    """Enter a text first. Nothing was recorded."""
 
 
 class TooFast(DomainError):
     """You opened this a moment ago. Nothing was recorded.
-    If you have checked what changes, commit again."""
+    Check what changes, then confirm again."""
 
     code = "too_fast"
     status = 422
 
 
 class AttentionCheckFailed(DomainError):
-    """That is not what this request does. Nothing was recorded. Look again."""
+    """Attention check failed: that is not what this request does.
+    Nothing was recorded. Check the request again."""
 
     code = "check"
     status = 422
@@ -319,8 +322,8 @@ class VerifierRefused(DomainError):
 
 
 class InvalidArgs(DomainError):
-    """The arguments do not fit the tool. Nothing was proposed.
-    See `errors` for where."""
+    """The arguments do not match the tool's schema. Nothing was proposed.
+    See `errors` for details."""
 
     code = "invalid_args"
     status = 422
@@ -334,7 +337,8 @@ class IdempotencyKeyReused(DomainError):
 
 
 class RationaleMissing(DomainError):
-    """This tool requires a rationale. Nothing was proposed. Say why, then ask again."""
+    """This tool requires a rationale. Nothing was proposed.
+    Add a rationale and propose again."""
 
     code = "rationale"
     status = 422
@@ -349,8 +353,8 @@ class TooLittleTime(DomainError):
 
 
 class InvalidInput(DomainError):
-    """Some fields are unknown or of the wrong type. Nothing was stored.
-    See `errors` for where."""
+    """Some fields are unknown or invalid. Nothing was stored.
+    See `errors` for details."""
 
     code = "invalid"
     status = 422
@@ -358,16 +362,16 @@ class InvalidInput(DomainError):
 
 # 429: the caller is too fast. Raise with the fact `retry_after`, in seconds.
 class ReviewerRateLimited(DomainError):
-    """You have decided many items in a short time. This one was not recorded.
-    Take a minute."""
+    """You have decided many requests in a short time. This decision was not recorded.
+    Wait a minute and try again."""
 
     code = "throttle"
     status = 429
 
 
 class AgentRateLimited(DomainError):
-    """This agent asks too much at once. Nothing was proposed.
-    Wait as long as Retry-After says."""
+    """This agent sends too many calls. Nothing was proposed.
+    Wait for the time that Retry-After gives."""
 
     code = "too_many"
     status = 429
@@ -375,8 +379,8 @@ class AgentRateLimited(DomainError):
 
 # 500: a fault of the gate. The caller gets a reference; an alarm tells supervisors.
 class InvalidOutcome(DomainError):
-    """What became of this cannot be said in the published form. Nothing was changed.
-    Ask again later; people were told."""
+    """The outcome does not match the published schema. Nothing was changed.
+    An alarm was raised. Try again later."""
 
     code = "server"
     status = 500
@@ -389,8 +393,8 @@ class InvalidOutcome(DomainError):
 
 # 503: temporarily unavailable. Raise with `retry_after`, in seconds.
 class DatabaseRestored(DomainError):
-    """The database was restored. Nothing was done. Nothing runs and nothing is decided
-    until two people have looked. What you sent can be sent again then."""
+    """The database was restored from a backup. Nothing was done. Nothing runs and
+    nothing can be decided until two people confirm the restore. Try again then."""
 
     code = "restored"
     status = 503

@@ -20,6 +20,16 @@ class Tier(StrEnum):
         return list(Tier).index(self)
 
 
+# How pages name the authority that each tier demands.
+APPROVAL_LABELS = {
+    Tier.AUTO: "No approval",
+    Tier.NOTIFY: "Notify only",
+    Tier.APPROVE: "Approval",
+    Tier.ESCALATE: "Supervisor approval",
+    Tier.BLOCK: "Blocked",
+}
+
+
 class Risk(StrEnum):
     """How bad the effect can be, least first."""
 

@@ -94,9 +94,9 @@ class Condition:
         if said.startswith("NOT_FOUND"):
             for place, name in sorted(self.reads):
                 if f'"{name}"' in said:
-                    return f"{place}.{name} is not there"
-            return "it reads a fact that is not there"
-        return "its facts have other types or sizes than it expects"
+                    return f"{place}.{name} does not exist"
+            return "it reads a fact that does not exist"
+        return "its facts have types or sizes that it does not expect"
 
 
 class ConditionFacts:
@@ -125,7 +125,9 @@ def compile_condition(text: str) -> Condition:
         raise InvalidCondition(_first_line(str(error))) from None
     # A fact alone is DYN; `Condition.holds` checks that its value is a boolean.
     if expression.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
-        raise InvalidCondition("a condition is true or false; compare it to a value")
+        raise InvalidCondition(
+            "a condition must be true or false; compare it with a value"
+        )
     tokens = list(_list_tokens(text))
     return Condition(text, _find_reads(tokens), _find_tested(tokens), expression)
 

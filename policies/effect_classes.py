@@ -58,7 +58,7 @@ class Recipients(BaseModel):
     @model_validator(mode="after")
     def _names_somebody(self) -> Recipients:
         if not self.addresses and not self.domains:
-            raise ValueError("name addresses or domains")
+            raise ValueError("set addresses or domains")
         return self
 
     @property

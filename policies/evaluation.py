@@ -33,10 +33,10 @@ _APPROVE = Then(tier=Tier.APPROVE)
 _ESCALATE = Then(tier=Tier.ESCALATE)
 _UNCERTAIN = Then(tier=Tier.APPROVE, flag="uncertain")
 _FLOOR_TEXTS = {
-    Tier.NOTIFY: "people are always told.",
-    Tier.APPROVE: "a person is always asked.",
-    Tier.ESCALATE: "two people are always asked.",
-    Tier.BLOCK: "never done.",
+    Tier.NOTIFY: "always reported to supervisors.",
+    Tier.APPROVE: "approval is always required.",
+    Tier.ESCALATE: "supervisor approval is always required.",
+    Tier.BLOCK: "always blocked.",
 }
 _BLOCKED_TIMEOUT = (
     3600  # seconds; only a placeholder, because a blocked proposal never waits
@@ -225,15 +225,17 @@ def _list_gate_findings(
     """The gate's own checks, which apply whatever the document's rules are."""
     for key in tool.keys:
         if not facts["keys"].get(key):
-            text = f"The {key} behind this could not be resolved."
+            text = f"The {key} of this action could not be resolved."
             yield Finding("key.unresolved", text, _BLOCK)
     for name in facts.get("unread_amounts", ()):
-        text = f"The amount {name} behind this could not be read."
+        text = f"The amount {name} of this action could not be read."
         yield Finding("amount.unresolved", text, _BLOCK)
     if float(facts["uncertain"]) > 0:
-        yield Finding("agent.uncertain", "The agent says it is unsure.", _UNCERTAIN)
+        yield Finding(
+            "agent.uncertain", "The agent says that it is uncertain.", _UNCERTAIN
+        )
     if facts.get("resembles"):
-        text = "It names somebody whose name is like that of a person here."
+        text = "It names someone whose name resembles that of a Holdpoint user."
         yield Finding("agent.resemblance", text, _APPROVE)
     if base.profile.self_modifying:
         text = "It changes the agent itself or its rules."
@@ -248,10 +250,10 @@ def _list_currency_findings(
     the proposal or in a sum it belongs to, cannot be compared with them."""
     money, others = facts["money"], facts.get("other_currencies", {})
     if money and money["currency"] == MIXED:
-        text = "Its amounts are in several currencies, which are not added up."
+        text = "Its amounts are in several currencies and cannot be added up."
         yield Finding("money.unknown_currency", text, _ESCALATE)
     elif money and money["currency"] != document.currency:
-        text = f"The amount is not in {document.currency}, which the rules count in."
+        text = f"The amount is not in {document.currency}, the currency of the rules."
         yield Finding("money.unknown_currency", text, _ESCALATE)
     elif any(others.values()):
         text = f"Earlier amounts of the same key are not in {document.currency}."
@@ -318,7 +320,7 @@ def _list_unreviewable_findings(
         f"The argument {hidden[0][:64]} cannot be shown in full: declare it, or split "
         "the action."
         if hidden
-        else "The tool has no sentence that states its effect: declare one."
+        else "The tool declares no effect sentence: declare one."
     )
     if risk.rank < Risk.HIGH.rank:
         then = _APPROVE

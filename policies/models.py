@@ -69,7 +69,9 @@ class Person(AbstractUser):
         """Raise ValidationError for a mailbox that another account has."""
         super().clean()
         if twin := self.same_mailbox():
-            text = f"{twin.username} has this mail address. One person has one account."
+            text = (
+                f"{twin.username} has this email address. Each person has one account."
+            )
             raise ValidationError({"email": text})
 
     def same_mailbox(self) -> Person | None:

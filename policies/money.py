@@ -55,15 +55,15 @@ def parse(text: object, currency: object, *, negative: bool = False) -> Money:
     amounts above 2^53-1 minor units.
     """
     if not isinstance(currency, str) or not CURRENCY.fullmatch(currency):
-        raise InvalidMoney("the currency is not three capital letters")
+        raise InvalidMoney("the currency must be three capital letters")
     if not isinstance(text, str):
-        raise InvalidMoney('an amount is a decimal string such as "899.00"')
+        raise InvalidMoney('an amount must be a decimal string such as "899.00"')
     match = _DECIMAL.fullmatch(text)
     if not match:
         raise InvalidMoney('this is not a decimal amount such as "899.00"')
     sign, whole, fraction = match.groups()
     if sign and not negative:
-        raise InvalidMoney("an amount is not negative")
+        raise InvalidMoney("an amount must not be negative")
     return Money(_to_minor_units(sign, whole, fraction or "", currency), currency)
 
 

@@ -93,10 +93,12 @@ def change_person(person: Person, change: PersonChange, *, by: Person) -> Person
     check_administrator(by)
     if not change.names:
         raise InvalidInput(
-            errors=[build_field_error("change", "name a role, a ceiling or an address")]
+            errors=[
+                build_field_error("change", "set a role, a ceiling or an email address")
+            ]
         )
     if person.pk == by.pk and change.names != ["email"]:
-        raise NotPermitted("Another administrator changes your own role and ceiling.")
+        raise NotPermitted("Another administrator must change your role or ceiling.")
     person = Person.objects.get(pk=person.pk)
     if change.email is not None:
         person.email = change.email
@@ -148,7 +150,7 @@ def set_password(person: Person, password: str, *, by: Person) -> None:
 def check_administrator(person: Person) -> None:
     """Raise NotPermitted unless this person is an active administrator."""
     if not is_administrator(person):
-        raise NotPermitted("Only an administrator does this. Nothing was changed.")
+        raise NotPermitted("Only an administrator can do this. Nothing was changed.")
 
 
 def is_administrator(person: Person) -> bool:
@@ -182,7 +184,7 @@ def _check_email(person: Person) -> None:
         validate_email(person.email)
     except ValidationError:
         raise InvalidInput(
-            errors=[build_field_error("email", "not a mail address")]
+            errors=[build_field_error("email", "not an email address")]
         ) from None
 
 
@@ -190,13 +192,13 @@ def _build_taken_conflict(username: str, email: str, error: IntegrityError) -> C
     """The refusal where another account took the name or the mailbox after it was
     checked."""
     if ONE_ACCOUNT in str(error):
-        return _build_mailbox_conflict("Somebody")
-    return Conflict(f"Somebody is called {username} already.")
+        return _build_mailbox_conflict("Someone")
+    return Conflict(f"The username {username} is already taken.")
 
 
 def _build_mailbox_conflict(username: str) -> Conflict:
     return Conflict(
-        f"{username} has this mail address already, perhaps in another spelling. One "
+        f"{username} already has this email address, perhaps in another spelling. Each "
         "person has one account. Nothing was changed."
     )
 

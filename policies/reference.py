@@ -24,45 +24,47 @@ from .documents.argument_roles import PRESENTERS, ROLES
 
 HEAD = """# The policy document
 
-Printed by `manage.py policy_reference --write`; do not edit. A YAML file that is loaded
-with `manage.py load_policy` and tried with `manage.py try_policy`. Editors check it
-against `policy.schema.json` beside this page. Durations are `90s`, `30m`, `24h`, `7d`;
-`${NAME}` in any text is filled in by `--set NAME=VALUE`. A key that nothing reads is
-refused, with its line and what to write instead.
+Printed by `manage.py policy_reference --write`; do not edit. A policy is a YAML file.
+`manage.py load_policy` loads it and `manage.py try_policy` tries it on a file of calls.
+Editors validate it against `policy.schema.json` in this folder. Durations are `90s`,
+`30m`, `24h`, `7d`. `--set NAME=VALUE` replaces `${NAME}` in any string. An unknown key
+is refused, with its line and what to write instead.
 """
 READERS = """## The reader's contract
 
-A tool's `reader` says what the world looks like before the effect. The gate asks it
-when something is proposed or edited, when a person takes the request up, and before the
-effect; within two seconds, and never inside a transaction. A webhook gets
-`{tool, args, agent, thread}`. A Python function is called with `args`, and with those
-of `tool`, `agent` and `thread` that it takes by name. Both answer an object:
+A tool's `reader` returns the state of the business before the effect. Holdpoint calls
+it when an action is proposed or edited, when a person claims the request, and before
+the effect. It must answer within two seconds and is never called inside a transaction.
+A webhook receives `{tool, args, agent, thread}`. A Python function receives `args`, and
+those of `tool`, `agent` and `thread` that it names as parameters. Both return an
+object:
 
-| member | is |
+| member | meaning |
 | --- | --- |
-| `before` | the record as it is, an object compared with the arguments; null for none |
-| `keys` | the aggregation keys that `keys` declares, texts of 1 to 200 \
-characters; one that is missing blocks the proposal |
+| `before` | the current record, an object that is compared with the arguments; null \
+when there is none |
+| `keys` | the aggregation keys that `keys` declares, strings of 1 to 200 \
+characters; a missing key blocks the proposal |
 | `facts` | single values that rules read as `before.<name>` where `facts` \
-declares them, and that views show; a text beside `<name>_currency` is money |
+declares them, and that views show; a string with `<name>_currency` beside it is money |
 | `preconditions` | what must still hold before the effect: an etag, \
 a row version, a balance |
-| `labels` | what the fields of `before` are called on the page |
-| `source` | where it was read, for the page |
+| `labels` | the labels of the fields of `before` on the page |
+| `source` | the name of the system that was read, for the page |
 
-A text that is a moment with an offset (`2026-11-23T16:29:18Z`) or a day, and nothing
-besides, is shown as time and date. Of a fact on top of a page (`review.facts`) the page
-says how far that was from the reading; where its name ends in `until`, whether it is
-over or how long is left.
-Any other shape, an error and a time-out are a reading without values; the page says
-why.
-`reader: {tool: get_file, args: {file_id: $args.file_id}}` asks a tool that only reads
+A string that consists of a timestamp with an offset (`2026-11-23T16:29:18Z`) or of a
+date is shown as time and date. For a fact at the top of a page (`review.facts`) the
+page also shows its distance from the time of the reading. If its name ends in `until`,
+the page shows how much time is left or that it has passed.
+After any other shape, an error or a time-out the reading has no values, and the page
+shows why.
+`reader: {tool: get_file, args: {file_id: $args.file_id}}` calls a tool that only reads
 (tier auto, low risk, blast radius 1, keyed) through its own executor, without a grant.
-Its result is `before`; declared keys, facts and preconditions are its members of the
-same name, or what `take: {owner: $result.owner.id}` says.
+Its result is `before`. Each declared key, fact and precondition is the member of the
+result with the same name, or the one that `take: {owner: $result.owner.id}` names.
 
-`dry_run` is asked in the same way with `dry_run: true` and answers `{says, source}`:
-what the effect would do, as a text, a list of texts or an object.
+`dry_run` is called in the same way with `dry_run: true` and returns `{says, source}`:
+what the effect would do, as a string, a list of strings or an object.
 """
 MONEY = """## Money, ceilings and sums
 
@@ -72,43 +74,46 @@ MONEY = """## Money, ceilings and sums
 amounts:
   - {path: "items[*].price", currency: "items[*].currency", times: "items[*].quantity"}
   - {path: shipping.cost, currency: USD}
-  - {fact: order_total}     # the reader says it, with order_total_currency beside it
+  - {fact: order_total}     # from the reader, with order_total_currency beside it
 ```
 
-- All of it counts together: `money.amount_minor` and `money.currency` in rules,
-  `critical_above`, `limits`, the ceilings of people and of batches, and every measure
-  with an `amount` (unless it says `alone: true`). The page says what it comes to. A
-  person's ceiling is of each item of a batch; how much one act may move is the
-  batch's own `total`.
+- Holdpoint adds all amounts of a call. The total applies to `money.amount_minor` and
+  `money.currency` in rules, `critical_above`, `limits`, the ceilings of people and of
+  batches, and every measure with an `amount` (unless it has `alone: true`). The page
+  shows the total. A person's ceiling applies to each item of a batch; the batch's own
+  `total` limits what one decision may move.
 - Amounts in several currencies are not added up. Such a proposal escalates with the
-  rule `money.unknown_currency`, nobody with a ceiling decides it, and it is in no
-  batch; `money.currency` is then empty and `money.amount_minor` is the part in the
-  policy's currency. While it is in the window of a sum, what follows with the same key
-  escalates, too.
-- A fact that the reader does not give, or that is no amount, blocks the proposal
-  (`amount.unresolved`), and so does a key (`key.unresolved`). An argument that the
-  schema lets a call leave out moves nothing; one that is no money is refused with 422.
-- A measure counts what waits, is under way, ran, or may have run. Its window counts
-  from the effect of what ran; what waits is in every window. What was refused,
-  rejected, withdrawn or has expired counts no more. What the gate performed and its
-  service says failed counts no more either. What an agent performed and says failed
-  counts on until the tool's look-up says that it never happened; what nobody knows
-  counts until a look-up or a person says so.
-- A measure that is new begins empty when its policy is activated: what was proposed
-  under an earlier policy is not added to it. Until its window has passed once, let a
-  rule ask for more than the sum alone would. A measure that keeps its name keeps what
-  it has counted, in the way in which it was counted then.
+  rule `money.unknown_currency`, nobody with a ceiling can decide it, and it joins no
+  batch. `money.currency` is then empty, and `money.amount_minor` is the part in the
+  policy's currency. While it is in the window of a sum, later proposals with the same
+  key escalate too.
+- A fact that the reader does not return, or that is not an amount, blocks the proposal
+  (`amount.unresolved`). A missing key blocks it too (`key.unresolved`). An optional
+  argument that a call leaves out counts as no money; one that is not money is refused
+  with 422.
+- A measure counts proposals that are pending, in progress, executed, or may have been
+  executed. The window of an executed one begins at its effect; a pending one is in
+  every window. Proposals that were refused, rejected or withdrawn or that expired no
+  longer count, nor do effects that Holdpoint performed and whose service reported a
+  failure. An effect that the agent performed and reported as failed counts until the
+  tool's look-up finds that it never happened. An unknown result counts until a look-up
+  or a person settles it.
+- A new measure begins empty when its policy is activated: proposals under an earlier
+  policy are not added to it. Until its window has passed once, let a rule demand more
+  than the sum alone would. A measure that keeps its name keeps what it has counted, in
+  the way in which it was counted then.
 """
 SENTENCES = """## The effect sentence
 
-`{amount}` is an argument that every call has. A call may leave out `{recipient?}`: when
-it is there it says `with recipient ...`, after its label, else nothing.
-`[ to {recipient?}]` says what is in brackets only when the argument is there. `{...}`
-stands for every argument that a call may leave out and that is not named elsewhere.
-`{before.owner}` is a fact of the reader that `facts` declares; one that the reader did
-not give reads `(not known)`, and with `[ of {before.owner?}]` nothing is said.
-The parts of an object stand in the order of its schema's `required`, the others after;
-`line2` stands after `line1`.
+`{amount}` is a required argument. `{recipient?}` is an optional one: when a call has
+it, the sentence shows `with recipient ...`, after its label, otherwise nothing.
+`[ to {recipient?}]` shows the text in brackets only when the argument is present.
+`{...}` is replaced by every optional argument that is not named elsewhere.
+`{before.owner}` is a fact of the reader that `facts` declares. When the reader did not
+return it, the sentence shows `(not known)`; with `[ of {before.owner?}]` it shows
+nothing.
+The parts of an object are in the order of its schema's `required`, the others after
+them; `line2` follows `line1`.
 """
 _TYPE_NAMES: Mapping[type, str] = {
     str: "text",
@@ -238,9 +243,9 @@ def _read_comments(model: type[BaseModel]) -> dict[str, str]:
 def _render_views() -> str:
     lines = [
         "## Views\n",
-        "What `presenter` may be, and the parts that `shown` joins to",
+        "The values of `presenter`, and the parts that `shown` maps to",
     ]
-    lines += ["arguments; without it the first of the usual names counts.\n"]
+    lines += ["arguments. Without `shown`, the first of the usual names applies.\n"]
     lines += ["| view | part: usual names |", "| --- | --- |"]
     for name in sorted(PRESENTERS):
         parts = ROLES.get(name, {})
@@ -253,7 +258,11 @@ def _render_variables() -> str:
     """The section on the variables of conditions, described by the comments in
     `conditions.VARIABLES`."""
     source = inspect.getsource(conditions).partition("VARIABLES = {")[2]
-    lines = ["## What conditions read (CEL)\n", "| variable | is |", "| --- | --- |"]
+    lines = [
+        "## What conditions read (CEL)\n",
+        "| variable | meaning |",
+        "| --- | --- |",
+    ]
     lines += [
         f"| `{name}` | {said} |" for name, said in _read_variable_comments(source)
     ]

@@ -38,9 +38,9 @@ def compile_schema(schema: Schema) -> Draft202012Validator:
     messages never repeat a value. Raises `InvalidSchema`.
     """
     if schema.get("$schema", DIALECT) != DIALECT:
-        raise InvalidSchema("the dialect is JSON Schema 2020-12")
+        raise InvalidSchema("the dialect must be JSON Schema 2020-12")
     if schema.get("type") != "object":
-        raise InvalidSchema('the arguments are an object: write "type: object"')
+        raise InvalidSchema('the arguments must be an object: write "type: object"')
     try:
         return Draft202012Validator(
             close_schema(schema),

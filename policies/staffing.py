@@ -54,7 +54,7 @@ def list_shortages(document: Document) -> list[FieldError]:
     staff = group_staff_by_queue()
     return [
         build_field_error(
-            f"queues.{queue}", f"{tier} for {tool}: {lacking} may decide here"
+            f"queues.{queue}", f"{tier} for {tool}: {lacking} can decide here"
         )
         for tool, queue, tier, steps in list_demands(document)
         if (lacking := staff[queue].lacks(steps))

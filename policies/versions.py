@@ -97,7 +97,7 @@ def activate_version(*, version_id: int, by: Person) -> PolicyVersion:
         raise NotFound
     if version.author_id == by.pk:
         raise PolicyViolation(
-            "A second person activates a policy. Nothing was changed."
+            "A second administrator must activate a policy. Nothing was changed."
         )
     document = parse_document(version.document, further=callables.list_problems)
     if lacking := staffing.list_shortages(document):
@@ -124,7 +124,7 @@ def _replace_active(version: PolicyVersion, by: Person) -> PolicyVersion:
 def _check_administrator(person: Person) -> None:
     if not is_administrator(person):
         raise NotPermitted(
-            "Only administrators change the policy. Nothing was changed."
+            "Only an administrator can change the policy. Nothing was changed."
         )
 
 

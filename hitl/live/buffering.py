@@ -150,7 +150,7 @@ async def read_body(
         async with asyncio.timeout(settings.HOLDPOINT.body_timeout):
             return await _collect_body(scope, receive, share)
     except TimeoutError:
-        detail = "The body did not arrive in time. Send again."
+        detail = "The body did not arrive in time. Nothing was done. Send it again."
         return _close_connection(build_refusal(scope, 408, "too_slow", detail))
 
 
@@ -172,12 +172,12 @@ async def _collect_body(
 
 
 def _refuse_large_body(scope: Scope) -> BufferedResponse:
-    detail = "This is larger than the gate takes. Nothing was stored. Shorten it."
+    detail = "The body is too large. Nothing was stored. Shorten it."
     return _close_connection(build_refusal(scope, 413, "too_large", detail))
 
 
 def _refuse_without_memory(scope: Scope) -> BufferedResponse:
-    detail = "Too many large bodies are on their way from here. Nothing was done."
+    detail = "You are sending too many large bodies at once. Nothing was done."
     return _close_connection(
         build_refusal(scope, 429, "too_many", detail, retry_after=MEMORY_RETRY_AFTER_S)
     )

@@ -179,12 +179,12 @@ def _replace_redirect(answer: BufferedResponse) -> BufferedResponse:
     if answer.status not in {301, 302}:
         return answer
     return _replace_with_problem(
-        answer, 401, "session", "You are signed out. Nothing is sent here."
+        answer, 401, "session", "You are signed out. No events are sent."
     )
 
 
 def _refuse_stream(answer: BufferedResponse) -> BufferedResponse:
-    detail = "Too many pages are open. This one asks from time to time instead."
+    detail = "Too many pages are open. This page polls for changes instead."
     refused = _replace_with_problem(answer, 429, "too_many", detail)
     wait = (b"retry-after", str(RETRY_AFTER_S).encode())
     return replace(refused, headers=(*refused.headers, wait))

@@ -92,7 +92,9 @@ class LongPoll:
             if place.fits:
                 return await self._wait(place, scope, receive, seconds)
         # The application was not asked yet, so nothing has been done.
-        detail = f"At most {MAX_EACH} calls of one key wait at once. Nothing was done."
+        detail = (
+            f"At most {MAX_EACH} calls of one key may wait at once. Nothing was done."
+        )
         return build_refusal(scope, 429, "too_many", detail, retry_after=RETRY_AFTER_S)
 
     async def _ask(

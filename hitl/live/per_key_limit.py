@@ -146,7 +146,7 @@ class CallerLimit:
 
 
 def _refuse_caller(scope: Scope) -> BufferedResponse:
-    detail = "Too many calls of this caller wait already. Nothing was done."
+    detail = "Too many of your calls are already waiting. Nothing was done."
     return build_refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
 
 

@@ -11,9 +11,9 @@ lock=$2
     exit 1
 }
 if ! [ -x .venv/bin/python ]; then
-    echo "Making .venv"
+    echo "Creating .venv"
     "$python" -m venv .venv || {
-        echo "venv is missing: apt-get install python3-venv" >&2
+        echo "The module venv is missing: apt-get install python3-venv" >&2
         exit 1
     }
 fi
@@ -45,8 +45,8 @@ if pip install --require-hashes --requirement requirements-uv.lock &&
         --require-hashes "$lock"; then
     exit 0
 fi
-echo "uv could not do it: installing with pip, which takes a minute" >&2
+echo "uv failed: installing with pip, which takes a minute" >&2
 pip install --require-hashes --requirement "$lock" || {
-    echo "The packages of $lock could not be installed: is the network there?" >&2
+    echo "The packages of $lock could not be installed: check the network" >&2
     exit 1
 }

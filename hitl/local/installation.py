@@ -257,13 +257,15 @@ class Installation:
     def welcome(self) -> None:
         """Print the address, and one login for each role."""
         took = time.monotonic() - self.began
-        self.say(f"\nHoldpoint answers at {self.environ['BASE_URL']}  ({took:.1f} s)")
+        self.say(
+            f"\nHoldpoint is running at {self.environ['BASE_URL']}  ({took:.1f} s)"
+        )
         for role, login in _read_logins(self.here).items():
             self.say(f"  {role:<16}{login['username']:<10}{login['password']}")
         if "store" in self.supervisor.services:
             address = f"http://{LOOPBACK}:{self.environ['STORE_PORT']}"
             self.say(f"The demo store and its ledger are at {address}")
-        self.say(f"Logs are in {self.here.logs}. Ctrl-C stops everything.")
+        self.say(f"Logs are in {self.here.logs}. Press Ctrl-C to stop.")
 
 
 # Ignore the environment's proxy: this opener only reaches our own loopback address.
@@ -302,7 +304,7 @@ def _report_full_disk() -> Iterator[None]:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
             raise
         raise InstallationError(
-            "the disk is full: free some space where STATE is"
+            "the disk is full: free some space on the disk of STATE"
         ) from error
 
 
@@ -325,4 +327,4 @@ def _read_logins(here: Layout) -> dict[str, dict[str, str]]:
 
 def _read_last_line(log: Any) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "no output"

@@ -27,7 +27,7 @@ def sign(folder: Path) -> None:
     (signs,), waiting = _read_keys(folder, SIGNS), _read_keys(folder, NEXT)
     if not waiting:
         raise InstallationError(
-            "no key is published yet: run `rotate_grant_key publish` first"
+            "no new key is published: run `rotate_grant_key publish` first"
         )
     if waiting[0] != signs:  # if equal, the last run ended before its last line
         retired = dict.fromkeys([signs, *_read_keys(folder, RETIRED)])
@@ -44,7 +44,7 @@ def forget(folder: Path) -> None:
 def _read_keys(folder: Path, name: str) -> list[str]:
     if name.upper() in os.environ:
         raise InstallationError(
-            f"{name.upper()} is a variable of the environment: change it there"
+            f"{name.upper()} is set in the environment: change it there"
         )
     path = folder / name
     text = keys.read_key(folder, name) if path.exists() or name == SIGNS else ""

@@ -40,8 +40,8 @@ def ensure_keys(folder: Path) -> None:
                 _write_key(folder / name, make())
     except OSError as error:
         raise InstallationError(
-            f"STATE: keys cannot be written to {folder} ({error.strerror}): make room "
-            "or give it to you, or set STATE to a folder of yours"
+            f"STATE: keys cannot be written to {folder} ({error.strerror}): free "
+            "some space or change its owner, or set STATE to a folder that you own"
         ) from error
 
 
@@ -51,7 +51,7 @@ def read_key(folder: Path, name: str) -> str:
         return (folder / name).read_text().strip()
     except OSError as error:
         raise InstallationError(
-            f"STATE: {folder / name} cannot be read: give it to you"
+            f"STATE: {folder / name} cannot be read: change its owner"
         ) from error
 
 

@@ -97,5 +97,5 @@ def create_run_folder(run: Path) -> None:
     found = run.lstat()
     if run.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise InstallationError(
-            f"{run} belongs to somebody else: remove it, or set another STATE"
+            f"{run} belongs to another user: remove it, or set another STATE"
         )

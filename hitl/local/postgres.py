@@ -196,14 +196,14 @@ def _run_binary(here: PostgresHost, command: list[str]) -> None:
     )
     if done.returncode != 0:
         raise InstallationError(
-            _describe_failure(done.stderr) + "; nothing was kept, start again"
+            _describe_failure(done.stderr) + "; nothing was created, start again"
         )
 
 
 def _describe_failure(output: str) -> str:
     """PostgreSQL's reason in one line, with what to do about a full disk."""
     if "No space left on device" in output:
-        return "the disk is full: free some space where STATE is"
+        return "the disk is full: free some space on the disk of STATE"
     said = ERROR_LINE.findall(output)
     return f"PostgreSQL did not start: {said[-1] if said else 'it gave no reason'}"
 
@@ -212,14 +212,14 @@ def _check_data_folder(data: Path) -> None:
     version = data / "PG_VERSION"
     if not version.is_file() or not (data / "global" / "pg_control").is_file():
         raise InstallationError(
-            f"{data} is not a whole database folder (its making was cut short, or "
-            "files are gone): move it away to begin with an empty one"
+            f"{data} is not a complete database folder (its creation was interrupted, "
+            "or files are missing): move it away to start with an empty one"
         )
     found = version.read_text().strip()
     if found != MAJOR:
         raise InstallationError(
-            f"{data} was made by PostgreSQL {found}, this is {MAJOR}: move it away, or "
-            "set DATABASE_URL to a server of that version"
+            f"{data} was created by PostgreSQL {found}, this is {MAJOR}: move it away, "
+            "or set DATABASE_URL to a server of that version"
         )
 
 

@@ -33,8 +33,8 @@ def lock_state(here: Layout) -> Iterator[bool]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InstallationError(
-                f"it already runs for {here.state} (process {_read_pid(handle)}): stop "
-                "that one, or set another STATE and PORT"
+                f"Holdpoint already runs in {here.state} (process "
+                f"{_read_pid(handle)}): stop it, or set another STATE and PORT"
             ) from None
         unclean = bool(_read_pid(handle))
         _write_pid(handle, str(os.getpid()))
@@ -50,7 +50,7 @@ def check_disk(here: Layout) -> None:
     if free < NEEDED_MB:
         raise InstallationError(
             f"the disk is full: {here.state} has {free} MB left and needs {NEEDED_MB}: "
-            "free some space, or set STATE to a folder elsewhere"
+            "free some space, or set STATE to a folder on another disk"
         )
 
 
@@ -61,8 +61,8 @@ def check_port(host: str, port: int, name: str, *, patient: bool) -> None:
     while not _is_port_free(host, port):
         if time.monotonic() >= end:
             raise InstallationError(
-                f"{name} {port} is taken on {host}: stop what listens there, or choose "
-                f"another with {name}={port + 1}"
+                f"{name} {port} is in use on {host}: stop the program that listens "
+                f"there, or choose another with {name}={port + 1}"
             )
         time.sleep(0.1)
 
@@ -74,12 +74,12 @@ def check_database(url: str) -> None:
             version = connection.info.server_version
     except psycopg.Error as error:
         raise InstallationError(
-            f"DATABASE_URL: no way in ({_first_line(error)}): start that server and "
-            "check name and password, or unset DATABASE_URL for a private one"
+            f"DATABASE_URL: cannot connect ({_first_line(error)}): start that server "
+            "and check name and password, or unset DATABASE_URL for a private one"
         ) from None
     if version < 150000:
         raise InstallationError(
-            f"DATABASE_URL: that is PostgreSQL {version // 10000}: use 15 or newer"
+            f"DATABASE_URL: this is PostgreSQL {version // 10000}: use 15 or newer"
         )
 
 
@@ -92,7 +92,7 @@ def check_broker(url: str) -> None:
             client.ping()
         except redis.RedisError as error:
             raise InstallationError(
-                f"REDIS_URL: nobody answers at {_strip_password(url)} "
+                f"REDIS_URL: no answer from {_strip_password(url)} "
                 f"({type(error).__name__}): start that server, or unset REDIS_URL for "
                 "a private one"
             ) from None

@@ -120,13 +120,13 @@ class Supervisor:
         except InstallationError as fault:
             self._postpone(name, service, str(fault))
         else:
-            self.say(f"{name} runs again")
+            self.say(f"{name} is running again")
 
     def _postpone(self, name: str, service: SupervisedService, why: str) -> None:
         delay = BACKOFF_S[min(service.failures, len(BACKOFF_S) - 1)]
         service.failures += 1
         service.again_at = time.monotonic() + delay
-        self.say(f"{name} stopped ({why}): starting it again in {delay:g} s")
+        self.say(f"{name} stopped ({why}): restarting it in {delay:g} s")
 
 
 def _describe_exit(code: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from journal.errors import NotFound
 from policies import active
 from policies.calendars import describe_duration
-from policies.choices import Role, Tier
+from policies.choices import APPROVAL_LABELS, Role, Tier
 from policies.documents import Document, Measure, Rule, StepSpec, ToolDefinition
 from policies.models import Person, PolicyVersion
 
@@ -87,7 +87,7 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
         rules=[_build_rule_line(rule) for rule in document.rules],
         tools=[_build_tool_line(tool) for tool in document.tools.values()],
         steps=[
-            (tier.value, describe_steps(steps))
+            (APPROVAL_LABELS[tier], describe_steps(steps))
             for tier, steps in document.steps.items()
         ],
         queues=list(document.queues.items()),
@@ -111,14 +111,14 @@ def _build_rule_line(rule: Rule) -> RuleLine:
     return RuleLine(
         id=rule.id,
         text=rule.text,
-        tools=", ".join("every tool" if t == "*" else t for t in rule.tools),
+        tools=", ".join("all tools" if t == "*" else t for t in rule.tools),
         when=rule.when,
         then=rule.then.describe(),
     )
 
 
 def _build_tool_line(tool: ToolDefinition) -> ToolLine:
-    floor = "by class" if tool.classes else tool.base.value
+    floor = "Depends on class" if tool.classes else APPROVAL_LABELS[tool.base]
     return ToolLine(
         name=tool.name,
         title=tool.title,
@@ -153,8 +153,8 @@ def _list_reversible_reasons(tool: ToolDefinition) -> Iterator[str]:
 def _describe_measure(measure: Measure) -> str:
     what = measure.tool or f"{measure.event}s"
     kind = f"sum of {_describe_summed_amounts(measure)}" if measure.amount else "count"
-    return f"{kind} of {what} by {measure.key} in {describe_duration(measure.window)}"
+    return f"{kind} of {what} per {measure.key} in {describe_duration(measure.window)}"
 
 
 def _describe_summed_amounts(measure: Measure) -> str:
-    return f"{measure.amount} alone" if measure.alone else "every amount"
+    return f"{measure.amount} only" if measure.alone else "all amounts"

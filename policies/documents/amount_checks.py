@@ -29,7 +29,7 @@ def list_amount_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
             )
     for name, times in Counter(list_amount_names(tool)).items():
         if times > 1:
-            yield f"{path}.amounts", f"{name} counts twice: name it once"
+            yield f"{path}.amounts", f"{name} is counted twice: list it once"
 
 
 def list_amount_names(tool: ToolDefinition) -> list[str]:
@@ -47,7 +47,7 @@ def _list_fact_problems(
     tool: ToolDefinition, fact: str, path: str
 ) -> Iterator[Problem]:
     if tool.reader is None:
-        yield path, "only a reader knows facts: declare reader"
+        yield path, "only a reader resolves facts: declare reader"
         return
     for name in (fact, f"{fact}_currency"):
         if name not in tool.facts:
@@ -66,7 +66,7 @@ def _list_argument_problems(
         beside = ArgumentPath(text)
         yield from _list_path_problems(tool, beside, kinds, f"{path}.{field}")
         if not beside.beside(at):
-            yield f"{path}.{field}", f"{text} is in another list than {at.text}"
+            yield f"{path}.{field}", f"{text} is not in the same list as {at.text}"
 
 
 def _is_code(tool: ToolDefinition, amount: Amount) -> bool:
@@ -91,13 +91,15 @@ def _list_path_problems(
             [kinds_here] if isinstance(kinds_here, str) else kinds_here
         )
         if is_list != step.each:
-            said = "a list: write" if not step.each else "no list: remove"
+            said = "a list: write" if not step.each else "not a list: remove"
             yield path, f"{name} is {said} [*] after {step.name}"
             return
     if at.steps[-1].each:
         part = resolve_reference(part.get("items", {}), tool.arguments)
     if part.get("type") not in kinds and not ("string" in kinds and "enum" in part):
         word = (
-            "text: money is never a number" if "string" in kinds else "a whole number"
+            "a string: money is never a number"
+            if "string" in kinds
+            else "a whole number"
         )
-        yield path, f"{at.text} is {word}"
+        yield path, f"{at.text} must be {word}"

@@ -43,9 +43,9 @@ class Amount(BaseModel):
     @model_validator(mode="after")
     def _one_place(self) -> Amount:
         if bool(self.path) == bool(self.fact):
-            raise ValueError("name a path or a fact, one of them")
+            raise ValueError("set either path or fact")
         if self.path and not self.currency:
-            raise ValueError("name its currency: an argument, or a code such as USD")
+            raise ValueError("set currency: an argument, or a code such as USD")
         if self.fact and (self.currency or self.times):
             raise ValueError(
                 f"the currency is the fact {self.fact}_currency: remove currency and"

@@ -58,7 +58,7 @@ def _list_document_problems(document: Document) -> Iterator[Problem]:
     yield from _list_staffing_problems(document.steps, "steps")
     for tier in (Tier.APPROVE, Tier.ESCALATE):
         if tier not in document.steps:
-            yield f"steps.{tier}", "say who decides this tier"
+            yield f"steps.{tier}", "list the approvers of this tier"
     for name in document.free_form:
         if name not in document.tools:
             yield "free_form", describe_unknown_tool(name, document)
@@ -102,14 +102,14 @@ def _compare_floor_to_profile(
     floor: Tier, profile: Profile, path: str
 ) -> Iterator[Problem]:
     if floor.rank < profile.least.rank:
-        yield path, f"{floor} is below {profile.least}, the least of this profile"
+        yield path, f"{floor} is below {profile.least}, the minimum for this profile"
 
 
 def _list_effect_class_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     classes = tool.classes or []
     for name, times in Counter(c.name for c in classes).items():
         if times > 1:
-            yield f"{path}.classes.{name}", "this class stands twice"
+            yield f"{path}.classes.{name}", "this class is listed twice"
     for effect_class in classes:
         yield from _list_form_problems(
             tool, effect_class, f"{path}.classes.{effect_class.name}"
@@ -121,7 +121,7 @@ def _list_form_problems(
 ) -> Iterator[Problem]:
     if effect_class.when is None:
         if effect_class != tool.strictest:
-            yield f"{path}.when", "only the strictest class can do without"
+            yield f"{path}.when", "only the strictest class may omit when"
         return
     for name in effect_class.when.arguments:
         yield from _report_unknown_argument(tool, name, f"{path}.when")
@@ -134,7 +134,10 @@ def _list_money_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
             if not isinstance(part, dict):
                 yield f"{path}.money", f"{name} is not an argument of this tool"
             elif part.get("type") != "string" and "enum" not in part:
-                yield f"{path}.money", f"{name} is text: money is never a number"
+                yield (
+                    f"{path}.money",
+                    f"{name} must be a string: money is never a number",
+                )
 
 
 def _list_named_argument_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
@@ -215,21 +218,24 @@ def _report_unknown_fact(
 def _list_execution_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     queryable = tool.execution_class is ExecutionClass.QUERYABLE
     if queryable and tool.look_up is None and tool.executor.kind != "agent":
-        yield f"{path}.look_up", "a queryable tool needs a look-up"
+        yield f"{path}.look_up", "a queryable tool requires a look_up"
     if tool.look_up and tool.execution_class is ExecutionClass.OPAQUE:
-        yield f"{path}.look_up", "an opaque tool knows no reference to look up"
+        yield f"{path}.look_up", "an opaque tool cannot be looked up: remove it"
     for field in ("keys", "facts", "preconditions"):
         if getattr(tool, field) and tool.reader is None:
-            yield f"{path}.{field}", "only a reader can resolve these"
+            yield f"{path}.{field}", "only a reader resolves these: declare reader"
 
 
 def _list_timeout_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     if not SHORTEST <= tool.timeout <= LONGEST:
-        yield f"{path}.timeout", "a time-out is from 60 seconds to 90 days"
+        yield f"{path}.timeout", "a time-out must be from 60 seconds to 90 days"
     if not tool.timeout <= tool.longest <= LONGEST:
-        yield f"{path}.timeout_max", "from the time-out to 90 days"
+        yield f"{path}.timeout_max", "this must be from the time-out to 90 days"
     if not SHORTEST_WINDOW <= tool.window <= LONGEST_WINDOW:
-        yield f"{path}.window", "an execution window is from 60 seconds to 24 hours"
+        yield (
+            f"{path}.window",
+            "an execution window must be from 60 seconds to 24 hours",
+        )
 
 
 def _list_batch_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
@@ -238,16 +244,19 @@ def _list_batch_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
         return
     path = f"{path}.batchable"
     if tool.moves_money and not (batch.per_item and batch.total):
-        yield path, "money needs a ceiling per item and in total"
+        yield path, "a tool with money requires per_item and total here"
     if reversal is None or reversal.kind == "irreversible":
-        yield path, "only an effect with a declared reversal is decided in batches"
+        yield path, "only a tool that declares a reversal can be batched"
     if tool.risk is Risk.CRITICAL or tool.base.rank > Tier.APPROVE.rank:
-        yield path, "critical and escalated effects are never decided in batches"
+        yield path, "critical and escalated effects cannot be batched"
     for name in batch.varying:
         if name not in tool.arguments.get("properties", {}):
             yield f"{path}.varying", f"{name} is not an argument of this tool"
         if name in amount_checks.list_currencies(tool):
-            yield f"{path}.varying", f"{name} is a currency: one batch has one"
+            yield (
+                f"{path}.varying",
+                f"{name} is a currency: all requests of a batch share one",
+            )
 
 
 def _list_own_steps_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
@@ -280,9 +289,12 @@ def _list_staffing_problems(
         people = sum(step.required for step in steps)
         supervised = any(step.role is Role.SUPERVISOR for step in steps)
         if people < 1:
-            yield f"{path}.{tier}", "somebody must decide"
+            yield f"{path}.{tier}", "at least one person must approve"
         if tier is Tier.ESCALATE and (people < 2 or not supervised):
-            yield f"{path}.{tier}", "two people, of whom one is a supervisor"
+            yield (
+                f"{path}.{tier}",
+                "at least two people must approve, one of them a supervisor",
+            )
 
 
 def _list_measure_problems(document: Document) -> Iterator[Problem]:
@@ -299,7 +311,7 @@ def _list_measure_problems(document: Document) -> Iterator[Problem]:
         names = amount_checks.list_amount_names(tool)
         if measure.amount and measure.amount not in names:
             hint = suggest_name(measure.amount, names)
-            said = f"{measure.amount} is not money of {measure.tool}{hint}"
+            said = f"{measure.amount} is not an amount of {measure.tool}{hint}"
             yield f"{path}.amount", said
 
 
@@ -326,7 +338,7 @@ def _list_review_problems(
     conflicts = tool.review.conflicts
     for name, times in Counter(one.id for one in conflicts).items():
         if times > 1:
-            yield f"{path}.conflicts.{name}", "this id stands twice"
+            yield f"{path}.conflicts.{name}", "this id is used twice"
     for one in conflicts:
         for message in _list_conflict_problems(document, tool, one):
             yield f"{path}.conflicts.{one.id}.when", message
@@ -345,7 +357,7 @@ def _list_conflict_problems(
     if not {"args", "before"} <= places <= {"args", "before", "money", "keys"}:
         yield (
             "compare an argument with a fact of the reader: args.<name> with"
-            " before.<name>, beside them at most money and keys"
+            " before.<name>; only money and keys may be read besides"
         )
         return
     yield from _list_read_problems(document, tool, condition)
@@ -354,7 +366,7 @@ def _list_conflict_problems(
 def _list_rule_problems(document: Document) -> Iterator[Problem]:
     for name, times in Counter(rule.id for rule in document.rules).items():
         if times > 1:
-            yield f"rules.{name}", "this id stands twice"
+            yield f"rules.{name}", "this id is used twice"
     for rule in document.rules:
         yield from _examine_rule(document, rule, f"rules.{rule.id}")
 
@@ -376,11 +388,11 @@ def _list_rule_reference_problems(
     document: Document, rule: Rule, path: str
 ) -> Iterator[Problem]:
     if rule.id in RESERVED_RULE_IDS or rule.id.startswith("class."):
-        yield f"{path}.id", "the gate itself uses this id"
+        yield f"{path}.id", "Holdpoint reserves this id"
     if rule.then.queue and rule.then.queue not in document.queues:
         yield f"{path}.then.queue", _describe_unknown_queue(document, rule.then.queue)
     if rule.then.timeout and rule.then.timeout < SHORTEST:
-        yield f"{path}.then.timeout", "a time-out is at least 60 seconds"
+        yield f"{path}.then.timeout", "a time-out must be at least 60 seconds"
     for name in rule.tools:
         if name != EVERY_TOOL and name not in document.tools:
             yield f"{path}.tools", describe_unknown_tool(name, document)
@@ -395,7 +407,7 @@ def _list_read_problems(
         known = _list_known_entries(document, tool, place)
         if name not in known:
             hint = suggest_name(name, known).replace("mean ", f"mean {place}.")
-            yield f"{place}.{name} is not there for {tool.name}{hint}"
+            yield f"{tool.name} has no {place}.{name}{hint}"
     absent = {
         ("args", name) for name in _list_known_entries(document, tool, "args")
     } - {("args", name) for name in tool.arguments.get("required", [])}

@@ -66,7 +66,7 @@ PeopleTier = Literal[Tier.APPROVE, Tier.ESCALATE]
 
 def _refuse_block_floor(value: Any) -> Any:
     if value == Tier.BLOCK:
-        raise ValueError("a tool that is always blocked does not belong in a policy")
+        raise ValueError("a tool cannot always be blocked: remove the tool instead")
     return value
 
 
@@ -197,7 +197,7 @@ class Count(DocumentPart):
     @model_validator(mode="after")
     def _moves(self) -> Count:
         if not self.by:
-            raise ValueError("a count that a call does not move is not listed")
+            raise ValueError("by must not be 0")
         return self
 
 
@@ -259,7 +259,7 @@ class LookUp(DocumentPart):
     @model_validator(mode="after")
     def _one_place(self) -> LookUp:
         if bool(self.url) == bool(self.path):
-            raise ValueError("name a url or a path, one of them")
+            raise ValueError("set either url or path")
         return self
 
 

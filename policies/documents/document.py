@@ -72,11 +72,11 @@ class Measure(DocumentPart):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if bool(self.tool) == bool(self.event):
-            raise ValueError("a measure is of a tool or of an event, one of them")
+            raise ValueError("set either tool or event")
         if self.event and (self.key != "agent" or self.amount):
-            raise ValueError("an event is counted by agent and has no amount")
+            raise ValueError("an event is counted with key: agent and without amount")
         if self.alone and not self.amount:
-            raise ValueError("only an amount is summed alone: name it, or remove alone")
+            raise ValueError("alone requires amount: set amount, or remove alone")
         return self
 
 
@@ -96,7 +96,7 @@ class Then(DocumentPart):
     @model_validator(mode="after")
     def _does_something(self) -> Self:
         if self == Then.model_construct():
-            raise ValueError("a rule must do something")
+            raise ValueError("a rule must demand something")
         return self
 
     @property

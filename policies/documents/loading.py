@@ -137,7 +137,7 @@ class _StrictLoader(yaml.SafeLoader):
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise yaml.MarkedYAMLError(
-                problem="anchors and aliases are not read",
+                problem="anchors and aliases are not allowed",
                 problem_mark=event.start_mark,
             )
         return super().compose_node(parent, index)
@@ -146,7 +146,7 @@ class _StrictLoader(yaml.SafeLoader):
         mapping = super().construct_mapping(node, deep=True)
         if len(mapping) != len(node.value):
             raise yaml.MarkedYAMLError(
-                problem="a key stands twice here", problem_mark=node.start_mark
+                problem="this key is used twice", problem_mark=node.start_mark
             )
         return mapping
 
@@ -154,7 +154,9 @@ class _StrictLoader(yaml.SafeLoader):
 def _read_text(text: str) -> tuple[Any, LineNumbers]:
     """The data of a YAML text, and its paths by line."""
     if len(text) > MAX_CHARACTERS:
-        raise _build_refusal("", f"a policy has at most {MAX_CHARACTERS} characters")
+        raise _build_refusal(
+            "", f"a policy may have at most {MAX_CHARACTERS} characters"
+        )
     try:
         return _compose_yaml(text)
     except yaml.MarkedYAMLError as error:
@@ -215,7 +217,7 @@ def _check_storable(document: Document) -> None:
     except InvalidJson as error:
         raise InvalidPolicy(errors=error.errors) from None
     except ValueError:
-        raise _build_refusal("", "a value of this policy cannot be written") from None
+        raise _build_refusal("", "a value of this policy cannot be stored") from None
 
 
 def _to_field_errors(error: ValidationError, data: Any) -> list[FieldError]:

@@ -20,20 +20,21 @@ WEB_ADDRESS = r"^https?://"
 
 # The error message for a text that does not match the pattern.
 PATTERN_HELP = {
-    TOOL_NAME: "a tool's name has letters, digits, _, . and -, and begins with a "
-    "letter",
+    TOOL_NAME: "a tool's name consists of letters, digits, _, . and -, and begins with "
+    "a letter",
     TOOLS_OF_RULE: 'write the name of a tool, or "*" for every tool',
-    NAME: "a name that rules read has small letters, digits and _, and begins with a "
+    NAME: "a name that rules read consists of lowercase letters, digits and _, and "
+    "begins with a letter",
+    SLUG: "a name consists of lowercase letters, digits, _ and -, and begins with a "
     "letter",
-    SLUG: "a name has small letters, digits, _ and -, and begins with a letter",
     CURRENCY: "write three capital letters, such as USD",
     AUDIENCE: "write 1 to 200 visible ASCII characters, without spaces",
-    RULE_ID: "a rule's id has small letters, digits and _, in parts joined by points, "
-    "such as refund.over_500",
+    RULE_ID: "a rule's id consists of lowercase letters, digits and _, in parts joined "
+    "by dots, such as refund.over_500",
     MONEY_PATH: "write the path of an argument, such as total, order.total or "
     "items[*].price",
     CALLABLE: "write a Python function as package.module.function",
-    WEB_ADDRESS: "write an address that begins with http:// or https://",
+    WEB_ADDRESS: "write a URL that begins with http:// or https://",
 }
 
 ToolName = Annotated[str, StringConstraints(pattern=TOOL_NAME)]

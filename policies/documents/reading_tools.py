@@ -38,7 +38,10 @@ def _examine_reader(
     yield from reversals.list_argument_problems(tool, target, reader, path)
     for name, (kind, _) in reader.sources.items():
         if kind == "result":
-            yield f"{path}.args.{name}", "a reader runs before any result: write $args"
+            yield (
+                f"{path}.args.{name}",
+                "a reader runs before there is a result: write $args",
+            )
     yield from _list_take_problems(tool, reader, path)
 
 
@@ -47,11 +50,11 @@ def _list_unfit_reasons(target: ToolDefinition) -> Iterator[str]:
     if tiers != {Tier.AUTO}:
         yield "its tier is not auto"
     if target.risk is not Risk.LOW or target.profile.blast_radius > 1:
-        yield "only a tool of low risk and blast radius 1 changes nothing"
+        yield "its risk must be low and its blast radius 1"
     if target.executor.kind == "agent":
-        yield "its agent performs it, and the gate cannot"
+        yield "its agent performs it, so Holdpoint cannot call it"
     if target.execution_class is not ExecutionClass.KEYED:
-        yield "write execution_class: keyed, for it is asked again and again"
+        yield "it is called repeatedly: write execution_class: keyed"
 
 
 def _list_take_problems(
@@ -62,6 +65,6 @@ def _list_take_problems(
         where, match = f"{path}.take.{name}", SOURCE_PATTERN.fullmatch(source)
         if name not in declared:
             hint = suggest_name(name, declared)
-            yield where, f"{name} is no key, fact or precondition of this tool{hint}"
+            yield where, f"{name} is not a key, fact or precondition of this tool{hint}"
         if match is None or match[1] != "result":
-            yield where, "write $result.name, a member of what the tool answers"
+            yield where, "write $result.name, a member of the tool's result"

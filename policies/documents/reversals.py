@@ -70,7 +70,7 @@ def _list_source_problems(
     if find_declared(tool.arguments, place) is None:
         yield path, f"{place} is not an argument of this tool"
     elif place.split(".")[0] not in tool.arguments.get("required", []):
-        yield path, f"{place} may be absent, so nothing can be built on it"
+        yield path, f"{place} may be absent, so an argument cannot depend on it"
 
 
 def _list_literal_problems(

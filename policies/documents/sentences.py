@@ -71,14 +71,14 @@ def describe_problem(pattern: str) -> str:
     """The error in the braces and brackets of a sentence; empty when there is none."""
     left = _CHIP.sub("", pattern)
     if "{" in left or "}" in left:
-        return "a brace is open; write {argument}"
+        return "a brace is unbalanced; write {argument}"
     waits = False
     for piece in parse_sentence(pattern, (REST,)):
         if isinstance(piece, str):
             waits = bool(_WAITS.search(piece))
         elif isinstance(piece, Chip) and piece.own_words and waits:
             return (
-                f"{piece.name} may be absent, and then the word before it stands alone:"
+                f"{piece.name} may be absent, which leaves the word before it alone:"
                 f" put both in brackets, such as [ to {{{piece.name}?}}]"
             )
         else:

@@ -48,7 +48,7 @@ def _walk_schema(schema: Any, path: str) -> Iterator[Problem]:
         where = f"{path}.{word}"
         if word not in KEYWORDS and not word.startswith("x-"):
             hint = suggest_name(word, KEYWORDS) or "; remove it, or begin it with x-"
-            yield where, f"{word} is no word of JSON Schema{hint}"
+            yield where, f"{word} is not a keyword of JSON Schema{hint}"
         for name, part in _list_subschemas(word, inner):
             yield from _walk_schema(part, f"{where}.{name}".rstrip("."))
     yield from _list_required_problems(schema, path)
@@ -90,12 +90,15 @@ def _list_money_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """Settings that only a tool with money, or only the view `money`, uses."""
     batch = tool.batchable
     if batch and not tool.moves_money and (batch.per_item or batch.total):
-        yield f"{path}.batchable", "a ceiling needs money: declare money, or remove it"
+        yield (
+            f"{path}.batchable",
+            "a ceiling requires money: declare money, or remove it",
+        )
     for field in ("balances", "limits"):
         if not getattr(tool, field):
             continue
         if not tool.moves_money:
-            yield f"{path}.{field}", f"{field} are of money: declare money"
+            yield f"{path}.{field}", f"{field} require money: declare money"
         elif tool.presenter != "money":
             said = f"only the view money shows {field}: write presenter: money"
             yield f"{path}.{field}", said

@@ -19,12 +19,12 @@ from .names import PATTERN_HELP
 _QUOTED = re.compile(r"'([^']*)'")
 _SHAPES = {
     "bool_type": "write true or false",
-    "dict_type": "write keys and values here",
-    "model_type": "write keys and values here",
-    "model_attributes_type": "write keys and values here",
-    "mapping_type": "write keys and values here",
-    "list_type": "write a list here",
-    "string_type": "write a text here; put it in quotes",
+    "dict_type": "write a mapping of keys to values",
+    "model_type": "write a mapping of keys to values",
+    "model_attributes_type": "write a mapping of keys to values",
+    "mapping_type": "write a mapping of keys to values",
+    "list_type": "write a list",
+    "string_type": "write a string; put it in quotes",
     "int_type": "write a whole number",
     "int_parsing": "write a whole number",
     "missing": "this key is missing",
@@ -67,7 +67,7 @@ def _join_choices(names: list[str]) -> str:
 
 def _describe_unknown_key(error: Mapping[str, Any], _: Mapping[str, Any]) -> str:
     hint = suggest_name(error["loc"][-1], _list_field_names()) if error["loc"] else ""
-    return f"nothing reads this key{hint if 'mean' in hint else '; remove it'}"
+    return f"this key is unknown{hint if 'mean' in hint else '; remove it'}"
 
 
 def _describe_choice(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
@@ -76,7 +76,7 @@ def _describe_choice(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
 
 
 def _describe_missing_kind(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-    return "say which kind it is: this key is missing"
+    return "this key is missing: write the kind"
 
 
 def _describe_pattern(_: Mapping[str, Any], context: Mapping[str, Any]) -> str:

@@ -14,10 +14,10 @@ from policies.models import Person, Queue
 
 
 def load_person(username: str) -> Person:
-    """The person with this user name. Raises CommandError when there is none."""
+    """The person with this username. Raises CommandError when there is none."""
     found = Person.objects.filter(username=username).first()
     if found is None:
-        raise CommandError(f"Nobody is called {username}.")
+        raise CommandError(f"There is no user {username}.")
     return found
 
 
@@ -61,7 +61,7 @@ def parse_ceiling(given: list[str] | None) -> money.Money | None:
 
 
 def load_actor(username: str | None) -> Actor:
-    """The administrator who acts, for the log. Without a user name it is the system:
+    """The administrator who acts, for the log. Without a username it is the system:
     the first administrator has to be added before there is one. Raises CommandError."""
     if not username:
         return Actor("system", "command")

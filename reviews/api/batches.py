@@ -29,8 +29,8 @@ RequestId = Annotated[str, Field(max_length=40)]
 
 
 class DecideBatchIn(Schema):
-    """One verdict on an exact ordered list. `digest` is SHA-256 over the RFC 8785 bytes
-    of the items' `entry` in this order; `GET` returns it for any selection."""
+    """One verdict on an exact ordered list. `digest` is the SHA-256 of the RFC 8785
+    bytes of the items' `entry` in this order; `GET` returns it for any selection."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -108,8 +108,8 @@ def list_batches(
     limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
     cursor: str = "",
 ) -> HttpResponse:
-    """List the batches that wait in this person's queues, in the order in which they
-    formed, then those decided within a week, newest first."""
+    """List the pending batches in this person's queues, in the order in which they
+    formed, then those decided within the last week, newest first."""
     lines, more = lists.list_batches_after(
         read_caller(request), cursors.parse_cursor(cursor), size=limit, now=clock.now()
     )
@@ -124,8 +124,8 @@ def get_batch(
     batch_id: str,
     leave_out: Annotated[list[str], Query([])],
 ) -> HttpResponse:
-    """Return one batch with its members in order, and the digest of those that
-    `leave_out` does not name."""
+    """Return one batch with its members in order, and the digest of the list without
+    the members in `leave_out`."""
     loaded = _load_batch(read_caller(request), batch_id)
     return JsonResponse(_build_detail(loaded, frozenset(leave_out)))
 
@@ -134,7 +134,8 @@ def get_batch(
 def decide_batch(
     request: HttpRequest, batch_id: str, body: DecideBatchIn
 ) -> HttpResponse:
-    """Record one verdict on every item of the list, or on none."""
+    """Record one verdict on every item of the list. If one item is refused, none is
+    recorded."""
     person = read_caller(request)
     _load_batch(person, batch_id)
     decide.decide_batch(

@@ -37,10 +37,13 @@ REASONS = "; ".join(
     for verdict, spec in VERDICT_SPECS.items()
 )
 REASON_CODE = (
-    f"Why, as the agent receives it; another is 422 `reason`. {REASONS}. `other` needs"
-    " `reason`."
+    f"The reason, as the agent receives it. Any other value is refused with 422"
+    f" `reason`. {REASONS}. `other` requires `reason`."
 )
-READING = "The request's `reading` that was shown; moved on since is `precondition`."
+READING = (
+    "The request's `reading` that was shown. If it has changed since, the decision is"
+    " refused with `precondition`."
+)
 
 
 class PersonAuth(AuthBase):
@@ -108,7 +111,7 @@ def list_requests(
     limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
     cursor: str = "",
 ) -> HttpResponse:
-    """List the requests that this person may see, the nearest deadline first."""
+    """List the requests that this person may see, earliest deadline first."""
     person = read_caller(request)
     rows = visibility.select_visible_requests(person).filter(status=status)
     if agent:
@@ -127,7 +130,7 @@ def list_requests(
 
 @router.get("/requests/{request_id}", response=RequestDetailOut)
 def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Return one request, or 404 when this person may not see it."""
+    """Return one request. Returns 404 if this person may not see it."""
     return _build_response(read_caller(request), request_id)
 
 

@@ -16,15 +16,17 @@ from pydantic import Field
 
 from journal.errors import InvalidInput, build_field_error
 
-CURSOR = "Send it as `cursor` for the next page; null on the last one."
+CURSOR = "Send it as `cursor` for the next page; null on the last page."
 CAN_DECIDE = (
-    "Whether an approval of yours would be taken and count now; `why_not` says why not."
+    "Whether an approval by you would be accepted and count now. If not, `why_not` says"
+    " why."
 )
 VERDICTS = (
-    "What would be taken from you now. Above your own ceiling you may still modify,"
-    " reject and escalate; what then nobody could decide cannot be escalated."
+    "The verdicts that would be accepted from you now. Above your own ceiling you may"
+    " still modify, reject and escalate. Escalation is left out if nobody could decide"
+    " the escalated request."
 )
-CHIP = "What the schema marks sensitive is a chip."
+CHIP = "A chip replaces each value that the schema marks as sensitive."
 
 
 class RequestStepOut(Schema):
@@ -40,7 +42,7 @@ class RequestLineOut(Schema):
     thread: str
     tool: str
     title: str = Field(description="The effect as one sentence.")
-    flags: list[str] = Field(description="What must not be missed, as on a row.")
+    flags: list[str] = Field(description="Warnings, as on a row of the queue.")
     status: str
     version: int
     action_hash: str
@@ -54,7 +56,9 @@ class RequestLineOut(Schema):
     steps: list[RequestStepOut]
     requires_reason: bool
     step_up: bool
-    reading: str = Field(description="Digest of the business state, as read last.")
+    reading: str = Field(
+        description="Digest of the business state at the last reading."
+    )
     args: dict[str, Any] = Field(description=CHIP)
     rules: list[dict[str, str]]
     can_decide: bool = Field(description=CAN_DECIDE)
@@ -68,7 +72,7 @@ class RequestPage(Schema):
 
 
 class TagOut(Schema):
-    """A fact that the gate computed. `loud` marks a reason to look twice."""
+    """A fact that Holdpoint computed. `loud` marks a warning."""
 
     text: str
     loud: bool
@@ -90,14 +94,14 @@ class CellOut(Schema):
 
     @staticmethod
     def resolve_text(cell: Any) -> str:
-        """The exact text, where the page shows some values in words."""
+        """The exact text; the page shows some values in words."""
         if isinstance(cell, dict):  # ninja validates a finished response against this
             return str(cell["text"])
         return "" if cell.kind == "empty text" else str(cell.exact.text)
 
 
 class RowOut(Schema):
-    """A value with its label. `note` and `warns` are the gate's own words."""
+    """A value with its label. `note` and `warns` are Holdpoint's own words."""
 
     label: str
     path: str
@@ -135,7 +139,7 @@ class ReversalOut(Schema):
 
 
 class DryRunOut(Schema):
-    """What the tool itself says would happen. `problem` says why it could not tell."""
+    """The tool's own preview of the effect. `problem` says why there is none."""
 
     rows: list[RowOut]
     source: str
@@ -144,7 +148,7 @@ class DryRunOut(Schema):
 
 
 class TokenOut(Schema):
-    """One word of a command. `declared` is the reader's own text: not checked."""
+    """One word of a command. `declared` is the reader's own text, not checked."""
 
     text: str
     means: str
@@ -210,12 +214,12 @@ class BeforeOut(Schema):
     Fields in `diff` are not repeated here."""
 
     known: bool
-    problem: str = Field(description="Why it is not known.")
+    problem: str = Field(description="Why the state is not known.")
     source: str
     at: str
-    top: list[RowOut] = Field(description="What decides.")
+    top: list[RowOut] = Field(description="The fields that matter most.")
     unchanged: list[RowOut]
-    now: list[RowOut] = Field(description="What no argument speaks of.")
+    now: list[RowOut] = Field(description="Fields that no argument concerns.")
 
 
 class ClaimOut(Schema):
@@ -261,15 +265,15 @@ class RequestDetailOut(RequestLineOut):
     before: BeforeOut
     diff: list[ChangeOut]
     views: list[ViewOut]
-    other: list[RowOut] = Field(description="Arguments that are no change of a field.")
+    other: list[RowOut] = Field(description="Arguments that do not change a field.")
     uninspectable: list[UninspectableOut]
     dry_run: DryRunOut | None
     reversal: ReversalOut
-    rationale: str = Field(description="The agent's words: not checked, redacted.")
-    claims: list[ClaimOut] = Field(description="What else the agent says.")
+    rationale: str = Field(description="The agent's words, not checked, redacted.")
+    claims: list[ClaimOut] = Field(description="The agent's other statements.")
     said_at: str
-    written_for: str = Field(description="Of which version, where it is not this one.")
-    evidence: list[EvidenceOut] = Field(description="From outside: not checked.")
+    written_for: str = Field(description="The version it was written for, if another.")
+    evidence: list[EvidenceOut] = Field(description="From outside, not checked.")
     since: SinceOut | None
     policy: int
 

@@ -11,14 +11,14 @@ from hitl.local import key_rotation
 from hitl.local.layout import InstallationError
 
 NEXT = {
-    "publish": "Start every process anew, wait ten minutes, then run it with `sign`.",
-    "sign": "Start every process anew; a day later run it with `forget`.",
-    "forget": "Start every process anew. The old key is no longer accepted.",
+    "publish": "Restart every process, wait ten minutes, then run this with `sign`.",
+    "sign": "Restart every process. A day later run this with `forget`.",
+    "forget": "Restart every process. The old key is then no longer accepted.",
 }
 
 
 class Command(BaseCommand):
-    help = "Changes the key that signs grants, for keys that are files under STATE."
+    help = "Rotates the key that signs grants, in three steps, for key files in STATE."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("step", choices=list(NEXT))

@@ -10,7 +10,7 @@ from hitl import state_diagram
 
 
 class Command(BaseCommand):
-    help = "Print the state machines as Mermaid, for docs/states.md."
+    help = "Prints the state machines as Mermaid, for docs/states.md."
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.stdout.write(state_diagram.format_page(), ending="")

@@ -10,7 +10,7 @@ from hitl import transaction_map
 
 
 class Command(BaseCommand):
-    help = "Print what each operation locks and writes, for docs/transactions.md."
+    help = "Prints what each operation locks and writes, for docs/transactions.md."
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.stdout.write(transaction_map.format_page(), ending="")

@@ -12,7 +12,7 @@ from hitl.local.layout import InstallationError
 
 
 class Command(BaseCommand):
-    help = "Start database, broker, web, worker and demo; stop them with Ctrl-C."
+    help = "Starts database, broker, web, worker and demo. Ctrl-C stops them."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -15,7 +15,7 @@ from .set_password import read_password
 
 
 class Command(BaseCommand):
-    help = "Adds a person. The password is asked for, or read from standard input."
+    help = "Adds a person. Prompts for the password, or reads it from standard input."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--queue", action="append", default=[], dest="queues")
         parser.add_argument("--all-queues", action="store_true")
         parser.add_argument("--ceiling", nargs=2, metavar=("AMOUNT", "CURRENCY"))
-        parser.add_argument("--by", help="an administrator's user name, for the log")
+        parser.add_argument("--by", help="an administrator's username, for the log")
 
     def handle(self, *args: Any, **options: Any) -> None:
         by = lookups.load_actor(options["by"])

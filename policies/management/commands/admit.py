@@ -12,9 +12,9 @@ from policies.management import lookups
 
 
 class Command(BaseCommand):
-    help = "Lets a person decide in queues, according to their role."
+    help = "Admits a person to queues, so that they can decide as their role allows."
     change: ClassVar[Callable[..., None]] = people.admit_to_queues
-    done: ClassVar[str] = "decides in"
+    done: ClassVar[str] = "can decide in"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         which.add_argument(
             "--all-queues", action="store_true", help="every queue of the active policy"
         )
-        parser.add_argument("--by", help="an administrator's user name, for the log")
+        parser.add_argument("--by", help="an administrator's username, for the log")
 
     def handle(self, *args: Any, **options: Any) -> None:
         person = lookups.load_person(options["username"])

@@ -15,19 +15,19 @@ from policies.models import Person
 
 class Command(BaseCommand):
     help = (
-        "Changes a person's role, ceiling or mail address. It acts on their next"
-        " decision, and before an effect that they approved."
+        "Changes a person's role, ceiling or email address. The change applies to their"
+        " next decision and to the check before an effect that they approved."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument("--by", required=True, help="an administrator's user name")
+        parser.add_argument("--by", required=True, help="an administrator's username")
         parser.add_argument("--role", choices=[role.value for role in Role])
         parser.add_argument("--email")
         ceiling = parser.add_mutually_exclusive_group()
         ceiling.add_argument("--ceiling", nargs=2, metavar=("AMOUNT", "CURRENCY"))
         ceiling.add_argument(
-            "--no-ceiling", action="store_true", help="any amount may be decided"
+            "--no-ceiling", action="store_true", help="allow any amount"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -11,6 +11,6 @@ from . import admit
 
 
 class Command(admit.Command):
-    help = "Takes a person out of queues. What they decided stands."
+    help = "Removes a person from queues. Their earlier decisions remain valid."
     change: ClassVar[Callable[..., None]] = people.dismiss_from_queues
-    done: ClassVar[str] = "decides no more in"
+    done: ClassVar[str] = "can no longer decide in"

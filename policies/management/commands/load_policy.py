@@ -15,12 +15,12 @@ from policies.models import Person, PolicyVersion
 
 class Command(BaseCommand):
     help = (
-        "Saves FILE as the next version (by one administrator), or activates "
-        "version N (by another)."
+        "Saves FILE as the next version of the policy, or activates version N. Another"
+        " administrator must activate it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--by", required=True, help="an administrator's user name")
+        parser.add_argument("--by", required=True, help="an administrator's username")
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--file", type=Path)
         what.add_argument("--activate", type=int, metavar="N")

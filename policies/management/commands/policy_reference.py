@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         what = parser.add_mutually_exclusive_group()
-        what.add_argument("--write", action="store_true", help="into docs/")
+        what.add_argument("--write", action="store_true", help="write both into docs/")
         what.add_argument("--schema", action="store_true", help="print the JSON Schema")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -18,13 +18,14 @@ MADE_BYTES = 18  # 24 characters
 
 class Command(BaseCommand):
     help = (
-        "Gives a person a new password, which is asked for or read from standard input;"
-        " --generate makes one and prints it once. Their sessions and tokens end."
+        "Sets a person's password: prompts for it, or reads it from standard input."
+        " --generate creates and prints one. Ends the person's sessions and revokes"
+        " their tokens."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument("--by", required=True, help="an administrator's user name")
+        parser.add_argument("--by", required=True, help="an administrator's username")
         parser.add_argument("--generate", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -38,7 +39,8 @@ class Command(BaseCommand):
         except DomainError as error:
             raise lookups.to_command_error(error) from error
         self.stdout.write(
-            made or f"{who.username} has a new password. Sessions and tokens ended."
+            made
+            or f"{who.username} has a new password. Sessions ended, tokens revoked."
         )
 
 

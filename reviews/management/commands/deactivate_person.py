@@ -16,15 +16,15 @@ from reviews.stops import accounts
 
 class Command(BaseCommand):
     help = (
-        "Ends an account: the person's sessions and tokens at once, and their approvals"
-        " of what has not run. What waits is asked of others."
+        "Deactivates an account: ends the person's sessions, revokes their tokens and"
+        " their approvals of actions that have not run. Other people are asked instead."
     )
     operation: ClassVar[Callable[..., None]] = accounts.deactivate_account
     done: ClassVar[str] = "is deactivated: sessions, tokens and approvals ended."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument("--by", required=True, help="an administrator's user name")
+        parser.add_argument("--by", required=True, help="an administrator's username")
 
     def handle(self, *args: Any, **options: Any) -> None:
         by, who = (
@@ -42,6 +42,6 @@ class Command(BaseCommand):
         owned = who.agents.values_list("slug", flat=True)
         for slug in owned.order_by("slug"):
             self.stdout.write(
-                f"They own the agent {slug}, which runs on. Stop it on its page, or"
-                f" give it another owner: change_agent {slug} --owner NAME."
+                f"They own the agent {slug}, which keeps running. Stop it on its page,"
+                f" or change its owner: change_agent {slug} --owner NAME."
             )

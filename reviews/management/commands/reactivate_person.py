@@ -14,12 +14,14 @@ from . import deactivate_person
 
 
 class Command(deactivate_person.Command):
-    help = "Opens an account again. It needs a new password (set_password)."
+    help = "Reactivates an account. Set a new password with set_password."
     operation: ClassVar[Callable[..., None]] = accounts.reactivate_account
-    done: ClassVar[str] = "is active again. They have no password yet: set_password."
+    done: ClassVar[str] = (
+        "is active again and has no password. Set one with set_password."
+    )
 
     def _tell_more(self, who: Person) -> None:
         if permissions.is_reviewer_stopped(who):
             self.stdout.write(
-                "Their decisions are still stopped: lift that on the page Stop."
+                "Their decisions are still stopped. Resume them on the page Stop."
             )

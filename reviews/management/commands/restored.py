@@ -13,7 +13,7 @@ from reviews import recovery
 
 
 class Command(BaseCommand):
-    help = "After a restore: the first person looks, the second begins a new epoch."
+    help = "Confirms a restored database. After two people confirm, a new epoch begins."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--by", required=True, metavar="USERNAME")
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         except DomainError as error:
             raise CommandError(error.detail) from error
         if epoch.began_at is None:
-            said = "Noted. A second person must look: manage.py restored --by ..."
+            said = "Recorded. A second person must confirm: manage.py restored --by ..."
         else:
-            said = f"Epoch {epoch.number} begins. Workers go on by themselves."
+            said = f"Epoch {epoch.number} begins. Workers resume automatically."
         self.stdout.write(said)

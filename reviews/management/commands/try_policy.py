@@ -23,9 +23,9 @@ HEADS = ("line", "tool", "tier", "rules", "title")
 
 class Command(BaseCommand):
     help = (
-        "Says what the policy in FILE would do with each call of a file, one JSON"
-        " object a line: tier, rules and title. Nothing is proposed, read from a tool's"
-        " reader or written. Ends with 1 when a line is no call of the policy."
+        "Shows what the policy in FILE would do with each call of another file, which"
+        " has one JSON object per line: tier, rules and title. Proposes and writes"
+        " nothing and calls no reader. Exits with 1 if a line is not a valid call."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -34,10 +34,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--at",
             metavar="TIME",
-            help="when the calls are made, such as 2026-11-24T10:00:00+00:00; the"
-            " database's clock is read without",
+            help="the time of the calls, such as 2026-11-24T10:00:00+00:00; by default"
+            " the database's time",
         )
-        parser.add_argument("--json", action="store_true", help="one object a line")
+        parser.add_argument(
+            "--json", action="store_true", help="print one JSON object per line"
+        )
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", dest="variables"
         )
@@ -54,7 +56,7 @@ class Command(BaseCommand):
         for line in printed:
             self.stdout.write(line)
         if wrong := sum(bool(one.problem) for one in found):
-            raise CommandError(f"{wrong} of {len(found)} lines cannot be tried.")
+            raise CommandError(f"{wrong} of {len(found)} lines are not valid calls.")
 
 
 def _parse_time(text: str | None) -> datetime:
@@ -65,7 +67,7 @@ def _parse_time(text: str | None) -> datetime:
     except ValueError as error:
         raise CommandError(f"--at: {error}") from error
     if found.tzinfo is None:
-        raise CommandError("--at has no zone: write 2026-11-24T10:00:00+00:00")
+        raise CommandError("--at has no time zone: write 2026-11-24T10:00:00+00:00")
     return found
 
 
