@@ -223,9 +223,9 @@ REASON_LABELS: dict[str, str] = {
     ReasonCode.POLICY: "Against policy",
     ReasonCode.UNCLEAR: "Rationale unclear",
     ReasonCode.DUPLICATE: "Duplicate",
-    ReasonCode.SKIP: "Skip this step, carry on",
-    ReasonCode.VERIFIED: "Checked, it is right",
-    ReasonCode.OTHER: "Other, say which",
+    ReasonCode.SKIP: "Skip this step and continue",
+    ReasonCode.VERIFIED: "Checked and correct",
+    ReasonCode.OTHER: "Other (please specify)",
 }
 
 
@@ -325,7 +325,7 @@ REVEAL_REASONS: dict[str, str] = {
     RevealReason.DECIDE: "I cannot decide without it",
     RevealReason.COMPLAINT: "A complaint or an incident",
     RevealReason.AUDIT: "An audit",
-    RevealReason.OTHER: "Other, say which",
+    RevealReason.OTHER: "Other (please specify)",
 }
 
 
@@ -341,10 +341,10 @@ class StopReason(StrEnum):
 
 
 STOP_REASON_LABELS: dict[str, str] = {
-    StopReason.HARM: "It does harm",
-    StopReason.WRONG: "It does the wrong thing",
-    StopReason.RUNAWAY: "Too much, too fast",
-    StopReason.COMPROMISED: "It may be compromised",
+    StopReason.HARM: "Causing harm",
+    StopReason.WRONG: "Incorrect actions",
+    StopReason.RUNAWAY: "Runaway volume",
+    StopReason.COMPROMISED: "Possibly compromised",
     StopReason.MAINTENANCE: "Maintenance",
-    StopReason.OTHER: "Other, say which",
+    StopReason.OTHER: "Other (please specify)",
 }

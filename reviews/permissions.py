@@ -95,8 +95,8 @@ ROLES: dict[Role, frozenset[Permission]] = {
     Role.OWNER: frozenset(),
 }
 CONCERNED_PREFIX = (
-    "You own this agent, asked for this, or are named by your name or a similar one in"
-    " it or in what started it, so someone else must "
+    "You own this agent, requested this action, or it or its origin names you or a"
+    " similar name, so someone else must "
 )
 # Separation of duties: people who set or audit the rules do not decide.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
@@ -281,7 +281,7 @@ def check_admitted_to_queue(
     """
     role = find_deciding_role(person)
     if role is None:
-        raise NotPermitted("Your role does not decide requests. Nothing was recorded.")
+        raise NotPermitted("Your role cannot decide requests. Nothing was recorded.")
     if queue_id not in queues_of(person):
         raise NotPermitted("You are not admitted to this queue. Nothing was recorded.")
     if known.stopped if known else is_reviewer_stopped(person):
@@ -299,7 +299,7 @@ def check_can_settle_unknown(
     """
     check_permission(person, Permission.SETTLE_UNKNOWN)
     if execution.grant.proposal.bars(person.public_id):
-        raise NotPermitted(f"{CONCERNED_PREFIX}say what happened.")
+        raise NotPermitted(f"{CONCERNED_PREFIX}record what happened.")
     check_admitted_to_queue(person, execution.grant.revision.known_tool.queue_id, known)
 
 
@@ -330,7 +330,9 @@ def check_can_decide(
     votes = known.votes if known else _load_votes(person, [request.pk])
     carried = bool(votes.accounts & set(version.carried))
     if carried or request.pk in votes.voted:  # guard: one-vote
-        raise NotPermitted("You have already decided this. Someone else must go on.")
+        raise NotPermitted(
+            "You have already decided this. Someone else must decide now."
+        )
     # guard: supervisor-step
     if not any(quorum.can_fill_step(role, step["role"]) for step in version.steps):
         raise NotPermitted("This needs a supervisor. Nothing was recorded.")
@@ -362,10 +364,12 @@ def check_vote_counts(
     revision = version.revision
     # guard: person-ceiling
     if is_above_ceiling(person, revision.amount_minor, revision.currency):
-        raise NotPermitted("This amount is above what you may decide.")
+        raise NotPermitted("This amount exceeds your approval limit.")
     place = quorum.find_step_to_fill(version.steps, filled, role)
     if place is None:
-        raise NotPermitted("Your part is done already. Someone else must go on.")
+        raise NotPermitted(
+            "Your step is already complete. Someone else must decide now."
+        )
     return place
 
 

@@ -87,13 +87,17 @@ def confirm_restore(*, person: Person, reason: str) -> Epoch:
     """
     permissions.check_permission(person, Permission.LIFT)
     if not reason.strip():
-        raise TextMissing(errors=[{"path": "reason", "message": "say what happened"}])
+        raise TextMissing(
+            errors=[{"path": "reason", "message": "describe what happened"}]
+        )
     now = clock.now()
     epoch = _load_waiting_epoch(now)
     if not epoch.asked_by:
         return _record_first_confirmation(epoch, person, reason.strip(), now)
     if epoch.asked_by == person.public_id:  # guard: epoch-by-two
-        raise Conflict("You have looked already. A second person must look as well.")
+        raise Conflict(
+            "You have already confirmed. A second person must confirm as well."
+        )
     return _begin_epoch(epoch, person, reason.strip(), now)
 
 

@@ -50,7 +50,7 @@ def assign_requests(*, request_ids: Iterable[str], person: Person, to: Person) -
 def check_supervisor(person: Person) -> None:
     """Raises NotYours unless the person decides as a supervisor."""
     if permissions.find_deciding_role(person) is not Role.SUPERVISOR:
-        raise NotPermitted("Only a supervisor may do that. Nothing was changed.")
+        raise NotPermitted("Only a supervisor may do this. Nothing was changed.")
 
 
 def _apply_to_each(ids: Iterable[str], operation: Callable[[str], object]) -> int:

@@ -203,15 +203,15 @@
     /* A hidden page asks nothing, and one that is told asks only when it is told to. */
     if (document.hidden || (streaming && requestConfig.triggeringEvent?.type !== "look")) event.preventDefault();
   });
-  on("sendError", () => $("#trouble")?.hidden && trouble(`Not connected since ${new Date().toISOString().slice(11, 19)} UTC. Nothing you press is sent.`));
-  on("timeout", () => trouble("No answer yet. Reload this page to see whether it was recorded."));
+  on("sendError", () => $("#trouble")?.hidden && trouble(`Not connected since ${new Date().toISOString().slice(11, 19)} UTC. Nothing will be sent.`));
+  on("timeout", () => trouble("No answer yet. Reload to see whether it was recorded."));
   on("beforeSwap", (event) => {
     const { xhr } = event.detail;
-    /* A whole page where a fragment belongs: signed out, or a failure on our side. */
+    /* A whole page where a fragment belongs: signed out, or an error. */
     if (!/^\s*<!doctype/i.test(xhr.responseText)) { clear(); return; }
     event.detail.shouldSwap = false;
-    if (/^\w+:..[^/]+.sign-in/.test(xhr.responseURL)) trouble("You are signed out. Nothing you press is sent.", `/sign-in/?next=${encodeURIComponent(location.pathname)}`);
-    else trouble(xhr.status >= 500 ? "Something failed on our side. Reload to see whether it was recorded." : "This did not work. Reload the page.");
+    if (/^\w+:..[^/]+.sign-in/.test(xhr.responseURL)) trouble("You are signed out. Nothing will be sent.", `/sign-in/?next=${encodeURIComponent(location.pathname)}`);
+    else trouble(xhr.status >= 500 ? "The server failed. Reload to see whether it was recorded." : "This failed. Reload the page.");
   });
   on("afterSettle", (event) => {
     const { elt, requestConfig, target } = event.detail;
@@ -298,13 +298,13 @@
     const near = soon ? `, ${capped(soon)} expire within 10 minutes` : "";
     for (const [name, n] of Object.entries(badges)) {
       print(`badge-${name}`, capped(n));
-      print(`badge-${name}-words`, n ? `, ${capped(n)} waiting${name === "queue" ? near : ""}` : "");
+      print(`badge-${name}-words`, n ? `, ${capped(n)} pending${name === "queue" ? near : ""}` : "");
     }
     const pie = document.createElement("span");
     pie.className = "pie pie-1";
     print("badge-queue-soon", ...(soon ? [pie, capped(soon)] : []));
     print("badge-narrow", capped(queue));
-    $("#badge-narrow")?.setAttribute("aria-label", `Queue, ${capped(queue) || 0} waiting${near}`);
+    $("#badge-narrow")?.setAttribute("aria-label", `Queue, ${capped(queue) || 0} pending${near}`);
     document.title = (queue ? `(${capped(queue)}) ` : "") + document.title.replace(/^\(\d+\+?\) /, "");
     if (bar() && fresh !== undefined) {
       const link = document.createElement("a");
@@ -341,7 +341,7 @@
     if (stirred > beaten && left < 240000) beat(1);
     else if (left > 0 && left < 60000 && warnedOf !== held) {
       warnedOf = held;
-      say("Your hold ends in one minute. Any key extends it.");
+      say("Your claim ends in one minute. Any key extends it.");
     }
   }, 1000);
   on("configRequest", ({ detail: { elt, headers } }) => {

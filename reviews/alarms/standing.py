@@ -48,7 +48,9 @@ def acknowledge_alarm(*, alarm_id: int, person: Person) -> Alarm:
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
     if alarm.status != AlarmStatus.OPEN:
-        raise Conflict("Somebody was at it before you. Nothing was changed.")
+        raise Conflict(
+            "Someone else acknowledged this alarm first. Nothing was changed."
+        )
     now = clock.now()
     changes = {"acknowledged_by": person, "acknowledged_at": now}
     _apply_transition(alarm, "acknowledge", person, now, changes)
@@ -64,9 +66,11 @@ def close_alarm(*, alarm_id: int, person: Person, note: str) -> Alarm:
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
     if not note.strip():
-        raise TextMissing(errors=[{"path": "note", "message": "say what you found"}])
+        raise TextMissing(
+            errors=[{"path": "note", "message": "describe what you found"}]
+        )
     if alarm.status == AlarmStatus.CLOSED:
-        raise Conflict("This alarm was closed before you. Your note was not recorded.")
+        raise Conflict("This alarm is already resolved. Your note was not recorded.")
     now = clock.now()
     changes = {
         "closed_by": person,

@@ -18,81 +18,82 @@ class AlarmText(NamedTuple):
 
 ALARM_TEXTS: dict[str, AlarmText] = {
     AlarmKind.NEVER_EXECUTED: AlarmText(
-        "Approved, and never executed",
-        "People said yes, and it did not run before its permission ended. Nothing was "
-        "changed in the other system, and whoever relies on it may not know.",
-        "See why it did not run. If it is still wanted, ask the agent to propose it "
-        "again; the old approval cannot be used.",
+        "Approved but never executed",
+        "People approved this action, but it did not run before its permit expired. "
+        "Nothing was changed in the other system.",
+        "Find out why it did not run. If it is still needed, ask the agent to propose "
+        "it again; the old approval cannot be used.",
     ),
     AlarmKind.WITHOUT_GRANT: AlarmText(
-        "Executed without a permission",
-        "Something says that this effect happened, and no permission was taken for it.",
-        "Stop the agent, look in the other system whether it happened, and undo it if "
-        "it must not stand.",
+        "Executed without a permit",
+        "This action was reported as executed, but no permit was used for it.",
+        "Stop the agent, check in the other system whether it happened, and reverse it "
+        "if necessary.",
     ),
     AlarmKind.OTHER_BYTES: AlarmText(
-        "Executed with other content than was granted",
+        "Executed content differs from what was approved",
         "What was reported or stored is not the exact content that people approved.",
         "Compare what happened in the other system with the approved arguments, and "
         "stop the tool or the agent until you know why they differ.",
     ),
     AlarmKind.TWICE: AlarmText(
         "Executed more than once",
-        "Two successes were reported under one permission, or the other system counts "
-        "more than one effect under our reference.",
-        "Count the effects in the other system, reverse what is too many, and keep the "
+        "Two successes were reported for one permit, or the other system counts more "
+        "than one effect under our reference.",
+        "Count the effects in the other system, reverse the extra ones, and keep the "
         "tool stopped until you know how it happened.",
     ),
     AlarmKind.WITHOUT_VOTES: AlarmText(
-        "Approved without its votes",
-        "The request stands as approved, but the database does not hold the votes that "
-        "its steps ask for. Holdpoint runs nothing on such an approval.",
-        "Recall the request, so that it is asked again. Compare it with the audit log "
-        "to find out what changed it, and stop the agent until you know.",
+        "Approved without the required votes",
+        "The request is marked as approved, but the database does not contain the "
+        "votes that it requires. Holdpoint does not execute such an approval.",
+        "Undo the approval, so that people decide again. Compare the request with the "
+        "audit log to find out what changed it, and stop the agent until you know.",
     ),
     AlarmKind.LATE_REPORT: AlarmText(
-        "Reported too late",
-        "What became of this effect was reported when the report could no longer be "
-        "relied on: another attempt, a person or the clock had been faster.",
-        "Compare the report with what is recorded. If they disagree, look in the other "
-        "system.",
+        "Result reported too late",
+        "The result of this action was reported when the report could no longer be "
+        "relied on: another attempt, a person or the deadline came first.",
+        "Compare the report with the recorded result. If they disagree, check the "
+        "other system.",
     ),
     AlarmKind.DELIVERY_DEAD: AlarmText(
-        "An outcome could not be delivered",
-        "The agent's address did not take the outcome for as long as it was tried.",
-        "Ask the agent's owner to mend the address, then have it delivered again.",
+        "Webhook delivery failed",
+        "The agent's endpoint did not accept the outcome during the retry period.",
+        "Ask the agent's owner to fix the endpoint, then request another delivery.",
     ),
     AlarmKind.INVALID_OUTCOME: AlarmText(
-        "An outcome does not fit its description",
-        "What would have been told to the agent is not what the API promises, so it "
-        "was held back.",
-        "Report it to whoever runs Holdpoint, with the facts below.",
+        "Outcome does not match its schema",
+        "The outcome for the agent is not in the form that the API promises, so "
+        "Holdpoint did not send it.",
+        "Report this to the operator of Holdpoint, with the facts below.",
     ),
     AlarmKind.RESTORED: AlarmText(
-        "The database is older than the world",
-        "It was restored from a backup: effects may have happened that it does not "
+        "The database is behind external systems",
+        "It was restored from a backup: actions may have happened that it does not "
         "know of.",
-        "Settle what is listed there before anything new is allowed to run.",
+        "Open the page of the restored database and resolve what it lists before "
+        "anything new may run.",
     ),
     AlarmKind.UNDECIDABLE: AlarmText(
         "Nobody can decide a request",
-        "It waits for approvals that nobody may give: too few people are left who "
-        "decide in its queue, in the role and up to the amount that it needs.",
-        "Have an administrator admit somebody to its queue, return it with guidance "
-        "where it was escalated, or reject it. Otherwise it expires.",
+        "It needs approvals that nobody can give: too few people in its queue have the "
+        "required role and approval limit.",
+        "Have an administrator admit someone to its queue, return it with guidance if "
+        "it was escalated, or reject it. Otherwise it expires.",
     ),
     AlarmKind.STANDSTILL: AlarmText(
-        "The worker stands still",
+        "The worker is not running",
         "Approved actions are not being executed, or background work such as deadlines "
-        "does not run. Nothing is lost: it goes on when the worker does.",
-        "Have whoever operates Holdpoint look at the worker, its queues and the "
-        "broker. The alarm closes itself when everything runs again.",
+        "has stopped. Nothing is lost: the work continues when the worker runs again.",
+        "Have the operator of Holdpoint check the worker, its queues and the broker. "
+        "The alarm is resolved automatically when everything runs again.",
     ),
     AlarmKind.UNREADABLE: AlarmText(
-        "The broker held messages that could not be read",
-        "Workers dropped them and went on. Holdpoint never writes such messages: "
-        "somebody else can write to the broker. Nothing was executed because of them.",
-        "Have whoever operates Holdpoint find out who can reach the broker, and change "
+        "Unreadable messages in the broker",
+        "Workers dropped them and continued. Holdpoint never writes such messages: "
+        "someone else can write to the broker. Nothing was executed because of them.",
+        "Have the operator of Holdpoint find out who can reach the broker, and change "
         "its password.",
     ),
 }

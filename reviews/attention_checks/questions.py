@@ -115,7 +115,9 @@ def _build_membership_wordings(name: str) -> Wordings:
         build_label_wording(
             "After this runs, which of these is a value of ", name, "?"
         ),
-        build_label_wording("Which of these stands under ", name, " after this runs?"),
+        build_label_wording(
+            "Which of these is listed under ", name, " after this runs?"
+        ),
     )
 
 
@@ -133,7 +135,7 @@ def _build_recipient_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
         return
     wordings = build_own_wordings(
         "How many addresses will get this, copies included?",
-        "To how many addresses does this go in all?",
+        "How many addresses does this go to in total?",
     )
     count = len(found)
     yield QuestionDraft(
@@ -254,7 +256,7 @@ def _build_command_drafts(view: CommandView, number: int) -> Iterator[QuestionDr
         )
     if len(view.steps) > 1:
         wordings = build_own_wordings(
-            "Of how many steps is the command made?",
+            "The command has how many steps?",
             "How many steps does the command have?",
         )
         right = len(view.steps)
@@ -304,8 +306,8 @@ def _build_line_count_drafts(
         if not view.lines:
             return
         wordings = build_own_wordings(
-            f"How many lines does it {does} in all?",
-            f"By the count of this page, how many lines does it {does}?",
+            f"How many lines does it {does} in total?",
+            f"According to this page, how many lines does it {does}?",
         )
         yield QuestionDraft(
             f"{kind}:{number}",

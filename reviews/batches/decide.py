@@ -148,7 +148,7 @@ def _collect_changes(
 ) -> list[FieldError]:
     known, seen = {member.id for member in members}, set(items)
     found = [
-        build_field_error(pk, "It is no longer in this batch.")
+        build_field_error(pk, "This item is no longer in the batch.")
         for pk in items
         if pk not in known
     ]
@@ -158,7 +158,7 @@ def _collect_changes(
         elif member.gone or member.id in left_out:
             continue
         else:
-            why = "It joined after this page was made."
+            why = "This item joined after you opened the batch."
         if why:
             found.append(build_field_error(member.id, why))
     return found
@@ -168,19 +168,21 @@ def _describe_member_change(member: BatchMember, mark: str | None) -> str:
     if mark is None or mark == member.mark:
         return ""
     if member.changed:
-        return f"The agent replaced it at {member.version.created_at:%H:%M:%S} UTC."
-    return "The record changed after this page was made."
+        version = member.version
+        at = f"{version.created_at:%H:%M:%S} UTC"
+        return f"Changed to version {version.number} at {at}."
+    return "The current record changed after you opened the batch."
 
 
 def _describe_changed_list(changed: int, of: int) -> str:
     if not changed:
         return (
-            "This batch is not as it was when you opened it. None of its items was"
-            " decided. Look at it again, then confirm."
+            "This batch changed after you opened it. No item was decided. Review it,"
+            " then confirm again."
         )
     return (
-        f"{changed} of {of} items changed or expired since you opened this batch. None"
-        f" of the {of} was decided. See the {changed}, then confirm again."
+        f"{changed} of {of} items changed or expired since you opened this batch. No"
+        " item was decided. Review the changes, then confirm again."
     )
 
 
@@ -194,8 +196,8 @@ def check_batch_total(batch: Batch, chosen: Sequence[BatchMember]) -> None:
     most = definition.batchable.total if definition.batchable else None
     limit = f"{most.amount} {most.currency}" if most else "the ceiling"
     raise PolicyViolation(
-        f"Together this is above {limit}, the most for one batch. None was decided."
-        " Leave some out.",
+        f"The total exceeds {limit}, the limit for one batch. No item was decided."
+        " Select fewer items.",
         errors=[build_field_error("items", f"at most {limit} in one batch")],
     )
 
@@ -212,7 +214,7 @@ def run_preflights(said: BatchSubmission) -> Preflights:
     """
     if not VERDICT_SPECS[said.verdict].batchable:
         raise InvalidInput(
-            "A batch is approved, rejected or escalated. Nothing was recorded."
+            "A batch can be approved, rejected or escalated. Nothing was recorded."
         )
     batch = Batch.objects.select_related("tool").filter(pk=said.batch_id).first()
     if batch is None:
@@ -231,8 +233,8 @@ def _run_member_preflight(said: BatchSubmission, member: BatchMember) -> Preflig
         found = alone.run_preflight(build_member_submission(said, member))
         if found.raised:
             raise VerifierRefused(
-                "A verifier asks for more authority for one of these, so none was"
-                " decided. Leave it out and decide it alone."
+                "A verifier requires more approval for one item, so no item was"
+                " decided. Remove that item and decide it separately."
             )
     return found
 
@@ -286,11 +288,11 @@ def _record_verdict(said: BatchSubmission, asked: Preflights) -> Batch:
 def _build_closed_error(batch: Batch) -> DomainError:
     if batch.status == BatchStatus.DECIDED:
         return AlreadyDecided(
-            "This batch has been decided. Your decision was not recorded."
+            "This batch has already been decided. Your decision was not recorded."
         )
     return BatchChanged(
-        "This batch was dissolved: too few of its items are left. None was decided."
-        " Decide them alone."
+        "This batch was dissolved because too few items are left. No item was decided."
+        " Decide each one separately."
     )
 
 

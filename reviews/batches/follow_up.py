@@ -51,7 +51,7 @@ def retry_failed(*, batch_id: str, person: Person) -> int:
     now = clock.now()
     again = [row for row in rows if row.status == ExecutionStatus.FAILED]
     if not again:
-        raise Conflict("Nothing of it has failed. Nothing was changed.")
+        raise Conflict("No item of this batch has failed. Nothing was changed.")
     settle.requeue_failed(again, person, now)
     if batch.halted_at is not None:
         _resume_batch(batch, person, now)
@@ -72,7 +72,7 @@ def _load_decided_batch(batch_id: str, person: Person) -> Batch:
 def _resume_batch(batch: Batch, person: Person, now: datetime) -> None:
     halted = Batch.objects.filter(pk=batch.pk, halted_at__isnull=False)
     if halted.update(halted_at=None) != 1:
-        raise Conflict("Nothing of it waits behind a failure. Nothing was changed.")
+        raise Conflict("This batch is not stopped at a failure. Nothing was changed.")
     membership.log_batch_event(batch, "batch.resumed", build_actor(person), now, {})
 
 
@@ -97,7 +97,7 @@ def recall_batch(*, batch_id: str, person: Person) -> int:
     held = [request for request in requests.values() if _is_recallable(request, now)]
     if batch.status != BatchStatus.DECIDED or not held:
         raise AlreadyRunning(
-            "Nothing of it can be recalled any more. Nothing was stopped."
+            "No approval in this batch can be undone any more. Nothing was stopped."
         )
     for request in held:
         recall.apply_recall(request, person, now)

@@ -32,9 +32,9 @@ from . import similarity
 # Documents that all members share; loading them per member would be the main cost.
 SHARED_DOCUMENTS = ("policy__document", "revision__tool__definition")
 DEPARTURES = {
-    RequestStatus.RECALLABLE: "Approved alone.",
-    RequestStatus.AUTHORIZED: "Approved alone.",
-    RequestStatus.REJECTED: "Rejected alone.",
+    RequestStatus.RECALLABLE: "Approved separately.",
+    RequestStatus.AUTHORIZED: "Approved separately.",
+    RequestStatus.REJECTED: "Rejected separately.",
     RequestStatus.EXPIRED: "Expired.",
     RequestStatus.WITHDRAWN: "Withdrawn.",
     RequestStatus.SUPERSEDED: "Replaced by a later proposal.",
@@ -153,14 +153,14 @@ def _describe_departure(member: BatchMember, batch: Batch, now: datetime) -> str
     if request.expires_at <= now:
         return DEPARTURES[RequestStatus.EXPIRED]
     if similarity.addresses_reviewer(version):
-        return "Its words address the reviewer, so it is decided alone."
+        return "Its text addresses the reviewer, so it must be decided separately."
     if not similarity.may_be_batched(version, member.definition):
-        return "It needs more authority now, so it is decided alone."
+        return "It now needs more approval, so it must be decided separately."
     agent = request.proposal.agent
     found = similarity.compute_batch_key(
         version, member.definition, agent=agent, group=batch.group
     )
-    return "" if found == batch.key else "Replaced, and no longer like the others."
+    return "" if found == batch.key else "Replaced and no longer similar to the others."
 
 
 def log_batch_event(

@@ -106,7 +106,7 @@ def _build_decided_error(
     theirs = str(decision.authority.get("lease", ""))
     if said.lease and theirs and theirs != said.lease and who != "You":
         return HoldLapsed(
-            f"Your hold ended and {_lowercase_decider(who)} took it over: {what} at "
+            f"Your claim ended and {_lowercase_decider(who)} {what} this at "
             f"{format_time(decision.at)}. Your {noun} has no effect."
         )
     ago = max(int((now - decision.at).total_seconds()), 0)
@@ -254,7 +254,7 @@ def _check_reason(said: VerdictSubmission, version: RequestVersion) -> None:
             ]
         )
     if said.reason_code == ReasonCode.OTHER and not said.reason.strip():
-        raise ReasonMissing(errors=[build_field_error("reason", "say which")])
+        raise ReasonMissing(errors=[build_field_error("reason", "please specify")])
 
 
 def _check_reason_fits(said: VerdictSubmission) -> None:
@@ -266,8 +266,8 @@ def _check_reason_fits(said: VerdictSubmission) -> None:
     known = code in set(ReasonCode)
     wrong = f"{code} does not fit {verdict}" if known else "not a known reason"
     raise ReasonMissing(
-        "This reason does not fit what you decide. Nothing was recorded. Choose another"
-        " reason, or another verdict.",
+        "This reason does not fit your verdict. Nothing was recorded. Choose another"
+        " reason or verdict.",
         errors=[
             build_field_error(
                 "reason_code", f"{wrong}; {_describe_reason_codes(verdict)}"

@@ -128,14 +128,14 @@ def _check_may_lower_tier(case: DecisionContext, ruling: Ruling) -> None:
     tier = versions.compute_asked_tier(ruling.evaluation)
     lower = tier.rank < Tier(case.request.tier).rank
     if lower or quorum.is_weaker(asks, than=asked):  # guard: edit-lowers
-        message = "this would need fewer people than were asked: a supervisor must"
+        message = "this requires fewer people than before; a supervisor must edit it"
         raise PolicyViolation(errors=[{"path": "args", "message": message}])
 
 
 def _build_edited_action(case: DecisionContext, before: Revision) -> ProposedAction:
     if case.said.args is None or dict(case.said.args) == before.args:
         raise InvalidInput(
-            "Nothing changed: use Approve.",
+            "Nothing changed. Use Approve.",
             errors=[{"path": "args", "message": "at least one change"}],
         )
     proposal = case.request.proposal
@@ -227,7 +227,7 @@ def preview_edit(said: VerdictSubmission) -> EditRequirements:
     revision = request.sealed.revision
     permissions.check_can_decide(said.person, request, request.sealed)
     if problems := tools.list_argument_errors(revision.known_tool, said.args):
-        raise InvalidArgs("Some fields are not right yet.", errors=problems)
+        raise InvalidArgs("Some fields need correction.", errors=problems)
     definition = tools.load_definition(revision.known_tool)
     asker = readings.build_asker(request.proposal)
     reading = readers.read_state(definition, said.args or {}, asker=asker)

@@ -78,12 +78,10 @@ def _is_recallable(request: ApprovalRequest, now: datetime) -> bool:
 
 def _build_too_late_error(request: ApprovalRequest) -> DomainError:
     if request.status != RequestStatus.AUTHORIZED:
-        return AlreadyDecided(
-            "This is no approval that waits to run. Nothing was recalled."
-        )
+        return AlreadyDecided("There is no approval left to undo. Nothing was changed.")
     return AlreadyRunning(
-        f"It was let run at {format_time(request.settled_at)}, so it can no longer be "
-        "recalled. You can stop the run or propose a reversal."
+        f"The undo window closed at {format_time(request.settled_at)}, so this approval"
+        " can no longer be undone. You can stop the run or propose a reversal."
     )
 
 
@@ -96,7 +94,9 @@ def _check_may_recall(
         request=request, version=version.number, reviewer=person, counts=True
     ).exists()
     if not voted and role is not Role.SUPERVISOR:
-        raise NotPermitted("Only who approved this, or a supervisor, may recall it.")
+        raise NotPermitted(
+            "Only a person who approved this or a supervisor can undo the approval."
+        )
 
 
 def _compute_recalled_deadline(request: ApprovalRequest, now: datetime) -> datetime:

@@ -52,9 +52,9 @@ def return_with_guidance(
     _check_supervises(person, request)
     rows.check_hold(locks.lock_hold(request.pk), person, now)
     if not versions.is_escalated(request):
-        raise Conflict("Nobody escalated this, so there is nothing to give back.")
+        raise Conflict("This was not escalated, so it cannot be returned.")
     if not guidance.strip():
-        raise ReasonMissing("Write what they should look at. Nothing was returned.")
+        raise ReasonMissing("Enter guidance for the reviewers. Nothing was returned.")
     evaluation = versions.parse_evaluation(version.revision)
     given = case.load_filled_steps([request])[request.pk]
     steps = _compute_remaining_steps(version, given, evaluation)
@@ -95,9 +95,7 @@ def return_with_guidance(
 def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
     incidents.catch_up_deadline(request, now, always=True)
     if request.status != RequestStatus.PENDING:
-        raise AlreadyDecided(
-            "There is nothing to decide here any more. Nothing was changed."
-        )
+        raise AlreadyDecided("There is nothing left to decide. Nothing was changed.")
     if request.expires_at <= now:
         raise RequestExpired(
             "This has expired. Nothing was changed. "
@@ -110,7 +108,7 @@ def _check_supervises(person: Person, request: ApprovalRequest) -> None:
         permissions.check_admitted_to_queue(person, request.queue_id)
         is not Role.SUPERVISOR
     ):
-        raise NotPermitted("Only a supervisor of this queue may do that.")
+        raise NotPermitted("Only a supervisor of this queue can do that.")
     if request.proposal.bars(person.public_id):
         raise NotPermitted(f"{permissions.CONCERNED_PREFIX}do that.")
 
@@ -123,7 +121,9 @@ def _compute_remaining_steps(
     open_steps = quorum.list_unfinished_steps(version.steps, given)
     steps = _intersect_steps(versions.build_steps(evaluation), open_steps)
     if not steps:
-        raise Conflict("All that the policy asks for is there. Only you are missing.")
+        raise Conflict(
+            "Only a supervisor's decision is missing, so it cannot be returned."
+        )
     return steps
 
 
@@ -154,7 +154,9 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
     if permissions.describe_why_cannot_decide(to, request, request.sealed):
         raise InvalidInput(
             errors=[
-                build_field_error("to", "they cannot decide this; choose somebody else")
+                build_field_error(
+                    "to", "they cannot decide this; choose another person"
+                )
             ]
         )
     transitions.request.apply(
@@ -197,11 +199,11 @@ def record_arbitration(*, request_id: str, person: Person, text: str) -> Note:
     request = locks.lock_request(request_id)
     _check_supervises(person, request)
     if not is_split(request):
-        raise Conflict("Nobody disagreed on this. Nothing was recorded.")
+        raise Conflict("There is no disagreement on this. Nothing was recorded.")
     if Note.objects.filter(request=request, kind=NoteKind.ARBITRATION).exists():
-        raise Conflict("This was closed before. Nothing was recorded.")
+        raise Conflict("This disagreement is already closed. Nothing was recorded.")
     if not text.strip():
-        raise ReasonMissing("Write what this taught. Nothing was recorded.")
+        raise ReasonMissing("Enter what was learned. Nothing was recorded.")
     note = drafts.create_note(
         request, person, NoteKind.ARBITRATION, text, now=clock.now()
     )

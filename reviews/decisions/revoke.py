@@ -21,7 +21,7 @@ from . import case
 
 STOP_ACTOR = log.Actor("system", "stop")
 REVOKED_CODE = "approval_revoked"
-REVOKED_DETAIL = "An approval of it was revoked before it ran."
+REVOKED_DETAIL = "An approval was revoked before this ran."
 
 
 @transaction.atomic(durable=True)
@@ -35,7 +35,7 @@ def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
     request = locks.lock_request_of_proposal(proposal_id)
     now = clock.now()
     if request is None or not scope.has_counted_approval(request, reviewer):
-        raise AlreadyDecided("Nothing of theirs counts here.")
+        raise AlreadyDecided("They have no counted approval here.")
     if request.status in OPEN:
         _reopen_without_vote(request, reviewer, now)
         return
@@ -46,7 +46,7 @@ def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
         code=REVOKED_CODE,
         detail=REVOKED_DETAIL,
     ):
-        raise AlreadyDecided("There is nothing left to take back.")
+        raise AlreadyDecided("There is nothing left to revoke.")
     refused = Execution.objects.filter(
         proposal=proposal_id, status=ExecutionStatus.REFUSED, code=REVOKED_CODE
     )

@@ -98,11 +98,11 @@ def _check_enough_people(votes: Sequence[StepVote]) -> None:
         )
         if lacking:  # guard: escalated-in-vain
             raise PolicyViolation(
-                "Too few people could decide this then. Nothing was recorded.",
+                "Too few people could decide this after that. Nothing was recorded.",
                 errors=[
                     build_field_error(
                         "verdict",
-                        f"{lacking} could decide it then; {ESCALATION_ALTERNATIVES}",
+                        f"only {lacking} could decide it; {ESCALATION_ALTERNATIVES}",
                     )
                 ],
             )

@@ -23,6 +23,7 @@ from reviews.people import tokens
 
 NOTE_LENGTH = 2000
 ALL_AGENTS_PHRASE = "all agents"  # typed to confirm a stop of every agent
+REASON_REQUIRED = "Enter a reason. The audit log keeps it."
 
 
 class ArmForm(forms.Form):
@@ -71,7 +72,7 @@ class StopForm(forms.Form):
     )
     mode = forms.ChoiceField(
         choices=[(m.value, m.value) for m in StopMode],
-        error_messages={"required": "Choose how."},
+        error_messages={"required": "Choose to stop or to pause."},
     )
     reason_code = forms.ChoiceField(
         choices=list(STOP_REASON_LABELS.items()), required=False
@@ -89,12 +90,10 @@ class StopForm(forms.Form):
         said = self.cleaned_data
         code, text = said.get("reason_code", ""), said.get("reason", "")
         if not text and code in {"", StopReason.OTHER}:
-            self.add_error("reason", "Say why. The log keeps it.")
+            self.add_error("reason", REASON_REQUIRED)
         everything = said.get("target", ("", ""))[0] is Scope.EVERYTHING
         if everything and said.get("sure", "").casefold() != ALL_AGENTS_PHRASE:
-            self.add_error(
-                "sure", f"Type {ALL_AGENTS_PHRASE}: this stops every one of them."
-            )
+            self.add_error("sure", f"Type “{ALL_AGENTS_PHRASE}” to confirm.")
 
     @property
     def said(self) -> str:
@@ -119,7 +118,7 @@ class ReasonForm(forms.Form):
 
     reason = forms.CharField(
         max_length=NOTE_LENGTH,
-        error_messages={"required": "Say why. The log keeps it."},
+        error_messages={"required": REASON_REQUIRED},
     )
 
 
@@ -129,11 +128,11 @@ class IncidentForm(forms.Form):
     omission."""
 
     queue = forms.CharField(
-        max_length=20, error_messages={"required": "Choose whose deadlines."}
+        max_length=20, error_messages={"required": "Choose a queue."}
     )
     reason = forms.CharField(
         max_length=NOTE_LENGTH,
-        error_messages={"required": "Say what happened. People and the log read it."},
+        error_messages={"required": "Describe what happened. It is shown and logged."},
     )
 
     def clean_queue(self) -> Queue | None:
@@ -152,7 +151,7 @@ class CloseAlarmForm(forms.Form):
 
     note = forms.CharField(
         max_length=NOTE_LENGTH,
-        error_messages={"required": "Say what you found. The log keeps it."},
+        error_messages={"required": "Describe what you found. The audit log keeps it."},
     )
 
 
@@ -191,8 +190,8 @@ class HandOverForm(forms.Form):
         to_field_name="public_id",
         empty_label="Choose a colleague",
         error_messages={
-            "required": "Choose who takes it over.",
-            "invalid_choice": "They cannot decide this. Choose somebody else.",
+            "required": "Choose a person.",
+            "invalid_choice": "They cannot decide this. Choose another person.",
         },
     )
 
@@ -210,11 +209,11 @@ class SettleForm(forms.Form):
     happened = forms.TypedChoiceField(
         choices=[("yes", "yes"), ("no", "no")],
         coerce=lambda value: value == "yes",
-        error_messages={"required": "Choose one: it happened, or it did not."},
+        error_messages={"required": "Choose whether it happened."},
     )
     reason = forms.CharField(
         max_length=NOTE_LENGTH,
-        error_messages={"required": "Say how you know. The log keeps it."},
+        error_messages={"required": "Describe how you know. The audit log keeps it."},
     )
 
 
@@ -222,7 +221,7 @@ class TokenForm(forms.Form):
     """The name of a new personal token, and for how many days it is valid."""
 
     name = forms.CharField(
-        max_length=64, error_messages={"required": "Name what will use it."}
+        max_length=64, error_messages={"required": "Enter what will use the token."}
     )
     days = forms.TypedChoiceField(
         choices=[(days, f"{days} days") for days in (7, 30, 90, 180, 365)],
@@ -243,7 +242,7 @@ class GuidanceForm(forms.Form):
 
     guidance = forms.CharField(
         max_length=NOTE_LENGTH,
-        error_messages={"required": "Write what they should look at."},
+        error_messages={"required": "Enter guidance for the reviewers."},
     )
 
 
@@ -252,7 +251,7 @@ class ArbitrationForm(forms.Form):
 
     text = forms.CharField(
         max_length=NOTE_LENGTH,
-        error_messages={"required": "Write what this taught."},
+        error_messages={"required": "Enter what was learned."},
     )
 
 

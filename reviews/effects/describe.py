@@ -226,11 +226,15 @@ def _build_argument_change(change: FieldChange) -> ArgumentChange:
 
 def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
     """List what else the agent says, by heading; every text is untrusted."""
-    found = [("Expected", revision.expected_outcome), ("To undo", revision.reversal)]
+    found = [
+        ("Expected result", revision.expected_outcome),
+        ("Undo", revision.reversal),
+    ]
     for other in revision.alternatives:
         action = str(other.get("action", ""))
         why_not = str(other.get("why_not", ""))
-        found.append(("Alternative", f"{action}: {why_not}" if why_not else action))
+        text = f"{action.rstrip('.')}. Rejected: {why_not}" if why_not else action
+        found.append(("Alternatives considered", text))
     found.append(("On behalf of", _format_on_behalf_of(proposal.on_behalf_of)))
     if not ids.is_id(proposal.parent, "p"):
         found.append(("Part of", proposal.parent))

@@ -72,7 +72,7 @@ def reveal_argument(
     if reason_code not in set(RevealReason):
         raise ReasonMissing("Choose why you need to see it. Nothing was revealed.")
     if reason_code == RevealReason.OTHER and not reason.strip():
-        raise ReasonMissing("Say why you need to see it. Nothing was revealed.")
+        raise ReasonMissing("Enter why you need to see it. Nothing was revealed.")
     request = ApprovalRequest.objects.select_related("proposal").get(pk=request_id)
     version = request.sealed
     definition = tools.load_definition(version.revision.known_tool)

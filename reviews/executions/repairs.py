@@ -77,11 +77,13 @@ def confirm_repair(*, repair_id: str, person: Person) -> Repair:
     wanted = build_execution_repair(execution, RepairChange(repair.change), now)
     check_unchanged(repair, wanted)
     if wanted.change is RepairChange.SAY_UNKNOWN:
-        said = "Two people said that nobody goes on with it."
+        said = "Two people marked its result as unknown."
         finish.mark_unknown(execution, "repaired", said, now, build_actor(person))
     else:
         finish.refuse_execution(
-            execution, Refusal("window_closed", "It never ran in time."), now
+            execution,
+            Refusal("window_closed", "It did not run in its execution window."),
+            now,
         )
     return mark_repair_applied(repair, person=person, now=now)
 
@@ -140,9 +142,9 @@ def build_execution_repair(
 def _build_unknown_change(execution: Execution, now: datetime) -> tuple[Any, Any]:
     lease = execution.lease_until
     if execution.status != ExecutionStatus.CLAIMED or lease is None:
-        raise Conflict("Nobody has it in hand. There is nothing to mend.")
+        raise Conflict("No attempt is in progress. There is nothing to repair.")
     if lease + STUCK_AFTER > now:
-        raise Conflict("It may still be taken over by itself. Wait a few minutes.")
+        raise Conflict("A worker may still take it over. Wait a few minutes.")
     before = {
         "status": execution.status,
         "fence": execution.fence,
@@ -156,9 +158,11 @@ def _build_unknown_change(execution: Execution, now: datetime) -> tuple[Any, Any
 def _build_never_ran_change(execution: Execution, now: datetime) -> tuple[Any, Any]:
     ends = execution.grant.expires_at
     if execution.status != ExecutionStatus.QUEUED:
-        raise Conflict("It does not wait to run. There is nothing to mend.")
+        raise Conflict("It is not waiting to run. There is nothing to repair.")
     if ends + STUCK_AFTER > now:
-        raise Conflict("Its time to run is not over, or just was. Wait a few minutes.")
+        raise Conflict(
+            "Its execution window has not ended, or has just ended. Wait a few minutes."
+        )
     before = {
         "status": execution.status,
         "grant": execution.grant.status,
@@ -174,7 +178,7 @@ def _build_never_ran_change(execution: Execution, now: datetime) -> tuple[Any, A
 
 
 def _refuse_change(execution: Execution, now: datetime) -> tuple[Any, Any]:
-    raise Conflict("An execution is not mended so. Nothing was changed.")
+    raise Conflict("This repair does not apply to an execution. Nothing was changed.")
 
 
 _EXECUTION_CHANGES = {
@@ -196,7 +200,7 @@ def create_repair(
         raise TextMissing(errors=[build_field_error("reason", "say what is wrong")])
     open_ = Repair.objects.filter(subject=wanted.subject, key=wanted.key)
     if open_.filter(status=RepairStatus.PROPOSED).exists():
-        raise Conflict("A repair of this is proposed already. Nothing was changed.")
+        raise Conflict("A repair of this is already proposed. Nothing was changed.")
     repair = Repair(
         subject=wanted.subject,
         key=wanted.key,
@@ -213,7 +217,7 @@ def create_repair(
     try:
         _write_proposal(repair, person, now)
     except IntegrityError:
-        raise Conflict("A repair of this is proposed already.") from None
+        raise Conflict("A repair of this is already proposed.") from None
     return repair
 
 
@@ -234,7 +238,7 @@ def load_confirmable_repair(repair_id: str, *, person: Person, now: datetime) ->
     repair = locks.lock_repair(repair_id)
     check_may_confirm(person, repair)
     if repair.status != RepairStatus.PROPOSED or repair.lapses_at <= now:
-        raise Conflict("This repair is over. Nothing was changed.")
+        raise Conflict("This repair is resolved already. Nothing was changed.")
     return repair
 
 
@@ -252,8 +256,8 @@ def check_unchanged(repair: Repair, wanted: PlannedRepair) -> None:
     then, now = (repair.before, repair.after), (wanted.before, wanted.after)
     if [*map(_encode_values, then)] != [*map(_encode_values, now)]:
         raise Conflict(
-            "It changed since the repair was proposed. Nothing was changed. "
-            "Look at it again, and propose anew if it still needs it."
+            "The run changed since the repair was proposed. Nothing was changed. "
+            "Check it, and propose the repair again if it is still needed."
         )
 
 

@@ -38,7 +38,7 @@ from . import record
 
 STOPPED = (
     "Its run, its agent or the tool that undoes it is stopped. Nothing was proposed."
-    " Once that is switched on again, it can be."
+    " Propose the reversal again after that is resumed."
 )
 
 
@@ -70,11 +70,11 @@ def plan_reversal(execution_id: str, person: Person, now: datetime) -> ReversalP
         person, execution.grant.revision.known_tool.queue_id
     )
     if execution.status != ExecutionStatus.SUCCEEDED:
-        raise Conflict("Only what has happened can be undone. Nothing was proposed.")
+        raise Conflict("Only an executed effect can be undone. Nothing was proposed.")
     if execution.proposal.source == REVERSAL_SOURCE:
-        raise Conflict("This undid something. What it undid is to be proposed anew.")
+        raise Conflict("This is a reversal. Propose the original action again instead.")
     if find_standing_reversal(execution, now) is not None:
-        raise Conflict("It is being undone already. Nothing was proposed.")
+        raise Conflict("This effect is already being undone. Nothing was proposed.")
     found = _build_plan(execution)
     stopped = stops.find_stop_mode(
         *_build_stop_action(execution.proposal, found.tool.name)
@@ -95,7 +95,7 @@ def _build_plan(execution: Execution) -> ReversalPlan:
     declared = tools.load_definition(revision.known_tool).compensation
     tool = tools.find_current_tool(declared.tool) if declared else None
     if declared is None or tool is None:
-        raise Conflict("Its tool declares nothing that undoes it.")
+        raise Conflict("Its tool declares no reversal.")
     sources: Mapping[str, Mapping[str, Any]] = {
         "args": revision.args,
         "result": record.decrypt_result(execution) or {},
@@ -169,7 +169,7 @@ def propose_reversal(
     """
     if not reason.strip():
         raise TextMissing(
-            errors=[build_field_error("reason", "say why it is to be undone")]
+            errors=[build_field_error("reason", "say why this should be undone")]
         )
     original, actor = undoing.execution.proposal, build_actor(person)
     proposal = submit_proposal(

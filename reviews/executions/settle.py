@@ -22,11 +22,11 @@ from reviews.models import Execution
 from . import claims, rechecks
 
 BATCH_HALTED = (
-    "Its batch waits since a failure. Nothing was changed: try again from the batch."
+    "Its batch stopped after a failure. Nothing was changed. Retry from the batch."
 )
 REPORTED_AS_DONE = (
-    "A late report says that it happened. Nothing was changed. Once you know that it"
-    " did not, close its alarm and try again."
+    "A late report says that it happened. Nothing was changed. If you know that it did"
+    " not, resolve its alarm and retry."
 )
 
 
@@ -44,7 +44,7 @@ def settle_unknown(
     execution = locks.lock_execution(execution_id)
     permissions.check_can_settle_unknown(person, execution)
     if execution.status != ExecutionStatus.UNKNOWN:
-        raise Conflict("Its outcome is known by now. Nothing was recorded.")
+        raise Conflict("Its result is already known. Nothing was recorded.")
     now = clock.now()
     transitions.execution.apply(
         execution,
@@ -98,7 +98,9 @@ def _check_may_retry(execution: Execution, person: Person, now: datetime) -> Non
     if execution.grant.expires_at <= compute_retry_time(
         execution, now
     ):  # guard: retry-window
-        raise GrantExpired("The execution window is over. Ask the agent again.")
+        raise GrantExpired(
+            "The execution window has ended. The agent must propose the action again."
+        )
     if late_reports.has_unanswered_report(execution):
         raise Conflict(REPORTED_AS_DONE)
     no = (
@@ -109,7 +111,9 @@ def _check_may_retry(execution: Execution, person: Person, now: datetime) -> Non
         )
     )
     if no is not None:
-        raise Conflict(f"{no.detail} Nothing was changed. Ask the agent again.")
+        raise Conflict(
+            f"{no.detail} Nothing was changed. The agent must propose the action again."
+        )
 
 
 def compute_retry_time(execution: Execution, now: datetime) -> datetime:

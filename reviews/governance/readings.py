@@ -164,8 +164,8 @@ def check_reading(
     ):
         at = now.at if now else revision.created_at
         raise PreconditionFailed(
-            f"The record changed after this page was made, as was found at "
-            f"{format_time(at)}. Nothing was sent. Refresh the comparison and decide "
+            f"The record has changed since this page was loaded (found at "
+            f"{format_time(at)}). Nothing was sent. Refresh the record, then decide "
             "again."
         )
     return shown

@@ -278,7 +278,7 @@ def _build_no_tool_evaluation(policy: PolicyVersion | None) -> Evaluation:
             "policy.none", "No policy is active."
         )
     return policies_evaluation.build_blocked_evaluation(
-        "tool.unknown", "Nobody registered this tool."
+        "tool.unknown", "This tool is not registered."
     )
 
 

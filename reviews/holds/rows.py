@@ -119,12 +119,12 @@ def check_hold(
         return
     if token:
         raise HoldLapsed(
-            f"Your hold ended and {lease.holder} took it over at "
+            f"Your claim ended and {lease.holder} claimed the request at "
             f"{format_time(lease.taken_at)}. Your decision was not recorded."
         )
     raise HeldByAnother(
-        f"{lease.holder} is deciding this until {format_time(lease.until)}. "
-        "Your decision was not recorded. Your note is kept."
+        f"{lease.holder} has claimed this until {format_time(lease.until)}. "
+        "Your decision was not recorded. Your note is saved."
     )
 
 

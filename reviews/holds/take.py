@@ -79,9 +79,7 @@ def check_request_open(request: ApprovalRequest, now: datetime) -> None:
     """Raises Decided or Expired. The caller holds the request's lock."""
     incidents.catch_up_deadline(request, now)
     if request.status != RequestStatus.PENDING:
-        raise AlreadyDecided(
-            "There is nothing to decide here any more. Nothing was changed."
-        )
+        raise AlreadyDecided("There is nothing left to decide. Nothing was changed.")
     if request.expires_at <= now:
         raise RequestExpired(f"This has expired. {uncertain.describe_effect(request)}")
 
@@ -220,12 +218,14 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
         permissions.check_admitted_to_queue(person, request.queue_id)
         is not Role.SUPERVISOR
     ):
-        raise NotPermitted("Only a supervisor may break a hold. Nothing was changed.")
+        raise NotPermitted(
+            "Only a supervisor can take over a claim. Nothing was changed."
+        )
     if not reason.strip():
-        raise ReasonMissing("Say why. Nothing was changed. The log keeps it.")
+        raise ReasonMissing("Enter a reason; it is logged. Nothing was changed.")
     lease = locks.lock_hold(request_id)
     if lease is None or not is_held(lease, now) or lease.holder == person:
-        raise Conflict("Nobody else holds this any more. Nothing was changed.")
+        raise Conflict("Nobody else has claimed this any more. Nothing was changed.")
     actor = build_actor(person)
     holder = lease.holder.public_id if lease.holder else ""
     log_hold_event(
@@ -254,7 +254,7 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     ):
         raise InvalidInput(errors=[build_field_error("to", "they cannot decide this")])
     if not assign_hold(request, person, now).mine:
-        raise Conflict("Somebody else holds this now. Nothing was changed.")
+        raise Conflict("Someone else has claimed this. Nothing was changed.")
     Lease.objects.filter(pk=request.pk).update(offered_to=to)
     actor = build_actor(person)
     log_hold_event(request, "lease.offered", actor, now, {"to": to.public_id})

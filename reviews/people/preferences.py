@@ -21,7 +21,7 @@ from policies.models import Person
 from reviews.models import Preferences, SavedView
 
 NoticeTiming = Literal["now", "unclaimed", "digest", "never"]
-NO_ZONE_MESSAGE = "Name a zone like Europe/Berlin, or UTC."
+NO_ZONE_MESSAGE = "Enter a time zone such as Europe/Berlin, or UTC."
 
 
 class PreferenceModel(BaseModel):
@@ -182,11 +182,13 @@ def create_saved_view(*, person: Person, page: str, name: str, query: str) -> Sa
     """Save a filter under a name. Raises Invalid, or Conflict for a name in use."""
     own = SavedView.objects.filter(person=person, page=page)
     if own.count() >= MAX_VIEWS:
-        raise InvalidInput(f"{MAX_VIEWS} views are the most. Delete one first.")
+        raise InvalidInput(f"You can save at most {MAX_VIEWS} views. Delete one first.")
     try:
         return own.create(person=person, page=page, name=name, query=query)
     except IntegrityError:
-        raise Conflict("You have a view of this name. Nothing was saved.") from None
+        raise Conflict(
+            "You already have a view with this name. Nothing was saved."
+        ) from None
 
 
 @transaction.atomic(durable=True)

@@ -33,41 +33,39 @@ SHORTCUTS = (
     Shortcut("j", "Lists", "Next row"),
     Shortcut("k", "Lists", "Previous row"),
     Shortcut("o", "Lists", "Open the row"),
-    Shortcut("v", "Lists", "Look at the row without opening it"),
+    Shortcut("v", "Lists", "Preview the row"),
+    _build_fixed_shortcut("Enter", "Lists", "Open the selected row, or the first one"),
     _build_fixed_shortcut(
-        "Enter", "Lists", "Open it; the first row when none is chosen"
+        " ", "Batch", "Toggle row; Shift selects a range. Enter opens the row in place"
     ),
-    _build_fixed_shortcut(
-        " ", "Batch", "Row in or out; Shift: a range. Enter opens it in place"
-    ),
-    Shortcut("n", "Review", "Next request of my queue"),
-    Shortcut("p", "Review", "Previous request of my queue"),
-    Shortcut("a", "Review", "Arm Approve"),
-    Shortcut("m", "Review", "Arm Modify"),
-    Shortcut("x", "Review", "Arm Reject"),
-    Shortcut("u", "Review", "Arm Escalate"),
-    Shortcut("c", "Review", "Take or release"),
-    Shortcut("e", "Review", "Extend the time"),
+    Shortcut("n", "Review", "Next request in my queue"),
+    Shortcut("p", "Review", "Previous request in my queue"),
+    Shortcut("a", "Review", "Open Approve"),
+    Shortcut("m", "Review", "Open Modify"),
+    Shortcut("x", "Review", "Open Reject"),
+    Shortcut("u", "Review", "Open Escalate"),
+    Shortcut("c", "Review", "Claim or release"),
+    Shortcut("e", "Review", "Extend the deadline"),
     Shortcut("r", "Review", "Review the new version"),
-    Shortcut("d", "Review", "Differences one below the other or side by side"),
-    Shortcut(".", "Review", "Open or close all sections"),
+    Shortcut("d", "Review", "Switch between unified and side-by-side differences"),
+    Shortcut(".", "Review", "Expand or collapse all sections"),
     Shortcut("[", "Review", "Previous heading"),
     Shortcut("]", "Review", "Next heading"),
-    Shortcut("z", "Review", "Recall, while the window is open"),
+    Shortcut("z", "Review", "Undo approval, while the window is open"),
     _build_fixed_shortcut("1-9", "Panel", "Choose a reason or an answer"),
-    _build_fixed_shortcut("Control+Enter", "Panel", "Commit what is armed"),
-    _build_fixed_shortcut("Escape", "Panel", "Cancel; the focus goes back"),
-    Shortcut("s", "Everywhere", "Open Stop; nothing stops without a commit"),
-    Shortcut("/", "Everywhere", "Search the log"),
-    Shortcut("?", "Everywhere", "These keys"),
+    _build_fixed_shortcut("Control+Enter", "Panel", "Confirm the open panel"),
+    _build_fixed_shortcut("Escape", "Panel", "Cancel and return the focus"),
+    Shortcut("s", "Everywhere", "Open Stop; nothing stops until you confirm"),
+    Shortcut("/", "Everywhere", "Search the audit log"),
+    Shortcut("?", "Everywhere", "Show these shortcuts"),
     Shortcut("g q", "Go to", "Queue"),
     Shortcut("g e", "Go to", "Escalations"),
     Shortcut("g b", "Go to", "Batches"),
-    Shortcut("g n", "Go to", "Announced"),
+    Shortcut("g n", "Go to", "Activity"),
     Shortcut("g r", "Go to", "Agents and their runs"),
     Shortcut("g a", "Go to", "Alarms"),
-    Shortcut("g l", "Go to", "Log"),
-    Shortcut("g p", "Go to", "Policies"),
+    Shortcut("g l", "Go to", "Audit log"),
+    Shortcut("g p", "Go to", "Policy"),
 )
 DEFAULT_SHORTCUTS = {one.key: one for one in SHORTCUTS}
 RESERVED_KEYS = frozenset("g123456789 ")  # prefix, reason keys, batch row key
@@ -139,7 +137,7 @@ def _describe_bad_key(one: PersonalShortcut) -> str:
         return f"“{one.shortcut.does}” needs one printable character."
     if last in RESERVED_KEYS and not one.key.startswith(CHORD_PREFIX):
         action = _describe_action(one)
-        return f"{format_key(last)} is taken for good: choose another for “{action}”."
+        return f"{format_key(last)} is reserved. Choose another key for “{action}”."
     return ""
 
 
@@ -148,7 +146,7 @@ def _describe_action(one: PersonalShortcut) -> str:
 
 
 def _describe_collision(key: str, one: Shortcut, other: Shortcut) -> str:
-    return f"{format_key(key)} would mean both “{other.does}” and “{one.does}”."
+    return f"{format_key(key)} is assigned to both “{other.does}” and “{one.does}”."
 
 
 def list_changed_keys(mine: Mapping[str, str]) -> Iterator[tuple[str, str]]:

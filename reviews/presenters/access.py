@@ -33,10 +33,11 @@ def show(subject: Subject) -> Presentation:
     rows += add_row_warnings(subject.listed("what"), _list_right_warnings)
     rows += add_row_warnings(subject.listed("resource"), _list_resource_warnings)
     rows += subject.listed("until")
-    views = [GroupView("Who gets what", tuple(rows)), *_build_effective_groups(subject)]
-    tags = (
-        [Tag("Takes access away", loud=True)] if takes else _build_access_tags(subject)
-    )
+    views = [
+        GroupView("Access changes", tuple(rows)),
+        *_build_effective_groups(subject),
+    ]
+    tags = [Tag("Removes access", loud=True)] if takes else _build_access_tags(subject)
     return build_presentation(
         subject,
         *tags,
@@ -60,7 +61,7 @@ def _build_access_tags(subject: Subject) -> list[Tag]:
     return build_loud_tags(
         (any(map(_ADMIN.search, what)), "Gives administrator rights"),
         (any(map(_WIDE.search, [*what, *subject.words("resource")])), "Has a wildcard"),
-        (any(map(_PUBLIC.search, who)), "Gives access to everybody"),
+        (any(map(_PUBLIC.search, who)), "Gives everyone access"),
         (agent and agent in who, "The agent gives itself access"),
         (not until or any(map(_NEVER.search, until)), "Never expires"),
     )
@@ -68,7 +69,7 @@ def _build_access_tags(subject: Subject) -> list[Tag]:
 
 def _list_who_warnings(text: str) -> Iterator[str]:
     if _PUBLIC.search(text.casefold()) or text == "*":
-        yield "Everybody"
+        yield "Everyone"
 
 
 def _list_right_warnings(text: str) -> Iterator[str]:
@@ -98,7 +99,5 @@ def _build_effective_groups(subject: Subject) -> Iterator[GroupView]:
         )
         for number, change in enumerate(found.changes)
     ]
-    note = f"{len(found.unchanged)} as before"
-    yield GroupView(
-        "What they may do in the end, as the tool declared", tuple(rows), note
-    )
+    note = f"{len(found.unchanged)} unchanged"
+    yield GroupView("Resulting access, as declared by the tool", tuple(rows), note)

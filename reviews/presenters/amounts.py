@@ -41,7 +41,7 @@ def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
                 of_reader=bool(amount.fact),
             )
     if len({one.name for one in subject.moved}) > 1:
-        yield _build_combined_figure("In all", [one.money for one in subject.moved])
+        yield _build_combined_figure("Total", [one.money for one in subject.moved])
 
 
 def _format_amount_label(subject: Subject, amount: Amount) -> str:
@@ -61,19 +61,19 @@ def _build_combined_figure(
 
 def _describe_addition(amounts: int, currencies: int, *, of_reader: bool) -> str:
     if of_reader:
-        return "looked up by the gate, counts as its amount"
+        return "looked up by Holdpoint, used as the amount"
     if amounts == 1:
         return ""
     if currencies == 1:
-        return f"{amounts} amounts together"
-    return f"{amounts} amounts in {currencies} currencies, which are not added up"
+        return f"{amounts} amounts in total"
+    return f"{amounts} amounts in {currencies} currencies, not added up"
 
 
 def build_rolling_sums(subject: Subject) -> tuple[SizeFigure, ...]:
     """Build the rolling sums that the policy keeps, with this proposal and what each
     counts.
 
-    Empty for several currencies, which are not added up.
+    Empty for several currencies, not added up.
     """
     currency, found = _find_sum_currency(subject), subject.facts.get("sum")
     if not currency or not isinstance(found, Mapping):
@@ -98,12 +98,12 @@ def describe_sum_contents(subject: Subject, name: str) -> str:
     found, window = subject.facts.get("count"), subject.windows.get(name)
     number = found.get(name) if isinstance(found, Mapping) else None
     if window is None or not isinstance(number, int) or number < 1:
-        return "this one included"
+        return "including this one"
     others = number - 1
     if not others:
         return f"no other in {describe_duration(window)}"
     more = f"{others:,} other{'' if others == 1 else 's'}"
-    return f"this one and {more}, open or done in {describe_duration(window)}"
+    return f"this one and {more}, open or completed in {describe_duration(window)}"
 
 
 def build_count_changes(subject: Subject) -> Iterator[FieldChange]:

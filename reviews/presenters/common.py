@@ -529,14 +529,14 @@ def _build_profile_tags(subject: Subject) -> Iterator[Tag]:
     chosen = subject.definition.class_of(dict(subject.args))
     profile = chosen.profile if chosen else subject.definition.profile
     if subject.facts.get("uncertain"):
-        yield Tag("The agent says it is not sure", loud=True)
+        yield Tag("The agent says it is unsure", loud=True)
     if chosen and chosen.title:
         yield Tag(chosen.title)
     for holds, said in (
-        (profile.self_modifying, "Changes the gate itself"),
-        (profile.regulated, "A person must decide: law or contract"),
-        (profile.external, "Leaves the company"),
-        (profile.novel, "A new kind of effect"),
+        (profile.self_modifying, "Changes Holdpoint itself"),
+        (profile.regulated, "Human approval required by law or contract"),
+        (profile.external, "External effect"),
+        (profile.novel, "New kind of effect"),
     ):
         if holds:
             yield Tag(said)

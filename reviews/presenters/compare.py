@@ -258,7 +258,7 @@ def _parse_git_header(line: str, at: int, found: list[PatchedFile]) -> None:
     elif _HEADER.fullmatch(line):
         _require_current_file(found).headers.append(line)
     else:
-        raise UnreadablePatch(f"line {at + 1} is no part of a patch")
+        raise UnreadablePatch(f"line {at + 1} is not part of a patch")
 
 
 def can_apply_hunk(hunk: Hunk, lines: Sequence[str]) -> bool:
@@ -280,7 +280,7 @@ def _require_current_file(found: list[PatchedFile]) -> PatchedFile:
 
 def _parse_path_lines(lines: list[str], at: int, found: list[PatchedFile]) -> int:
     if at + 1 >= len(lines) or not lines[at + 1].startswith("+++ "):
-        raise UnreadablePatch(f"line {at + 1} is no part of a patch")
+        raise UnreadablePatch(f"line {at + 1} is not part of a patch")
     if not found or found[-1].new:
         found.append(PatchedFile())
     found[-1].old = _strip_path_prefix(lines[at][4:], "a/")
@@ -320,7 +320,7 @@ def _parse_hunk(lines: list[str], at: int, file: PatchedFile) -> int:
     """Parse exactly as many lines as the hunk announces; return the next index."""
     match = _HUNK.fullmatch(lines[at])
     if not match or not file.new:
-        raise UnreadablePatch(f"line {at + 1} is no part of a patch")
+        raise UnreadablePatch(f"line {at + 1} is not part of a patch")
     old, new = int(match[1]), int(match[3])
     olds, news = int(match[2] or 1), int(match[4] or 1)
     found: list[DiffLine] = []
@@ -332,7 +332,7 @@ def _parse_hunk(lines: list[str], at: int, file: PatchedFile) -> int:
         new, news = new + (line.new is not None), news - (line.new is not None)
         at += 1
     if olds or news:
-        raise UnreadablePatch("a hunk has another length than it says")
+        raise UnreadablePatch("a hunk's length differs from its header")
     file.hunks.append(Hunk(tuple(_mark_differences(found)), title=match[0]))
     return at
 
@@ -347,7 +347,7 @@ def _parse_hunk_line(text: str, old: int, new: int, at: int) -> DiffLine:
         return DiffLine("added", _build_unmarked_parts(rest), None, new)
     if sign == "\\":
         return DiffLine("about", _build_unmarked_parts(text))
-    raise UnreadablePatch(f"line {at + 1} is no part of a patch")
+    raise UnreadablePatch(f"line {at + 1} is not part of a patch")
 
 
 def _split_lines(text: str) -> list[str]:

@@ -33,7 +33,7 @@ def show(subject: Subject) -> Presentation:
         subject,
         *_build_config_tags(subject),
         size=size,
-        views=[GroupView("Which setting, and for whom", tuple(rows))] if rows else [],
+        views=[GroupView("Setting and scope", tuple(rows))] if rows else [],
     )
 
 
@@ -45,8 +45,8 @@ def _build_config_tags(subject: Subject) -> Iterator[Tag]:
     yield from build_loud_tags(
         (_GRAVE.search(key) or is_secret_name(key), "A security setting"),
         (_BILLING.search(key), "A billing setting"),
-        (any(map(_EVERYBODY.search, scope)), "For everybody"),
-        (not subject.words("audience"), "For whom is not said: everybody"),
-        (not back, "No value to go back to"),
-        (_OFF & set(subject.words("value")), "Switches something off"),
+        (any(map(_EVERYBODY.search, scope)), "For everyone"),
+        (not subject.words("audience"), "No scope given: everyone"),
+        (not back, "No previous value to restore"),
+        (_OFF & set(subject.words("value")), "Turns something off"),
     )

@@ -34,7 +34,7 @@ def show(subject: Subject) -> Presentation:
     what = subject.listed("repository", "base", "head", "branch")
     where = subject.listed("environment", "traffic", "rollback", "force")
     groups = [
-        GroupView("One-way steps first", tuple(steps)),
+        GroupView("Irreversible steps first", tuple(steps)),
         GroupView("What goes live", (*what, *where)),
         GroupView("Checks, as read", tuple(_build_check_rows(subject))),
     ]
@@ -52,31 +52,31 @@ def _build_deploy_tags(subject: Subject) -> Iterator[Tag]:
     forced = bool(_TRUE & set(subject.words("force")))
     secrets = [t for t in subject.words("head", "migrations") if "secret" in t]
     yield from build_loud_tags(
-        (any(map(_DROPS.search, steps)), "Drops something for good"),
+        (any(map(_DROPS.search, steps)), "Permanently drops something"),
         (forced, "Forced: history is overwritten"),
         (_is_production(subject), "Production"),
         (secrets or _touches_secrets(subject), "Touches secrets"),
     )
     yield from _build_check_tags(subject)
     if not subject.path("rollback"):
-        yield Tag("No way back is named")
+        yield Tag("No rollback is named")
 
 
 def _build_check_tags(subject: Subject) -> Iterator[Tag]:
     checks = subject.read("checks")
     if not isinstance(checks, Mapping) or not checks:
-        yield Tag("The checks are not known", loud=True)
+        yield Tag("Check results unknown", loud=True)
         return
     red = [state for state in checks.values() if not _is_green(state)]
     if red:
-        yield Tag(f"{format_count(len(red), 'check')} not green", loud=True)
+        yield Tag(f"{format_count(len(red), 'check')} not passing", loud=True)
 
 
 def _build_check_rows(subject: Subject) -> Iterator[ValueRow]:
     checks = subject.read("checks")
     found = checks.items() if isinstance(checks, Mapping) else ()
     for name, state in sorted(found, key=lambda pair: _is_green(pair[1])):
-        warns = () if _is_green(state) else ("Not green",)
+        warns = () if _is_green(state) else ("Not passing",)
         yield ValueRow(str(name), f"read.checks.{name}", Cell(str(state)), warns=warns)
 
 
@@ -88,7 +88,7 @@ def _touches_secrets(subject: Subject) -> bool:
 
 def _list_step_warnings(text: str) -> Iterator[str]:
     if _ONE_WAY.search(text.casefold()):
-        yield "Cannot be taken back"
+        yield "Cannot be rolled back"
 
 
 def _is_green(state: object) -> bool:

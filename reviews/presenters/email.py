@@ -53,7 +53,7 @@ def show(subject: Subject) -> Presentation:
         *_build_content_tags(subject),
         sentence=build_sentence(subject, said),
         other=tuple(_build_message_rows(subject)),
-        makes="A new message",
+        makes="What will be sent",
     )
 
 
@@ -113,7 +113,7 @@ def _add_address_notes(subject: Subject, row: ValueRow) -> ValueRow:
     domain, warns, notes = _parse_domain(text), [], []
     name, bracket, _ = text.partition("<")
     if bracket and "@" in name:
-        warns.append("The name is another address")
+        warns.append("The name shows another address")
     also = to_other_form(domain) if domain and not is_plain_domain(domain) else ""
     if domain and is_imitation(domain, _list_own_domains(subject)):
         warns.append("Imitates one of ours")
@@ -184,12 +184,12 @@ def _build_recipient_tags(
         _find_first(subject.said("reply_to")),
     )
     if answers and sender != answers:
-        yield Tag("Answers go to another address", loud=True)
+        yield Tag("Replies go to another address", loud=True)
     usual = subject.fact("usual_recipients")
     if isinstance(usual, int) and len(recipients) > UNUSUAL_FACTOR * max(usual, 1):
         yield Tag(f"{len(recipients)} recipients, usually {usual}", loud=True)
     if any(_EVERYBODY.search(text) for text in _list_texts(subject, "body", "to")):
-        yield Tag("Calls everybody in the channel", loud=True)
+        yield Tag("Notifies everyone in the channel", loud=True)
 
 
 def _build_content_tags(subject: Subject) -> Iterator[Tag]:
@@ -207,7 +207,7 @@ def _build_content_tags(subject: Subject) -> Iterator[Tag]:
 
 def _list_attachment_warnings(name: str) -> Iterator[str]:
     if _DOUBLE_ENDING.search(name):
-        yield "Two endings: the last one counts"
+        yield "Two file extensions: the last one counts"
     if _EXECUTABLE_ENDING.search(name):
         yield "Can run a program"
 

@@ -19,7 +19,7 @@ from .shapes import Cell, Presentation, Tag, ValueRow
 from .views import DedicatedView, DifferenceView, FileChange
 
 FOLD_LINES = 500  # lines that are shown open; files after them are folded
-PATCH_DOES_NOT_FIT = "The patch does not fit the file as read"
+PATCH_DOES_NOT_FIT = "The patch does not match the file as read"
 _SYMLINK_MODE = "120000"
 # Fields of the reading that the view itself shows.
 _SHOWN_FIELDS = ("content", "files", "workspace", "kind")
@@ -149,7 +149,7 @@ def _build_fit_tags(subject: Subject, read: list[PatchedFile]) -> Iterator[Tag]:
         yield Tag(PATCH_DOES_NOT_FIT, loud=True)
     unread = [one for one in read if one.path not in known and one.old != "/dev/null"]
     if unread:
-        yield Tag("The lines around the change are the agent's word")
+        yield Tag("The lines around the change come from the agent")
 
 
 def _find_read_content(subject: Subject, one: PatchedFile) -> str:
@@ -200,9 +200,9 @@ def _build_mode_tags(subject: Subject) -> Iterator[Tag]:
         if mode & 0o111 and not (was or 0) & 0o111:
             yield Tag("New executable", loud=True)
         if mode & 0o6000:
-            yield Tag("Runs with its owner's rights", loud=True)
+            yield Tag("Runs with its owner's permissions", loud=True)
         if mode & 0o002:
-            yield Tag("Everybody may write it", loud=True)
+            yield Tag("Everyone can write to it", loud=True)
     owner, before = subject.said("owner"), _find_known_value(subject, "owner")
     if owner is not None and owner != before:
         yield Tag("Changes the owner", loud=True)

@@ -59,7 +59,7 @@ class HtmlReading:
     def summary(self) -> str:
         """A note for the page: `HTML not shown: 4 links, 1 image`."""
         if not self.is_read:
-            return "HTML not read: it is no mail that a person writes"
+            return "HTML not read: not a normal email"
         found = [_format_count(self.links, "link"), _format_count(self.images, "image")]
         if self.forms:
             found.append(_format_count(self.forms, "form"))

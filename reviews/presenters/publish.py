@@ -18,7 +18,7 @@ def show(subject: Subject) -> Presentation:
     """Present the place and the audience, then the text compared with the live one."""
     rows = subject.listed("action", "where", "audience", "at", "embargo", "title")
     views: list[DedicatedView] = (
-        [GroupView("Where and for whom", tuple(rows))] if rows else []
+        [GroupView("Place and audience", tuple(rows))] if rows else []
     )
     views += _build_text_views(subject)
     return build_presentation(
@@ -39,25 +39,30 @@ def _build_text_views(subject: Subject) -> Iterator[DedicatedView]:
         row = ValueRow(
             "As text", "text.read", shown, reading.summary, (), reading.addresses
         )
-        yield GroupView("What it says", (row,))
+        yield GroupView("Content", (row,))
     live = subject.known.get(subject.path("text"))
     if isinstance(live, str):
         hunks = compare.compare_texts(live, text)
         name = subject.label(subject.path("text"))
         file = FileChange(name, hunks)
-        yield DifferenceView("Against what is live", (file,), subject.path("text"))
+        yield DifferenceView(
+            "Compared with the live version", (file,), subject.path("text")
+        )
 
 
 def _build_publish_tags(subject: Subject) -> Iterator[Tag]:
     audience = subject.words("audience")
     yield from build_loud_tags(
-        (any(map(_DELETES.search, subject.words("action"))), "Deletes what is live"),
+        (
+            any(map(_DELETES.search, subject.words("action"))),
+            "Deletes the live version",
+        ),
         (any(map(_PUBLIC.search, audience)), "Public audience"),
         (subject.words("embargo"), "Under an embargo"),
-        (not audience, "Who may see it is not said"),
+        (not audience, "No audience given"),
     )
     if not subject.words("at"):
-        yield Tag("At once")
+        yield Tag("Immediately")
 
 
 def _list_shown_fields(subject: Subject) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def build_affected_tags(subject: Subject) -> Iterator[Tag]:
     """Yield a tag for many rows, only as the tool's reader declared their number."""
     rows = subject.read(COUNT_FIELD)
     if isinstance(rows, int) and not isinstance(rows, bool) and rows > MANY_ROWS:
-        yield Tag(f"{rows:,} rows, as the tool declared", loud=True)
+        yield Tag(f"{rows:,} rows, as declared by the tool", loud=True)
 
 
 def build_personal_tags(subject: Subject) -> Iterator[Tag]:

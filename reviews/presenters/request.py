@@ -66,18 +66,20 @@ def show(subject: Subject) -> Presentation:
 def parse_address(url: str) -> Any:
     """Parse an absolute http or https address. Raises `UnreadableAddress`."""
     if _INVALID_CHARACTERS.search(url) or any(map(is_hidden, url)):
-        raise UnreadableAddress("it has characters that no address has")
+        raise UnreadableAddress(
+            "it contains characters that are not valid in an address"
+        )
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018  # reading it raises for what is no port
     except ValueError as error:
-        raise UnreadableAddress("it is no address") from error
+        raise UnreadableAddress("it is not an address") from error
     if parts.query.count("&") > MOST_PAIRS:
         raise UnreadableAddress(f"it has more than {MOST_PAIRS} parameters")
     if not parts.scheme and _WITHOUT_SCHEME.match(url):
-        raise UnreadableAddress("it has no scheme: write https:// or http:// before it")
+        raise UnreadableAddress("it has no scheme: add https:// or http://")
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise UnreadableAddress("it is no http or https address")
+        raise UnreadableAddress("it is not an http or https address")
     return parts
 
 
@@ -91,7 +93,7 @@ def _build_request_rows(subject: Subject, parts: Any) -> Iterator[ValueRow]:
     if parts.port and parts.port != _PORTS[parts.scheme]:
         yield ValueRow("Port", "url.port", Cell(str(parts.port), "number").settled)
     path = unquote(parts.path)
-    climbs = ("Climbs with ..",) if ".." in path.split("/") else ()
+    climbs = ("Goes up with ..",) if ".." in path.split("/") else ()
     yield ValueRow("Path", "url.path", Cell(path or "/"), warns=climbs)
     if parts.fragment:
         yield ValueRow("Fragment", "url.fragment", Cell(parts.fragment))
@@ -148,7 +150,7 @@ def _build_host_tags(subject: Subject, parts: Any) -> Iterator[Tag]:
 
 
 def _format_method(method: str) -> str:
-    return method if method.isascii() and method.isalpha() else "A call"
+    return method if method.isascii() and method.isalpha() else "Request"
 
 
 def _list_host_warnings(parts: Any) -> Iterator[str]:
@@ -156,7 +158,7 @@ def _list_host_warnings(parts: Any) -> Iterator[str]:
     if is_private_host(host):
         yield "A private address"
     if "@" in parts.netloc:
-        yield "A name before the host"
+        yield "A user name before the host"
     if parts.scheme == "http":
         yield "Not encrypted"
     if not domains.is_plain_domain(host):

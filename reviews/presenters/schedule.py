@@ -26,8 +26,8 @@ def show(subject: Subject) -> Presentation:
     what = subject.listed("title", "visibility", "text")
     groups = [
         GroupView("When", tuple(when)),
-        GroupView("Who is asked", tuple(who)),
-        GroupView("What it says", tuple(what)),
+        GroupView("Guests", tuple(who)),
+        GroupView("Content", tuple(what)),
     ]
     views = [group for group in groups if group.rows]
     return build_presentation(subject, *_build_schedule_tags(subject, who), views=views)
@@ -42,7 +42,7 @@ def _build_schedule_tags(subject: Subject, who: list[ValueRow]) -> Iterator[Tag]
     yield from build_loud_tags(
         (outside, f"{format_count(outside, 'guest')} outside the company"),
         (subject.words("repeats"), "Repeats"),
-        (any(map(_PUBLIC.search, subject.words("visibility"))), "Everybody can see it"),
+        (any(map(_PUBLIC.search, subject.words("visibility"))), "Everyone can see it"),
         (subject.path("start") and not zoned, "No time zone"),
         (_is_backwards(starts, ends), "Ends before it begins"),
     )

@@ -38,8 +38,8 @@ MAX_DEPTH = 3  # levels of commands inside commands
 MOST_TAGS = 5
 _JOIN_PHRASES = {
     "": "",
-    ";": "whatever step {n} did",
-    "\n": "whatever step {n} did",
+    ";": "regardless of step {n}",
+    "\n": "regardless of step {n}",
     "&&": "only if step {n} succeeds",
     "||": "only if step {n} fails",
     "|": "reads the output of step {n}",
@@ -89,7 +89,7 @@ def show(subject: Subject) -> Presentation:
     hosts = tuple(_build_address_rows(read))
     views: list[DedicatedView] = [
         command,
-        GroupView("Where it connects to", hosts),
+        GroupView("Connections", hosts),
         GroupView("Where", places),
     ]
     hidden = [subject.undecoded(role, why) for why in dict.fromkeys(read.doubts)]
@@ -107,7 +107,7 @@ def show(subject: Subject) -> Presentation:
 def _parse_command_text(subject: Subject) -> ParsedCommand:
     text = subject.said("command")
     if not isinstance(text, str):
-        return ParsedCommand(doubts=["There is no command that can be read."])
+        return ParsedCommand(doubts=["There is no readable command."])
     return parse_command(text, subject.before or {})
 
 
@@ -116,16 +116,18 @@ def _parse_argv(subject: Subject) -> ParsedCommand:
     first, rest = subject.said("command"), subject.said("argv")
     words = [*([] if first is None else [first]), *(rest if _is_list(rest) else [])]
     if not words or not all(isinstance(word, str) for word in words):
-        return ParsedCommand(doubts=["The words of the command are not all text."])
+        return ParsedCommand(doubts=["The command contains parts that are not text."])
     simple = shell_lexer.SimpleCommand(
         "", words=[shell_lexer.ShellWord(w, w, w) for w in words]
     )
     found = ParsedCommand(words=words)
     _add_step(simple, found, subject.before or {}, depth=0)
     if isinstance(first, str) and any(char in first for char in " \t\n;|&$`<>"):
-        found.doubts.append("Whether a shell reads the command is not declared.")
+        found.doubts.append(
+            "The tool does not declare whether a shell runs the command."
+        )
     if not _is_list(rest):
-        found.doubts.append("The words of the command are not a list.")
+        found.doubts.append("The command is not a list.")
     return found
 
 
@@ -138,7 +140,7 @@ def parse_command(
     """
     found = ParsedCommand()
     if any(unicode.is_hidden(char) and char not in "\n\t" for char in text):
-        found.doubts.append("It has characters that nobody sees.")
+        found.doubts.append("It contains hidden characters.")
         found.warns.append("Hidden characters")
     try:
         simples = shell_lexer.parse_simple_commands(text)
@@ -148,7 +150,7 @@ def parse_command(
         found.warns.append("Not decoded")
         return found
     if not simples:
-        found.doubts.append("There is no command that can be read.")
+        found.doubts.append("There is no readable command.")
     for simple in simples:
         _add_step(simple, found, declared, depth)
     return found
@@ -179,10 +181,10 @@ def _collect_embedded_code(
     simple: shell_lexer.SimpleCommand, watched: shell_warnings.CommandFindings
 ) -> Iterator[tuple[str, str]]:
     for code in watched.codes:
-        yield "Runs in a shell of its own", code
+        yield "Runs in a subshell", code
     for word in [*simple.words, *simple.assigns, *(r.target for r in simple.redirects)]:
         for text in word.inner:
-            yield "Runs first, and its output is put in", text
+            yield "Runs first, and its output is inserted", text
 
 
 def _parse_embedded_code(
@@ -214,9 +216,9 @@ def _add_heredoc(
         in shell_warnings.inspect_command(simple, fed=True).doubts
     ):
         _parse_embedded_code("Runs this text in a shell", body, found, declared, depth)
-        found.doubts.append("Its text is read as commands.")
+        found.doubts.append("Its text is run as commands.")
         return
-    found.inside.append(EmbeddedText("Text that it reads", body))
+    found.inside.append(EmbeddedText("Input text", body))
     if not redirect.target.quoted and any(char in body for char in "$`"):
         found.doubts.append(shell_warnings.MARK_DOUBTS["variable"])
 
@@ -242,7 +244,7 @@ def _build_step_tokens(
         text = f"{redirect.number}{redirect.operator} {redirect.target.text}"
         yield CommandToken(text, means, _deduplicate_warnings(watched.redirects[place]))
     if simple.background:
-        yield CommandToken("&", "nobody waits for it", ("Goes on in the background",))
+        yield CommandToken("&", "not waited for", ("Continues in the background",))
 
 
 def _describe_word(
@@ -256,7 +258,7 @@ def _describe_word(
         matches = _find_declared(declared, "globs", text)
         known = isinstance(matches, int) and not isinstance(matches, bool)
         number = (
-            f"{matches} found, as the tool declared" if known else "matches unknown"
+            f"{matches} found, as declared by the tool" if known else "matches unknown"
         )
         return CommandToken(text, "pattern", (*warns, f"Glob: {number}"))
     if place == 0:

@@ -119,7 +119,7 @@ class _Lexer:
         if self.waiting:
             raise UnreadableCommand("the end of a here-document is missing")
         if self.found[-1].joined in ("&&", "||", "|", "|&") and not self.found[-1].runs:
-            raise UnreadableCommand(f"nothing stands after {self.found[-1].joined}")
+            raise UnreadableCommand(f"nothing follows {self.found[-1].joined}")
         return [simple for simple in self.found if not simple.is_empty]
 
     def _next(self) -> None:
@@ -136,7 +136,7 @@ class _Lexer:
     def _operator(self) -> bool:
         for sign in ("&>", "()", ";;"):
             if self.text.startswith(sign, self.at):
-                raise UnreadableCommand(f"shells read {sign} differently")
+                raise UnreadableCommand(f"shells interpret {sign} differently")
         for operator in _OPERATORS:
             if self.text.startswith(operator, self.at):
                 self.at += len(operator)
@@ -152,7 +152,7 @@ class _Lexer:
             if not last.runs:
                 return
         elif not last.runs:
-            raise UnreadableCommand(f"nothing stands before {operator}")
+            raise UnreadableCommand(f"nothing precedes {operator}")
         self.found.append(SimpleCommand(operator))
 
     def _redirect(self, number: str) -> bool:
@@ -166,7 +166,7 @@ class _Lexer:
             self.at += 1
         found = Redirection(match[0], self._word(), number)
         if not found.target.raw:
-            raise UnreadableCommand("a redirection goes nowhere")
+            raise UnreadableCommand("a redirection has no target")
         if match[0] in ("<<", "<<-"):
             self.waiting.append(found)
         self.found[-1].redirects.append(found)
@@ -199,7 +199,7 @@ class _Lexer:
             simple.assigns.append(word)
             return
         if not simple.words and word.bare in _KEYWORDS.split():
-            raise UnreadableCommand(f"it is a program of its own, with {word.bare}")
+            raise UnreadableCommand(f"it is a shell program, with {word.bare}")
         simple.words.append(word)
 
     def _word(self) -> ShellWord:
@@ -214,7 +214,7 @@ class _Lexer:
             else:
                 _WORD_HANDLERS.get(char, _Lexer._plain)(self, making)
         if self.at < len(self.text) and self.text[self.at] in "()":
-            raise UnreadableCommand("it has brackets, a shell program of its own")
+            raise UnreadableCommand("it has brackets and is a shell program")
         word = making.made(self.text[start : self.at])
         if _has_brace_expansion(word.bare):
             word.marks.add("brace")
@@ -259,7 +259,7 @@ class _Lexer:
     def _dollar(self, word: _WordBuilder) -> None:
         rest = self.text[self.at + 1 : self.at + 3]
         if rest.startswith("(("):
-            raise UnreadableCommand("it calculates with $(( ))")
+            raise UnreadableCommand("it uses arithmetic $(( ))")
         if rest.startswith("("):
             self._inside(word, 2, "substitution")
         elif rest[:1] in ("'", '"'):

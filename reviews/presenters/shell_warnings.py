@@ -15,15 +15,15 @@ from itertools import pairwise
 from . import paths
 from .shell_lexer import Redirection, ShellWord, SimpleCommand
 
-OTHER_LANGUAGE = "Code of another language. It was not decoded."
+OTHER_LANGUAGE = "Code in another language. It was not decoded."
 FOREIGN_TEXT = "It runs text that is not on this page."
 RUNS_OTHER = "It may run another program."
 ENCODED = "A word looks encoded. It was not decoded."
 MARK_DOUBTS = {
-    "substitution": "What a substitution gives is known only when it runs.",
-    "process": "What a substitution gives is known only when it runs.",
-    "variable": "What a variable holds is not on this page.",
-    "brace": "Shells read braces differently.",
+    "substitution": "The result of a substitution is known only when it runs.",
+    "process": "The result of a substitution is known only when it runs.",
+    "variable": "The value of a variable is not on this page.",
+    "brace": "Shells interpret braces differently.",
 }
 
 _SHELLS = re.compile(r"(?:ba|da|z|k|a|mk|fi|tc|c)?sh|busybox")
@@ -43,21 +43,21 @@ Deletes files: rm rmdir unlink srm
 Destroys what is stored: shred wipefs blkdiscard
 Changes a disk's partitions: fdisk parted sfdisk
 Writes raw data: dd
-Cuts files off: truncate
+Truncates files: truncate
 Drops a database or its user: dropdb dropuser
-Changes rights: chmod chown chgrp setfacl chattr
+Changes permissions: chmod chown chgrp setfacl chattr
 Changes users of the machine: useradd userdel usermod groupadd groupdel passwd visudo
-Leaves something to run later: crontab at batch
+Schedules something to run later: crontab at batch
 Ends programs or the machine: kill killall pkill reboot shutdown halt poweroff init
 Changes the network: iptables nft ufw firewall-cmd route
 Changes the system: mount umount insmod modprobe sysctl
 Runs text as commands: eval source . trap alias
 Changes how programs run: export unset set shopt declare
 Moves or replaces files: mv cp ln install tee
-Changes what protects the machine: setenforce auditctl aa-disable apparmor_parser
-An editor, which can run all: vi vim ed ex emacs
-Speaks to the network: curl wget nc ncat netcat socat telnet ssh scp sftp rsync ftp
-Speaks to the network: aria2c lftp http https xh dig nslookup host ping mail sendmail
+Changes security settings: setenforce auditctl aa-disable apparmor_parser
+An editor, which can run anything: vi vim ed ex emacs
+Connects to the network: curl wget nc ncat netcat socat telnet ssh scp sftp rsync ftp
+Connects to the network: aria2c lftp http https xh dig nslookup host ping mail sendmail
 """
 _PROGRAMS = {
     name: said
@@ -70,11 +70,11 @@ _RULES = (
     (
         r"rm|rmdir|chmod|chown|chgrp|cp",
         r"-\w*[rR]\w*|--recursive",
-        "And all that is inside",
+        "Including everything inside",
     ),
-    (r"rm|mv|cp|ln", r"-\w*f\w*|--force", "Asks nothing first"),
+    (r"rm|mv|cp|ln", r"-\w*f\w*|--force", "Asks for no confirmation"),
     (r"mkfs(\..*)?", r".*", "Formats a disk"),
-    (r"git", r"push|fetch|pull|clone|remote|submodule", "Speaks to the network"),
+    (r"git", r"push|fetch|pull|clone|remote|submodule", "Connects to the network"),
     (r"git", r"clean|filter-branch|filter-repo|gc|reflog", "Deletes or rewrites"),
     (r"git", r"--force.*|-f|-D|\+.*|--mirror|--delete|--hard", "Overwrites history"),
     (r"git", r"-n|--no-verify", "Skips the checks"),
@@ -102,19 +102,23 @@ _RULES = (
     (
         r"npm|pnpm|yarn|pip[\d.]*|pipx|gem|cargo|go|apt|apt-get|yum|dnf|brew|apk|uv",
         r"install|i|add|ci|get|upgrade|update|publish|sync",
-        "Fetches other people's code",
+        "Downloads third-party code",
     ),
-    (r"npx|uvx|bunx|dlx", r".*", "Fetches other people's code"),
+    (r"npx|uvx|bunx|dlx", r".*", "Downloads third-party code"),
     (
         r"systemctl|service|launchctl",
         r"stop|disable|restart|mask|kill|unload",
         "Stops a service",
     ),
-    (r"chmod", r"[0-7]*[2367]|\S*[+=]\S*[sw]\S*|[4-7][0-7]{3}", "Opens rights widely"),
+    (
+        r"chmod",
+        r"[0-7]*[2367]|\S*[+=]\S*[sw]\S*|[4-7][0-7]{3}",
+        "Grants wide permissions",
+    ),
     (
         r"curl|wget|git",
         r"-k|--insecure|--no-check-certificate",
-        "Checks no certificate",
+        "Skips certificate checks",
     ),
     (
         r"curl|wget|http|https|xh",
@@ -131,7 +135,7 @@ _RULES = (
     (
         r".*",
         r"--yes|--assume-yes|--auto-approve|--non-interactive",
-        "Asks nothing first",
+        "Asks for no confirmation",
     ),
     (
         r".*",
@@ -139,7 +143,7 @@ _RULES = (
         "Drops protection",
     ),
 )
-UNKNOWN_PROGRAM = "A program not known here"
+UNKNOWN_PROGRAM = "Unknown program"
 # Programs that only read and print: by themselves they write nothing and run nothing.
 # The rules above still warn of some of their options.
 _READ_ONLY_NAMES = """
@@ -186,7 +190,7 @@ _CASES = (re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]"))
 # Only the first letters of a longer word are checked: nobody types such a word.
 MOST_LETTERS = 2000
 OPTION_WINDOW = 20  # words after an interpreter that may be its options
-TOO_LONG = "A word is too long to be looked at."
+TOO_LONG = "A token is too long to check."
 _PATH_STEP = 16  # encoded text rarely has a slash this often
 
 
@@ -263,10 +267,10 @@ def _inspect_programs(
         name = parse_program_name(words[place])
         said = found.words[place]
         said += [_PROGRAMS[name]] if name in _PROGRAMS else []
-        said += ["A script: what is in it is not shown"] * _is_script(words[place])
+        said += ["A script: its content is not shown"] * _is_script(words[place])
         if words[place].quoted or words[place].marks:
             said.append("The program's name is disguised")
-        said += ["A shell of its own"] * bool(_SHELLS.fullmatch(name))
+        said += ["Starts a shell"] * bool(_SHELLS.fullmatch(name))
         said += [UNKNOWN_PROGRAM] * (not said and not _is_known_program(name))
         last = end if place else len(words)
         _inspect_arguments(name, words, range(place + 1, last), found)
@@ -359,7 +363,7 @@ def _list_word_warnings(word: ShellWord) -> Iterator[str]:
     if _DISK.search(word.text):
         yield "A disk itself"
     if "home" in word.marks:
-        yield "In somebody's home"
+        yield "In a user's home directory"
     if word.marks & {"substitution", "process"}:
         yield "Runs another command first"
     if "variable" in word.marks:
@@ -369,13 +373,13 @@ def _list_word_warnings(word: ShellWord) -> Iterator[str]:
 def _list_redirect_warnings(redirect: Redirection) -> Iterator[str]:
     target = redirect.target.text
     if target == "/dev/null" and redirect.operator.startswith(">"):
-        yield "Hides what goes wrong" if redirect.number == "2" else "Hides its output"
+        yield "Hides errors" if redirect.number == "2" else "Hides its output"
     elif redirect.operator in (">", ">|", "<>") and not target.startswith("&"):
         yield "Overwrites a file"
     elif redirect.operator == ">>":
         yield "Adds to a file"
     if target.startswith(("/dev/tcp/", "/dev/udp/")):
-        yield "Speaks to the network"
+        yield "Connects to the network"
     yield from paths.list_path_marks(target, "/")
     if _DISK.match(target):
         yield "A disk itself"

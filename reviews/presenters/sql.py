@@ -24,7 +24,7 @@ from .views import GroupView
 
 MOST_CHARACTERS = 10_000  # characters; a person cannot check a longer statement
 SHOWN_KEYS = 5  # of the affected rows that are shown
-EVERY_ROW = "No WHERE that tells rows apart: every row"
+EVERY_ROW = "No WHERE that selects rows: every row"
 _CREATABLE = ("TABLE", "INDEX", "VIEW", "SCHEMA")  # anything else created may be code
 # sqlglot's warnings quote the statement, and arguments do not belong in a log.
 logging.getLogger("sqlglot").addFilter(lambda record: False)
@@ -47,8 +47,8 @@ _DIALECT_DIFFERENCES = (
     (re.compile(r"\\"), "a backslash"),
     (re.compile(r"/\*"), "a comment inside"),
     (re.compile(r"--(?![ \t\n])"), "a comment without a space"),
-    (re.compile(r"[#`]"), "a sign that only some databases know"),
-    (re.compile(r"\$[A-Za-z_]*\$"), "a text in dollar signs"),
+    (re.compile(r"[#`]"), "an operator that only some databases support"),
+    (re.compile(r"\$[A-Za-z_]*\$"), "a dollar-quoted string"),
     (re.compile(r"[^\S \t\n]|[\x00-\x08\x0b-\x1f]"), "a hidden character"),
 )
 
@@ -89,7 +89,7 @@ def show(subject: Subject) -> Presentation:
     touched = tuple(_build_touched_rows(subject))
     views = [
         *groups,
-        *([GroupView("Which rows, as the tool declared", touched)] * bool(touched)),
+        *([GroupView("Rows, as declared by the tool", touched)] * bool(touched)),
     ]
     return build_presentation(
         subject,
@@ -140,7 +140,7 @@ def _list_kinds(node: exp.Expr) -> Iterator[str]:
     found = [name for kind, name in _STATEMENT_KINDS.items() if isinstance(node, kind)]
     program = isinstance(node, exp.Create) and node.args.get("kind") not in _CREATABLE
     if not found or program:
-        raise UnreadableStatement("it is a statement of another kind")
+        raise UnreadableStatement("it is an unsupported kind of statement")
     yield found[0]
     if isinstance(node, exp.Select) and node.args.get("into"):
         yield "CREATE"
@@ -192,7 +192,7 @@ def _build_statement_group(number: int, one: SqlStatement, of: int) -> GroupView
         ("Tables", ", ".join(one.tables) or "none", ()),
         ("Writes", ", ".join(one.columns), ()),
         ("Only where", one.condition or "", ()),
-        ("Calls", ", ".join(one.functions), ("A function may do anything",)),
+        ("Calls", ", ".join(one.functions), ("A function can do anything",)),
     ]
     rows = [
         ValueRow(label, f"statement.{number}.{label}", Cell(text), warns=warns)

@@ -195,9 +195,9 @@ def _supersede_proposal(
     request = locks.lock_request_of_proposal(proposal_id)
     # guard: own-superseded
     if request is None or request.proposal.agent != agent:
-        raise NotFound("supersedes: no such waiting proposal of this agent.")
+        raise NotFound("supersedes: this agent has no such pending proposal.")
     if request.status != RequestStatus.PENDING:
-        raise Conflict("supersedes: that proposal is no longer waiting.")
+        raise Conflict("supersedes: that proposal is no longer pending.")
     transitions.request.apply(
         request, "supersede", actor=actor, now=now, changes={"settled_at": now}
     )
@@ -227,7 +227,7 @@ def withdraw_proposal(
         )
         uncertain.release_sums([proposal_id])
     elif not grants.revoke_queued(proposal, actor=actor, now=now, code=code):
-        raise AlreadyDecided("There is nothing left to take back.")
+        raise AlreadyDecided("There is nothing left to withdraw.")
 
 
 @transaction.atomic(durable=True)
@@ -269,7 +269,7 @@ def _lock_own_request(proposal_id: str, agent: str) -> ApprovalRequest:
         raise NotFound
     request = locks.lock_request_of_proposal(proposal_id)
     if request is None:
-        raise Conflict("This proposal waits for nobody, so it cannot be revised.")
+        raise Conflict("This proposal is not pending, so it cannot be revised.")
     return request
 
 
@@ -333,5 +333,7 @@ def _compute_new_deadline(
     begins = incidents.compute_clock_start(request, now)
     expires_at = min(begins + timedelta(seconds=seconds), request.expires_at_most)
     if expires_at < begins + timedelta(seconds=MIN_SECONDS):
-        raise TooLittleTime("The question may stay open no longer. Propose it anew.")
+        raise TooLittleTime(
+            "The request cannot stay open any longer. Propose it again."
+        )
     return expires_at

@@ -28,7 +28,7 @@ def deactivate_account(*, person: Person, by: Person) -> None:
     """
     people.check_administrator(by)
     if person.pk == by.pk:
-        raise NotPermitted("Another administrator deactivates your account.")
+        raise NotPermitted("Another administrator must deactivate your account.")
     now = clock.now()
     votes = permissions.find_deciding_role(person) or _has_decided(person)
     count = tokens.revoke_all_tokens(person, now)
@@ -36,7 +36,7 @@ def deactivate_account(*, person: Person, by: Person) -> None:
         is_active=False, password=make_password(None), password_changed_at=now
     )
     if not ended:
-        raise Conflict(f"{person.username} is deactivated already.")
+        raise Conflict(f"{person.username} is already deactivated.")
     if votes:
         stops.create_reviewer_stop(reviewer=person, person=by, now=now)
     _log_account_change("person.deactivated", person, by, tokens=str(count))
@@ -53,7 +53,7 @@ def reactivate_account(*, person: Person, by: Person) -> None:
     people.check_administrator(by)
     found = Person.objects.filter(pk=person.pk, is_active=False)
     if not found.update(is_active=True):
-        raise Conflict(f"{person.username} is active already.")
+        raise Conflict(f"{person.username} is already active.")
     _log_account_change("person.reactivated", person, by)
 
 

@@ -175,11 +175,11 @@ def declare_incident(
     """
     permissions.check_permission(person, Permission.DECLARE)
     if not reason.strip():
-        raise ReasonMissing("Say what happened. Nothing was frozen.")
+        raise ReasonMissing("Describe what happened. No deadline was paused.")
     locks.lock_deadlines()
     found = Incident.objects.filter(queue=queue, ended_at__isnull=True)
     if found.exists():
-        raise Conflict("Deadlines are frozen already. Nothing was changed.")
+        raise Conflict("Deadlines are already paused. Nothing was changed.")
     row = Incident.objects.create(
         queue=queue, reason=reason, declared_by=person.public_id, at=clock.now()
     )
@@ -208,7 +208,7 @@ def end_incident(*, incident_id: int, person: Person) -> Incident:
     move_deadlines(waiting, now)  # exact: takes back what was moved in advance
     ended = Incident.objects.filter(pk=row.pk, ended_at__isnull=True)
     if ended.update(ended_at=now, ended_by=person.public_id) != 1:
-        raise Conflict("It is over already. Nothing was changed.")
+        raise Conflict("This incident has already ended. Nothing was changed.")
     row.refresh_from_db()
     thawed = _restart_clocks(waiting)
     _record_incident_event("incident.ended", row, person, now, requests=thawed)

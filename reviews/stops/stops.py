@@ -137,7 +137,7 @@ def create_stop(
     )
     made = _insert_stop(row, person, reason_code)
     if made is None:
-        raise Conflict("This is switched off already. Nothing was changed.")
+        raise Conflict("This is already stopped or paused. Nothing was changed.")
     return made
 
 
@@ -214,14 +214,14 @@ def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
 def _check_not_self(key: str, person: Person) -> None:
     """Raises NotYours for the person's own key: nobody revokes their own votes."""
     if key == person.public_id:
-        raise NotPermitted("Your own approvals must be revoked by someone else.")
+        raise NotPermitted("Someone else must revoke your own approvals.")
 
 
 def _check_key(scope: Scope, key: str) -> str:
     """The key to store; always empty for everything, so that there is only one stop."""
     if len(key) > MAX_KEY_LENGTH:
         raise InvalidInput(
-            errors=[build_field_error("target", "nothing has so long a name")]
+            errors=[build_field_error("target", "this name is too long")]
         )
     return "" if scope is Scope.EVERYTHING else key
 
@@ -238,10 +238,10 @@ def lift_stop(*, stop_id: int, person: Person, reason: str) -> Stop:
     if row is None:
         raise NotFound
     if row.lifted_at is not None:
-        raise Conflict("This is switched on again already. Nothing was changed.")
+        raise Conflict("This has already been resumed. Nothing was changed.")
     if row.scope == Scope.REVIEWER and row.key == person.public_id:
         raise NotPermitted(
-            "Your own decisions were stopped. Someone else must lift it."
+            "Your own decisions were stopped. Someone else must resume them."
         )
     now = clock.now()
     if row.scope == Scope.EVERYTHING and not row.lift_asked_by:
@@ -249,7 +249,7 @@ def lift_stop(*, stop_id: int, person: Person, reason: str) -> Stop:
         _log_stop_change("stop.lift_asked", row, person, now, reason)
         return row
     if row.lift_asked_by == person.public_id:  # guard: lift-by-two
-        raise NotPermitted("A second person must agree to switch everything on again.")
+        raise NotPermitted("A second person must confirm before everything resumes.")
     _update_stop(row, lifted_by=person.public_id, lifted_at=now)
     _log_stop_change("stop.lifted", row, person, now, reason)
     return row

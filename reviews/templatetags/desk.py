@@ -135,7 +135,7 @@ _EXPIRES = (
     '</span><p class="two"><span class="vh">expires at </span>{4}</p>'
 )
 _SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
-_FROZEN = '<span class="lead">{}Frozen, {} left</span>'
+_FROZEN = '<span class="lead">{}Paused, {} left</span>'
 _STATE = '<span class="lead">{}<span>{}</span>{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
 _CHOSEN = '<option value="{}" selected>{}</option>'

@@ -30,22 +30,22 @@ class DisplayForm(forms.Form):
 
     theme = forms.ChoiceField(
         label="Theme",
-        choices=[("system", "As the system"), ("light", "Light"), ("dark", "Dark")],
+        choices=[("system", "System setting"), ("light", "Light"), ("dark", "Dark")],
         widget=forms.RadioSelect,
     )
     density = forms.ChoiceField(
         label="Density of lists",
         choices=[
-            ("comfortable", "Comfortable: two lines a row"),
-            ("compact", "Compact: one line a row"),
+            ("comfortable", "Comfortable: two lines per row"),
+            ("compact", "Compact: one line per row"),
         ],
         widget=forms.RadioSelect,
     )
     diff = forms.ChoiceField(
         label="Differences",
         choices=[
-            ("auto", "Side by side where there is room"),
-            ("unified", "One below the other"),
+            ("auto", "Side by side if there is room"),
+            ("unified", "Unified, one below the other"),
             ("side", "Side by side"),
         ],
         widget=forms.RadioSelect,
@@ -53,9 +53,9 @@ class DisplayForm(forms.Form):
     advance = forms.ChoiceField(
         label="After a decision",
         choices=[
-            ("off", "Stay on its page"),
-            ("on", "Go on to the next request"),
-            ("unless_rejected", "Go on, but stay after a rejection"),
+            ("off", "Stay on the page"),
+            ("on", "Open the next request"),
+            ("unless_rejected", "Open the next request, except after a rejection"),
         ],
         widget=forms.RadioSelect,
     )
@@ -117,12 +117,12 @@ def _read_typed_keys(data: Mapping[str, str]) -> dict[str, str]:
 
 
 MAIL_CHOICES = [
-    ("now", "At once"),
-    ("unclaimed", "If nobody has taken it"),
+    ("now", "Immediately"),
+    ("unclaimed", "If still unclaimed"),
     ("digest", "In a daily digest"),
     ("never", "Never"),
 ]
-DESK_CHOICES = [("now", "At once"), ("never", "Never")]
+DESK_CHOICES = [("now", "Immediately"), ("never", "Never")]
 TIME_WIDGET = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
 
 
@@ -131,17 +131,17 @@ class NotificationsForm(forms.Form):
     fields set the digest, quiet hours and limits."""
 
     minutes = forms.IntegerField(
-        label="“If nobody has taken it” waits", min_value=1, max_value=1440
+        label="“If still unclaimed” waits", min_value=1, max_value=1440
     )
-    digest_at = forms.TimeField(
-        label="The daily digest goes out at", widget=TIME_WIDGET
+    digest_at = forms.TimeField(label="Send the daily digest at", widget=TIME_WIDGET)
+    quiet_from = forms.TimeField(
+        label="Quiet hours from", required=False, widget=TIME_WIDGET
     )
-    quiet_from = forms.TimeField(label="Quiet from", required=False, widget=TIME_WIDGET)
     quiet_until = forms.TimeField(
-        label="Quiet until", required=False, widget=TIME_WIDGET
+        label="Quiet hours until", required=False, widget=TIME_WIDGET
     )
-    zone = forms.CharField(label="Their time zone", max_length=64)
-    per_hour = forms.IntegerField(label="Mails an hour", min_value=1, max_value=1000)
+    zone = forms.CharField(label="Time zone of these times", max_length=64)
+    per_hour = forms.IntegerField(label="Mails per hour", min_value=1, max_value=1000)
     once_taken = forms.BooleanField(required=False)
     on_call = forms.BooleanField(required=False)
 
@@ -168,7 +168,7 @@ class NotificationsForm(forms.Form):
     def clean(self) -> None:
         given = [self.cleaned_data.get(f"quiet_{end}") for end in ("from", "until")]
         if (given[0] is None) != (given[1] is None) and not self.errors:
-            self.add_error("quiet_until", "Quiet hours need a beginning and an end.")
+            self.add_error("quiet_until", "Quiet hours need a start and an end.")
 
     @property
     def rows(self) -> list[tuple[str, Any, Any]]:

@@ -37,6 +37,7 @@ from . import zones
 from .forms import DisplayForm, KeysForm, NotificationsForm
 
 SAVED_MESSAGE = "Saved."
+NO_ADDRESS_MESSAGE = "Nothing was sent: your account has no mail address."
 
 
 @require_safe
@@ -105,9 +106,9 @@ def send_test(request: HttpRequest) -> HttpResponse:
     who = require_person(request)
     if who.email:
         plan.enqueue_test_notice(person=who)
-        messages.success(request, f"A test is on its way to {who.email}.")
+        messages.success(request, f"A test mail is on its way to {who.email}.")
     else:
-        messages.warning(request, "Nothing was sent: you have no address here.")
+        messages.warning(request, NO_ADDRESS_MESSAGE)
     return redirect("reviews:notifications")
 
 
@@ -171,7 +172,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """Revoke one of the person's own tokens; this takes effect at once."""
     operations.revoke_token(person=require_person(request), token_id=pk)
-    messages.success(request, "Ended. Nothing can use it any more.")
+    messages.success(request, "Revoked. The token no longer works.")
     return redirect("reviews:tokens")
 
 

@@ -24,42 +24,43 @@ from .lists import AlarmLine
 
 # Labels of facts; a fact that is not here is labelled with its own name.
 FACT_LABELS = {
-    "code": "Why",
+    "code": "Reason",
     "reported_hash": "Reported content",
-    "granted_hash": "Granted content",
-    "fence": "Attempt reported",
+    "granted_hash": "Approved content",
+    "fence": "Reported attempt",
     "last_fence": "Last attempt",
+    "taken": "Report used",
     "count": "Effects counted",
     "messages": "Messages dropped",
-    "sweeps": "Late sweeps",
+    "sweeps": "Late background tasks",
     "found": "Found by",
-    "stage": "Noticed",
-    "lacking": "May decide it",
+    "stage": "Detected",
+    "lacking": "People who can decide",
 }
 # Our own codes in words.
 CODE_WORDS = {
-    "window_closed": "Its execution window went by",
-    "precondition": "What it would change had changed",
-    "policy_tightened": "The policy asks for more authority by now",
-    "approver_revoked": "An approver has no authority any more",
+    "window_closed": "The execution window ended",
+    "precondition": "The record it would change had changed",
+    "policy_tightened": "The policy now requires more approval",
+    "approver_revoked": "An approver no longer has authority",
     "tool_changed": "The tool changed",
     "verifier": "A verifier refused it",
-    "bytes_changed": "The stored content is not what was granted",
-    "votes_missing": "The votes that its approval needs are not there",
-    "window": "At the end of the recall window",
-    "effect": "Before the effect",
-    "tried_out": "No attempts were left",
-    "unread": "The present state could not be read",
-    "look_up": "Asking its service",
-    "recorded": "When its outcome was recorded",
-    "stored": "Before the effect",
+    "bytes_changed": "The stored content differs from what was approved",
+    "votes_missing": "Required votes are missing",
+    "window": "At the end of the undo window",
+    "effect": "Before execution",
+    "tried_out": "All attempts were used",
+    "unread": "The current state could not be read",
+    "look_up": "When the tool's service was asked",
+    "recorded": "When the result was recorded",
+    "stored": "Before execution",
 }
 
 SELF_CLOSED_WORDS: dict[str, str] = {
-    AlarmKind.NEVER_EXECUTED: "it ran after all",
+    AlarmKind.NEVER_EXECUTED: "the action ran after all",
     AlarmKind.DELIVERY_DEAD: "it was delivered",
-    AlarmKind.RESTORED: "two people let it run again",
-    AlarmKind.UNDECIDABLE: "people can decide it again, or it is settled",
+    AlarmKind.RESTORED: "two people confirmed the restore",
+    AlarmKind.UNDECIDABLE: "people can decide the request again, or it is resolved",
     AlarmKind.STANDSTILL: "everything runs again",
 }
 
@@ -146,14 +147,14 @@ def _format_fact_label(name: str) -> str:
 def _list_steps(alarm: Alarm) -> list[AlarmStep]:
     steps = [AlarmStep("Raised", alarm.opened_at)]
     if alarm.times > 1:
-        said = f"{alarm.times} times in all"
-        steps.append(AlarmStep("Seen again", alarm.last_seen_at, said))
+        said = f"{alarm.times} times in total"
+        steps.append(AlarmStep("Repeated", alarm.last_seen_at, said))
     if alarm.acknowledged_at:
         said = f"by {alarm.acknowledged_by}"
-        steps.append(AlarmStep("Looked at", alarm.acknowledged_at, said))
+        steps.append(AlarmStep("Acknowledged", alarm.acknowledged_at, said))
     if alarm.closed_at:
         itself = alarm.closed_how == ClosedHow.ITSELF
-        why = SELF_CLOSED_WORDS.get(alarm.kind, "it holds no more")
-        said = f"by itself: {why}" if itself else f"by {alarm.closed_by}"
-        steps.append(AlarmStep("Closed", alarm.closed_at, said, alarm.note))
+        why = SELF_CLOSED_WORDS.get(alarm.kind, "the problem is gone")
+        said = f"automatically: {why}" if itself else f"by {alarm.closed_by}"
+        steps.append(AlarmStep("Resolved", alarm.closed_at, said, alarm.note))
     return sorted(steps, key=lambda step: step.at)

@@ -26,10 +26,10 @@ from reviews.models.alarms import STANDING
 from reviews.presenters.shapes import SentencePart
 
 STATE_LABELS = {
-    "": "Standing",
-    "open": "Nobody looks at it",
-    "acknowledged": "Somebody looks at it",
-    "closed": "Closed",
+    "": "Open",
+    "open": "Unassigned",
+    "acknowledged": "Acknowledged",
+    "closed": "Resolved",
     "all": "All",
 }
 KIND_LABELS = {
@@ -87,9 +87,9 @@ class AlarmFilters:
         """The selects above the list."""
         queues = dict(Queue.objects.order_by("title").values_list("name", "title"))
         return [
-            build_filter_select("kind", "What", KIND_LABELS, self.kind),
+            build_filter_select("kind", "Type", KIND_LABELS, self.kind),
             build_filter_select("queue", "Queue", {"": "Any", **queues}, self.queue),
-            build_filter_select("state", "State", STATE_LABELS, self.state),
+            build_filter_select("state", "Status", STATE_LABELS, self.state),
         ]
 
 

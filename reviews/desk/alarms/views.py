@@ -55,7 +55,7 @@ def alarm_acknowledge(request: HttpRequest, pk: int) -> HttpResponse:
     who = require_person(request)
     _check_visible(request, pk)
     standing.acknowledge_alarm(alarm_id=pk, person=who)
-    messages.success(request, "You look at it. The others see that.")
+    messages.success(request, "Acknowledged. Others see that you are working on it.")
     return redirect("reviews:alarm", pk)
 
 
@@ -74,7 +74,7 @@ def alarm_close(request: HttpRequest, pk: int) -> HttpResponse:
     )
     if problem is not None:
         return _render_alarm(request, pk, form, problem)
-    messages.success(request, "Closed. Your note is in the log.")
+    messages.success(request, "Resolved. Your note is in the audit log.")
     return redirect("reviews:alarm", pk)
 
 

@@ -32,7 +32,9 @@ def announced_seen(request: HttpRequest) -> HttpResponse:
         person=require_person(request), executions=rows, near_miss=bool(near)
     )
     if near and count:
-        messages.success(request, "Noted as a near miss. It counts against its class.")
+        messages.success(
+            request, "Near miss reported. It counts against this class of action."
+        )
     return redirect("reviews:announced")
 
 
@@ -41,6 +43,6 @@ def effect_retry(request: HttpRequest, pk: str) -> HttpResponse:
     """Retry an effect that failed and for which nobody was asked."""
     execution = retry.load_execution(require_person(request), pk)
     settle.retry_execution(execution_id=execution.pk, person=require_person(request))
-    messages.success(request, "It is queued once more, under the same key.")
+    messages.success(request, "Queued again with the same idempotency key.")
     proposal = execution.proposal
     return redirect("agents:thread", proposal.agent, proposal.thread)

@@ -21,7 +21,7 @@ from .sheet import CURRENCY, HIDDEN, FormContext
 from .values import BadValue
 
 GIVEN, ABSENT, NULL = "given", "absent", "null"
-STATE_LABELS = {GIVEN: "Given", ABSENT: "Left out", NULL: "Empty (null)"}
+STATE_LABELS = {GIVEN: "Set", ABSENT: "Omitted", NULL: "Empty (null)"}
 
 
 class InputOption(NamedTuple):
@@ -209,7 +209,7 @@ class ChoiceField(FormField):
         for text, _, item in self.choices:
             if text == self.text:
                 return item
-        wrong.append(build_field_error(self.at.place, "choose one of the list"))
+        wrong.append(build_field_error(self.at.place, "choose one of the options"))
         return self.at.was
 
 
@@ -244,7 +244,7 @@ class LineField(FormField):
     @property
     def was_said(self) -> str:
         """The proposed value in words."""
-        words = {ABSENT: "not given", NULL: "null"}
+        words = {ABSENT: "not set", NULL: "null"}
         return words.get(self.was_state) or self.was_text or "empty"
 
     @property
@@ -327,10 +327,10 @@ class MomentField(LineField):
 
 MOST_LEVELS = 6
 MOST_ROWS = 50  # of one list; only the proposer can change a longer one
-INVISIBLE = "Has characters that a form would lose or hide. It stays as proposed."
-LOCKED = "Cannot be edited here. It stays as proposed."
+INVISIBLE = "Contains characters that a form would lose or hide. Stays as proposed."
+LOCKED = "Cannot be edited here. Stays as proposed."
 FIXED = "Fixed by the tool."
-TOO_MANY = "Too long to be edited here. It stays as proposed."
+TOO_MANY = "Too long to edit here. Stays as proposed."
 
 
 @dataclass(frozen=True)
@@ -345,9 +345,7 @@ class LockedField(FormField):
         """The proposed value as text; empty if it is hidden."""
         if self.why == HIDDEN:
             return ""
-        return (
-            "not given" if self.at.was is MISSING else values.format_value(self.at.was)
-        )
+        return "not set" if self.at.was is MISSING else values.format_value(self.at.was)
 
     def read(self, wrong: list[FieldError]) -> Any:
         fixed = self.at.spec.schema.get("const", MISSING)

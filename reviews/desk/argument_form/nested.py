@@ -55,7 +55,7 @@ class GroupField(FormField):
     @property
     def was_said(self) -> str:
         """The proposed state in words."""
-        return {ABSENT: "not given", NULL: "null"}.get(self.was_state, "given")
+        return {ABSENT: "not set", NULL: "null"}.get(self.was_state, "given")
 
     def read(self, wrong: list[FieldError]) -> Any:
         if self.state != GIVEN:
@@ -151,7 +151,7 @@ class ListField(FormField):
     @property
     def was_said(self) -> str:
         """The proposed list in words."""
-        words = {ABSENT: "not given", NULL: "null"}
+        words = {ABSENT: "not set", NULL: "null"}
         count = len(self.held)
         entries = "1 entry" if count == 1 else f"{count or 'no'} entries"
         return words.get(self.was_state) or entries
@@ -169,7 +169,7 @@ class ListField(FormField):
             before = len(wrong)
             value = child.read(wrong)
             if value is MISSING and len(wrong) == before:
-                said = "fill it in, or remove the row"
+                said = "fill in or remove the row"
                 wrong.append(build_field_error(child.at.place, said))
             found.append(None if value is MISSING else value)
         return found

@@ -57,7 +57,7 @@ def _escape_character(match: re.Match[str]) -> str:
     return "-" if match[0] == "." else f"-{ord(match[0]):x}-"
 
 
-HIDDEN = "Hidden. It stays as proposed."
+HIDDEN = "Hidden. Stays as proposed."
 CURRENCY = "Locked by the tool."
 
 

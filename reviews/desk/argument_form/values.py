@@ -163,7 +163,7 @@ def _format_range(schema: Mapping[str, Any]) -> str:
 
 def _parse_amount(text: str) -> str:
     if not _AMOUNT.fullmatch(text):
-        raise BadValue("write an amount like 1000.00: no separators, a point")
+        raise BadValue("enter an amount like 1000.00, without thousands separators")
     return text
 
 
@@ -177,10 +177,10 @@ def _parse_number(text: str) -> int | float:
     if _WHOLE.fullmatch(text):
         return _check_bounds(int(text))
     if not _NUMBER.fullmatch(text):
-        raise BadValue("must be a number like 1000.5: no separators, a point")
+        raise BadValue("must be a number like 1000.5, without thousands separators")
     value = float(text)
     if not math.isfinite(value):
-        raise BadValue("must be a number that is not that large")
+        raise BadValue("must be a smaller number")
     return value
 
 

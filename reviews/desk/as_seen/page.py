@@ -25,18 +25,19 @@ from reviews.models import ApprovalRequest, Decision, Snapshot
 
 MINUTES_MS = 120_000  # longer times are printed in minutes
 FLAG_WORDS = {
-    "fast": "committed before the time floor, twice",
+    "fast": "confirmed before the minimum reading time, twice",
     "check_missed": "failed the attention check",
     "narrow": "on a narrow screen",
     "batch": "in a batch",
-    "lease_broken": "after a hold was broken",
+    "lease_broken": "after a claim was ended by a supervisor",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFinding:
-    """The result of one comparison, as a sentence."""
+    """The result of one comparison, as a code and a sentence."""
 
+    code: str
     text: str
     good: bool
 
@@ -135,16 +136,25 @@ class AsSeenPage:
     def findings(self) -> list[EvidenceFinding]:
         """The results of all comparisons."""
         if self.snapshot is None:
-            return [EvidenceFinding("A program decided this. No page was shown.", True)]
+            return [
+                EvidenceFinding(
+                    "no_page",
+                    "This was decided through the API. No page was shown.",
+                    True,
+                )
+            ]
         return [self._first(), self._second()]
 
     def _first(self) -> EvidenceFinding:
         if self.matches:
             return EvidenceFinding(
-                "Matches what was shown: the digest is the log's.", True
+                "matches",
+                "Matches what was shown: the audit log has the same digest.",
+                True,
             )
         return EvidenceFinding(
-            "Differs: these are not the bytes that the log has for this decision.",
+            "differs",
+            "Does not match: the audit log has another digest for this decision.",
             False,
         )
 
@@ -158,18 +168,22 @@ class AsSeenPage:
         made = again(self.decision.reviewer, self.snapshot.inputs)
         if made is None:
             return EvidenceFinding(
-                "It cannot be made anew: its version is not there.", False
+                "gone", "Cannot be rendered again: its version no longer exists.", False
             )
         if made.digest == self.digest:
             return EvidenceFinding(
-                "Made anew from the same inputs it reads the same.", True
+                "identical",
+                "Rendered again from the same inputs, it is identical.",
+                True,
             )
         if made.template_version != self.snapshot.template_version:
             return EvidenceFinding(
-                "Made anew it reads differently: the templates changed since.", True
+                "templates_changed",
+                "Rendered again, it differs: the templates have changed since.",
+                True,
             )
         return EvidenceFinding(
-            "Made anew it reads differently, with the same templates.", False
+            "changed", "Rendered again, it differs, with the same templates.", False
         )
 
 

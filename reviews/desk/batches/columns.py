@@ -319,11 +319,11 @@ def _list_text_reasons(
     texts = [format_value(one, column.path) for one in lines]
     mine, label = format_value(line, column.path), column.plain
     if _is_rare(mine, texts):
-        yield f"{label} is not the usual one"
+        yield f"{label} differs from the usual value"
     elif _is_duplicate(mine, texts):
-        yield f"{label} stands here twice"
+        yield f"{label} appears more than once"
     elif _is_rare(_parse_domain(mine), [_parse_domain(text) for text in texts]):
-        yield f"{label} has another domain"
+        yield f"{label} has a different domain"
 
 
 def _is_rare(mine: str, all_: Sequence[str]) -> bool:

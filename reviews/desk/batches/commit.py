@@ -22,6 +22,7 @@ from reviews.decisions.submission import PageEvidence, RenderedPage
 from reviews.desk.components import htmx, throttle
 from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.components.formatting import ReasonChoice
+from reviews.effects.wording import format_people
 
 from . import evidence, table
 from . import page as timing
@@ -83,7 +84,7 @@ def build_panel(
     reasons = _list_reason_choices(page, verdict, form)
     return BatchPanel(
         name=verdict.value,
-        heading=f"{verb} these",
+        heading=f"{verb} selected items",
         digest=page.choice.digest,
         lines=_describe_consequences(page, verdict),
         reasons=reasons,
@@ -102,8 +103,8 @@ def build_panel(
 def _describe_problem(error: DomainError) -> str:
     if error.code == "batch_changed":
         return (
-            "What is ticked is not what this panel was made for. Nothing was recorded."
-            " Look at the sum again, then confirm."
+            "This panel was opened for a different selection. Nothing was recorded."
+            " Check the total, then confirm again."
         )
     return error.detail
 
@@ -111,13 +112,7 @@ def _describe_problem(error: DomainError) -> str:
 def _describe_consequences(page: BatchPage, verdict: Verdict) -> list[str]:
     many = format_request_count(page.definition, len(page.choice.ids))
     effect = VERDICT_WORDINGS[verdict].batch_effect.format(many=many)
-    return [effect + _describe_left_out(len(page.choice.left_out))]
-
-
-def _describe_left_out(out: int) -> str:
-    if not out:
-        return ""
-    return f" {out} left out {'goes' if out == 1 else 'go'} back to the queue."
+    return [f"{effect} {page.choice.left_out_said}".rstrip()]
 
 
 def _needs_reason(page: BatchPage, verdict: Verdict) -> bool:
@@ -144,12 +139,15 @@ def _describe_what_follows(page: BatchPage, verdict: Verdict) -> str:
     if verdict is Verdict.REJECT:
         return ""
     if verdict is Verdict.ESCALATE:
-        return "What nobody answers in time expires. Nothing of it is executed."
+        return "An item that nobody decides in time expires and is not executed."
     seconds = page.facts.first.version.recall_seconds
     if not seconds:
-        return "They run at once, one after another. They cannot be recalled."
+        return (
+            "They run immediately, one after another. The approvals cannot be undone."
+        )
     return (
-        f"They run after {seconds} s, one after another; recall all with Z until then."
+        f"They run {format_people(seconds, 'second')} after approval, one after"
+        " another. You can undo all of them until then (Z)."
     )
 
 
@@ -172,18 +170,19 @@ def find_arming_refusal(page: BatchPage, verdict: Verdict) -> DomainError | None
     if page.loaded.why_not:
         return TooFast(page.loaded.why_not)
     if not page.choice.ids:
-        return TooFast("Nothing is chosen. Tick what you want to decide.")
+        return TooFast("No item is selected. Select the items to decide.")
     if not VERDICT_SPECS[verdict].commits:
         return None
     if page.choice.too_much:
-        return TooFast(f"{page.choice.too_much} Leave some out.")
+        return TooFast(f"{page.choice.too_much} Select fewer items.")
     left = len(page.unopened)
-    if left:
-        rows = "row is" if left == 1 else "rows are"
-        return TooFast(
-            f"{left} sample {rows} still to be opened before these can be approved."
-        )
-    return None
+    return TooFast(describe_unopened_samples(left)) if left else None
+
+
+def describe_unopened_samples(left: int) -> str:
+    """Describe which samples must be opened before an approval."""
+    rows = "the sample row" if left == 1 else f"{left} sample rows"
+    return f"Open {rows} before you approve."
 
 
 def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
@@ -249,8 +248,8 @@ def _find_evidence_refusal(
     if sight is not None and took_ms is not None:
         return None
     return BatchChanged(
-        "This batch is not as it was when you opened it. None of its items was decided."
-        " Look at it again, then confirm."
+        "This batch changed after you opened it. No item was decided. Review it, then"
+        " confirm again."
     )
 
 

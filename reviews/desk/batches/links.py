@@ -89,7 +89,7 @@ def build_batch_title(
         parts += [
             TextPart(", "),
             ValuePart(format_money(total), untrusted=False),
-            TextPart(" in all"),
+            TextPart(" in total"),
         ]
     if largest is not None:
         parts += [
@@ -99,8 +99,8 @@ def build_batch_title(
     for cost in costs:
         label = cost.label[:1].lower() + cost.label[1:]
         parts += [TextPart(f", {label} "), ValuePart(cost.said, untrusted=False)]
-        known = f" (known of {cost.known})" if cost.known < count else ""
-        parts.append(TextPart(f" in all{known}"))
+        known = f" (known for {cost.known})" if cost.known < count else ""
+        parts.append(TextPart(f" in total{known}"))
     return tuple(parts)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, F, Min, Q, QuerySet, Sum
+from django.db.models import Count, F, Min, Q, QuerySet, Sum, TextField
+from django.db.models.functions import Cast
 from django.urls import reverse
 
 from policies import tools
@@ -18,6 +20,7 @@ from reviews.choices import BatchStatus, RequestStatus
 from reviews.desk.components import cursors, formatting
 from reviews.desk.components.cursors import CursorPosition
 from reviews.desk.components.formatting import DeadlineClock
+from reviews.effects.wording import format_required_people
 from reviews.models import Batch, RequestVersion
 from reviews.presenters.shapes import SentencePart
 
@@ -38,7 +41,7 @@ class BatchListItem:
     url: str
     title: tuple[SentencePart, ...]
     risk: str
-    tier: str
+    required: str  # the people whom each request needs: `1 reviewer`
     tool: str
     agent: str
     forming: bool
@@ -179,7 +182,7 @@ def _load_totals(
             since=Min("request__opened_at"),
             frozen=Min(F("request__expires_at") - F("request__frozen_through")),
             risk=Min("risk"),
-            tier=Min("tier"),
+            steps=Min(Cast("steps", TextField())),  # the same in all members
         )
         .order_by()
     )
@@ -203,14 +206,14 @@ def _build_item(batch: Batch, facts: Mapping[str, Any], now: datetime) -> BatchL
             facts["costs"],
         ),
         risk=facts["risk"],
-        tier=facts["tier"],
+        required=format_required_people(json.loads(facts["steps"])),
         tool=batch.tool.name,
         agent=batch.agent,
         forming=batch.status == BatchStatus.FORMING,
         decided=batch.status == BatchStatus.DECIDED,
         clock=_build_clock(facts, now) if waits else None,
         at=batch.settled_at or facts["expires"],
-        said="Halted after a failure" if batch.halted_at else "",
+        said="Stopped after a failure" if batch.halted_at else "",
     )
 
 

@@ -75,7 +75,7 @@ class LoadedBatch:
         """Why this person may not decide the batch, from the operation's own check;
         empty when they may."""
         if not self.waits:
-            return "This batch is decided."
+            return "This batch has already been decided."
         try:
             permissions.check_admitted_to_queue(self.person, self.batch.queue_id)
         except DomainError as error:
@@ -90,7 +90,7 @@ class LoadedBatch:
     def blocked(self, member: BatchMember) -> str:
         """Why this member cannot be in this person's decision; empty when it can."""
         who = self.held.get(member.id)
-        return self.shut(member) or (f"{who} is deciding this." if who else "")
+        return self.shut(member) or (f"Claimed by {who}." if who else "")
 
     def shut(self, member: BatchMember) -> str:
         """The same without reasons that pass, such as another person's hold."""
@@ -102,7 +102,7 @@ class LoadedBatch:
         if permissions.is_above_ceiling(
             self.person, revision.amount_minor, revision.currency
         ):
-            return "This amount is above what you may decide."
+            return "This amount exceeds your approval limit."
         return ""
 
     def tally(self, member: BatchMember) -> ApprovalTally:

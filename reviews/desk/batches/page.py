@@ -31,7 +31,7 @@ from reviews.desk.components import formatting, undo
 from reviews.desk.components.choice import describe_shortage
 from reviews.desk.components.formatting import DeadlineClock
 from reviews.desk.components.undo import ReversedEffect
-from reviews.effects.wording import format_required_people
+from reviews.effects.wording import format_people, format_required_people
 from reviews.presenters.common import build_reversibility
 from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Reversibility, SentencePart
@@ -69,12 +69,11 @@ class BatchChanges:
     def said(self) -> str:
         """One sentence about all changes; empty when there are none."""
         if self.over:
-            return "This batch is over. Nothing you press here is recorded."
-        many = len(self.rows)
-        if not many:
+            return "This batch can no longer be decided. Nothing will be recorded."
+        if not self.rows:
             return ""
-        rows = "1 item" if many == 1 else f"{many} items"
-        return f"{rows} changed, left or joined since this page was made."
+        items = format_people(len(self.rows), "item")
+        return f"{items} changed, left or joined since you opened this page."
 
     @property
     def etag(self) -> str:
@@ -132,6 +131,11 @@ class TickedRows:
         """The members that are not ticked, or that this person cannot decide."""
         return [one.id for one in self.loaded.members if one.id not in self.ids]
 
+    @property
+    def left_out_said(self) -> str:
+        """The sentence on the members that are not selected; empty without any."""
+        return describe_left_out(len(self.left_out))
+
     @cached_property
     def digest(self) -> str:
         """The digest of exactly the ticked list."""
@@ -170,7 +174,7 @@ class TickedRows:
         ):
             return ""
         most = format_money(batch.total.money) if batch.total else ""
-        return f"Together this is above {most}, the most for one batch."
+        return f"The total exceeds {most}, the limit for one batch."
 
     @cached_property
     def in_vain(self) -> list[Shortage]:
@@ -186,8 +190,9 @@ class TickedRows:
         if not self.in_vain:
             return ""
         many, of = len(self.in_vain), len(self.ids)
-        which = "These" if many == of else f"{many} of these"
-        return f"{which} cannot be escalated: {describe_shortage(self.in_vain[0])}."
+        which = "these items" if many == of else f"{many} of these items"
+        lacking = describe_shortage(self.in_vain[0])
+        return f"Escalation is not possible for {which}: {lacking}."
 
     @property
     def escalates(self) -> bool:
@@ -199,6 +204,16 @@ class TickedRows:
         """`36 refunds, 1,788.20 USD`: the text on the commit button."""
         said = format_request_count(self.definition, len(self.ids))
         return f"{said}, {self.total_said}" if self.total_said else said
+
+
+def describe_left_out(count: int) -> str:
+    """Describe what happens to members that are not selected; empty for none."""
+    if not count:
+        return ""
+    which = (
+        "1 unselected item stays" if count == 1 else f"{count} unselected items stay"
+    )
+    return f"{which} in the queue."
 
 
 def sum_line_costs(
@@ -228,17 +243,13 @@ class BatchFacts:
         return self.first.version.risk
 
     @property
-    def tier(self) -> str:
-        return self.first.version.tier
-
-    @property
     def policy(self) -> int:
         return self.first.version.policy.number
 
     @property
     def rules(self) -> list[str]:
         said = [rule["text"] for rule in self.first.version.rules]
-        return said or ["The policy wants a person for this tool."]
+        return said or ["Policy requires approval for this tool."]
 
     @property
     def asked(self) -> str:

@@ -157,7 +157,7 @@ class BatchResultPage:
         )
         if member.item.left_at is not None:
             state = StateLabel(
-                "recalled", "Recalled. Nothing was executed.", icon="back"
+                "recalled", "Approval undone. Nothing was executed.", icon="back"
             )
         elif self._not_run(execution):
             state = StateLabel("behind", "Not run", icon="wait")
@@ -181,7 +181,7 @@ class BatchResultPage:
 
     @cached_property
     def figures(self) -> list[tuple[str, int]]:
-        """The number of items by state: `48 done, 1 failed`."""
+        """The number of items by state: `48 completed, 1 failed`."""
         counts = Counter(_format_state_word(result) for result in self.results)
         return list(counts.items())
 
@@ -289,11 +289,18 @@ def _format_failure_note(execution: Execution | None) -> str:
     return ": ".join(part for part in (execution.code, execution.detail) if part)
 
 
+STATE_WORDS = {
+    "executed": "completed",
+    "behind": "not run",
+    "recallable": "approved",
+    "queued": "approved",
+    "authorized": "approved",
+    "recalled": "undone",
+    "waiting": "pending",
+    "stuck": "without votes",
+    "unknown": "with an unknown result",
+}
+
+
 def _format_state_word(result: BatchItemResult) -> str:
-    return {
-        "executed": "done",
-        "behind": "not run",
-        "recallable": "approved",
-        "queued": "approved",
-        "authorized": "approved",
-    }.get(result.state.key, result.state.key)
+    return STATE_WORDS.get(result.state.key, result.state.key)

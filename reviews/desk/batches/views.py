@@ -19,6 +19,7 @@ from reviews.batches import follow_up
 from reviews.choices import Verdict
 from reviews.desk.components import frame, htmx
 from reviews.desk.components.frame import require_person
+from reviews.effects.wording import format_people
 
 from . import commit, lists, table
 from . import page as changes
@@ -187,7 +188,8 @@ def batch_recall(request: HttpRequest, pk: str) -> HttpResponse:
         batch_id=load_requested_batch(request, pk).batch.pk,
         person=require_person(request),
     )
-    messages.success(request, f"{count} recalled. Nothing of them was executed.")
+    approvals = format_people(count, "approval")
+    messages.success(request, f"{approvals} undone. Nothing was executed.")
     return redirect_to_batch(request, pk)
 
 
@@ -199,7 +201,7 @@ def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
         batch_id=load_requested_batch(request, pk).batch.pk,
         person=require_person(request),
     )
-    messages.success(request, f"{count} queued again.")
+    messages.success(request, f"{format_people(count, 'item')} queued again.")
     return redirect_to_batch(request, pk)
 
 
@@ -211,5 +213,5 @@ def batch_run(request: HttpRequest, pk: str) -> HttpResponse:
         batch_id=load_requested_batch(request, pk).batch.pk,
         person=require_person(request),
     )
-    messages.success(request, "The rest goes on. What is paused waits.")
+    messages.success(request, "Remaining items resumed. Paused items still wait.")
     return redirect_to_batch(request, pk)

@@ -22,7 +22,7 @@ from . import log_lines
 from .badges import COUNT_LIMIT
 
 MOST_ENDED = 50  # ended incidents on the page
-EVERY_QUEUE_TITLE = "Every queue"
+EVERY_QUEUE_TITLE = "All queues"
 # SQL, because every page needs the clock and this adds the rest to the same query.
 _DESK_STATUS_SQL = f"""
 SELECT clock_timestamp(),

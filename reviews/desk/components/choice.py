@@ -39,9 +39,9 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
         key="A",
         heading="Approve",
         commit="Approve and run",
-        note_hint="optional; the auditor sees it",
+        note_hint="optional, visible to auditors",
         vote="Approved",
-        batch_effect="Exactly the {many} that are ticked, as shown.",
+        batch_effect="You are approving exactly the {many} selected, as shown.",
     ),
     Verdict.MODIFY: VerdictWording(
         verb="Modify",
@@ -49,7 +49,7 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
         key="M",
         heading="Modify, then approve",
         commit="Approve with my changes",
-        note_hint="optional; the agent sees it",
+        note_hint="optional, visible to the agent",
         vote="Approved with changes",
     ),
     Verdict.REJECT: VerdictWording(
@@ -58,11 +58,11 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
         key="X",
         heading="Reject",
         commit="Reject",
-        note_hint="the agent sees it; needed for Other",
+        note_hint="visible to the agent; required for Other",
         vote="Rejected",
         batch_effect=(
-            "Nothing of it will be executed. The agent is told your one reason for"
-            " each, not your name."
+            "None of them will be executed. The agent receives your reason for each,"
+            " not your name."
         ),
     ),
     Verdict.ESCALATE: VerdictWording(
@@ -71,17 +71,17 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
         key="U",
         heading="Escalate",
         commit="Escalate",
-        note_hint="the supervisor sees it; needed for Other",
+        note_hint="visible to the supervisor; required for Other",
         vote="Escalated",
         batch_effect=(
-            "A supervisor is asked as well, for each alone. You can no longer decide"
-            " them yourself."
+            "A supervisor must also decide each one separately. You can then no longer"
+            " decide them yourself."
         ),
     ),
 }
 
 SINGULAR = {"supervisors": "supervisor", "people": "person"}
-PRESENT_WORDS = {0: "none is", 1: "only 1 is"}
+AVAILABLE_WORDS = {0: "none is", 1: "only 1 is"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +115,17 @@ def build_verdict_choice(
         permissions.describe_why_uncounted(
             person, version, [step for step, _ in votes]
         ),
-        f"It cannot be escalated: {describe_shortage(found)}." if found else "",
+        f"You cannot escalate this: {describe_shortage(found)}." if found else "",
     )
 
 
 def describe_shortage(lacking: Shortage) -> str:
-    """The shortage as text: `3 other supervisors would be needed, and only 1 is
-    there`."""
+    """The shortage as text: `3 other supervisors are needed, and only 1 is
+    available`."""
     who = SINGULAR[lacking.who] if lacking.needed == 1 else lacking.who
-    there = PRESENT_WORDS.get(lacking.there, f"only {lacking.there} are")
-    return f"{lacking.needed} other {who} would be needed, and {there} there"
+    there = AVAILABLE_WORDS.get(lacking.there, f"only {lacking.there} are")
+    verb = "is" if lacking.needed == 1 else "are"
+    return f"{lacking.needed} other {who} {verb} needed, and {there} available"
 
 
 def find_shortage(

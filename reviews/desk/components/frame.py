@@ -186,11 +186,11 @@ class PageFrame:
             ),
             self._item("Batches", "reviews:batches", "b", "batches", found.batches),
             self._item(
-                "Announced", "reviews:announced", "n", "announced", found.announced
+                "Activity", "reviews:announced", "n", "announced", found.announced
             ),
             self._item("Agents", "agents:agents", "r"),
             *self._alarms(),
-            self._item("Log", "reviews:log", "l"),
+            self._item("Audit log", "reviews:log", "l"),
             *self._policies(),
         ]
 
@@ -211,7 +211,7 @@ class PageFrame:
             person, Permission.SEE_POLICIES
         ):
             return []
-        return [self._item("Policies", "policies:policies", "p")]
+        return [self._item("Policy", "policies:policies", "p")]
 
     def _item(
         self,

@@ -79,10 +79,10 @@ def describe_lost_hold(person: Person, request: ApprovalRequest) -> str:
         return ""
     if lease.lost_how == LostHow.BROKEN:
         return (
-            f"{lease.lost_to} ended your hold at {format_time(lease.lost_at)}. "
-            "What you typed is kept."
+            f"{lease.lost_to} ended your claim at {format_time(lease.lost_at)}. "
+            "What you typed is saved."
         )
-    return f"{lease.lost_to} took this over from you at {format_time(lease.lost_at)}."
+    return f"{lease.lost_to} accepted this from you at {format_time(lease.lost_at)}."
 
 
 def _find_lease(request: ApprovalRequest) -> Lease | None:

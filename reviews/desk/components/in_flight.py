@@ -71,28 +71,28 @@ class InFlightCounts:
     def if_stopped(self) -> str:
         """What a stop would do, in words."""
         return _join_counts(
-            (self.queued, "queued: cancelled"),
-            (self.running, "running: asked to halt, may finish"),
-            (self.waiting, f"{_format_waiting(self.waiting)}: withdrawn"),
+            (self.queued, "queued: will be cancelled"),
+            (self.running, "running: asked to stop, may finish"),
+            (self.waiting, f"{_format_waiting(self.waiting)}: will be withdrawn"),
         )
 
     @property
     def if_paused(self) -> str:
         """What a pause would do, in words."""
         return _join_counts(
-            (self.queued, "queued: kept, does not run"),
+            (self.queued, "queued: kept, will not run"),
             (self.running, "running: may finish"),
-            (self.waiting, f"{_format_waiting(self.waiting)}: stays open"),
+            (self.waiting, f"{_format_waiting(self.waiting)}: will stay open"),
         )
 
 
 def _join_counts(*parts: tuple[int, str]) -> str:
     said = (f"{format_count(count)} {what}" for count, what in parts if count)
-    return " · ".join(said) or "Nothing is under way."
+    return " · ".join(said) or "Nothing is in progress."
 
 
 def _format_waiting(count: int) -> str:
-    return f"{'request' if count == 1 else 'requests'} waiting for people"
+    return "pending request" if count == 1 else "pending requests"
 
 
 def format_count(count: int) -> str:

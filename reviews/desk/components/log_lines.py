@@ -122,9 +122,9 @@ DECISION_KIND = "decision.recorded"
 OUTCOME_WORDS = {
     ExecutionStatus.QUEUED: "queued",
     ExecutionStatus.CLAIMED: "running",
-    ExecutionStatus.SUCCEEDED: "done",
+    ExecutionStatus.SUCCEEDED: "completed",
     ExecutionStatus.FAILED: "failed",
-    ExecutionStatus.UNKNOWN: "outcome unknown",
+    ExecutionStatus.UNKNOWN: "result unknown",
     ExecutionStatus.REFUSED: "refused",
 }
 

@@ -35,20 +35,20 @@ from reviews.presenters.views import GroupView
 from reviews.redaction import redactor
 
 BLAST_RADIUS_WORDS = {
-    1: "Leaves no trace",
-    2: "Wastes work at worst",
-    3: "Affects one person's own data",
-    4: "Affects other systems or people",
-    5: "Affects money, law or reputation",
+    1: "Impact: none",
+    2: "Impact: rework",
+    3: "Impact: personal data",
+    4: "Impact: external systems or people",
+    5: "Impact: legal, financial or reputational",
 }
 UNCLEAR_OUTCOME_WORDS = {
-    ExecutionClass.KEYED: "Sent again with the same id; it happens once",
-    ExecutionClass.QUERYABLE: "Looked up by our reference first, then decided",
-    ExecutionClass.OPAQUE: "Never sent again: a person says what happened",
+    ExecutionClass.KEYED: "Retried safely (same idempotency key, runs once)",
+    ExecutionClass.QUERYABLE: "Looked up by idempotency key, then settled or retried",
+    ExecutionClass.OPAQUE: "Never retried: a person records what happened",
 }
 FLOOR_REASONS = {
-    Tier.APPROVE: "The policy wants a person for this tool.",
-    Tier.ESCALATE: "The policy wants two people for this tool, one a supervisor.",
+    Tier.APPROVE: "Policy requires approval for this tool.",
+    Tier.ESCALATE: "Policy requires a supervisor's approval for this tool.",
 }
 
 
@@ -146,8 +146,8 @@ class Regions:
     def no_before(self) -> str:
         """Why there is no before-state."""
         if self.reading.get("problem"):
-            return "The look-up failed, so compare with the other system yourself."
-        return "This tool declares no look-up. What follows are its arguments."
+            return "The look-up failed. Check the source system yourself."
+        return "This tool declares no look-up. Only the proposed parameters are shown."
 
     @cached_property
     def since(self) -> VersionChanges | None:
@@ -170,9 +170,8 @@ class Regions:
 
     @property
     def declared(self) -> str:
-        """Which version of the tool declares how to undo it."""
-        tool = self.revision.tool
-        return f"Declared by the tool, version {tool.version}" if tool else ""
+        """Which policy version declares how to undo it."""
+        return f"Declared in policy v{self.policy}" if self.revision.tool else ""
 
     @property
     def radius(self) -> str:
@@ -202,7 +201,7 @@ class Regions:
     @property
     def floor_said(self) -> str:
         """Why a person is asked when no rule matched."""
-        return FLOOR_REASONS.get(Tier(self.tier), "The policy wants a person for this.")
+        return FLOOR_REASONS.get(Tier(self.tier), "Policy requires approval.")
 
     @property
     def policy_url(self) -> str:
@@ -303,7 +302,7 @@ class Regions:
             "HTML": any(item.markup for item in self.evidence),
         }
         if tries := " and ".join(name for name, holds in has.items() if holds):
-            signs.append(TextWarning(f"Evidence has {tries}", "r6"))
+            signs.append(TextWarning(f"Evidence contains {tries}", "r6"))
         return signs
 
     @cached_property

@@ -19,6 +19,8 @@ from reviews.stops import incidents
 
 from .holding import HoldStatus
 
+PENDING_WORD = "Pending"  # of a request about which nothing else is to be said
+
 
 @dataclass(frozen=True, slots=True)
 class StateLabel:
@@ -80,9 +82,7 @@ def build_request_state(
     if request.status == RequestStatus.PENDING:
         return _add_hold(_build_pending_state(request, tally, cause, now, since), held)
     if request.status == RequestStatus.RECALLABLE and tally.given < tally.required:
-        return StateLabel(
-            "stuck", "Held: votes are missing. Nothing runs.", icon="wait"
-        )
+        return StateLabel("stuck", "Votes are missing. Nothing runs.", icon="wait")
     if request.status == RequestStatus.RECALLABLE:
         return StateLabel(
             "recallable",
@@ -94,7 +94,7 @@ def build_request_state(
         )
     if request.status == RequestStatus.AUTHORIZED:
         if behind:
-            return StateLabel("queued", "Approved, waits in its batch", icon="wait")
+            return StateLabel("queued", "Approved, waiting in its batch", icon="wait")
         return build_execution_state(execution)
     return _build_ended_state(request, by)
 
@@ -104,18 +104,18 @@ def _add_hold(state: StateLabel, held: HoldStatus | None) -> StateLabel:
     if held is None or held.free or state.key == "expired":
         return state
     if held.mine:
-        said = f"You hold this until {format_time(held.until)}"
+        said = f"Assigned to you until {format_time(held.until)}"
         return _move_word_to_note(
             state, StateLabel(state.key, said, icon="hold", at=held.until)
         )
-    said = f"{held.by} is deciding (since {format_time(held.since)})"
+    said = f"Claimed by {held.by} since {format_time(held.since)}"
     return _move_word_to_note(
         state, StateLabel("held", said, quarters=2, at=held.since)
     )
 
 
 def _move_word_to_note(state: StateLabel, holds: StateLabel) -> StateLabel:
-    note = "" if state.word == "Waiting" else state.word
+    note = "" if state.word == PENDING_WORD else state.word
     return replace(holds, note=note, note_at=state.at)
 
 
@@ -138,11 +138,13 @@ def _build_pending_state(
         return StateLabel("waiting", "Returned with guidance", icon="back")
     if cause == "revoked":
         return StateLabel(
-            "waiting", "Asked again: an approval was revoked", icon="back"
+            "waiting", "Approval needed again: one was revoked", icon="back"
         )
     if cause == "recalled":
-        return StateLabel("waiting", "Recalled. Nothing was executed.", icon="back")
-    return StateLabel("waiting", "Waiting")
+        return StateLabel(
+            "waiting", "Approval undone. Nothing was executed.", icon="back"
+        )
+    return StateLabel("waiting", PENDING_WORD)
 
 
 def _build_expired_state(request: ApprovalRequest) -> StateLabel:
@@ -178,25 +180,23 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
     clock = f" {format_time(at)}" if at else ""
     status = ExecutionStatus(execution.status)
     if status is ExecutionStatus.QUEUED and execution.by_agent:
-        return StateLabel("authorized", "Authorized, waits for the agent", quarters=1)
+        return StateLabel("authorized", "Authorized, waiting for the agent", quarters=1)
     if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:
-        said = f"Failed without effect, tried again at {format_time(execution.due_at)}"
+        said = f"Failed without effect, retried at {format_time(execution.due_at)}"
         return StateLabel("queued", said, icon="wait", at=execution.due_at)
     return {
-        ExecutionStatus.QUEUED: StateLabel(
-            "queued", "Approved, starts now", quarters=1
-        ),
+        ExecutionStatus.QUEUED: StateLabel("queued", "Approved, starting", quarters=1),
         ExecutionStatus.CLAIMED: StateLabel(
             "running", f"Running since{clock}", icon="run", at=at
         ),
         ExecutionStatus.SUCCEEDED: StateLabel(
-            "executed", f"Done{clock}", icon="ok", at=at
+            "executed", f"Completed{clock}", icon="ok", at=at
         ),
         ExecutionStatus.FAILED: StateLabel(
             "failed", f"Failed{clock}. Nothing was changed.", icon="no", at=at
         ),
         ExecutionStatus.UNKNOWN: StateLabel(
-            "unknown", "Outcome unknown. A person must say.", icon="ask"
+            "unknown", "Result unknown. A person must record it.", icon="ask"
         ),
         ExecutionStatus.REFUSED: StateLabel(
             "refused", f"Refused{clock}. Nothing was executed.", icon="void", at=at

@@ -47,12 +47,12 @@ class SwitchLine:
 
     @property
     def state(self) -> str:
-        """The state in words; "Halted" only when nothing in its scope runs any more."""
+        """The state in words; "Stopped" only when nothing in its scope still runs."""
         if self.lifted_at:
-            return "On again"
+            return "Resumed"
         if self.paused:
             return "Paused"
-        return f"Halting, {self.running} still running" if self.running else "Halted"
+        return f"Stopping, {self.running} still running" if self.running else "Stopped"
 
     @property
     def url(self) -> str:

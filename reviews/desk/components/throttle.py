@@ -34,9 +34,9 @@ def find_rate_refusal(
         return None
     minutes = WINDOW // timedelta(minutes=1)
     return ReviewerRateLimited(
-        f"You have decided {format_people(count, 'item')} in {minutes} minutes. "
+        f"You have decided {format_people(count, 'request')} in {minutes} minutes. "
         "Nothing was recorded. "
-        "Take a minute, then commit again; your note is kept.",
+        "Wait a minute, then confirm again. Your note is saved.",
         retry_after=RETRY_AFTER_S,
     )
 

@@ -136,10 +136,10 @@ def _describe_reversal(proposal: Proposal) -> str:
     if execution is not None:
         return {
             ExecutionStatus.QUEUED: "Reversal approved",
-            ExecutionStatus.CLAIMED: "Reversal runs",
+            ExecutionStatus.CLAIMED: "Reversal running",
             ExecutionStatus.SUCCEEDED: "Reversal executed",
             ExecutionStatus.FAILED: "Reversal failed",
-            ExecutionStatus.UNKNOWN: "Reversal: outcome unknown",
+            ExecutionStatus.UNKNOWN: "Reversal: result unknown",
             ExecutionStatus.REFUSED: "Reversal refused",
         }[ExecutionStatus(execution.status)]
     request = getattr(proposal, "request", None)

@@ -80,7 +80,7 @@ def give_back(request: HttpRequest, pk: str) -> HttpResponse:
             return _render_escalation(
                 request, _load_escalation(request, pk), error.status, error
             )
-        messages.success(request, "Returned. The reviewers see your guidance.")
+        messages.success(request, "Returned. Reviewers see your guidance.")
         return redirect("reviews:escalations")
     return _render_escalation(request, loaded, 422, return_form=form)
 
@@ -95,7 +95,9 @@ def assign(request: HttpRequest, pk: str) -> HttpResponse:
         return _render_escalation(request, loaded, 422, assign_form=form)
     to = form.cleaned_data["to"]
     returns.assign_request(request_id=pk, person=loaded.person, to=to)
-    messages.success(request, f"Given to {to}, who gets a mail. Others may answer it.")
+    messages.success(
+        request, f"Assigned to {to}, who is notified by email. Others can decide too."
+    )
     return redirect("reviews:escalation", pk)
 
 
@@ -122,5 +124,5 @@ def arbitrate(request: HttpRequest, pk: str) -> HttpResponse:
     )
     if problem is not None:
         return _render_list(request, problem.status, problem=problem, kept=text)
-    messages.success(request, "Closed. The rejection stands.")
+    messages.success(request, "Closed. The request remains rejected.")
     return redirect("reviews:escalations")

@@ -60,7 +60,7 @@ def _declare_incident(request: HttpRequest, form: IncidentForm) -> HttpResponse:
     operations.declare_incident(
         person=require_person(request), reason=form.cleaned_data["reason"], queue=queue
     )
-    messages.success(request, "Deadlines are frozen. People can go on deciding.")
+    messages.success(request, "Deadlines are paused. People can still decide.")
     return redirect("reviews:incidents")
 
 
@@ -68,5 +68,5 @@ def _declare_incident(request: HttpRequest, form: IncidentForm) -> HttpResponse:
 def incident_end(request: HttpRequest, pk: int) -> HttpResponse:
     """End an incident: deadlines run again."""
     operations.end_incident(incident_id=pk, person=require_person(request))
-    messages.success(request, "Deadlines run again, with what each had left.")
+    messages.success(request, "Deadlines run again, each with the time that was left.")
     return redirect("reviews:incidents")

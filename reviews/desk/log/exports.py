@@ -83,6 +83,7 @@ def _build_line(export: Export, now: datetime) -> ExportLine:
     )
 
 
+NOT_PERMITTED = "Your permission to export was revoked."
 FORMATS = ("csv", "jsonl")
 PART_SIZE = 500  # records
 MAX_RECORDS = 200_000  # records in one export
@@ -122,13 +123,14 @@ def create_export(*, person: Person, file_format: str, query: str) -> Export:
     """
     permissions.check_permission(person, Permission.EXPORT)
     if file_format not in FORMATS:
-        raise _build_argument_error("format", "is csv or jsonl")
+        raise _build_argument_error("format", "must be csv or jsonl")
     found = select_records(person, _parse_filters(query))
     newest = found.values_list("pk", flat=True).first() or 0
     count = found[: MAX_RECORDS + 1].count()
     if count > MAX_RECORDS:
         raise _build_argument_error(
-            "until", f"at most {MAX_RECORDS:,} records at once; narrow the time"
+            "until",
+            f"at most {MAX_RECORDS:,} records in one export; choose a shorter period",
         )
     now = clock.now()
     actor = build_actor(person)
@@ -175,7 +177,7 @@ def _write_part(export_id: str) -> bool:
     if export.status != ExportStatus.RUNNING:
         return False
     if not permissions.has_permission(export.person, Permission.EXPORT):
-        _fail_export(export, "The right to export was taken away.")
+        _fail_export(export, NOT_PERMITTED)
         return False
     rows = list(_select_remaining(export)[:PART_SIZE])
     if rows or not export.parts.exists():  # an empty result is a file, too

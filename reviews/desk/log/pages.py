@@ -30,11 +30,11 @@ from .filters import CHOICES, LogFilters, find_hits
 from .groups import LogGroup
 
 SEARCH_CUT_NOTE = (
-    f"Only the newest {search.MAX_PROPOSALS:,} requests with these words are here."
-    " For earlier ones add a word, or a date under To."
+    f"Only the newest {search.MAX_PROPOSALS:,} matching requests were searched."
+    " To find earlier ones, add a word or set the To date."
 )
 LABELS = {
-    "kind": "What",
+    "kind": "Type",
     "verdict": "Verdict",
     "risk": "Risk",
     "outcome": "Outcome",
@@ -109,8 +109,8 @@ def _build_choice(name: str, filters: LogFilters) -> FilterSelect:
 
 def _describe_scope(person: Person) -> str:
     if permissions.has_permission(person, Permission.SEE_LOG):
-        return "Every change leaves a record here, newest first."
-    return "What you decided, and the runs of agents you own, newest first."
+        return "Every change is recorded here, newest first."
+    return "Your own decisions and the runs of agents you own, newest first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,10 @@ def _build_record_page(person: Person, row: LogRecord | None) -> RecordPage:
         row.request in log_lines.find_masked_requests(person, [row])
         and row.actor_id != person.public_id
     ):
-        leaf["actor"] = {"kind": row.actor_kind, "id": "hidden until it is settled"}
+        leaf["actor"] = {
+            "kind": row.actor_kind,
+            "id": "hidden until the request is resolved",
+        }
     position = getattr(row, "position", None)
     decision = _find_decision(row, leaf)
     return RecordPage(
@@ -216,10 +219,10 @@ def _list_form_fields(decision: Decision) -> list[tuple[str, str]]:
         ("Verdict", decision.verdict),
         ("Reason", decision.reason_code.replace("_", " ")),
         ("Note", decision.reason),
-        ("Hash seen", format_short_hash(decision.action_hash)),
-        ("From page to commit", took),
+        ("Hash on screen", format_short_hash(decision.action_hash)),
+        ("Time to decide", took),
         ("Attention check", str(asked.get("question", ""))),
-        ("Answered", "; ".join(str(one) for one in asked.get("answers", []))),
+        ("Answer", "; ".join(str(one) for one in asked.get("answers", []))),
         ("Flags", ", ".join(decision.flags)),
         (
             "Authority",

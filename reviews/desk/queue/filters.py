@@ -19,17 +19,19 @@ TABS = {
     "mine": "Mine",
     "open": "Open",
     "waiting": "Waiting on others",
-    "done": "Done",
+    "done": "Completed",
 }
 SORTS = {"left": "time left", "newest": "newest", "oldest": "oldest"}
 # Requests of one band take about equally long to decide, so the least time left is
 # also the least slack (ux.md 4.1).
 ORDER_SENTENCES = {
-    "left": "Least time left first, within Critical, High, then the rest.",
+    "left": "Critical, then High, then the rest; least time left first within each.",
     "newest": "Newest first.",
     "oldest": "Oldest first.",
 }
-DONE_SENTENCE = "What you settled and what expired in the last 7 days, newest first."
+DONE_SENTENCE = (
+    "Requests that you decided or that expired in the last 7 days, newest first."
+)
 MAX_LENGTHS = {"q": 128, "tool": 64, "agent": 64}
 
 

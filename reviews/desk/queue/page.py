@@ -221,10 +221,10 @@ BATCHING_TABS = (
     "mine",
 )  # tabs of what a person can decide, alone or in a batch
 EMPTY_SENTENCES = {
-    "mine": "You hold nothing, and nothing was given to you.",
-    "open": "Nothing waits for you.",
-    "waiting": "Nothing waits for others.",
-    "done": "Nothing was settled here in the last 7 days.",
+    "mine": "Nothing is assigned to you.",
+    "open": "No request is pending for you.",
+    "waiting": "Nothing is waiting on others.",
+    "done": "Nothing was completed here in the last 7 days.",
 }
 
 
@@ -306,8 +306,10 @@ def build_queue_page(
         saved=saved_views.build_saved_view_list(
             person, "queue", filters.query(), offers=filters.differs
         ),
-        time_label="Settled" if settled else "Expires",
-        empty=EMPTY_SENTENCES[filters.tab] if empty else "Nothing fits the filter.",
+        time_label="Completed" if settled else "Expires",
+        empty=EMPTY_SENTENCES[filters.tab]
+        if empty
+        else "No request matches the filter.",
         empty_note=_describe_others(tabs, filters),
         own_day=load_own_day(reach, now) if not lines and reach.role else None,
         caption=f"{TABS[filters.tab]} requests",
@@ -388,5 +390,6 @@ def _describe_others(tabs: Iterable[QueueTab], filters: QueueFilters) -> str:
     if filters.tab != "open" or others is None or not others.count:
         return ""
     return (
-        f"{others.shown} {'item is' if others.count == 1 else 'items are'} with others."
+        f"{others.shown} {'request is' if others.count == 1 else 'requests are'} "
+        "waiting on others."
     )

@@ -38,6 +38,7 @@ from reviews.desk.components.formatting import (
 )
 from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.effects import describe
+from reviews.effects.wording import format_required_people
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
 from reviews.presenters.shapes import SentencePart
 from reviews.stops import incidents
@@ -57,7 +58,7 @@ class QueueRowHead:
     url: str
     peek_url: str
     risk: str
-    tier: str
+    asked: str  # `1 reviewer and 2 supervisors`
     effect: tuple[SentencePart, ...]
     tool: str
     agent: str
@@ -144,7 +145,7 @@ def _mark_batch(
         row.head,
         effect=title,
         url=within.url,
-        batch=f"batch of {within.count}: risk, marks and time of the most urgent",
+        batch=f"batch of {within.count}: risk, flags and deadline of the most urgent",
         batch_url=within.url,
         repeats="",
         peek_url="",
@@ -231,7 +232,7 @@ def build_row(
         url=f"{base}{request.pk}/",
         peek_url=f"{REQUESTS_URL}{request.pk}/peek/",
         risk=request.risk,
-        tier=request.tier,
+        asked=format_required_people(sealed.steps),
         effect=shown.effect,
         tool=request.tool_name,
         agent=request.agent,
@@ -256,7 +257,7 @@ def _list_flags(sealed: RequestVersion, shown: describe.EffectBrief) -> tuple[st
     if sealed.requires_reason and request.status in OPEN:
         flags.append("Reason required")
     if request.rank % 10 == URGENT_DIGIT:
-        flags.append("Urgent, says the agent")
+        flags.append("Urgent (agent says)")
     return tuple(flags)
 
 
@@ -280,13 +281,13 @@ def _build_state(
         return replace(state, note=f"You {VERDICT_SPECS[Verdict(verdict)].past}")
     if request.assignee is not None and request.status == RequestStatus.PENDING:
         return _add_assignee(request.assignee, person, state)
-    return None if state.word == "Waiting" else state
+    return None if state.word == states.PENDING_WORD else state
 
 
 def _add_assignee(assignee: Person, person: Person, state: StateLabel) -> StateLabel:
     """Add to whom a supervisor assigned the request, after its holder and its state."""
-    said = "Given to you" if assignee == person else f"Given to {assignee}"
-    if state.word == "Waiting":
+    said = "Assigned to you" if assignee == person else f"Assigned to {assignee}"
+    if state.word == states.PENDING_WORD:
         return replace(state, word=said)
     return replace(state, note=" · ".join(one for one in (state.note, said) if one))
 

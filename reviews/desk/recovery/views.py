@@ -24,13 +24,12 @@ from reviews.models import ApprovalRequest, Execution
 from reviews.permissions import Permission
 
 REASON_SENTENCES = {
-    restore_epochs.BEHIND: "It is older than what this gate had seen.",
-    restore_epochs.ANOTHER: "It is on another server, or another timeline, than"
+    restore_epochs.BEHIND: "The database is older than the records this host has seen.",
+    restore_epochs.ANOTHER: "The database is on a different server or timeline than"
     " before.",
-    restore_epochs.UNREADABLE: "The note that is kept beside the database cannot be"
-    " read.",
-    restore_epochs.DISK_ERROR: "The disk does not give the note that is kept beside the"
-    " database. Everything goes on by itself when it does.",
+    restore_epochs.UNREADABLE: "The epoch file on this host is damaged.",
+    restore_epochs.DISK_ERROR: "Holdpoint cannot read its epoch file from disk."
+    " Everything resumes automatically once it can.",
 }
 
 
@@ -115,8 +114,8 @@ def _build_review(row: Epoch, names: dict[str, str]) -> RestoreReview:
     return RestoreReview(row, names.get(row.asked_by, ""), names.get(row.by, ""))
 
 
-LOOKED_MESSAGE = "Noted. A second person must look as well."
-EPOCH_BEGAN_MESSAGE = "A new epoch began. Workers go on by themselves."
+LOOKED_MESSAGE = "Recorded. A second person must confirm as well."
+EPOCH_BEGAN_MESSAGE = "A new epoch began. Workers resume automatically."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

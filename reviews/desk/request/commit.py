@@ -343,8 +343,8 @@ def _refuse_changed_page(
     if page.digest == digest:
         return None
     detail = (
-        "This page is not what it was when you opened it. Nothing was recorded. "
-        "Read it once more, then decide."
+        "This page has changed since you opened it. Nothing was recorded. "
+        "Read it again, then decide."
     )
     return StaleVersion(detail, remade=True)
 
@@ -355,12 +355,14 @@ def _refuse_wrong_answer(
     if question is None or question.answers:
         return None  # the second answer is accepted, right or wrong
     if answer is None:
-        return AttentionCheckFailed("Answer the question first. Nothing was recorded.")
+        return AttentionCheckFailed(
+            "Answer the attention check first. Nothing was recorded."
+        )
     if question.question.is_right(answer):
         return None
     return AttentionCheckFailed(
-        "That is not what this request does. Nothing was recorded. "
-        f"Look at: {question.question.look}."
+        "Attention check failed: that is not what this request does. Nothing was "
+        f"recorded. Check: {question.question.look}."
     )
 
 
@@ -383,7 +385,7 @@ def _refuse_too_fast(
         return None
     return TooFast(
         f"You opened this {format_people(max(int(took), 0), 'second')} ago. Nothing "
-        "was recorded. If you have checked what changes, commit again."
+        "was recorded. Check what changes, then confirm again."
     )
 
 
@@ -459,7 +461,7 @@ def _parse_edited_args(
     definition = tools.load_definition(tool)
     args, wrong = argument_form.parse_edits(definition, loaded.revision.args, form.data)
     if wrong:
-        raise InvalidArgs("Some fields are not right yet.", errors=wrong)
+        raise InvalidArgs("Some fields need correction.", errors=wrong)
     return args
 
 

@@ -157,13 +157,13 @@ def find_policy_change(loaded: LoadedRequest) -> PolicyChange | None:
     return PolicyChange(sealed.policy.number, policy.number, text, refuses)
 
 
-_TOOL_GONE = "The tool is not in the policy any more: this cannot run."
-_ARGUMENTS_INVALID = "The tool does not take these arguments any more: this cannot run."
+_TOOL_GONE = "The policy no longer contains this tool, so this cannot run."
+_ARGUMENTS_INVALID = "The tool no longer accepts these parameters, so this cannot run."
 _NEEDS_MORE_READINGS = (
-    "Its rules read more than was read then: it is asked before it runs."
+    "Its rules need more data than was read; Holdpoint reads it before this runs."
 )
-_ASKS_LESS = "It asks for less now. This request still needs what is said here."
-_ASKS_SAME = "It asks for the same. Nothing changes for this request."
+_ASKS_LESS = "It requires less now. This request still requires what is shown here."
+_ASKS_SAME = "It requires the same. Nothing changes for this request."
 
 
 def _describe_change(loaded: LoadedRequest, policy: PolicyVersion) -> tuple[str, bool]:
@@ -179,7 +179,7 @@ def _describe_change(loaded: LoadedRequest, policy: PolicyVersion) -> tuple[str,
     was = Evaluation.from_json(revision.evaluation)
     if asked.tier.rank > tier.rank or _needs_more_authority(asked, was):
         return (
-            f"It asks for more now: {rechecks.describe_tightening(revision, asked)}",
+            f"It requires more now: {rechecks.describe_tightening(revision, asked)}",
             True,
         )
     return (_ASKS_LESS if asked.tier.rank < tier.rank else _ASKS_SAME), False

@@ -98,7 +98,9 @@ def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """A supervisor ends another's hold, with a reason."""
     loaded = _load_request(request, pk)
     if not holding.may_break_hold(loaded.person, loaded.request):
-        raise NotPermitted("Only a supervisor may break a hold. Nothing was changed.")
+        raise NotPermitted(
+            "Only a supervisor can take over a claim. Nothing was changed."
+        )
     form = ReasonForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
         return _render_form(request, "reviews/break_hold.html", loaded, form)
@@ -121,7 +123,9 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
         return _render_form(request, "reviews/hand_over.html", loaded, form)
     to = form.cleaned_data["to"]
     take.offer_hold(request_id=pk, person=loaded.person, to=to)
-    messages.success(request, f"Offered to {to}. You hold it until they take it.")
+    messages.success(
+        request, f"Offered to {to}. It stays assigned to you until they accept."
+    )
     return _redirect_to_request(pk)
 
 
@@ -159,7 +163,7 @@ def note(request: HttpRequest, pk: str) -> HttpResponse:
     text = form.cleaned_data["text"] if form.is_valid() else ""
     drafts.add_note(request_id=pk, person=loaded.person, text=text)
     drafts.discard_draft(person=loaded.person, request_id=pk)
-    messages.success(request, "Your note is on the record.")
+    messages.success(request, "Note added.")
     return _redirect_to_request(pk)
 
 
@@ -181,7 +185,7 @@ def queue_next(request: HttpRequest) -> HttpResponse:
     )
     if found:
         return _redirect_to_request(found)
-    messages.info(request, "Nothing else in this queue is free for you.")
+    messages.info(request, "No other request in this queue is available to you.")
     return redirect(f"{reverse('reviews:queue')}?empty=1")
 
 

@@ -27,6 +27,7 @@ from reviews.desk.components.choice import VerdictChoice
 from reviews.desk.components.holding import HoldStatus
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.desk.components.states import ApprovalTally, StateLabel
+from reviews.effects.wording import format_people
 from reviews.governance import voters
 from reviews.governance.voters import CountedVotes, Voter
 from reviews.grants import sequence
@@ -92,7 +93,15 @@ class LoadedRequest:
         if until is None:
             return f"{self.state.word} {self.state.note}".strip()
         seconds = max(round((until - self.now).total_seconds()), 0)
-        return f"Approved. Recall possible for {seconds} seconds."
+        return f"Approved. The approval can be undone for {seconds} seconds."
+
+    def describe_missing_approvals(self, left: int) -> str:
+        """Who must still approve: `One more supervisor must approve`."""
+        roles = {step["role"] for step in self.sealed.steps}
+        who = roles.pop() if len(roles) == 1 else "person"
+        if left == 1:
+            return f"One more {who} must approve"
+        return f"{format_people(left, f'more {who}')} must approve"
 
     @property
     def tally(self) -> ApprovalTally:

@@ -30,18 +30,17 @@ from reviews.choices import (
 )
 from reviews.desk.components import formatting, holding, retry, undo
 from reviews.effects import describe
-from reviews.effects.wording import format_people
 from reviews.grants import approvers, uncertain
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
 from .load import LoadedRequest, format_name
 
-BATCH_HALTED_TEXT = "Its batch waits since a failure, until a person lets it go on."
+BATCH_HALTED_TEXT = "Its batch is paused after a failure until a person resumes it."
 WITHDRAWN_TEXTS = {
     "withdrawn_by_agent": "The agent withdrew it.",
-    "thread_finished": "Its run is over, so it was withdrawn.",
-    "stopped": "A stop withdrew it.",
+    "thread_finished": "It was withdrawn because its run ended.",
+    "stopped": "It was withdrawn by a stop.",
 }
 
 
@@ -113,16 +112,18 @@ def build_revised_outcome(loaded: LoadedRequest, read: int = 0) -> OutcomePanel:
         url = f"{url}?since={read}"
     same = read == now
     return OutcomePanel(
-        title="Read it once more"
+        title="Read the page again"
         if same
-        else f"Version {now} is the one to decide now",
+        else f"Version {now} is now the current version",
         icon="warn",
         quarters=None,
-        lines=["Nothing was approved. Your note is kept on this page."],
+        lines=["Nothing was approved. Your note is saved on this page."],
         votes=[],
         result="",
         links=[
-            OutcomeLink("Show it anew" if same else "Review the new version", url, "R")
+            OutcomeLink(
+                "Reload the page" if same else "Review the new version", url, "R"
+            )
         ],
     )
 
@@ -132,13 +133,13 @@ def build_stale_state_outcome(loaded: LoadedRequest) -> OutcomePanel:
     refresh."""
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
     return OutcomePanel(
-        title="What this would change has changed",
+        title="The current record has changed",
         icon="warn",
         quarters=None,
-        lines=["Nothing was sent. What you typed is kept."],
+        lines=["Nothing was sent. What you typed is saved."],
         votes=[],
         result="",
-        links=[OutcomeLink("Refresh before-state", url, "R", testid="refresh")],
+        links=[OutcomeLink("Refresh the record", url, "R", testid="refresh")],
     )
 
 
@@ -171,7 +172,7 @@ def may_retry(loaded: LoadedRequest) -> bool:
 def _build_lines(loaded: LoadedRequest) -> Sequence[str]:
     status = RequestStatus(loaded.request.status)
     if loaded.stopped is StopMode.STOPPED and status in OPEN:
-        return ["This run, its agent or its tool is stopped. Nothing will be executed."]
+        return ["The run, agent or tool is stopped. Nothing will be executed."]
     if loaded.waiting and loaded.holding.by:
         return list(_describe_other_hold(loaded))
     if loaded.waiting:
@@ -191,20 +192,20 @@ def _describe_other_hold(loaded: LoadedRequest) -> Iterator[str]:
         return
     until = format_time(hold.until)
     yield (
-        "You can read everything. Deciding opens when "
-        f"{hold.by} gives it back, or at {until} if they are gone."
+        "You can read this request. You can decide it when "
+        f"{hold.by} releases it, or at {until} if they are gone."
     )
     if hold.offered:
-        yield f"{hold.by} offers it to you."
+        yield f"{hold.by} offers this request to you."
     if hold.asked:
-        yield "You will get a mail when it is free."
+        yield "You will get an email when it is released."
 
 
 def _describe_refusal(loaded: LoadedRequest) -> str:
     """The refusal for a person who only reads, without the words about what was not
     recorded."""
     if loaded.person.public_id in loaded.sealed.escalated_by:
-        return "You escalated this. A supervisor decides it now."
+        return "You escalated this. A supervisor must decide it now."
     return loaded.why_not.removesuffix(" Nothing was recorded.")
 
 
@@ -213,22 +214,18 @@ def _describe_read_only(loaded: LoadedRequest) -> Iterator[str]:
     own = loaded.own
     if own is None or own.version != loaded.request.version:
         yield _describe_refusal(loaded)
-        yield "You can read everything here."
+        yield "You can read everything on this page."
         return
     if own.counts:
-        yield f"Your approval is recorded. {_describe_missing_votes(loaded)}"
-        yield "Others do not see it until this is settled."
+        yield f"Your approval is recorded. {_describe_missing_votes(loaded)}."
+        yield "Others cannot see it until the request is decided."
         return
     yield _describe_refusal(loaded)
-    yield "Your vote is recorded. Others do not see it until this is settled."
+    yield "Your vote is recorded. Others cannot see it until the request is decided."
 
 
 def _describe_missing_votes(loaded: LoadedRequest) -> str:
-    left = loaded.tally.required - loaded.given
-    roles = {step["role"] for step in loaded.sealed.steps}
-    who = f"more {roles.pop()}" if len(roles) == 1 else "more person"
-    verb = "is" if left == 1 else "are"
-    return f"{format_people(left, who)} {verb} needed."
+    return loaded.describe_missing_approvals(loaded.tally.required - loaded.given)
 
 
 def _describe_status(loaded: LoadedRequest, status: RequestStatus) -> list[str]:
@@ -238,17 +235,17 @@ def _describe_status(loaded: LoadedRequest, status: RequestStatus) -> list[str]:
         )
         return [f"{_describe_withdrawal(loaded)} {nothing}"]
     said = {
-        RequestStatus.PENDING: ["Nobody answered in time. The agent is told."],
+        RequestStatus.PENDING: ["Nobody decided in time. The agent is notified."],
         RequestStatus.RECALLABLE: [
-            "It is held until then. Nothing has run yet.",
+            "The undo window is open. Nothing has run yet.",
             *_describe_pause(loaded),
         ],
         RequestStatus.REJECTED: [
-            f"{uncertain.describe_effect(loaded.request)} The agent has the reason.",
+            f"{uncertain.describe_effect(loaded.request)} The agent gets the reason.",
             *_describe_pause(loaded),
         ],
-        RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
-        RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
+        RequestStatus.EXPIRED: ["Nobody decided in time. The agent is notified."],
+        RequestStatus.SUPERSEDED: ["There is nothing left to decide."],
         RequestStatus.AUTHORIZED: [],
     }
     return said[status]
@@ -270,7 +267,7 @@ def _describe_withdrawal(loaded: LoadedRequest) -> str:
 def _describe_pause(loaded: LoadedRequest) -> list[str]:
     if loaded.stopped is not StopMode.PAUSED:
         return []
-    return ["Its run, its agent or its tool is paused: nothing more of it starts."]
+    return ["The run, agent or tool is paused. Nothing more of it starts."]
 
 
 def _is_batch_halted(loaded: LoadedRequest) -> bool:
@@ -295,15 +292,17 @@ def _describe_effect(loaded: LoadedRequest) -> list[str]:
         )
         return coming + _describe_pause(loaded)
     if status is ExecutionStatus.UNKNOWN:
-        return ["It may or may not have happened. It is not tried again by itself."]
+        return ["It may or may not have happened. It is not retried automatically."]
     if status is ExecutionStatus.CLAIMED:
         return list(_describe_running(execution, most))
     if status is ExecutionStatus.FAILED and tried > 1:
-        return [f"It was tried {tried} times."]
+        return [f"It was attempted {tried} times."]
     if execution.code == SETTLED_BY_PERSON:
-        return ["A person said so: the tool itself could not tell."]
+        return ["A person recorded this result; the tool did not report it."]
     if execution.code == SETTLED_BY_LOOK_UP:
-        return ["Its service said so when it was asked: the attempt could not tell."]
+        return [
+            "A look-up at its service found this result; the attempt did not report it."
+        ]
     return []
 
 
@@ -312,7 +311,7 @@ def _describe_running(execution: Execution, most: int) -> Iterator[str]:
     until = execution.lease_until
     if execution.code and until is not None:
         said = format_time(until)
-        yield f"No clear answer yet. Its service is asked again at {said}."
+        yield f"No clear answer yet. Holdpoint asks its service again at {said}."
 
 
 def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
@@ -342,13 +341,13 @@ def _build_links(loaded: LoadedRequest) -> list[OutcomeLink]:
     unknown = execution is not None and execution.status == ExecutionStatus.UNKNOWN
     if execution is not None and unknown:
         settles = permissions.has_permission(loaded.person, Permission.SETTLE_UNKNOWN)
-        said = "Say what happened" if settles else "What is known of it"
+        said = "Record what happened" if settles else "See what is known"
         links.append(
             OutcomeLink(said, reverse("reviews:unknown_one", args=[execution.pk]))
         )
     if execution is not None and _is_batch_halted(loaded):
         url = reverse("reviews:batch", args=[execution.batch_id])
-        links.append(OutcomeLink("Go on with the batch", url, testid="batch"))
+        links.append(OutcomeLink("Open the batch", url, testid="batch"))
     links += _build_undo_links(loaded)
     if loaded.holding.by:
         links += _build_hold_links(loaded)
@@ -374,10 +373,10 @@ def _build_hold_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
     hold, pk = loaded.holding, [loaded.request.pk]
     if hold.offered and not loaded.why_not:
         url = reverse("reviews:accept_hold", args=pk)
-        yield OutcomeLink("Take over", url, "C", post=True, testid="take-over")
+        yield OutcomeLink("Accept", url, "C", post=True, testid="take-over")
     if not hold.asked and not loaded.why_not:
         url = reverse("reviews:ask_hold", args=pk)
         yield OutcomeLink("Notify me", url, post=True, testid="notify")
     if holding.may_break_hold(loaded.person, loaded.request):
         url = reverse("reviews:break_hold", args=pk)
-        yield OutcomeLink("Break hold…", url, testid="break")
+        yield OutcomeLink("Take over…", url, testid="break")

@@ -42,7 +42,7 @@ from .next_proposals import NextProposal
 from .outcome import OutcomePanel
 from .versions import Remark
 
-PAGE_CHANGED_TEXT = "This page is not what it was when you opened it."
+PAGE_CHANGED_TEXT = "This page has changed since you opened it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class ChangeBanner:
     @property
     def was(self) -> str:
         """The heading of the column with what was read."""
-        return self.heads[0] if self.heads else f"Version {self.read}, as you read it"
+        return self.heads[0] if self.heads else f"Version {self.read} (as you read it)"
 
     @property
     def is_now(self) -> str:
         """The heading of the column with what is current."""
-        return self.heads[1] if self.heads else f"Version {self.now}, now"
+        return self.heads[1] if self.heads else f"Version {self.now} (current)"
 
 
 def build_revised_banner(loaded: LoadedRequest, read: int) -> ChangeBanner:
@@ -80,13 +80,11 @@ def build_revised_banner(loaded: LoadedRequest, read: int) -> ChangeBanner:
         if before
         else []
     )
-    who = (
-        "The agent replaced" if loaded.sealed.cause == "revised" else "Someone changed"
-    )
+    who = "The agent revised" if loaded.sealed.cause == "revised" else "Someone changed"
     at = loaded.sealed.created_at
     said = format_time(at)
     title = f"{who} this request at {said} while you were reading version {read}."
-    note = "Nothing was approved by you."
+    note = "You have not approved anything."
     return ChangeBanner(title, note, read, loaded.request.version, rows)
 
 
@@ -99,11 +97,11 @@ def build_stale_state_banner(
     at = loaded.reading.at if loaded.reading else loaded.now
     return ChangeBanner(
         f"The record changed; it was read again at {format_time(at)}.",
-        "Nothing was sent. Refresh the before-state, then decide.",
+        "Nothing was sent. Refresh the record, then decide.",
         loaded.request.version,
         loaded.request.version,
         comparison.build_moved_rows(loaded.revision, was, now),
-        heads=("As you read it", "Now"),
+        heads=("As you read it", "Current"),
     )
 
 
@@ -205,14 +203,16 @@ class ApprovalsRegion(StripRegion):
     def approvals_said(self) -> str:
         """The approvals given and required, in words."""
         tally = self.loaded.tally
-        hidden = " Names and answers are hidden until it is decided."
-        if self.loaded.settled:
-            return f"{tally.said} given, {self._roles()} asked."
-        said = f"{tally.said} given: {self._roles()} must approve."
-        return said + (hidden if tally.required > 1 else "")
+        hidden = " Names and votes are hidden until the request is decided."
+        roles = format_required_people(self.loaded.sealed.steps)
+        said = f"{tally.said} approvals ({roles})."
+        shows_names = self.loaded.settled or tally.required == 1
+        return said if shows_names else said + hidden
 
-    def _roles(self) -> str:
-        return format_required_people(self.loaded.sealed.steps)
+    @property
+    def required_approvals(self) -> str:
+        """How many approvals the request requires: `1 approval`."""
+        return format_people(self.loaded.tally.required, "approval")
 
     @cached_property
     def others(self) -> str:
@@ -227,7 +227,7 @@ class ApprovalsRegion(StripRegion):
         )
         names = [str(one.person) for one in found if one.id != loaded.person.public_id]
         if not names:
-            return "nobody else"
+            return "Nobody else"
         if loaded.given or sealed.carried or sealed.escalated_by or self._is_own:
             return format_people(len(names), "other person")
         return format_names(names, most=MOST_NAMES)
@@ -251,7 +251,7 @@ class ApprovalsRegion(StripRegion):
         """What happens without an answer; empty once there is one."""
         if not self.loaded.waiting:
             return ""
-        return "It expires when the time is up. Nothing is executed."
+        return "It expires. It is never approved automatically."
 
 
 class HistoryRegion(ApprovalsRegion):

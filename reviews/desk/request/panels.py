@@ -45,18 +45,20 @@ def describe_supervisors(
         for one in found.select_related("preferences").order_by("username")
     ]
     if not told:
-        return "No other supervisor is admitted to this queue: it would wait for one."
+        return (
+            "No other supervisor is admitted to this queue, so it would wait for one."
+        )
     told.sort(key=lambda one: not one[0].on_call)
     names = [
         f"{name} ({_format_local_time(wants, now)})"
         for wants, name in told[:MOST_NAMES]
     ]
     more = [f"{len(told) - MOST_NAMES} more"] if len(told) > MOST_NAMES else []
-    return f"Asked as well: {', '.join([*names, *more])}."
+    return f"Will be sent to {', '.join([*names, *more])}."
 
 
 def _format_local_time(wants: NotificationPreferences, now: datetime) -> str:
-    local = f"{now.astimezone(ZoneInfo(wants.zone)):%H:%M} there"
+    local = f"local time {now.astimezone(ZoneInfo(wants.zone)):%H:%M}"
     return f"on call, {local}" if wants.on_call else local
 
 
@@ -92,6 +94,7 @@ class VerdictPanel:
     step_up: bool
     password_error: str
     problem: str
+    problem_code: str
     other_errors: Sequence[FieldError]
     commit: str
     after: str
@@ -174,6 +177,7 @@ def build_panel(
         or (loaded.sealed.step_up and VERDICT_SPECS[verdict].commits),
         password_error=error.detail if error and code == "reauth" else "",
         problem=_format_problem(error, reasons),
+        problem_code=code,
         check_error=error.detail if error and code == "check" else "",
         other_errors=_list_form_errors(edits, error),
         commit=_format_commit_label(loaded, verdict, edits),
@@ -269,16 +273,19 @@ def _build_reason_choices(
 def _describe_verdict(loaded: LoadedRequest, verdict: Verdict) -> list[str]:
     if verdict is Verdict.APPROVE:
         version, digest = loaded.request.version, loaded.request.action_hash
-        said = f"Exactly as shown: version {version}, {format_short_hash(digest)}."
+        said = (
+            f"You are approving version {version} exactly as shown "
+            f"(fingerprint {format_short_hash(digest)})."
+        )
         return [said, *_describe_further_votes(loaded)]
     if verdict is Verdict.REJECT:
         return [
-            "Nothing will be executed. The agent is told “rejected”, the reason you"
-            " choose and your note, word for word. It is not told your name."
+            "Nothing will be executed. The agent receives the reason you choose and"
+            " your note, word for word, but not your name."
         ]
     if verdict is Verdict.ESCALATE:
         asked = describe_supervisors(loaded.request, loaded.person, loaded.now)
-        return [asked, "You can no longer decide it yourself."]
+        return [asked, "You can then no longer decide it yourself."]
     return []
 
 
@@ -286,7 +293,7 @@ def _describe_further_votes(loaded: LoadedRequest) -> list[str]:
     left = loaded.tally.required - loaded.given - 1
     if left <= 0:
         return []
-    return [f"{format_people(left)} more will be asked, blind to your answer."]
+    return [f"{loaded.describe_missing_approvals(left)}, without seeing your decision."]
 
 
 def _format_commit_label(
@@ -296,7 +303,7 @@ def _format_commit_label(
     if edits is not None and edits.changes:
         return f"Approve with my {format_people(edits.changes, 'change')}"
     if verdict is Verdict.APPROVE and tally.required - tally.given > 1:
-        return f"Record my approval ({tally.given + 1} of {tally.required})"
+        return f"Approve ({tally.given + 1} of {tally.required})"
     return VERDICT_WORDINGS[verdict].commit
 
 
@@ -306,19 +313,24 @@ def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
         until = versions.compute_escalated_deadline(loaded.request, timeout)
         if loaded.request.frozen_through:
             after = format_duration(until - loaded.request.frozen_through)
-            return f"Then {after} are left, once deadlines run again."
+            return f"It then expires {after} after deadlines resume."
         return (
-            f"Then it expires at {format_time(until)}, "
-            f"{format_duration(until - loaded.now)} from now. If nobody answers by "
-            "then, nothing is executed."
+            f"It then expires at {format_time(until)}, "
+            f"{format_duration(until - loaded.now)} from now. It is never approved "
+            "automatically."
         )
     if verdict is Verdict.REJECT:
         return ""
     seconds = loaded.sealed.recall_seconds
-    said = f"Runs {seconds} s after the last approval; recall with Z until then."
+    more = loaded.tally.required - loaded.given > 1 or verdict is Verdict.MODIFY
+    after = "the last approval" if more else "approval"
+    said = (
+        f"Runs {format_people(seconds, 'second')} after {after}. "
+        "You can undo until then (Z)."
+    )
     if not seconds:
-        said = "Runs at once after the last approval. It cannot be recalled."
+        said = f"Runs immediately after {after}. The approval cannot be undone."
     if verdict is Verdict.MODIFY:
         later = loaded.request.version + 1
-        said = f"Makes version {later}; earlier votes are void. {said}"
+        said = f"Creates version {later}; earlier votes no longer count. {said}"
     return said

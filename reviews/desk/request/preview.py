@@ -37,14 +37,16 @@ from .panels import VerdictPanel
 CHECK_LIMITER = RateLimiter(most=60, seconds=60)
 _ELEMENT_ID_PATTERN = re.compile(r"[A-Za-z][\w-]{0,200}")
 TOO_MANY_CHECKS = (
-    "Too many checks in a minute. Type on; nothing is lost. Check again in a moment."
+    "Too many checks in a minute. Nothing is lost. Check again in a moment."
 )
-NOTHING_CHANGED = "Nothing changed: use Approve."
+NOTHING_CHANGED = "Nothing changed. Use Approve."
 
 
 class PreviewLine(NamedTuple):
-    """One sentence of a preview; `loud` ones are announced to screen readers."""
+    """One sentence of a preview and its code; `loud` ones are announced to screen
+    readers."""
 
+    code: str
     text: str
     loud: bool = False
 
@@ -72,7 +74,7 @@ class EditPreview:
     def say(self) -> str:
         """What a screen reader announces: never foreign text."""
         loud = [line.text for line in self.lines if line.loud]
-        return " ".join(loud) or ("Not right yet." if self.problem else "")
+        return " ".join(loud) or ("Needs correction." if self.problem else "")
 
 
 def build_preview_panel(
@@ -114,7 +116,7 @@ def _compute_preview(
 ) -> tuple[DomainError | None, EditPreview]:
     args, wrong = made.read()
     if not made.changes:
-        return None, EditPreview(lines=[PreviewLine(NOTHING_CHANGED)])
+        return None, EditPreview(lines=[PreviewLine("unchanged", NOTHING_CHANGED)])
     try:
         _check_input(loaded, data, wrong)
         found = modify.preview_edit(_build_submission(loaded, args, data))
@@ -131,7 +133,7 @@ def _check_input(
     if data.get("version") != str(loaded.request.version):
         raise StaleVersion(current_version=loaded.request.version)
     if wrong:
-        raise InvalidArgs("Some fields are not right yet.", errors=wrong)
+        raise InvalidArgs("Some fields need correction.", errors=wrong)
     if not CHECK_LIMITER.allows(loaded.person.pk):
         raise ReviewerRateLimited(TOO_MANY_CHECKS)
 
@@ -185,32 +187,34 @@ def _build_accepted_preview(
 def _build_preview_lines(found: EditRequirements) -> list[PreviewLine]:
     lines = []
     if found.risk.rank > found.risk_now.rank:
-        lines.append(
-            PreviewLine(f"This raises the risk to {found.risk.value.title()}.", True)
-        )
+        said = f"This raises the risk to {found.risk.value.title()}."
+        lines.append(PreviewLine("raises_risk", said, True))
     asked = format_required_people(found.steps)
     if found.rises:
-        tier = found.tier.value.title()
-        said = f"This raises the tier to {tier} and needs {asked}. Yours is not enough."
-        lines.append(PreviewLine(said, True))
-        lines += [PreviewLine(text) for text in found.rules]
+        said = f"This raises the required approval to {asked}."
+        said = f"{said} Your approval alone is not enough."
+        lines.append(PreviewLine("raises", said, True))
+        lines += [PreviewLine("rule", text) for text in found.rules]
     elif found.exceeds:
-        said = f"This is more than you may decide, so it goes on to {asked}."
-        lines.append(PreviewLine(f"{said} Yours is not enough.", True))
+        said = f"This exceeds your approval limit, so it goes to {asked}."
+        said = f"{said} Your approval alone is not enough."
+        lines.append(PreviewLine("exceeds", said, True))
     else:
         lower = found.tier.rank < found.tier_now.rank
-        moves = "This lowers the tier to" if lower else "The tier stays"
-        needs = "your approval alone is enough" if found.is_enough else f"{asked}"
-        lines.append(PreviewLine(f"{moves} {found.tier.value.title()}: {needs}."))
+        code, moves = ("lowers", "lowers") if lower else ("same", "does not change")
+        needs = "your approval alone is enough" if found.is_enough else asked
+        said = f"This {moves} the required approval: {needs}."
+        lines.append(PreviewLine(code, said))
     if found.verifiers:
-        lines.append(PreviewLine("Its verifier is asked when you commit, not before."))
+        said = "The tool's verifier is asked when you confirm, not before."
+        lines.append(PreviewLine("verifiers", said))
     return lines
 
 
 def _describe_source(found: EditRequirements) -> str:
     reading = found.reading
     if reading.problem:
-        return "the look-up failed, so compare with the other system yourself."
+        return "the look-up failed; check the source system yourself."
     if reading.before is None:
         return "this tool declares no look-up."
     return f"read from {reading.source or 'the tool'} at {format_time(reading.at)}."

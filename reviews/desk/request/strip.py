@@ -65,7 +65,9 @@ def _describe_recorded(request: ApprovalRequest, verdict: Verdict) -> str:
     row = ApprovalRequest.objects.get(pk=request.pk)
     if row.status != RequestStatus.RECALLABLE:
         return said
-    return f"{said} It can be recalled there until {format_time(row.recall_until)}."
+    return (
+        f"{said} You can undo the approval there until {format_time(row.recall_until)}."
+    )
 
 
 STRIP_TEMPLATE = "reviews/request.html#live"

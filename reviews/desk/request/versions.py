@@ -26,12 +26,12 @@ from .load import LoadedRequest, format_name
 
 CAUSE_WORDS = {
     "opened": "The agent proposed it",
-    "revised": "The agent replaced it",
+    "revised": "The agent revised it",
     "modified": "A reviewer changed the arguments",
-    "escalated": "A reviewer asked for a supervisor",
-    "verifier": "A verifier asked for more authority",
-    "recalled": "An approval was recalled",
-    "returned": "A supervisor gave it back with guidance",
+    "escalated": "A reviewer escalated it",
+    "verifier": "A verifier escalated it",
+    "recalled": "An approval was undone",
+    "returned": "A supervisor returned it with guidance",
 }
 
 
@@ -157,10 +157,10 @@ def _parse_comparison(compare: str) -> tuple[int, int]:
 def _list_terms(sealed: RequestVersion) -> Iterator[tuple[str, str]]:
     yield "Risk", sealed.risk
     yield "Tier", sealed.tier
-    yield "Asked", format_required_people(sealed.steps)
+    yield "Required", format_required_people(sealed.steps)
     yield (
         "Rules",
-        "; ".join(rule["text"] for rule in sealed.rules) or "the tool's floor",
+        "; ".join(rule["text"] for rule in sealed.rules) or "minimum for this tool",
     )
     yield "Expires", f"{sealed.expires_at:%Y-%m-%d %H:%M:%S} UTC"
     yield "Policy", f"v{sealed.policy.number}"

@@ -121,18 +121,19 @@ def _build_tool_link(name: str) -> StopPageLink:
 
 SCOPE_NAMES = {
     Scope.THREAD: "This run",
-    Scope.AGENT: "This agent, all its runs",
-    Scope.TOOL: "This tool, whoever uses it",
-    Scope.EVERYTHING: "All agents, everything",
+    Scope.AGENT: "This agent and all its runs",
+    Scope.TOOL: "This tool, for all agents",
+    Scope.EVERYTHING: "Everything, all agents",
 }
 MODE_WORDS = {
     StopMode.PAUSED: (
         "Pause",
-        "What waits is kept: requests stay open, nothing runs.",
+        "Pending requests and queued actions are kept. Nothing new starts.",
     ),
     StopMode.STOPPED: (
         "Stop",
-        "What waits is withdrawn and refused. What runs may still finish.",
+        "Pending requests are withdrawn and queued actions cancelled. Running actions"
+        " may still finish.",
     ),
 }
 MOST_AGENTS = 12  # offered where the page names no run or agent
@@ -318,7 +319,7 @@ def _describe_switch(held: SwitchLine | None) -> str:
     if held is None:
         return ""
     word = "Paused" if held.paused else "Stopped"
-    return f"{word} already, since {format_time(held.at)}"
+    return f"{word} since {format_time(held.at)}"
 
 
 def _is_one_of_many(targets: list[ScopeTarget], target: ScopeTarget) -> bool:

@@ -52,18 +52,18 @@ EARLIER_SPAN = timedelta(hours=1)
 APPROVED_SPAN = timedelta(days=30)
 # What became of each action: icon and words.
 FATES = {
-    "running": ("run", "Running: asked to halt, may finish"),
+    "running": ("run", "Running: asked to stop, may finish"),
     "queued": ("wait", "Being cancelled"),
     "kept": ("pause", "Kept, does not run"),
     "cancelled": ("void", "Cancelled. It never ran."),
-    "late": ("void", "Its time to run was over. It never ran."),
-    "asked": ("back", "Asked again of others: this vote is void"),
-    "before": ("ok", "Had finished before"),
-    "unknown_before": ("ask", "Had begun before. Nobody knows whether it happened."),
-    "withdrawn": ("void", "Withdrawn. Nobody is asked any more."),
-    "finished": ("ok", "Had begun before, and finished"),
-    "failed": ("no", "Had begun before, and failed without effect"),
-    "unknown": ("ask", "Had begun before. Nobody knows whether it happened."),
+    "late": ("void", "Its execution window ended. It never ran."),
+    "asked": ("back", "This vote no longer counts: another approval is needed"),
+    "before": ("ok", "Completed before"),
+    "unknown_before": ("ask", "Started before. Result unknown."),
+    "withdrawn": ("void", "Withdrawn. No decision is needed."),
+    "finished": ("ok", "Started before, and completed"),
+    "failed": ("no", "Started before, and failed without effect"),
+    "unknown": ("ask", "Started before. Result unknown."),
 }
 
 
@@ -314,6 +314,17 @@ def _add_effect(
     return replace(line, effect=shown.effect, undo=shown.undo, sent=sent)
 
 
+STATE_TITLES = {
+    "became_stop": "Changed to a stop",
+    "resumed": "Resumed",
+    "paused": "Paused",
+    "revoking": "Revoking…",
+    "revoked": "Revoked",
+    "stopping": "Stopping…",
+    "stopped": "Stopped",
+}
+
+
 @dataclass(frozen=True)
 class StoppedPage:
     """A switch and everything it affected. `waiting` counts the open requests in its
@@ -356,16 +367,21 @@ class StoppedPage:
         return max([self.switch.at, *(one.at for one in self.met if one.at)])
 
     @property
-    def title(self) -> str:
+    def state(self) -> str:
+        """The state as a code, a key of STATE_TITLES."""
         if self.became:
-            return "Turned into a stop"
+            return "became_stop"
         if self.switch.lifted_at is not None:
-            return "Switched on again"
+            return "resumed"
         if self.switch.paused:
-            return "Paused"
+            return "paused"
         if self.reviewer:
-            return "Revoked" if self.over else "Revoking…"
-        return "Halted" if self.over else "Halting…"
+            return "revoked" if self.over else "revoking"
+        return "stopped" if self.over else "stopping"
+
+    @property
+    def title(self) -> str:
+        return STATE_TITLES[self.state]
 
     @property
     def icon(self) -> str:
@@ -384,11 +400,11 @@ class StoppedPage:
     def _kept(self) -> Iterator[str]:
         yield "nothing was cancelled"
         if late := self.fates["late"]:
-            yield f"the time of {format_count(late)} to run was over"
+            yield f"{format_count(late)} ran out of time"
         if self.fates["kept"]:
             yield f"{self.fates['kept']} kept in the queue"
         if self.waiting:
-            yield f"{format_count(self.waiting)} still open to decide"
+            yield f"{format_count(self.waiting)} still pending"
         yield from self._begun()
 
     def _taken_back(self) -> Iterator[str]:
@@ -396,7 +412,7 @@ class StoppedPage:
         if cancelled:
             yield f"{format_count(cancelled)} cancelled"
         if self.fates["asked"]:
-            yield f"{format_count(self.fates['asked'])} asked again of others"
+            yield f"{format_count(self.fates['asked'])} in need of another approval"
         if self._withdrawing:
             yield f"{format_count(self.waiting + self.fates['queued'])} still to cancel"
         elif not (cancelled or self.fates["asked"]):
@@ -407,18 +423,19 @@ class StoppedPage:
         if self.fates["running"]:
             yield f"{self.fates['running']} still running"
         if done := self.fates["finished"] + self.fates["failed"]:
-            yield f"{done} had already begun and finished"
+            yield f"{done} had already started and finished"
         if self.fates["unknown"]:
-            yield f"of {self.fates['unknown']} nobody knows"
+            yield f"{self.fates['unknown']} with an unknown result"
 
     @property
     def before(self) -> str:
         """The heading of the list of what had finished before the switch."""
         lost = sum(line.fate == "unknown_before" for line in self.earlier)
         done = len(self.earlier) - lost
-        span = "month" if self.reviewer else "hour"
-        what = f"{format_count(done)} had finished in the {span} before it"
-        return f"{what}, of {lost} nobody knows" if lost else what
+        span = "30 days" if self.reviewer else "hour"
+        actions = "action" if done == 1 else "actions"
+        what = f"{format_count(done)} {actions} completed in the previous {span}"
+        return f"{what}, {lost} with an unknown result" if lost else what
 
     @property
     def hidden_earlier(self) -> int:

@@ -55,10 +55,10 @@ class RevokePage:
         """The sentence on their authorized and queued executions."""
         count = self.load.queued
         if not count:
-            return "Nothing of theirs is queued."
+            return "None of their approvals is queued."
         return (
-            f"{format_count(count)} authorized and queued: grant revoked, execution "
-            "refused, never run. The agent is told why."
+            f"{format_count(count)} authorized and queued: permit revoked, execution "
+            "refused. The agent is told why."
         )
 
     @property
@@ -67,11 +67,11 @@ class RevokePage:
         which requests they voted on before these are settled."""
         count = self.load.waiting
         if not count:
-            return "No vote of theirs is on anything open."
+            return "They have no vote on a pending request."
         many = "request" if count == 1 else "requests"
         return (
-            f"{format_count(count)} open {many} with their vote: the vote is void, and "
-            "others are asked again."
+            f"{format_count(count)} pending {many} with their vote: the vote no longer "
+            "counts, and another approval is needed."
         )
 
     @property
@@ -81,8 +81,8 @@ class RevokePage:
         if not count:
             return ""
         return (
-            f"{format_count(count)} running just now: stopped by the check right "
-            "before the effect, unless that has begun."
+            f"{format_count(count)} running now: stopped by the check right before the "
+            "effect, unless the effect has started."
         )
 
 

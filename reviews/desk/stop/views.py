@@ -62,7 +62,7 @@ def _stop_target(
     who = require_person(request)
     stopping.check_visible(who, asked)
     if not stopping.is_offered(who, asked, (scope, key)):
-        raise NotPermitted("This page does not stop that. Nothing was changed.")
+        raise NotPermitted("This page cannot stop that. Nothing was changed.")
     row = stops.create_stop(
         scope=scope,
         key=key,
@@ -119,7 +119,7 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
         row = stops.lift_stop(stop_id=pk, person=require_person(request), reason=reason)
     except DomainError as error:
         return _render_stopped_page(request, pk, form, error)
-    said = "On again." if row.lifted_at else "Asked. A second person must agree."
+    said = "Resumed." if row.lifted_at else "Requested. A second person must confirm."
     messages.success(request, said)
     return redirect("reviews:stopped", pk)
 

@@ -4,7 +4,7 @@ it, and what follows from each answer."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -33,16 +33,17 @@ from .lists import (
 )
 
 CLASS_SENTENCES = {
-    ExecutionClass.KEYED: "Keyed: its service does the same key once only",
-    ExecutionClass.QUERYABLE: "Queryable: its service can be asked by our reference",
-    ExecutionClass.OPAQUE: "Opaque: tried once, and its service cannot be asked",
+    ExecutionClass.KEYED: "Keyed: the service performs each idempotency key once",
+    ExecutionClass.QUERYABLE: "Queryable: the service can be queried by reference",
+    ExecutionClass.OPAQUE: "Opaque: attempted once; the service offers no look-up",
 }
+NO_ATTEMPT = "No attempt is recorded; see the details"
 CLAIM_KINDS = ("execution.claimed", "execution.reclaimed")
 END_WORDS = {
-    "execution.requeued": "known to have changed nothing",
-    "execution.unknown": "nobody knows how it ended",
+    "execution.requeued": "no effect, queued again",
+    "execution.unknown": "result unknown",
     "execution.failed": "failed without effect",
-    "execution.succeeded": "done",
+    "execution.succeeded": "completed",
     "execution.refused": "refused by a check",
 }
 
@@ -55,8 +56,13 @@ class ExecutionAttempt:
     by: str
     fence: int
     lease_until: datetime | None
-    ended: str = "its holder was lost"
+    ended_as: str = ""  # the kind of the record that ended it
     ended_at: datetime | None = None
+
+    @property
+    def ended(self) -> str:
+        """How it ended, in words."""
+        return END_WORDS.get(self.ended_as, "no end recorded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +173,15 @@ def _describe_last_step(execution: Execution) -> tuple[str, datetime | None]:
     did not ask.
     """
     if execution.claimed_at is None:
-        return "Nobody is known to have taken it: see why nobody knows", None
+        return NO_ATTEMPT, None
     if execution.by_agent:
-        return "The agent took it to perform it itself", execution.claimed_at
+        return "The agent started to perform it", execution.claimed_at
     if execution.began_at is not None:
-        return "The worker asked the service for the effect", execution.began_at
-    return "The worker took it; it is not known to have asked", execution.claimed_at
+        return "The worker called the service", execution.began_at
+    return (
+        "The worker started; no call to the service is recorded",
+        execution.claimed_at,
+    )
 
 
 def _list_attempts(execution: Execution) -> Iterator[ExecutionAttempt]:
@@ -205,10 +214,7 @@ def _begin_attempt(row: LogRecord, data: dict[str, Any]) -> ExecutionAttempt:
 
 
 def _end_attempt(attempt: ExecutionAttempt, row: LogRecord) -> ExecutionAttempt:
-    ended = END_WORDS[row.kind]
-    return ExecutionAttempt(
-        attempt.at, attempt.by, attempt.fence, attempt.lease_until, ended, row.at
-    )
+    return replace(attempt, ended_as=row.kind, ended_at=row.at)
 
 
 def _format_asker(kind: str, id_: str) -> str:
@@ -227,15 +233,15 @@ def _describe_retry(execution: Execution, now: datetime) -> str:
     of `settle.retry_execution`."""
     until = execution.grant.expires_at
     if until <= settle.compute_retry_time(execution, now):
-        return "Its time to run is over: to be done after all it is proposed anew."
+        return "Its execution window has ended, so it must be proposed again."
     if rechecks.find_lasting_stop_refusal(execution) is not None:
-        return "It was stopped: to be done after all it is proposed anew."
+        return "It was stopped, so it must be proposed again."
     if late_reports.has_unanswered_report(execution):
-        return "It is not tried again while an alarm says that it happened."
+        return "It cannot be retried while an alarm reports that it happened."
     if sequence.is_batch_halted(execution):
-        return f"It can be tried again from its batch until {format_time(until)}."
+        return f"It can be retried from its batch until {format_time(until)}."
     said = format_time(until)
-    return f"A reviewer can have it tried again until {said}, with the same key."
+    return f"A reviewer can retry it until {said} with the same idempotency key."
 
 
 def _build_answers(execution: Execution, now: datetime) -> list[SettlementAnswer]:
@@ -244,8 +250,8 @@ def _build_answers(execution: Execution, now: datetime) -> list[SettlementAnswer
             "yes",
             "It happened",
             [
-                "The agent is told that it was executed. Its result stays unknown.",
-                "Sums and limits go on counting it. Nothing runs.",
+                "The agent is told that it was executed, without the tool's answer.",
+                "Counters and limits continue to count it. Nothing runs.",
             ],
         ),
         SettlementAnswer(
@@ -253,7 +259,7 @@ def _build_answers(execution: Execution, now: datetime) -> list[SettlementAnswer
             "It did not happen",
             [
                 "The agent is told that it failed and changed nothing.",
-                "Sums and limits count it no more.",
+                "Counters and limits no longer count it.",
                 _describe_retry(execution, now),
             ],
         ),

@@ -24,7 +24,7 @@ MAX_SETTLED = 20  # settled outcomes on the page
 LOOK_UP_WORDS = {
     "succeeded": "it happened",
     "failed": "it did not happen",
-    "not_found": "it never saw our reference",
+    "not_found": "no record of Holdpoint's reference",
     "unknown": "no clear answer",
 }
 
@@ -164,12 +164,12 @@ def describe_outcome(execution: Execution) -> str:
     if execution.status == ExecutionStatus.UNKNOWN:
         return ""
     who = (
-        "as a person said"
+        "as recorded by a person"
         if execution.code == SETTLED_BY_PERSON
-        else "as its service says"
+        else "as reported by its service"
     )
     if execution.status == ExecutionStatus.SUCCEEDED:
         return f"It happened, {who}."
     if execution.status == ExecutionStatus.FAILED:
         return f"It did not happen, {who}."
-    return "It did not happen, and was tried again."
+    return "It did not happen and was queued again."

@@ -44,7 +44,7 @@ def unknown_one(request: HttpRequest, pk: str) -> HttpResponse:
     error = htmx.catch_refusal(lambda: _settle_outcome(request, pk, form))
     if error is not None:
         return _render_outcome(request, pk, form, error)
-    messages.success(request, "Recorded. The agent is told what you said.")
+    messages.success(request, "Recorded. The agent is told the result.")
     return redirect("reviews:unknown")
 
 
@@ -76,6 +76,6 @@ def unknown_look_up(request: HttpRequest, pk: str) -> HttpResponse:
     details.load_unknown_outcome(who, pk, frame.get_frame(request).now)
     execution = reconcile.look_up_for_person(pk, who)
     known = execution.status != ExecutionStatus.UNKNOWN
-    said = "Settled by what the service says." if known else "Asked. Still not known."
+    said = "Resolved by the look-up." if known else "Looked up. Still unknown."
     messages.success(request, said)
     return redirect("reviews:unknown_one", pk)

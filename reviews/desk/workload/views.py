@@ -36,11 +36,9 @@ def load_extend(request: HttpRequest) -> HttpResponse:
 
 def _describe_extension(count: int, wanted: int) -> str:
     if not wanted:
-        return "Nothing that expires in the next 30 minutes may have more time."
-    passed = f" {wanted - count} could not have any." if count < wanted else ""
-    return (
-        f"{count} {'request has' if count == 1 else 'requests have'} more time.{passed}"
-    )
+        return "No deadline in the next 30 minutes can be extended."
+    passed = f" {wanted - count} could not be extended." if count < wanted else ""
+    return f"Extended {count} {'request' if count == 1 else 'requests'}.{passed}"
 
 
 @require_POST
@@ -56,6 +54,9 @@ def load_share(request: HttpRequest) -> HttpResponse:
 
 def _describe_sharing(count: int, to: str) -> str:
     if not count:
-        return f"Nothing waits that nobody is at and {to} may decide."
+        return f"There is no unclaimed request that {to} can decide."
     what = "request" if count == 1 else "requests"
-    return f"{count} {what} given to {to}, by mail as well. Others may answer them too."
+    return (
+        f"{count} {what} assigned to {to}, who is notified by mail."
+        " Others can still decide."
+    )
