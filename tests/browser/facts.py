@@ -43,7 +43,7 @@ _FENCED = r"""
   const inSight = one.cloneNode(true);
   for (const fold of inSight.querySelectorAll("details")) fold.remove();
   for (const sign of inSight.querySelectorAll(".ctl"))
-    if (sign.textContent === "line goes on") sign.remove();
+    if (sign.textContent === "line continues") sign.remove();
   const before = one.previousElementSibling;
   return {
     heading: before?.tagName === "DT" ? before.textContent : "",

@@ -41,11 +41,13 @@ def test_approve_and_recall_by_keys(
     page.keyboard.press("Control+Enter")
     expect(page.locator("#outcome")).to_be_focused()
     expect(page.locator("[data-testid=state]")).to_contain_text("Approved, runs in")
-    assert "Recall possible" in desk.heard()
+    assert "can be undone" in desk.heard()
     assert page.inner_text("#badge-queue") == ""
     assert page.title().startswith("Request")
     page.keyboard.press("z")
-    expect(page.locator("#live")).to_contain_text("Recalled. Nothing was executed.")
+    expect(page.locator("#live")).to_contain_text(
+        "Approval undone. Nothing was executed."
+    )
     desk.gets_focus("decide")
     assert page.inner_text("#badge-queue") == "1"
     assert desk.violations() == []
@@ -183,7 +185,7 @@ def test_a_new_version_takes_the_verbs_away_and_moves_nothing(
     expect(banner).to_contain_text("400.00")
     assert page.inner_text("h1") == heading
     assert page.locator("[data-testid=verb-approve]").count() == 0
-    assert "The agent replaced" in desk.heard("#sr-alert")
+    assert "The agent revised" in desk.heard("#sr-alert")
     assert desk.violations() == []
     page.keyboard.press("r")
     expect(page.locator("h1")).to_contain_text("400.00")
@@ -241,7 +243,9 @@ def test_modify_and_recall_without_javascript(
     page.click("[data-testid=commit]")
     expect(page.locator("[data-testid=state]")).to_contain_text("Approved")
     page.click("[data-testid=recall]")
-    expect(page.locator("#live")).to_contain_text("Recalled. Nothing was executed.")
+    expect(page.locator("#live")).to_contain_text(
+        "Approval undone. Nothing was executed."
+    )
 
 
 def test_a_queue_says_what_is_new_and_keeps_its_rows(
@@ -280,7 +284,7 @@ def test_signed_out_while_reading_is_said_and_nothing_is_lost(
     page.context.clear_cookies()
     expect(page.locator("#trouble")).to_contain_text("You are signed out.")
     expect(page.locator("#id_reason")).to_have_value("mine")
-    assert "Nothing you press is sent." in desk.heard("#sr-alert")
+    assert "Nothing will be sent." in desk.heard("#sr-alert")
     back = page.get_by_role("link", name="Sign in").get_attribute("href") or ""
     assert back.startswith("/sign-in/?next=%2Frequests%2F")
 
@@ -291,7 +295,7 @@ def test_a_lost_connection_is_said(waiting: ApprovalRequest, sit_down: SitDown) 
     page.route("**/live/*", lambda route: route.abort())
     page.route("**/live/", lambda route: route.abort())
     since = re.compile(
-        r"Not connected since \d\d:\d\d:\d\d UTC\. Nothing you press is sent\."
+        r"Not connected since \d\d:\d\d:\d\d UTC\. Nothing will be sent\."
     )
     expect(page.locator("#trouble")).to_contain_text(since)
     verb = page.get_by_test_id("verb-approve")
@@ -305,7 +309,7 @@ def test_two_supervisors_approve_with_their_passwords(
     gate: Gate, sit_down: SitDown
 ) -> None:
     request = propose(gate.agent, amount="899.00").request
-    for name, said in (("sue", "1 of 2 approvals"), ("sam", "Approved, starts now")):
+    for name, said in (("sue", "1 of 2 approvals"), ("sam", "Approved, starting")):
         desk = sit_down(name)
         page = desk.open(f"/requests/{request.pk}/")
         assert "Example, " not in page.inner_text("main")

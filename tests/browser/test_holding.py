@@ -21,7 +21,7 @@ from tests.worlds import WORLD
 
 pytestmark = pytest.mark.browser
 
-MINE = "You hold this until"
+MINE = "Assigned to you until"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_opening_holds_it_and_leaving_gives_it_back(
     expect(state(page)).to_contain_text(MINE)
     expect(page.locator("h1")).to_be_focused()
     page.keyboard.press("c")
-    expect(state(page)).to_contain_text("Waiting")
+    expect(state(page)).to_contain_text("Pending")
     page.keyboard.press("c")
     expect(state(page)).to_contain_text(MINE)
     expect(page.locator("h1")).to_be_focused()
@@ -65,7 +65,7 @@ def test_somebody_else_reads_and_sees_what_came_of_it(
     rita, tom = sit_down("rita"), sit_down("tom")
     expect(state(open_(rita, waiting))).to_contain_text(MINE)
     page = open_(tom, waiting)
-    expect(state(page)).to_contain_text("Rita Example is deciding")
+    expect(state(page)).to_contain_text("Claimed by Rita Example")
     assert page.locator("[data-testid^=verb-]").count() == 0
     assert tom.violations() == []
     page.locator("#r2").focus()
@@ -92,7 +92,7 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
     take.take_hold(request_id=waiting.pk, person=gate.tom)
     page.keyboard.press("Control+Enter")
     problem = page.get_by_test_id("problem")
-    expect(problem).to_contain_text("Tom Example took it over")
+    expect(problem).to_contain_text("Tom Example claimed the request")
     assert "not without an invoice" in page.locator("#kept textarea").input_value()
     assert rita.violations() == []
 

@@ -78,7 +78,7 @@ def test_the_dialog_of_keys_gives_the_focus_back(gate: Gate, sit_down: SitDown) 
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Shortcuts")
     expect(dialog).to_be_visible()
-    expect(dialog).to_contain_text("Arm Approve")
+    expect(dialog).to_contain_text("Open Approve")
     assert desk.violations() == []
     page.keyboard.press("j")  # not inside a dialog
     page.keyboard.press("Escape")
@@ -121,11 +121,11 @@ def test_the_choice_of_looks_is_there_before_any_script(
 def test_a_collision_is_said_at_its_field(gate: Gate, sit_down: SitDown) -> None:
     desk = sit_down("rita")
     page = desk.open("/me/shortcuts/")
-    page.get_by_label("Arm Approve").fill("x")
+    page.get_by_label("Open Approve").fill("x")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#problem")).to_contain_text("“Arm Approve” and “Arm Reject”")
+    expect(page.locator("#problem")).to_contain_text("“Open Approve” and “Open Reject”")
     assert desk.violations() == []
-    page.get_by_role("button", name="Take the usual keys").click()
+    page.get_by_role("button", name="Reset to defaults").click()
     expect(page.locator("main")).to_contain_text("Saved.")
 
 

@@ -24,7 +24,7 @@ def test_a_look_by_key_at_one_row_and_the_next(gate: Gate, sit_down: SitDown) ->
         expect(peek.get_by_role("link", name="Open to decide")).to_have_attribute(
             "href", f"/requests/{request_id}/"
         )
-        expect(page.locator("#sr-status")).to_contain_text(f"A look at {request_id}")
+        expect(page.locator("#sr-status")).to_contain_text(f"Preview of {request_id}")
         expect(
             page.locator(f"[data-row][href='/requests/{request_id}/']")
         ).to_be_focused()
@@ -94,7 +94,7 @@ def test_a_view_is_saved_used_and_deleted(
     desk = sit_down("rita", javascript=javascript)
     page = desk.open("/queue/?risk=high")
     page.get_by_text("Save this view…").click()
-    page.get_by_label("Its name").fill("Grave ones")
+    page.get_by_label("Name").fill("Grave ones")
     page.get_by_role("button", name="Save view").click()
     expect(page.get_by_role("link", name="Grave ones")).to_have_attribute(
         "aria-current", "true"
@@ -117,8 +117,10 @@ def test_a_name_that_is_taken_is_said_where_it_was_typed(
     desk = sit_down("rita")
     page = desk.open("/queue/?risk=high")
     page.get_by_text("Save this view…").press("Enter")
-    page.get_by_label("Its name").fill("Mine")
+    page.get_by_label("Name").fill("Mine")
     page.keyboard.press("Enter")
-    expect(page.locator("#view-error")).to_contain_text("You have a view of this name")
-    expect(page.get_by_label("Its name")).to_be_focused()
+    expect(page.locator("#view-error")).to_contain_text(
+        "You already have a view with this name"
+    )
+    expect(page.get_by_label("Name")).to_be_focused()
     assert desk.violations() == []

@@ -41,7 +41,7 @@ STATES = {
     "Pending, free": "review-waiting",
     "Pending, leased to me": "review-mine",
     "Held by someone else": "review-held",
-    "Changed under you": "review-changed",
+    "Changed while you were reading": "review-changed",
     "Target moved": "review-moved",
     "Expired while reading": "over-expired-open",
     "Already decided": "over-decided-open",

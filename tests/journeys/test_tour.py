@@ -134,10 +134,10 @@ def reject_and_stop(demo: Demo) -> None:
     page = demo.sign_in("supervisor")
     page.get_by_role("link", name="Stop…").first.click()
     page.get_by_label(re.compile(r"^\s*Stop\.")).check()
-    page.get_by_label(re.compile("It does harm")).check()
+    page.locator("[name=reason_code][value=harm]").check()
     page.get_by_test_id("commit").click()
     expect(page.locator("main")).to_contain_text("riley")
-    page.get_by_role("link", name="Log", exact=True).click()
+    page.get_by_role("link", name="Audit log", exact=True).click()
     expect(page.locator("main")).to_contain_text("riley was stopped")
 
 

@@ -79,7 +79,7 @@ def test_nobody_but_a_person_says_that_a_person_said_so(
     client = Client()
     client.force_login(gate.sue, BACKEND)
     source = client.get(f"/requests/{ApprovalRequest.objects.get().pk}/").content
-    assert b"A person said so" not in source
+    assert b"A person recorded this" not in source
 
 
 def test_a_services_words_are_redacted_as_well(gate: Gate) -> None:

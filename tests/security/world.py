@@ -207,7 +207,7 @@ def _undelivered(gate: Gate) -> Delivery:
     told = OutboxMessage.objects.filter(topic="proposal.told").latest("pk")
     (letter,) = enqueue.enqueue_deliveries(message=told)
     delivery.claim_delivery(delivery_id=letter)
-    gone = AttemptResult(410, "it answered 410")
+    gone = AttemptResult(410, "status 410")
     delivery.record_attempt(delivery_id=letter, attempt=1, answer=gone)
     return Delivery.objects.get(pk=letter)
 

@@ -49,7 +49,7 @@ ME.add("help-guest", "Shortcuts", "/help/", "")
 ME.add("api", "API", "/api/v1/docs", "")
 
 
-@ME.scene("keys-refused", "“Arm Approve” and “Arm Reject”")
+@ME.scene("keys-refused", "“Open Approve” and “Open Reject”")
 def keys_refused(gate: StoreGate) -> Submission:
     known = shortcuts.list_shortcuts({})
     approve = next(one for one in known if one.shortcut.key == "a")
@@ -64,7 +64,7 @@ def notifications_refused(gate: StoreGate) -> Submission:
     return Submission(NOTIFICATIONS, {**usual, **odd})
 
 
-@ME.scene("tokens", "Copy it now.")
+@ME.scene("tokens", "Copy the token now.")
 def create_token(gate: StoreGate) -> Submission:
     tokens.create_token(person=gate.rita, name="nightly report")
     return Submission(TOKENS, {"name": "triage script", "days": "90"})
@@ -72,7 +72,7 @@ def create_token(gate: StoreGate) -> Submission:
 
 ME.add(
     "tokens-refused",
-    "Name what will use it",
+    "Enter what will use the token",
     Submission(TOKENS, {"name": "", "days": "90"}),
 )
 
@@ -127,11 +127,11 @@ ERRORS.add("sign-in", "Sign in", "/sign-in/?next=/log/", "")
 ERRORS.add("400", "could not be read", "/log/?q=%00")
 ERRORS.add("404", "Not found", "/requests/r-nothing/")
 ERRORS.add("404-guest", "Not found", "/nothing-here/", "")
-ERRORS.add("409", "The world moved on", "/raise/stale/")
-ERRORS.add("410", "This is over", "/raise/expired/")
-ERRORS.add("422", "Something is not right yet", "/raise/invalid/")
-ERRORS.add("429", "Too much at once", "/raise/throttle/")
-ERRORS.add("500", "Something failed on our side", "/raise/server/")
+ERRORS.add("409", "This changed while you were working", "/raise/stale/")
+ERRORS.add("410", "No longer possible", "/raise/expired/")
+ERRORS.add("422", "Check your input", "/raise/invalid/")
+ERRORS.add("429", "Too many requests", "/raise/throttle/")
+ERRORS.add("500", "Something went wrong on our side", "/raise/server/")
 
 
 def mistype_password(gate: StoreGate, page: Page) -> None:
@@ -140,8 +140,16 @@ def mistype_password(gate: StoreGate, page: Page) -> None:
     page.press("#id_password", "Enter")
 
 
-ERRORS.add("sign-in-refused", "do not match", "/sign-in/", "", act=mistype_password)
-ERRORS.add("403", "not yours", at(StoreGate.refund, "hold", "break"), "tom")
+ERRORS.add(
+    "sign-in-refused",
+    "Wrong username or password.",
+    "/sign-in/",
+    "",
+    act=mistype_password,
+)
+ERRORS.add(
+    "403", "You do not have permission", at(StoreGate.refund, "hold", "break"), "tom"
+)
 ERRORS.add(
     "403-signed-out",
     "You were signed out.",

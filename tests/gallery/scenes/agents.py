@@ -47,7 +47,7 @@ AGENTS.add("policies", "Version", "/policies/", "adam")
 AGENTS.add("policy", "Refund", "/policies/2/", "adam")
 
 
-@AGENTS.scene("run-failed", "Try again")
+@AGENTS.scene("run-failed", "Retry")
 def run_failed(gate: StoreGate) -> str:
     """What asked nobody, and is known not to have happened."""
     proposal = gate.propose("add_label", LABEL)
@@ -72,13 +72,13 @@ POST = SceneGroup(
 )
 NOWHERE = SceneGroup("post-empty")
 ENDPOINTS = "/agents/riley/endpoints/"
-TAKEN, FAILS = AttemptResult(204), AttemptResult(500, "it answered 500", seconds=0.2)
-GONE = AttemptResult(410, "it answered 410")
+TAKEN, FAILS = AttemptResult(204), AttemptResult(500, "status 500", seconds=0.2)
+GONE = AttemptResult(410, "status 410")
 
 
 @POST.preparation
 def deliver(gate: StoreGate) -> None:
-    """An endpoint that takes its letters, one that fails, and one that is gone."""
+    """An endpoint that accepts its deliveries, one that fails, and one that is gone."""
     for path in ("hooks/holdpoint", "events?key=k3y", "old"):
         url = f"https://riley.example/{path}"
         endpoints.register_endpoint(agent=gate.agent, url=url, by=gate.owen)
@@ -114,19 +114,19 @@ def find_delivery(status: str) -> str:
     return f"/deliveries/{found.pk}/"
 
 
-POST.add("list", "Send again", "/deliveries/", "owen")
-POST.add("list-auditor", "Not delivered", "/deliveries/", "otto")
-POST.add("list-administrator", "Switch on", "/deliveries/", "adam")
+POST.add("list", "Resend", "/deliveries/", "owen")
+POST.add("list-auditor", "Not retried", "/deliveries/", "otto")
+POST.add("list-administrator", "Enable", "/deliveries/", "adam")
 POST.add("places", "New secret", ENDPOINTS, "owen")
-POST.add("given-up", "Send again", lambda gate: find_delivery("dead"), "owen")
+POST.add("given-up", "Resend", lambda gate: find_delivery("dead"), "owen")
 POST.add(
     "given-up-alarm",
     "Delivery",
     lambda gate: Alarm.objects.filter(kind="delivery_dead").latest("pk"),
     "sue",
 )
-POST.add("waiting", "Next try", lambda gate: find_delivery("waiting"), "otto")
-POST.add("delivered", "Taken, 204", lambda gate: find_delivery("delivered"), "otto")
+POST.add("waiting", "Next attempt", lambda gate: find_delivery("waiting"), "otto")
+POST.add("delivered", "Delivered, 204", lambda gate: find_delivery("delivered"), "otto")
 POST.add(
     "place-refused",
     "This address is not public, and",
@@ -135,11 +135,11 @@ POST.add(
 )
 
 
-@POST.scene("secret", "Copy its secret now.", "owen")
+@POST.scene("secret", "Copy the signing secret now.", "owen")
 def secret(gate: StoreGate) -> Submission:
     count = gate.agent.endpoints.count()
     return Submission(ENDPOINTS, {"url": f"https://riley.example/more-{count}"})
 
 
-NOWHERE.add("list", "No letter waits.", "/deliveries/", "owen")
-NOWHERE.add("places", "No endpoint is registered.", ENDPOINTS, "owen")
+NOWHERE.add("list", "No pending deliveries.", "/deliveries/", "owen")
+NOWHERE.add("places", "No endpoints.", ENDPOINTS, "owen")

@@ -41,10 +41,10 @@ def refund(gate: StoreGate) -> ApprovalRequest:
 COMMIT, EDIT = "Approve and run", "Approve with my changes"
 ARMED.add("approve", COMMIT, arm("approve", refund))
 ARMED.add("approve-medium", COMMIT, arm("approve", StoreGate.label))
-ARMED.add("approve-mail", "Your reason", arm("approve", StoreGate.mail))
+ARMED.add("approve-mail", "Reason", arm("approve", StoreGate.mail))
 ARMED.add(
     "approve-critical",
-    "1 person more will be asked",
+    "without seeing your decision",
     arm("approve", StoreGate.address),
     "sue",
 )
@@ -56,7 +56,7 @@ ARMED.add(
 )
 
 
-@ARMED.scene("modify-checked", "This raises the tier")
+@ARMED.scene("modify-checked", "This raises the required approval")
 def modify_checked(gate: StoreGate) -> Submission:
     gate.refund("59.00", order="78232")
     request = gate.refund("30.00", order="78232")
@@ -65,14 +65,14 @@ def modify_checked(gate: StoreGate) -> Submission:
 
 
 ARMED.add("reject", "Wrong target", arm("reject", StoreGate.refund))
-ARMED.add("escalate", "Your own view", arm("escalate", StoreGate.refund))
+ARMED.add("escalate", "Your opinion", arm("escalate", StoreGate.refund))
 ARMED.add(
     "from-draft",
     "Wrong target",
     arm("reject", lambda gate: gate.save_draft(gate.refund(), "other")),
 )
-ARMED.add("break-hold", "holds this since", at(hold, "hold", "break"), "sue")
-ARMED.add("hand-over", "To whom", at(hold, "hold", "give"))
+ARMED.add("break-hold", "claimed this request", at(hold, "hold", "break"), "sue")
+ARMED.add("hand-over", "Offer to", at(hold, "hold", "give"))
 
 
 @ARMED.scene("leave", "The address does not fit")
@@ -129,11 +129,11 @@ def reject_as_tom(gate: StoreGate, request: ApprovalRequest) -> None:
 
 
 REFUSED.add(
-    "held", "Tom Example is deciding this until", overtaken("reject", hold_as_tom)
+    "held", "Tom Example has claimed this until", overtaken("reject", hold_as_tom)
 )
 
 
-@REFUSED.scene("lease-lapsed", "Tom Example took it over")
+@REFUSED.scene("lease-lapsed", "Tom Example claimed the request")
 def lease_lapsed(gate: StoreGate) -> Submission:
     request = gate.refund()
     lease = take.take_hold(request_id=request.pk, person=gate.rita)
@@ -149,7 +149,7 @@ REFUSED.add(
 )
 REFUSED.add(
     "precondition",
-    "changed after this page was made",
+    "changed since this page was loaded",
     overtaken("approve", move_parcel),
 )
 REFUSED.add("decided", "Tom Example rejected this", overtaken("approve", reject_as_tom))
@@ -171,12 +171,12 @@ REFUSED.add(
 )
 REFUSED.add(
     "schema",
-    "Some fields are not right yet.",
+    "Some fields need correction.",
     lambda gate: sent(gate.refund(), "modify", **amount("much"), **LONG),
 )
 REFUSED.add(
     "unchanged",
-    "Nothing changed: use Approve.",
+    "Nothing changed. Use Approve.",
     lambda gate: sent(refund(gate), "modify"),
 )
 REFUSED.add(
@@ -184,7 +184,7 @@ REFUSED.add(
 )
 
 
-@REFUSED.scene("question", "That is not what this request does.")
+@REFUSED.scene("question", "that is not what this request does.")
 def question(gate: StoreGate) -> Submission:
     request = refund(gate)
     return sent(request, "approve", answer=0 if right_answer(request) else 1)
@@ -192,7 +192,7 @@ def question(gate: StoreGate) -> Submission:
 
 REFUSED.add(
     "unanswered",
-    "Answer the question first.",
+    "Answer the attention check first.",
     lambda gate: sent(refund(gate), "approve"),
 )
 REFUSED.add(
@@ -224,7 +224,7 @@ def throttled(gate: StoreGate) -> Submission:
     return sent(refund(gate), "approve")
 
 
-@REFUSED.scene("ceiling", "above what you may decide")
+@REFUSED.scene("ceiling", "exceeds your approval limit")
 def ceiling(gate: StoreGate) -> Submission:
     gate.rita.ceiling_minor = 5_000
     gate.rita.save()

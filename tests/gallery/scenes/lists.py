@@ -68,7 +68,7 @@ LISTS.add("mine", "22.00", "/queue/?tab=mine")
 LISTS.add("waiting", "24.00", "/queue/?tab=waiting")
 LISTS.add("done", "26.00", "/queue/?tab=done")
 LISTS.add("narrowed", "carrier claim", "/queue/?risk=medium")
-LISTS.add("nothing-fits", "Show everything", "/queue/?q=nothing+like+it")
+LISTS.add("nothing-fits", "Clear the filter", "/queue/?q=nothing+like+it")
 LISTS.add("supervisor", "610.00", "/queue/", "sue")
 LISTS.add("auditor", "59.00", "/queue/", "otto")
 LISTS.add("announced", "call back", "/announced/")
@@ -89,16 +89,16 @@ LISTS.add(
     "Give the view a name.",
     Submission("/views/queue/", {"name": "", "query": "tab=done"}),
 )
-EMPTY.add("queue", "Nothing waits for you.", "/queue/")
+EMPTY.add("queue", "No request is pending for you.", "/queue/")
 EMPTY.add("mine", "Mine", "/queue/?tab=mine")
 EMPTY.add("escalations", "Escalations", "/escalations/")
 EMPTY.add("batches", "Batches", "/batches/")
-EMPTY.add("announced", "Nothing was announced yet.", "/announced/")
-EMPTY.add("unknown", "No outcome is unknown.", "/unknown/")
-EMPTY.add("log", "No record fits.", "/log/?q=nothing")
+EMPTY.add("announced", "No activity yet.", "/announced/")
+EMPTY.add("unknown", "No unknown results.", "/unknown/")
+EMPTY.add("log", "No matching records.", "/log/?q=nothing")
 EMPTY.add("agents", "Riley", "/agents/", "sue")
-EMPTY.add("stop", "Nothing is switched off.", "/stop/")
-EMPTY.add("exports", "Export", "/log/exports/", "otto")
+EMPTY.add("stop", "Nothing is stopped or paused.", "/stop/")
+EMPTY.add("exports", "No exports yet.", "/log/exports/", "otto")
 
 
 @CROWD.preparation
@@ -111,7 +111,7 @@ def overload(gate: StoreGate) -> None:
 
 
 CROWD.add("queue", "over capacity", "/queue/")
-CROWD.add("queue-supervisor", "More waits", "/queue/", "sue")
+CROWD.add("queue-supervisor", "More requests", "/queue/", "sue")
 CROWD.add("load", "reviewers", "/queue/load/", "sue")
 CROWD.add("unknown", "You may say", "/unknown/", "sue")
 
@@ -186,7 +186,9 @@ BATCHES.add(
 BATCHES.add("too-early", "5 refunds", form_batch, act=approve_too_early)
 BATCHES.add("changed", "changed", form_batch, act=reject_changed)
 BATCHES.add(
-    "recallable", "Recall", lambda gate: batching.decide(form_batch(gate), gate.rita)
+    "recallable",
+    "Undo approval",
+    lambda gate: batching.decide(form_batch(gate), gate.rita),
 )
 
 
@@ -204,7 +206,7 @@ def result(gate: StoreGate) -> Batch:
     return batch
 
 
-@BATCHES.scene("dissolved", "This batch is dissolved")
+@BATCHES.scene("dissolved", "This batch was dissolved")
 def dissolved(gate: StoreGate) -> Batch:
     batch = form_batch(gate)
     for member in batching.members(batch)[:4]:

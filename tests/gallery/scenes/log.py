@@ -53,8 +53,8 @@ def fill_log(gate: StoreGate) -> None:
         )
 
 
-RECORDS.add("log", "rejected it", "/log/")
-RECORDS.add("log-auditor", "Export what fits:", "/log/", "otto")
+RECORDS.add("log", "rejected the request", "/log/")
+RECORDS.add("log-auditor", "Export results:", "/log/", "otto")
 RECORDS.add("log-filters", "Clear all filters", "/log/?risk=high&actor=rita")
 RECORDS.add("log-search", "Rita", "/log/?q=24.00")
 RECORDS.add("log-decisions", "rejected", "/log/?kind=decision")
@@ -73,10 +73,10 @@ for kind in (
     "lease.taken",
 ):
     name = f"record-{kind.replace('.', '-')}"
-    RECORDS.add(name, "Its place", partial(find_record, kind), "otto")
+    RECORDS.add(name, "Position in the log", partial(find_record, kind), "otto")
 
 
-@RECORDS.scene("record-new", "Its place", "otto")
+@RECORDS.scene("record-new", "Position in the log", "otto")
 def record_new(gate: StoreGate) -> str:
     """A record that has no number yet."""
     gate.hold(gate.mail(), gate.rita)
@@ -120,7 +120,7 @@ RECORDS.add("version", "Version 1", at(revised, "versions", "1"))
 RECORDS.add("reveal", "Reveal Text…", at(StoreGate.mail, "reveal"), "sue")
 RECORDS.add(
     "reveal-refused",
-    "Say why you need",
+    "Enter why you need",
     send(StoreGate.mail, "reveal", **REVEAL),
     "sue",
 )

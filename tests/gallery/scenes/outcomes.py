@@ -86,13 +86,13 @@ def expire_grant(gate: StoreGate, execution: Execution) -> Execution:
 approved = after(StoreGate.approve)
 OVER.add(
     "recallable",
-    "Recall",
+    "Undo approval",
     lambda gate: decide(gate.refund(), gate.rita, reason_code="verified"),
 )
-OVER.add("queued", "Approved, starts now", approved)
+OVER.add("queued", "Approved, starting", approved)
 
 
-@OVER.scene("for-the-agent", "Authorized, waits for the agent")
+@OVER.scene("for-the-agent", "Authorized, waiting for the agent")
 def for_the_agent(gate: StoreGate) -> ApprovalRequest:
     request = gate.example("publish_page")
     gate.approve(request)
@@ -115,7 +115,7 @@ def followed(gate: StoreGate) -> ApprovalRequest:
 
 
 OVER.add("failed", "Nothing was changed.", lambda gate: gate.refunded("declined"))
-OVER.add("lost", "Outcome unknown.", never_told, "sue")
+OVER.add("lost", "Result unknown.", never_told, "sue")
 
 
 def run_moved(gate: StoreGate, request: ApprovalRequest) -> None:
@@ -149,7 +149,7 @@ OVER.add(
     "Replaced by a later proposal",
     after(lambda gate, request: gate.label(supersedes=request.proposal_id)),
 )
-OVER.add("expired", "Nobody answered in time.", after(expire))
+OVER.add("expired", "Nobody decided in time.", after(expire))
 
 
 def expire_open(gate: StoreGate, page: Page) -> None:
@@ -166,7 +166,7 @@ def decide_open(gate: StoreGate, page: Page) -> None:
 
 OVER.add(
     "expired-open",
-    "Add my note to the record",
+    "Add a note",
     after(StoreGate.save_draft),
     act=expire_open,
 )
@@ -197,7 +197,7 @@ def stop_thread(gate: StoreGate, mode: StopMode) -> ApprovalRequest:
 OVER.add(
     "stopped", "Withdrawn", lambda gate: stop_thread(gate, StopMode.STOPPED), "sue"
 )
-OVER.add("paused", "Waiting", lambda gate: stop_thread(gate, StopMode.PAUSED), "sue")
+OVER.add("paused", "Pending", lambda gate: stop_thread(gate, StopMode.PAUSED), "sue")
 
 FOUND = "The carrier had lost it; the customer was called. It was asked for again."
 
@@ -219,11 +219,11 @@ def close(note: str) -> Submission:
     return Submission(url(alarm("never_executed"), "close"), {"note": note})
 
 
-ALARMS.add("list", "Nobody looks at it", "/alarms/", "sue")
-ALARMS.add("list-none", "No alarm fits.", "/alarms/?kind=twice", "otto")
-ALARMS.add("one", "I look at it", lambda gate: alarm("without_grant"), "sue")
-ALARMS.add("late", "Evidence.", lambda gate: alarm("late_report"), "sue")
-ALARMS.add("close-refused", "Say what you found.", lambda gate: close(" "), "sue")
+ALARMS.add("list", "Unassigned", "/alarms/", "sue")
+ALARMS.add("list-none", "No matching alarms.", "/alarms/?kind=twice", "otto")
+ALARMS.add("one", "Acknowledge", lambda gate: alarm("without_grant"), "sue")
+ALARMS.add("late", "Evidence only", lambda gate: alarm("late_report"), "sue")
+ALARMS.add("close-refused", "Describe what you found.", lambda gate: close(" "), "sue")
 
 
 @ALARMS.scene("closed", "by Sue Example: ", "otto")
@@ -262,7 +262,7 @@ def unknown_page(execution: Execution) -> str:
 
 REPAIRS.add(
     "unknown",
-    "Look it up again",
+    "Look up now",
     lambda gate: unknown_page(unknown(gate, looked=2)),
     "sue",
 )
@@ -279,14 +279,14 @@ def unknown_late(gate: StoreGate) -> Submission:
     return Submission(unknown_page(execution), sent)
 
 
-@REPAIRS.scene("unknown-reported", "Evidence.", "sue")
+@REPAIRS.scene("unknown-reported", "Evidence only", "sue")
 def unknown_reported(gate: StoreGate) -> str:
     execution = unknown(gate)
     report_late(execution, execution.fence)
     return unknown_page(execution)
 
 
-@REPAIRS.scene("unknown-list", "Known by now", "sue")
+@REPAIRS.scene("unknown-list", "Resolved", "sue")
 def unknown_list(gate: StoreGate) -> str:
     unknown(gate, looked=1)
     return "/unknown/"
@@ -303,17 +303,15 @@ def reversal_page(execution: Execution) -> str:
     return f"/reversals/{execution.pk}/"
 
 
-REPAIRS.add(
-    "reversal", "What would be proposed", lambda gate: reversal_page(gate.labelled())
-)
+REPAIRS.add("reversal", "Proposed action", lambda gate: reversal_page(gate.labelled()))
 REPAIRS.add(
     "reversal-refused",
-    "Say why.",
+    "Enter a reason.",
     lambda gate: Submission(reversal_page(gate.labelled()), {"reason": " "}),
 )
 
 
-@REPAIRS.scene("reversal-twice", "It is being undone already.")
+@REPAIRS.scene("reversal-twice", "This effect is already being undone.")
 def reversal_twice(gate: StoreGate) -> str:
     execution = gate.labelled()
     undo(gate, execution)
@@ -346,7 +344,7 @@ def proposed(gate: StoreGate) -> Repair:
     return states.repair_of(stuck(gate), gate)
 
 
-REPAIRS.add("repair-run", "What is to be mended?", repair_page, "sue")
+REPAIRS.add("repair-run", "What should be repaired?", repair_page, "sue")
 
 
 @REPAIRS.scene("repair-run-refused", "Nothing was proposed.", "sue")
@@ -372,12 +370,12 @@ def repair_checkpoint(gate: StoreGate) -> Repair:
     )
 
 
-@REPAIRS.scene("repair-refused", "Say why not.", "adam")
+@REPAIRS.scene("repair-refused", "Enter a reason. The audit log keeps it.", "adam")
 def repair_refused(gate: StoreGate) -> Submission:
     return Submission(url(proposed(gate)), {"do": "refuse", "answer": ""})
 
 
-@REPAIRS.scene("repairs", "Waits for a second person", "otto")
+@REPAIRS.scene("repairs", "Awaiting confirmation", "otto")
 def repairs_list(gate: StoreGate) -> str:
     repairs.confirm_repair(repair_id=proposed(gate).pk, person=gate.adam)
     return "/repairs/"

@@ -24,7 +24,7 @@ from tests.gallery.store import LAPTOP, StoreGate, change_order, hidden_mail, po
 from tests.reviews import states
 from tests.reviews.presenters import kinds
 
-MINE = "You hold this until"
+MINE = "Assigned to you until"
 Step = Callable[[StoreGate, ApprovalRequest], object]
 CHANGES = {"amount": "58.50", "partial": True}
 WAITING = SceneGroup("review", shows=("reviews:request_detail",))
@@ -58,17 +58,17 @@ def await_hold(page: Page) -> None:
 def release_hold(page: Page) -> None:
     await_hold(page)
     page.keyboard.press("c")
-    expect(page.get_by_test_id("state")).to_contain_text("Waiting")
+    expect(page.get_by_test_id("state")).to_contain_text("Pending")
 
 
-WAITING.add("waiting", "Waiting", StoreGate.refund, "sue")
+WAITING.add("waiting", "Pending", StoreGate.refund, "sue")
 WAITING.add("mine", MINE, lambda gate: gate.refund("59.00"))
 WAITING.add("medium", MINE, StoreGate.label)
 WAITING.add("mail", MINE, StoreGate.mail)
 WAITING.add("critical", MINE, StoreGate.address, "sue")
 WAITING.add(
     "onlooker",
-    "You can read everything here.",
+    "You can read everything on this page.",
     lambda gate: gate.refund("45.00"),
     "otto",
 )
@@ -91,10 +91,12 @@ def break_hold(gate: StoreGate, request: ApprovalRequest) -> None:
     take.break_hold(request_id=request.pk, person=gate.sue, reason="lunch")
 
 
-WAITING.add("held", "Tom Example is deciding", after(hold_as_tom))
-WAITING.add("held-supervisor", "Break hold…", after(hold_as_tom), "sue")
-WAITING.add("held-offered", "offers it to you", after(hold_as_tom, offer_hold))
-WAITING.add("hold-broken", "ended your hold", after(break_hold, hold_as_tom))
+WAITING.add("held", "Claimed by Tom Example", after(hold_as_tom))
+WAITING.add("held-supervisor", "Take over…", after(hold_as_tom), "sue")
+WAITING.add(
+    "held-offered", "offers this request to you", after(hold_as_tom, offer_hold)
+)
+WAITING.add("hold-broken", "ended your claim", after(break_hold, hold_as_tom))
 
 
 def revised(gate: StoreGate) -> ApprovalRequest:
@@ -118,9 +120,11 @@ def move_open(gate: StoreGate, page: Page) -> None:
     page.keyboard.press("c")
 
 
-WAITING.add("changed", "Below is version 1, as you", StoreGate.refund, act=change_open)
-WAITING.add("again", "Since version 1, which you read", at(revised, query="since=1"))
-WAITING.add("moved", "Refresh before-state", StoreGate.refund, act=move_open)
+WAITING.add(
+    "changed", "Version 1, which you were reading", StoreGate.refund, act=change_open
+)
+WAITING.add("again", "Changes since version 1", at(revised, query="since=1"))
+WAITING.add("moved", "Refresh the record", StoreGate.refund, act=move_open)
 WAITING.add("second", "1 of 2 approvals", second, "sam")
 WAITING.add(
     "voted",
@@ -151,7 +155,7 @@ def returned(gate: StoreGate) -> ApprovalRequest:
     return request
 
 
-@WAITING.scene("recalled", "Recalled. Nothing was executed.", "sue")
+@WAITING.scene("recalled", "Approval undone. Nothing was executed.", "sue")
 def recalled(gate: StoreGate) -> ApprovalRequest:
     request = decide(gate.refund(), gate.rita)
     recall.recall_approval(request_id=request.pk, person=gate.rita)
@@ -166,7 +170,7 @@ def batch_member(gate: StoreGate) -> ApprovalRequest:
     return newest()
 
 
-WAITING.add("draft", "What you typed at", after(StoreGate.save_draft))
+WAITING.add("draft", "Draft saved at", after(StoreGate.save_draft))
 
 
 @WAITING.scene("remarks", "I rang them; nobody answers.")
@@ -205,7 +209,7 @@ WAITING.add(
 WAITING.add("signed-out", "You are signed out.", StoreGate.refund, act=sign_out)
 
 
-@WAITING.scene("ceiling", "This amount is above what you may decide.")
+@WAITING.scene("ceiling", "This amount exceeds your approval limit.")
 def ceiling(gate: StoreGate) -> ApprovalRequest:
     """The last one: from here on Rita may decide less."""
     gate.rita.ceiling_minor = 5_000
@@ -228,12 +232,12 @@ def add_rule(gate: StoreGate, request: ApprovalRequest, when: str) -> ApprovalRe
 
 POLICY.add(
     "same",
-    "It asks for the same.",
+    "It requires the same.",
     lambda gate: add_rule(gate, gate.refund("59.00"), "false"),
 )
 POLICY.add(
     "stricter",
-    "would be refused before it runs",
+    "its execution will be refused",
     lambda gate: add_rule(gate, gate.refund(), "true"),
 )
 
@@ -306,7 +310,7 @@ def silent(gate: StoreGate) -> ApprovalRequest:
 
 WORDS.add(
     "no-before",
-    "No before-state available.",
+    "No current record available.",
     lambda gate: gate.example("run_program"),
     "sue",
 )

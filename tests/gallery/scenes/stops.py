@@ -60,17 +60,17 @@ UP.add(
 )
 UP.add("shown", "They would reject it.", send(flagged, "view"), "sue")
 UP.add(
-    "return-refused", "Write what they", send(escalated, "return", guidance=" "), "sue"
+    "return-refused", "Enter guidance", send(escalated, "return", guidance=" "), "sue"
 )
 UP.add(
     "assign-refused",
-    "Choose who takes it over.",
+    "Choose a person.",
     send(escalated, "assign", to=""),
     "sue",
 )
 
 
-@UP.scene("assigned", "Given to", "sam")
+@UP.scene("assigned", "Assigned to", "sam")
 def assigned(gate: StoreGate) -> str:
     request = escalated(gate)
     returns.assign_request(request_id=request.pk, person=gate.sue, to=gate.sam)
@@ -81,7 +81,7 @@ def find_split(gate: StoreGate) -> ApprovalRequest:
     return ApprovalRequest.objects.filter(status="rejected").latest("opened_at")
 
 
-UP.add("close-refused", "Write what this taught.", send(find_split, "arbitrate"), "sue")
+UP.add("close-refused", "Enter what was learned.", send(find_split, "arbitrate"), "sue")
 
 STOPS = SceneGroup(
     "stop",
@@ -111,8 +111,8 @@ STOPS.add("run-reviewer", "Pause now", RUN)
 STOPS.add("agent", "Stop", "/agents/riley/stop/", "owen")
 STOPS.add("all", "all agents", "/stop/?target=everything:", "adam")
 STOPS.add("tool", "Stop", "/stop/?tool=process_refund", "adam")
-STOPS.add("at-work", "What is at work", "/stop/")
-STOPS.add("nothing-to-stop", "Switched off now", "/stop/", "otto")
+STOPS.add("at-work", "In progress", "/stop/")
+STOPS.add("nothing-to-stop", "Stopped or paused", "/stop/", "otto")
 
 
 def submit(target: str, reason: str) -> Submission:
@@ -134,26 +134,36 @@ def stop(
 
 STOPS.add("refused", "Nothing was stopped.", submit("agent:riley", ""), "sue")
 STOPS.add(
-    "halting", "Halting", lambda gate: stop(gate, Scope.THREAD, "riley/ticket-7"), "sue"
+    "halting",
+    "Stopping",
+    lambda gate: stop(gate, Scope.THREAD, "riley/ticket-7"),
+    "sue",
 )
-STOPS.add("stopped-twice", "off already", submit("thread:riley/ticket-7", WHY), "sam")
+STOPS.add(
+    "stopped-twice",
+    "already stopped or paused",
+    submit("thread:riley/ticket-7", WHY),
+    "sam",
+)
 STOPS.add(
     "halted",
-    "Halted",
+    "Stopped",
     lambda gate: withdraw_stopped(stop(gate, Scope.THREAD, "riley/ticket-8")),
     "sam",
 )
-STOPS.add("lift-refused", "Say why.", send(newest_stop, "lift", reason=""), "sam")
+STOPS.add(
+    "lift-refused", "Enter a reason.", send(newest_stop, "lift", reason=""), "sam"
+)
 
 
-@STOPS.scene("lifted-twice", "on again already", "sam")
+@STOPS.scene("lifted-twice", "already been resumed", "sam")
 def lifted_twice(gate: StoreGate) -> Submission:
     off = stop(gate, Scope.TOOL, "add_label")
     stops.lift_stop(stop_id=off.pk, person=gate.sue, reason="It was a drill.")
     return Submission(url(off, "lift"), {"reason": "The label was right after all."})
 
 
-@STOPS.scene("switches", "Switched off now", "sue")
+@STOPS.scene("switches", "Stopped or paused", "sue")
 def switches(gate: StoreGate) -> str:
     stop(gate, Scope.TOOL, "send_email", StopMode.PAUSED)
     return "/stop/"
@@ -166,22 +176,22 @@ def half_lifted(gate: StoreGate) -> Stop:
     return off
 
 
-STOPS.add("half-lifted", "A second must agree", half_lifted, "sue")
+STOPS.add("half-lifted", "must confirm", half_lifted, "sue")
 
 FROZEN = SceneGroup("frozen", shows=("reviews:incidents",))
 INCIDENTS = "/incidents/"
 FROZEN.add("none", "No incident is open.", INCIDENTS, "otto")
-FROZEN.add("none-supervisor", "Freeze", INCIDENTS, "sue")
+FROZEN.add("none-supervisor", "Pause deadlines", INCIDENTS, "sue")
 
 
 def declare(reason: str) -> Submission:
     return Submission(INCIDENTS, {"queue": "every", "reason": reason})
 
 
-FROZEN.add("refused", "Nothing was frozen.", declare(" "), "sue")
+FROZEN.add("refused", "No deadline was paused.", declare(" "), "sue")
 
 
-@FROZEN.scene("open", "Frozen", "sue")
+@FROZEN.scene("open", "Paused", "sue")
 def freeze_queue(gate: StoreGate) -> str:
     gate.refund()
     first = incidents.declare_incident(person=gate.sam, reason="A drill.")
@@ -195,34 +205,34 @@ def freeze_queue(gate: StoreGate) -> str:
     return INCIDENTS
 
 
-FROZEN.add("open-reviewer", "Frozen", INCIDENTS)
+FROZEN.add("open-reviewer", "Paused", INCIDENTS)
 
 
-@FROZEN.scene("review", "Deadlines are frozen in")
+@FROZEN.scene("review", "Deadlines are paused in")
 def review_frozen(gate: StoreGate) -> ApprovalRequest:
     request = gate.refund()
     incidents.advance_frozen_deadlines()
     return request
 
 
-FROZEN.add("queue", "Frozen", "/queue/")
+FROZEN.add("queue", "Paused", "/queue/")
 
 
-@FROZEN.scene("escalation", "Its deadline is frozen.", "sue")
+@FROZEN.scene("escalation", "Its deadline is paused.", "sue")
 def escalation_frozen(gate: StoreGate) -> str:
     request = escalated(gate)
     incidents.advance_frozen_deadlines()
     return escalation_page(request)
 
 
-@FROZEN.scene("twice", "Deadlines are frozen since", "adam")
+@FROZEN.scene("twice", "Deadlines are paused since", "adam")
 def freeze_everything(gate: StoreGate) -> str:
     if not Incident.objects.filter(queue=None, ended_at=None).exists():
         incidents.declare_incident(person=gate.sue, reason="The whole site is down.")
     return INCIDENTS
 
 
-FROZEN.add("declared-twice", "frozen already", declare("Nobody can reach it."), "sue")
+FROZEN.add("declared-twice", "already paused", declare("Nobody can reach it."), "sue")
 
 REVOKE = SceneGroup("revoke", shows=("reviews:revoke",))
 
@@ -244,17 +254,17 @@ def revoke_page(gate: StoreGate, name: str = "rita") -> str:
 REVOKE.add("page", "authorized and queued", revoke_page, "sue")
 REVOKE.add(
     "refused",
-    "Say why.",
+    "Enter a reason.",
     lambda gate: Submission(revoke_page(gate), {"reason": ""}),
     "sue",
 )
 REVOKE.add(
     "own",
-    "must be revoked by someone else",
+    "Someone else must revoke",
     lambda gate: revoke_page(gate, "sue"),
     "sue",
 )
-REVOKE.add("choose", "What a reviewer approved", "/stop/", "adam")
+REVOKE.add("choose", "Approvals by a reviewer", "/stop/", "adam")
 
 
 def revoked(gate: StoreGate) -> Stop:
@@ -272,7 +282,7 @@ def revoked_twice(gate: StoreGate) -> Submission:
     return Submission(revoke_page(gate), {"reason": "Their account was taken over."})
 
 
-@REVOKE.scene("revoked", "asked again of others", "sue")
+@REVOKE.scene("revoked", "in need of another approval", "sue")
 def revoke_approvals(gate: StoreGate) -> Stop:
     row = revoked(gate)
     for proposal_id in scope.list_proposals_to_withdraw(row):
@@ -280,15 +290,15 @@ def revoke_approvals(gate: StoreGate) -> Stop:
     return row
 
 
-REVOKE.add("revoked-page", "What came of it", revoke_page, "sam")
+REVOKE.add("revoked-page", "View the result", revoke_page, "sam")
 REVOKE.add("half-lifted-own", "not you", half_lifted, "sam")
 
 RESTORED = SceneGroup("restored", shows=("reviews:restored",))
 RESTORE = "/restored/"
-RESTORED.add("calm", "Everything runs.", RESTORE, "sue")
+RESTORED.add("calm", "No unconfirmed restore.", RESTORE, "sue")
 
 
-@RESTORED.scene("unread", "Mend the disk.", "sue")
+@RESTORED.scene("unread", "Fix the disk.", "sue")
 def unread(gate: StoreGate) -> str:
     high_water_mark.build_mark_path().unlink(missing_ok=True)
     high_water_mark.build_mark_path().mkdir()
@@ -296,10 +306,10 @@ def unread(gate: StoreGate) -> str:
     return RESTORE
 
 
-RESTORED.add("unread-said", "Everything goes on by itself", "/queue/")
+RESTORED.add("unread-said", "Everything resumes automatically", "/queue/")
 
 
-@RESTORED.scene("first", "You are the first.", "sue")
+@RESTORED.scene("first", "You are the first person.", "sue")
 def first(gate: StoreGate) -> str:
     high_water_mark.build_mark_path().rmdir()
     gate.refund()
@@ -309,20 +319,20 @@ def first(gate: StoreGate) -> str:
     return RESTORE
 
 
-RESTORED.add("said", "Nothing is decided or proposed either.", "/queue/")
+RESTORED.add("said", "Decisions and proposals are blocked as well.", "/queue/")
 RESTORED.add(
     "refused", "Write something first.", Submission(RESTORE, {"reason": " "}), "sue"
 )
 
 
-@RESTORED.scene("second", "You are the second.", "sam")
+@RESTORED.scene("second", "You are the second person.", "sam")
 def second(gate: StoreGate) -> str:
     why = "The disk of db-2 was lost; last night's backup was put back."
     recovery.confirm_restore(person=gate.sue, reason=why)
     return RESTORE
 
 
-@RESTORED.scene("begun", "Everything runs.", "otto")
+@RESTORED.scene("begun", "No unconfirmed restore.", "otto")
 def begun(gate: StoreGate) -> str:
     recovery.confirm_restore(person=gate.sam, reason="Compared with the provider.")
     restore_epochs.update_status()
@@ -331,12 +341,12 @@ def begun(gate: StoreGate) -> str:
 
 RESTORED.add(
     "came-back",
-    "What can be looked up is looked up first",
+    "Holdpoint looks up exactly this action",
     lambda gate: ApprovalRequest.objects.earliest("opened_at"),
 )
 
 
-@RESTORED.scene("came-back-closed", "Compare with the service before it is")
+@RESTORED.scene("came-back-closed", "service before anyone proposes it again")
 def came_back_closed(gate: StoreGate) -> ApprovalRequest:
     request = ApprovalRequest.objects.latest("opened_at")
     return decide(request, gate.rita, "reject", reason_code="unsafe")
@@ -349,7 +359,7 @@ def standstill(gate: StoreGate) -> str:
     return "/queue/"
 
 
-RESTORED.add("standstill-read", "Tell whoever operates Holdpoint.", "/queue/")
+RESTORED.add("standstill-read", "Contact the operator of Holdpoint.", "/queue/")
 
 
 @RESTORED.scene("late", "Deadlines, reminders or checks", "sue")
@@ -358,7 +368,7 @@ def late(gate: StoreGate) -> str:
     return "/queue/"
 
 
-@RESTORED.scene("calm-again", "Everything runs.", "sue")
+@RESTORED.scene("calm-again", "No unconfirmed restore.", "sue")
 def calm_again(gate: StoreGate) -> str:
     standstills.known.sweeps = ()
     return RESTORE

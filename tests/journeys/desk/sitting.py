@@ -90,7 +90,7 @@ class Sitting(Desk):
         """Wait until the page says that this person holds the request: opening takes
         it, where a script can."""
         if self.scripted:
-            expect(self.state()).to_contain_text("You hold this until")
+            expect(self.page.get_by_test_id("release")).to_be_visible()
             self.settled()
 
     def floor_is_over(self, request: ApprovalRequest) -> None:

@@ -39,9 +39,9 @@ def test_an_approval_is_recalled(house: House, sit_down: SitDown, way: Way) -> N
     request = approved(house, rita)
     rita.hand.recall()
     expect(rita.page.locator("#live")).to_contain_text(
-        "Recalled. Nothing was executed."
+        "Approval undone. Nothing was executed."
     )
-    expect(rita.state()).to_contain_text("You hold this until")
+    expect(rita.page.get_by_test_id("release")).to_be_visible()
     assert not Execution.objects.exists()
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING

@@ -126,7 +126,7 @@ def test_whoever_changes_nothing_is_told_to_approve(
 ) -> None:
     rita = opened(house, sit_down, way)
     rita.hand.commit()
-    said = "Nothing changed: use Approve."
+    said = "Nothing changed. Use Approve."
     expect(rita.page.get_by_test_id("problem")).to_contain_text(said)
     assert not Decision.objects.exists()
     rita.accessible()
@@ -138,8 +138,8 @@ def test_an_edit_that_raises_the_tier_goes_to_supervisors(
 ) -> None:
     tom = opened(house, sit_down, way, "tom")
     tom.hand.type(AMOUNT, "900.00")
-    raised = "This raises the tier to Escalate and needs 2 supervisors"
-    expect(looked(tom)).to_contain_text(raised)
+    raised = looked(tom).locator("[data-line=raises]")
+    expect(raised).to_contain_text("2 supervisors")
     tom.hand.commit(Leads.PAGE)
     expect(tom.page.get_by_test_id("h1-effect")).to_contain_text("900.00")
     request = ApprovalRequest.objects.get()
@@ -158,11 +158,13 @@ def test_an_edit_above_the_reviewers_own_ceiling_goes_to_somebody_else(
     house.rita.save()
     rita = opened(house, sit_down, way)
     rita.hand.type(AMOUNT, "490.00")
-    more = "This is more than you may decide, so it goes on to 1 reviewer."
-    expect(looked(rita)).to_contain_text(more)
+    more = looked(rita).locator("[data-line=exceeds]")
+    expect(more).to_contain_text("1 reviewer")
     rita.hand.commit(Leads.PAGE)
     expect(rita.page.get_by_test_id("h1-effect")).to_contain_text("490.00")
-    expect(rita.page.get_by_test_id("decide")).to_contain_text("above what you may")
+    expect(rita.page.get_by_test_id("decide")).to_contain_text(
+        "exceeds your approval limit"
+    )
     assert rita.page.get_by_test_id("verb-approve").count() == 0
     expect(rita.page.get_by_test_id("verb-reject")).to_be_visible()
     rita.accessible()

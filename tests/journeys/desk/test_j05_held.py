@@ -38,12 +38,12 @@ def test_who_only_reads_sees_what_came_of_it(
     rita, tom = sit_down("rita", way), sit_down("tom", way)
     opens(rita, request).holds()
     opens(tom, request)
-    expect(tom.state()).to_contain_text("Rita Example is deciding")
+    expect(tom.state()).to_contain_text("Claimed by Rita Example")
     assert tom.page.locator("[data-testid^=verb-]").count() == 0
     assert tom.page.locator("[name=verdict], [name=arm]").count() == 0
     status, said = hand_made(tom, request)
     assert status == 409
-    assert "Rita Example is deciding this until" in said
+    assert "Rita Example has claimed this until" in said
     assert not Decision.objects.exists()
     refused = LogRecord.objects.get(kind="decision.refused")
     assert b'"held"' in bytes(refused.leaf)
@@ -103,7 +103,7 @@ def test_a_hold_that_lapsed_was_taken_over(
         rita.hand.commit()
     assert answer.value.status == 409
     problem = rita.page.get_by_test_id("problem")
-    said = "Your hold ended and Tom Example took it over: approved at"
+    said = "Your claim ended and Tom Example approved this at"
     expect(problem).to_contain_text(said)
     expect(problem).to_contain_text("Your rejection has no effect.")
     assert rita.page.locator("#kept textarea").input_value() == NOTE
@@ -121,12 +121,12 @@ def test_a_supervisor_breaks_the_hold(
     rita, sue = sit_down("rita", way), sit_down("sue", way)
     opens(rita, request).holds()
     opens(sue, request)
-    expect(sue.state()).to_contain_text("Rita Example is deciding")
+    expect(sue.state()).to_contain_text("Claimed by Rita Example")
     sue.hand.reach(BREAK)
     sue.hand.type("#id_reason", "gone to lunch")
     sue.hand.commit(Leads.PAGE)
     expect(sue.page.get_by_test_id("verb-approve")).to_be_visible()
-    expect(rita.state()).not_to_contain_text("You hold this")
+    expect(rita.page.get_by_test_id("release")).to_have_count(0)
     wait_until(lambda: not held(request), 9)
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING

@@ -54,7 +54,7 @@ def test_the_agent_replaces_what_is_being_read(
     expect(banner).to_contain_text("Amount")
     expect(banner.locator("del")).to_have_text("48.00")
     expect(banner.locator("ins")).to_have_text("480.00")
-    assert "The agent replaced this request" in rita.heard("#sr-alert")
+    assert "The agent revised this request" in rita.heard("#sr-alert")
     rita.settled()
     expect(page.locator("[data-key='r']")).to_contain_text("Review the new version")
     expect(rita.state()).to_contain_text("New version 2 while you were reading")

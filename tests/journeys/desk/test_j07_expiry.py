@@ -137,7 +137,7 @@ def test_it_expires_under_an_armed_panel(
     moments.expires_in(request, 2)
     expect(rita.state()).to_contain_text("Expired")
     expect(rita.state()).to_contain_text("Nothing was executed.")
-    expect(page.get_by_test_id("decide")).to_contain_text("Nobody answered in time.")
+    expect(page.get_by_test_id("decide")).to_contain_text("Nobody decided in time.")
     rita.settled()
     assert page.locator("[data-testid^=verb-], [data-testid=commit]").count() == 0
     words = page.locator("#kept textarea")
@@ -209,6 +209,6 @@ def is_found(rita: Sitting, request: ApprovalRequest) -> None:
 def is_in_the_log(otto: Sitting, request: ApprovalRequest) -> None:
     otto.open(f"/log/?q={request.pk}")
     said = otto.page.locator("#log-table").inner_text()
-    assert "Nobody answered in time" in said
+    assert "Nobody decided in time" in said
     assert "tried to reject; it had no effect" in said
     otto.accessible()

@@ -39,7 +39,7 @@ MOVED = {
     "postcode": "00417",
     "country": "US",
 }
-RAN = re.compile("Approved, starts now|Running|Done")  # it cannot be recalled
+RAN = re.compile("Approved, starting|Running|Completed")  # it cannot be undone
 ANSWERED = re.compile(r"\b(approved|rejected|passed)\b", re.IGNORECASE)
 NOTE = "the customer confirmed it by telephone"
 SOURCES = ["/requests/{}/", "/requests/{}/decide/?arm=approve", "/log/?q={}"]
@@ -130,7 +130,7 @@ def approves_after_a_wrong_answer(
     opened(sue, asked)
     page = sue.page
     sue.hand.arm("approve")
-    expect(page.get_by_test_id("panel")).to_contain_text("blind to your answer")
+    expect(page.get_by_test_id("panel")).to_contain_text("without seeing your decision")
     expect(page.get_by_test_id("commit")).to_contain_text("(1 of 2)")
     sue.hand.choose(wrong + 1)
     sue.hand.type("#id_reason", NOTE)
@@ -138,14 +138,14 @@ def approves_after_a_wrong_answer(
     sue.floor_is_over(asked)
     sue.hand.commit()
     error = page.locator("#question-error")
-    expect(error).to_contain_text("That is not what this request does.")
-    expect(error).to_contain_text(f"Look at: {question.look}")
+    expect(error).to_contain_text("that is not what this request does.")
+    expect(error).to_contain_text(f"Check: {question.look}")
     expect(page.get_by_test_id("question")).to_be_focused()
     assert not Decision.objects.exists()
     (missed,) = refused()
     assert data_of(missed)["code"] == "check"
     assert data_of(missed)["answers"] == [wrong]
-    expect(page.get_by_test_id("panel")).to_contain_text("Your password was right.")
+    expect(page.get_by_test_id("proved")).to_be_visible()
     expect(page.locator("#id_reason")).to_have_value(NOTE)
     sue.accessible()
     sue.hand.choose(question.right + 1)
