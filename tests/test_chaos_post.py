@@ -31,10 +31,12 @@ from chaos.receivers import (
 from policies.choices import Role
 from reviews.models import Notice
 from reviews.notifications import plan
+from reviews.notifications.events import NOTICE_TITLES
 from tests import factories
 from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 
+OPENED = NOTICE_TITLES["opened"]
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSBob29rcyBvZiBjaGFvcw=="
 OUTCOME = "o-9"  # whose first letter meets no mishap
 
@@ -206,7 +208,7 @@ def test_the_mail_server_keeps_whom_and_about_what(book: PostLedger) -> None:
     mailbox = MailServer("127.0.0.1", book)
     mailbox.open()
     mail = EmailMessage()
-    mail["Subject"] = "Waits for you: ship, high (r-" + "7" * 70 + ")"
+    mail["Subject"] = f"{OPENED}: ship, high risk (r-{'7' * 70})"
     mail["From"], mail["To"] = "gate@example.com", "rita@example.com"
     mail.set_content("Facts.\n.and a dot\n")
     with smtplib.SMTP("127.0.0.1", mailbox.server_address[1]) as smtp:
@@ -224,14 +226,14 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: PostLedger) -> N
     roles = [Role.REVIEWER, Role.SUPERVISOR]
     plan.notify_people(plan.select_deciders(request, roles=roles), "opened")
     people = [one.person.email for one in Notice.objects.select_related("person")]
-    subject = f"Waits for you: pay, high ({request.pk})"
+    subject = f"{OPENED}: pay, high risk ({request.pk})"
     for person in people:
         book.mail(person, subject)
     fine = delivery_checker.check_mails(book)
     assert fine.sent == fine.arrived == len(people) > 1
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     book.mail(people[0], subject)
-    book.mail(people[0], "Expires soon: pay, high (r-1)")
+    book.mail(people[0], f"{NOTICE_TITLES['due_soon']}: pay, high risk (r-1)")
     more = delivery_checker.check_mails(book)
     assert (more.twice, len(more.unplanned)) == (1, 1)
 
@@ -257,7 +259,7 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
     Notice.objects.update(digest=True, sent_at=Now())
     people = {one.person.email for one in Notice.objects.select_related("person")}
     for person in people:
-        book.mail(person, "2 requests wait for you")
+        book.mail(person, "2 requests need your decision")
     fine = delivery_checker.check_mails(book)
     assert fine.sent == 2 * fine.arrived == 2 * len(people)
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)

@@ -62,8 +62,8 @@ def test_an_edit_by_a_person_keeps_the_version_that_proposed(gate: Gate) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"slug": "zoe"}, "No agent is called zoe."),
-        ({"by": "zoe"}, "Nobody is called zoe."),
+        ({"slug": "zoe"}, "There is no agent zoe."),
+        ({"by": "zoe"}, "There is no user zoe."),
         ({"agent_version": "x" * 65}, "at most 64 characters"),
     ],
 )
@@ -79,5 +79,5 @@ def test_a_release_says_what_is_wrong(
 
 
 def test_the_command_names_who_is_missing(gate: Gate) -> None:
-    with pytest.raises(CommandError, match="Nobody is called zoe"):
+    with pytest.raises(CommandError, match="There is no user zoe"):
         call_command("register_agent", "ada", owner="zoe", by="adam")

@@ -49,7 +49,7 @@ def test_plain_http_elsewhere_is_a_warning(settings: Settings) -> None:
         update={"base_url": "http://192.168.1.5:8000"}
     )
     (warning,) = checks.run_startup_checks()
-    assert "can be read on the way" in warning.msg
+    assert "can be read in transit" in warning.msg
 
 
 def test_an_update_that_closes_a_network_to_letters_is_said(

@@ -112,7 +112,7 @@ def test_a_form_without_its_token_is_refused_as_signed_out(person: Person) -> No
     client = Client(enforce_csrf_checks=True)
     response = client.post("/sign-in/", {"username": "rita", "password": PASSWORD})
     assert response.status_code == 403
-    assert b"Sign in and send it again" in response.content
+    assert b"Sign in and try again" in response.content
 
 
 def test_cookies_carry_the_host_prefix(client: Client, person: Person) -> None:

@@ -164,7 +164,7 @@ def judge(
     `reviews.governance.ruling`."""
     document = document or shipped()
     if tool not in document.tools:
-        return build_blocked_evaluation("tool.unknown", "Nobody registered this tool.")
+        return build_blocked_evaluation("tool.unknown", "This tool is not registered.")
     found = facts(document, tool, args, **changes)
     return evaluate(document, document.tools[tool], found)
 

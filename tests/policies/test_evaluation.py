@@ -20,7 +20,8 @@ HEAVY = {"reversible": False, "blast_radius": 4}
 def test_without_rules_the_floor_is_the_tier():
     assert judge(builders.document()).tier is Tier.AUTO
     assert judge(builders.document()).rules == ()
-    told, asked = "people are always told.", "a person is always asked."
+    told = "always reported to supervisors."
+    asked = "approval is always required."
     for risk, tier, said in (("medium", "notify", told), ("high", "approve", asked)):
         found = judge(builders.document(risk=risk))
         assert found.tier == tier
@@ -269,7 +270,7 @@ def test_an_evaluation_survives_being_stored(tool):
 
 def test_blocked_is_an_evaluation_of_nothing():
     found = evaluation.build_blocked_evaluation(
-        "tool.unknown", "Nobody registered this tool."
+        "tool.unknown", "This tool is not registered."
     )
     assert found.tier is Tier.BLOCK
     assert found.risk == "critical"

@@ -40,14 +40,14 @@ def newcomer(email: str) -> people.NewPerson:
 def test_a_second_account_with_the_same_mailbox_is_refused(
     gate: Gate, email: str
 ) -> None:
-    with pytest.raises(Conflict, match="sue has this mail address already"):
+    with pytest.raises(Conflict, match="sue already has this email address"):
         people.add_person(newcomer(email), by=BY)
     assert not Person.objects.filter(username="sue.l").exists()
 
 
 def test_the_command_says_so(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("a long enough secret\n"))
-    with pytest.raises(CommandError, match="One person has one account"):
+    with pytest.raises(CommandError, match="Each person has one account"):
         call_command("add_person", "sue.l", email="SUE@example.com", role="supervisor")
 
 
@@ -63,7 +63,7 @@ def test_what_is_no_address_is_refused(gate: Gate) -> None:
 
 def test_the_model_refuses_it_too(gate: Gate) -> None:
     twin = Person(username="sue.l", email="sue+2@example.com", password="x")
-    with pytest.raises(ValidationError, match="One person has one account"):
+    with pytest.raises(ValidationError, match="Each person has one account"):
         twin.full_clean()
 
 

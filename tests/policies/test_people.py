@@ -83,7 +83,7 @@ def test_the_commands_admit_and_dismiss(gate: Gate) -> None:
 
 @pytest.mark.parametrize("command", ["admit", "dismiss"])
 def test_the_commands_name_who_or_what_is_missing(gate: Gate, command: str) -> None:
-    with pytest.raises(CommandError, match="Nobody is called zoe"):
+    with pytest.raises(CommandError, match="There is no user zoe"):
         call_command(command, "zoe", "--queue=money")
     with pytest.raises(CommandError, match="no queue gold"):
         call_command(command, "rita", "--queue=money", "--queue=gold")

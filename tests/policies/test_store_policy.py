@@ -304,4 +304,4 @@ def test_without_its_reader_a_tool_is_blocked(tool):
     found = judge(tool, before={})
     assert found.tier is Tier.BLOCK
     assert "policy.error" in ids(found)
-    assert any("is not there" in rule.text for rule in found.rules)
+    assert any("does not exist" in rule.text for rule in found.rules)

@@ -151,12 +151,18 @@ def shortage(people, found):
 def test_a_policy_that_nobody_could_satisfy_is_refused(people):
     found = draft(people)
     assert shortage(people, found) == {
-        ("queues.money", "approve for pay: 0 of 1 people may decide here"),
-        ("queues.money", "escalate for pay: 0 of 2 supervisors may decide here"),
+        ("queues.money", "approve for pay: 0 of 1 people can decide here"),
+        (
+            "queues.money",
+            "escalate for pay: 0 of 2 supervisors can decide here",
+        ),
     }
     admit(people, "rita", "tom", "sue")
     assert shortage(people, found) == {
-        ("queues.money", "escalate for pay: 1 of 2 supervisors may decide here")
+        (
+            "queues.money",
+            "escalate for pay: 1 of 2 supervisors can decide here",
+        )
     }
     admit(people, "sam")
     versions.activate_version(version_id=found.pk, by=people["alma"])
@@ -175,7 +181,10 @@ def test_those_who_never_decide_and_those_who_left_do_not_count(people):
     people["sam"].is_active = False
     people["sam"].save()
     assert shortage(people, found) == {
-        ("queues.money", "escalate for pay: 1 of 2 supervisors may decide here")
+        (
+            "queues.money",
+            "escalate for pay: 1 of 2 supervisors can decide here",
+        )
     }
 
 
@@ -185,7 +194,10 @@ def test_a_queue_that_only_a_rule_names_needs_people_too(people):
     admit(people, "rita", "sue", "sam")
     remove_perm("policies.decide", people["sue"], Queue.objects.get(name="other"))
     assert shortage(people, found) == {
-        ("queues.other", "escalate for pay: 1 of 2 supervisors may decide here")
+        (
+            "queues.other",
+            "escalate for pay: 1 of 2 supervisors can decide here",
+        )
     }
 
 
@@ -197,8 +209,14 @@ def test_a_step_that_a_rule_adds_needs_people_too(people):
     found = draft(people, builders.data({"rules": [more, twice]}))
     admit(people, "rita", "sue", "sam")
     assert shortage(people, found) == {
-        ("queues.money", "approve for pay: 2 of 3 supervisors may decide here"),
-        ("queues.money", "escalate for pay: 2 of 5 supervisors may decide here"),
+        (
+            "queues.money",
+            "approve for pay: 2 of 3 supervisors can decide here",
+        ),
+        (
+            "queues.money",
+            "escalate for pay: 2 of 5 supervisors can decide here",
+        ),
     }
 
 

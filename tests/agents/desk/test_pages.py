@@ -23,6 +23,7 @@ from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.markup import find_element, read_page
 from tests.reviews import states
 from tests.reviews.desk.components.test_visibility import fresh
 from tests.reviews.executions import attempts
@@ -43,7 +44,7 @@ def run_page(gate: Gate, name: str = "sue", run: str = "t-1") -> ThreadPage:
 def source(gate: Gate, name: str, path: str = RUN) -> str:
     client = Client()
     client.force_login(gate.people[name], "django.contrib.auth.backends.ModelBackend")
-    return str(client.get(path).content.decode())
+    return read_page(client.get(path))
 
 
 def test_only_what_waits_or_was_done_within_a_day_goes_on(gate: Gate) -> None:
@@ -58,12 +59,12 @@ def test_only_what_waits_or_was_done_within_a_day_goes_on(gate: Gate) -> None:
     late = clock.now() + timedelta(hours=25)
     page = agents.build_agent_page(fresh(gate.sue), "riley", late)
     assert [run.name for run in page.live] == ["waits"]
-    assert [(run.name, run.word) for run in page.rest] == [
-        (f"t-{number}", "Nothing done for 24 hours") for number in (2, 1, 0)
+    assert [(run.name, run.icon) for run in page.rest] == [
+        (f"t-{number}", "wait") for number in (2, 1, 0)
     ]
     run = threads.build_thread_page(fresh(gate.sue), "riley", "t-1", late)
-    assert run.state == "Nothing done for 24 hours"
-    assert run_page(gate, run="t-1").state == "Running"
+    assert run.icon == "wait"
+    assert run_page(gate, run="t-1").icon == "run"
 
 
 def test_the_newest_ten_go_on_at_once_and_the_rest_on_demand(gate: Gate) -> None:
@@ -74,7 +75,7 @@ def test_the_newest_ten_go_on_at_once_and_the_rest_on_demand(gate: Gate) -> None
     assert [run.name for run in page.rest] == ["t-2", "t-1", "t-0"]
     assert page.rest_count == 3
     shown = source(gate, "sue", "/agents/riley/")
-    folded = shown.index("3 more that Riley has not ended")
+    folded = shown.index('data-testid="more-runs"')
     assert shown.index("/threads/riley/t-3/") < folded
     assert folded < shown.index("/threads/riley/t-2/")
 
@@ -91,8 +92,9 @@ def test_an_agent_shows_what_the_registry_has(gate: Gate) -> None:
     assert (page.limits.waiting, page.limits.this_minute) == (1, 1)
     assert (page.limits.may_wait, page.limits.a_minute) == (1000, 600)
     shown = source(gate, "sue", "/agents/riley/")
-    assert "1 of at most 1000" in shown
-    assert "what it proposes of it is blocked" in shown
+    limit = find_element(shown, "pending-limit")
+    assert "1 of 1000" in limit
+    assert shown.count('data-testid="tool-unknown"') == 1
 
 
 def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
@@ -105,10 +107,10 @@ def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
     )  # went well
     page = agent_page(gate)
     assert dict(page.history.figures) == {
-        "failed": 1,
-        "outcome unknown": 1,
-        "rejected by people": 1,
-        "blocked by the policy": 1,
+        agents.FAILURE_WORDS["failed"]: 1,
+        agents.FAILURE_WORDS["unknown"]: 1,
+        agents.FAILURE_WORDS["rejected"]: 1,
+        agents.FAILURE_WORDS["blocked"]: 1,
     }
     assert page.history.is_all
     whys = {step.state.key: step.why for step in page.history.newest}
@@ -131,7 +133,8 @@ def test_a_near_miss_is_on_record_although_all_went_well(gate: Gate) -> None:
         gate.sue, visibility.select_visible_proposals(gate.sue), clock.now()
     )
     assert (lately.near_misses, len(lately.newest)) == (1, 1)
-    assert "1 near miss<" in source(gate, "sue", "/agents/riley/")
+    shown = source(gate, "sue", "/agents/riley/")
+    assert ">1 near miss<" in find_element(shown, "near-misses")
 
 
 def test_runs_that_go_on_stand_before_those_that_are_over(gate: Gate) -> None:
@@ -152,23 +155,27 @@ def test_each_step_says_who_was_asked(gate: Gate) -> None:
     steps = run_page(gate).steps
     assert [step.way for step in steps] == [
         "Blocked",
-        "People asked",
-        "Announced",
-        "Allowed without asking",
+        "Approval requested",
+        "No approval needed, listed in Activity",
+        "No approval needed",
     ]
     assert [step.took is not None for step in steps] == [False, True, False, False]
     assert steps[1].why == "Not needed"
 
 
 def test_the_first_line_is_that_it_waits_for_who_looks(gate: Gate) -> None:
-    propose(gate.agent)
+    request = propose(gate.agent).request
     shown = source(gate, "rita")
-    assert shown.index("Paused, waiting for you.") < shown.index("<h1")
-    assert "Open the request" in shown
-    propose(gate.agent, "write")
-    assert "2 requests. <a" in source(gate, "rita")
-    assert "Paused, waiting for you." not in source(gate, "otto")
-    assert run_page(gate, "otto").state == "Waits for people, 2 asked"
+    assert shown.index('data-testid="asks-you"') < shown.index("<h1")
+    assert len(run_page(gate, "rita").asks) == 1
+    other = propose(gate.agent, "write").request
+    asks = find_element(source(gate, "rita"), "asks-you")
+    assert len(run_page(gate, "rita").asks) == 2
+    assert (request.pk in asks, other.pk in asks) == (True, False), (
+        "the first to expire"
+    )
+    assert 'data-testid="asks-you"' not in source(gate, "otto")
+    assert run_page(gate, "otto").state == "Waiting for approval, 2 pending"
 
 
 def test_what_is_tried_again_says_which_attempt_and_when(
@@ -207,7 +214,7 @@ def test_what_was_used_is_counted_by_us(gate: Gate) -> None:
     used = run_page(gate).used
     assert used.proposals == 2
     assert dict(used.outcomes) == {"executed": 1, "pending": 1}
-    assert used.money == [("40.00 USD", "done")]
+    assert used.money == [("40.00 USD", threads.MONEY_WORDS["executed"])]
 
 
 def test_what_is_under_way_is_said(gate: Gate) -> None:
@@ -215,8 +222,8 @@ def test_what_is_under_way_is_said(gate: Gate) -> None:
     states.queued(gate, "pay_queryable")
     page = run_page(gate)
     assert [one.running for one in page.actions] == [True, False]
-    shown = source(gate, "sue")
-    assert "Under way now" in shown
+    shown = find_element(source(gate, "sue"), "in-flight")
+    assert shown.count("<li") == 2
     assert "running since" in shown
 
 
@@ -232,11 +239,13 @@ def test_what_holds_a_run_back_stands_above_it(gate: Gate) -> None:
     assert run_page(gate).state == "Paused"
     for path in (RUN, "/agents/riley/"):
         shown = source(gate, "sam", path)
-        assert "Agent riley: paused since" in shown
-        assert "Odd mails." in shown
-        assert f'href="/stop/{row.pk}/"' in shown
-        assert "and switching on again" in shown
-        assert "and switching on again" not in source(gate, "owen", path)
+        held = find_element(shown, "held-back")
+        assert "riley" in held
+        assert "paused since" in held
+        assert "Odd mails." in held
+        assert f'href="/stop/{row.pk}/"' in held
+        assert 'data-testid="resume"' in held
+        assert 'data-testid="resume"' not in source(gate, "owen", path)
 
 
 def test_runs_know_what_they_started_and_are_part_of(gate: Gate) -> None:
@@ -247,10 +256,11 @@ def test_runs_know_what_they_started_and_are_part_of(gate: Gate) -> None:
     propose(gate.agent, "look", parent=parent.pk)  # of the run itself: no child
     (child,) = run_page(gate).children
     assert (child.agent, child.thread, child.proposals) == ("robin", "s-1", 2)
-    assert "Runs it started" in source(gate, "sue")
+    assert "/threads/robin/s-1/" in find_element(source(gate, "sue"), "children")
     (above,) = threads.list_parent_runs(gate.sue, "robin", "s-1")
     assert (above.agent, above.thread) == ("riley", "t-1")
-    assert "riley, run t-1" in source(gate, "sue", "/threads/robin/s-1/")
+    shown = source(gate, "sue", "/threads/robin/s-1/")
+    assert "riley, run t-1" in find_element(shown, "parents")
 
 
 def test_a_child_that_is_not_the_readers_is_not_named(gate: Gate) -> None:
@@ -269,9 +279,9 @@ def test_goal_plan_and_budget_are_set_apart_and_fenced(gate: Gate) -> None:
     }
     propose(gate.agent, checkpoint={"state": state})
     shown = source(gate, "sue")
-    told = shown[shown.index('data-testid="told"') : shown.index('id="steps"')]
+    told = find_element(shown, "told")
     assert "Refund it &lt;b&gt;now" in told
-    assert "Not checked." in told
+    assert "said-by" in told
     for said in ("look", "next", "tokens", "1200"):
         assert said in told
     assert "tries" not in told
@@ -326,4 +336,4 @@ def test_a_plan_of_sentences_is_one(gate: Gate) -> None:
 def test_a_run_without_a_checkpoint_has_none(gate: Gate) -> None:
     propose(gate.agent)
     assert Thread.objects.get().checkpoints.count() == 0
-    assert "Latest checkpoint" not in source(gate, "sue")
+    assert 'data-testid="checkpoint"' not in source(gate, "sue")

@@ -147,10 +147,10 @@ def test_the_same_promise_twice_is_one_letter(gate: Gate, receiver: Service) -> 
 @pytest.mark.parametrize(
     ("trick", "status", "error"),
     [
-        ("", 500, "it answered 500"),
-        ("", 404, "it answered 404"),
-        ("", 302, "it answered 302; redirects are not followed"),
-        ("reset", 200, "it was sent, and no whole answer came"),
+        ("", 500, "status 500"),
+        ("", 404, "status 404"),
+        ("", 302, "status 302; redirects are not followed"),
+        ("reset", 200, "sent, but no complete response"),
     ],
 )
 def test_a_try_that_fails_is_made_again(
@@ -186,7 +186,7 @@ def test_a_server_that_hangs_is_left_after_its_time(
     deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
     deliveries.carry()
-    assert only().last_error == "it was sent, and no whole answer came"
+    assert only().last_error == "sent, but no complete response"
     assert DeliveryAttempt.objects.get().milliseconds < 2500
     assert Endpoint.objects.get().slow_since is not None
 
@@ -196,7 +196,7 @@ def test_nobody_there_is_tried_again(gate: Gate, receiver: Service) -> None:
     deliveries.register(gate.agent, url, gate.owen)
     factories.propose(gate.agent, "pay")
     deliveries.carry()
-    assert only().last_error == "no connection was made; nothing was sent"
+    assert only().last_error == "no connection; nothing was sent"
 
 
 def test_a_private_address_is_refused_when_given_and_when_sent(
@@ -416,7 +416,7 @@ def test_what_does_not_fit_is_held_and_never_sent(
     letter = only()
     assert (letter.status, letter.last_error) == (
         "held",
-        "it does not fit at data.status",
+        "invalid payload at data.status",
     )
     assert receiver.connections == 0
     assert Alarm.objects.get().kind == "invalid_outcome"
@@ -459,7 +459,7 @@ def test_a_stale_worker_writes_nothing(gate: Gate, receiver: Service) -> None:
     Delivery.objects.update(busy_until=clock.now() - timedelta(seconds=1))
     delivery.attempt_delivery(pk)
     assert only().status == "delivered"
-    failed = delivery.AttemptResult(500, "it answered 500")
+    failed = delivery.AttemptResult(500, "status 500")
     delivery.record_attempt(delivery_id=pk, attempt=stale.attempts, answer=failed)
     assert (only().status, only().last_answer) == ("delivered", 200)
 

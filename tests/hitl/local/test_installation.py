@@ -37,7 +37,7 @@ class Up:
     @property
     def ready(self) -> bool:
         assert self.process.poll() is None, self.said
-        return "answers at" in self.said
+        return "is running at" in self.said
 
     def stop(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -97,7 +97,7 @@ def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
             assert re.search(rf"^  {step}.* s$", first.said, re.M), first.said
         ready = httpx2.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
         assert set(ready.json().values()) == {"ok"}
-        assert "already runs for" in refused(state, free_port())
+        assert "already runs in" in refused(state, free_port())
         first.stop(signal.SIGTERM)
     keys = sorted((path.name, path.read_text()) for path in (state / "keys").iterdir())
     made = (state / "demo.json").read_text()
@@ -117,8 +117,8 @@ def test_a_killed_worker_comes_back_and_a_killed_supervisor_leaves_nothing(
         wait_until(lambda: len(children(worker, b"")) == 3, 30)
         below = children(worker, b"")
         os.kill(worker, signal.SIGKILL)
-        wait_until(lambda: "worker runs again" in running.said, 20)
-        assert "worker stopped (SIGKILL): starting it again in 0.5 s" in running.said
+        wait_until(lambda: "worker is running again" in running.said, 20)
+        assert "worker stopped (SIGKILL): restarting it in 0.5 s" in running.said
         wait_until(lambda: not any(map(alive, below)), 1)
         everyone = descendants(running.process.pid)
         running.process.kill()
@@ -132,14 +132,14 @@ def test_a_taken_port_is_said_with_another(state: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         line = refused(state, port)
-    assert f"PORT {port} is taken on 127.0.0.1" in line
+    assert f"PORT {port} is in use on 127.0.0.1" in line
     assert f"PORT={port + 1}" in line
 
 
 def test_an_unreachable_database_is_said_with_what_to_do(state: Path) -> None:
     url = "postgresql://u:hunter2@127.0.0.1:1/x"
     line = refused(state, free_port(), DATABASE_URL=url)
-    assert "DATABASE_URL: no way in" in line
+    assert "DATABASE_URL: cannot connect" in line
     assert "unset DATABASE_URL for a private one" in line
     assert "hunter2" not in line
 

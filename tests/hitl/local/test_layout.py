@@ -43,10 +43,10 @@ def test_root_keeps_its_sockets_where_others_can_enter(
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir(mode=0o700)
     (tmp_path / "theirs").chmod(0o777)
-    with pytest.raises(InstallationError, match=r"belongs to somebody else"):
+    with pytest.raises(InstallationError, match=r"belongs to another user"):
         create_run_folder(tmp_path / "theirs")
     (tmp_path / "link").symlink_to(tmp_path)
-    with pytest.raises(InstallationError, match=r"belongs to somebody else"):
+    with pytest.raises(InstallationError, match=r"belongs to another user"):
         create_run_folder(tmp_path / "link")
 
 

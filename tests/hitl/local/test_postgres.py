@@ -100,7 +100,10 @@ def test_a_making_that_was_cut_short_is_made_again(here: Layout, password: str) 
 
 @pytest.mark.parametrize(
     ("version", "said"),
-    [("", "is not a whole database folder"), ("16\n", "was made by PostgreSQL 16")],
+    [
+        ("", "is not a complete database folder"),
+        ("16\n", "was created by PostgreSQL 16"),
+    ],
 )
 def test_a_folder_that_is_not_ours_is_left_alone(
     here: Layout, password: str, version: str, said: str

@@ -14,7 +14,7 @@ from hitl.local.layout import InstallationError, Layout
 def test_a_second_one_is_told_who_is_first(here: Layout) -> None:
     with (
         preflight.lock_state(here),
-        pytest.raises(InstallationError, match=r"already runs for .*\(process \d+\)"),
+        pytest.raises(InstallationError, match=r"already runs in .*\(process \d+\)"),
         preflight.lock_state(here),
     ):
         pass
@@ -44,7 +44,7 @@ def test_a_taken_port_is_said_with_another(here: Layout) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(
-            InstallationError, match=f"PORT {port} is taken .* PORT={port + 1}"
+            InstallationError, match=f"PORT {port} is in use .* PORT={port + 1}"
         ):
             preflight.check_port("127.0.0.1", port, "PORT", patient=False)
     preflight.check_port("127.0.0.1", port, "PORT", patient=False)
@@ -52,7 +52,7 @@ def test_a_taken_port_is_said_with_another(here: Layout) -> None:
 
 def test_a_database_that_is_not_there_is_said_without_the_password() -> None:
     with pytest.raises(
-        InstallationError, match=r"^DATABASE_URL: no way in .*Connection refused"
+        InstallationError, match=r"^DATABASE_URL: cannot connect .*Connection refused"
     ) as e:
         preflight.check_database("postgresql://u:hunter2@127.0.0.1:1/x")
     assert "hunter2" not in str(e.value)
@@ -61,7 +61,7 @@ def test_a_database_that_is_not_there_is_said_without_the_password() -> None:
 
 def test_a_broker_that_is_not_there_is_said_without_the_password() -> None:
     with pytest.raises(
-        InstallationError, match=r"^REDIS_URL: nobody answers at 127.0.0.1:1"
+        InstallationError, match=r"^REDIS_URL: no answer from 127.0.0.1:1"
     ) as e:
         preflight.check_broker("redis://:hunter2@127.0.0.1:1/0")
     assert "hunter2" not in str(e.value)

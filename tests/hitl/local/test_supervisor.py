@@ -60,8 +60,8 @@ def test_a_child_that_is_killed_is_started_again_and_said(
     first.process.wait()
     wait_until(lambda: after_a_look(keeper) and len(lines) == 2, 5)
     assert lines == [
-        "web stopped (SIGKILL): starting it again in 0.5 s",
-        "web runs again",
+        "web stopped (SIGKILL): restarting it in 0.5 s",
+        "web is running again",
     ]
     assert keeper.services["web"].child.pid != first.pid
     keeper.stop([["web"]])
@@ -75,7 +75,9 @@ def test_a_child_that_cannot_stay_is_tried_less_and_less(
     wait_until(
         lambda: after_a_look(keeper) and keeper.services["web"].failures >= 4, 10
     )
-    waits = [line.split("again in ")[1] for line in lines if "exit code 3" in line]
+    waits = [
+        line.split("restarting it in ")[1] for line in lines if "exit code 3" in line
+    ]
     assert waits[:4] == ["0 s", "0.01 s", "0.02 s", "0.02 s"]
 
 
@@ -89,8 +91,10 @@ def test_a_start_that_fails_is_said_and_tried_again(
 
     monkeypatch.setattr(supervisor, "BACKOFF_S", (0.0,))
     keeper.launch("postgres", SupervisedService(start, 1.0))
-    wait_until(lambda: after_a_look(keeper) and "postgres runs again" in lines, 10)
-    assert "postgres stopped (the disk is full): starting it again in 0 s" in lines
+    wait_until(
+        lambda: after_a_look(keeper) and "postgres is running again" in lines, 10
+    )
+    assert "postgres stopped (the disk is full): restarting it in 0 s" in lines
 
 
 def test_one_that_may_finish_is_left_finished(

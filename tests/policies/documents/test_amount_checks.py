@@ -30,7 +30,7 @@ def problems(*declared, **parts):
         ({"path": "items[*].quantity", "currency": "USD"}, "path", "never a number"),
         ({"path": "items[*]", "currency": "USD"}, "path", "never a number"),
         ({**PRICE, "currency": "items[*].curency"}, "currency", "is not an argument"),
-        ({**PRICE, "currency": "tips[*]"}, "currency", "in another list"),
+        ({**PRICE, "currency": "tips[*]"}, "currency", "not in the same list"),
         ({**PRICE, "times": "items[*].currency"}, "times", "a whole number"),
         ({"fact": "order_total"}, "fact", "declare reader"),
     ],
@@ -42,9 +42,9 @@ def test_what_cannot_be_read_is_refused(declared, field, said):
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
-        ({}, "name a path or a fact"),
-        ({**PRICE, "fact": "total"}, "name a path or a fact"),
-        ({"path": "items[*].price"}, "name its currency"),
+        ({}, "either path or fact"),
+        ({**PRICE, "fact": "total"}, "either path or fact"),
+        ({"path": "items[*].price"}, "set currency"),
         ({"fact": "total", "currency": "USD"}, "total_currency"),
     ],
 )
@@ -65,14 +65,14 @@ def test_a_fact_is_declared_with_its_currency():
 
 def test_one_amount_counts_once():
     said = problems(PRICE, {**PRICE, "currency": "USD"})
-    assert "counts twice" in said[f"{TOOL}.amounts"]
+    assert "counted twice" in said[f"{TOOL}.amounts"]
 
 
 def test_a_ceiling_of_a_batch_is_needed_for_money_in_lists_too():
     batch = {"varying": ["items"]}
     reversal = {"kind": "reversible", "undo": "Cancel it."}
     said = problems(PRICE, batchable=batch, reversal=reversal)
-    assert "ceiling per item" in said[f"{TOOL}.batchable"]
+    assert "per_item and total" in said[f"{TOOL}.batchable"]
 
 
 def test_a_measure_names_an_amount_of_a_list_or_of_the_reader():

@@ -82,15 +82,15 @@ def test_a_part_that_is_wrong_makes_no_second_error_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("part", "path", "says"),
     [
-        ({"flor": "auto"}, "flor", "nothing reads this key; did you mean floor?"),
+        ({"flor": "auto"}, "flor", "this key is unknown; did you mean floor?"),
         ({"risk": "huge"}, "risk", "write low, medium, high or critical"),
         ({"executor": {"kind": "shell"}}, "executor", "callable, webhook or agent"),
-        ({"executor": {}}, "executor", "say which kind it is"),
+        ({"executor": {}}, "executor", "write the kind"),
         ({"queue": "mony"}, "queue", "did you mean money?"),
         (
             {"classes": [{"name": "a", "risk": "low", "profile": SAFE, "when": "x"}]},
             "classes.a.when",
-            "write keys and values here",
+            "write a mapping of keys to values",
         ),
         (
             {
@@ -136,7 +136,7 @@ def test_a_word_that_json_schema_does_not_know_is_refused() -> None:
     schema["properties"]["to"]["maxLenght"] = 5
     assert said_of(schema=schema) == {
         "tools.pay.schema.properties.to.maxLenght": (
-            "maxLenght is no word of JSON Schema; did you mean maxLength?"
+            "maxLenght is not a keyword of JSON Schema; did you mean maxLength?"
         )
     }
 

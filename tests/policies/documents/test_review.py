@@ -58,8 +58,8 @@ def test_more_than_six_facts_are_refused():
 @pytest.mark.parametrize(
     ("when", "says"),
     [
-        ("before.arived && args.to == 'x'", "before.arived is not there for pay"),
-        ("args.tto == 'x' && before.arrived", "args.tto is not there for pay"),
+        ("before.arived && args.to == 'x'", "pay has no before.arived"),
+        ("args.tto == 'x' && before.arrived", "pay has no args.tto"),
         ("args.note == 'x' && before.arrived", "args.note may be absent"),
         ("before.arrived", "compare an argument with a fact of the reader"),
         ("args.to == 'x'", "compare an argument with a fact of the reader"),
@@ -74,7 +74,7 @@ def test_a_conflict_that_cannot_be_checked_is_refused(when, says):
 
 def test_a_conflict_stands_once():
     said = refusal(review={"conflicts": [CONFLICT, CONFLICT]})
-    assert said == {"tools.pay.review.conflicts.arrived": "this id stands twice"}
+    assert said == {"tools.pay.review.conflicts.arrived": "this id is used twice"}
 
 
 @pytest.mark.parametrize(

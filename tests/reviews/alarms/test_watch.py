@@ -18,6 +18,7 @@ from journal.models import LogRecord, OutboxMessage
 from policies.choices import Risk
 from reviews.alarms import standing, watch
 from reviews.alarms.late_reports import MAX_KEPT_REPORTS
+from reviews.alarms.wording import describe_alarm
 from reviews.choices import AlarmKind, Scope
 from reviews.desk.components import retry
 from reviews.executions import claims, reconcile, redeem, run
@@ -568,7 +569,7 @@ def test_supervisors_of_its_queue_hear_of_it_once(gate: Gate) -> None:
     drain("alarm.raised")
     assert told() == ["sam", "sue"]
     sent = mail.outbox[0]
-    assert "Executed without a permission" in str(sent.subject)
+    assert describe_alarm(AlarmKind.WITHOUT_GRANT).title in str(sent.subject)
     assert f"/alarms/{the_alarm().pk}/" in str(sent.body)
     assert "hello" not in str(sent.body)
     assert Notice.objects.filter(alarm=the_alarm()).count() == 2
@@ -582,7 +583,7 @@ def test_each_hears_of_it_as_they_chose(gate: Gate) -> None:
     assert told() == []
     time_comes()
     assert told() == ["sue"]
-    assert "Approved, and never executed" in str(mail.outbox[0].body)
+    assert describe_alarm(AlarmKind.NEVER_EXECUTED).title in str(mail.outbox[0].body)
     assert alarm.subject in str(mail.outbox[0].body)
 
 

@@ -124,7 +124,7 @@ def test_what_one_can_decide_knows_ones_ceiling(gate: Gate, token: str) -> None:
     (item,) = call("/requests", token=token).json()["items"]
     assert call(f"/requests/{request.pk}", token=token).json()["can_decide"] is False
     assert item["can_decide"] is False
-    assert item["why_not"] == "This amount is above what you may decide."
+    assert item["why_not"] == "This amount exceeds your approval limit."
     assert item["verdicts"] == ["reject", "modify", "escalate"]
     path = f"/requests/{request.pk}/decide"
     assert call(path, verdict(request), token=token).status_code == 403
@@ -144,9 +144,12 @@ def test_what_one_can_decide_knows_that_ones_part_is_done(gate: Gate) -> None:
     factories.decide(request, gate.tom)
     item = call(path, token=token).json()
     assert item["can_decide"] is False
-    assert item["why_not"] == "Your part is done already. Someone else must go on."
+    assert (
+        item["why_not"]
+        == "Your step is already complete. Someone else must decide now."
+    )
     assert item["verdicts"] == ["reject", "modify", "escalate"]
-    with pytest.raises(errors.NotPermitted, match="Your part is done already"):
+    with pytest.raises(errors.NotPermitted, match="Your step is already complete"):
         factories.decide(request, una)
 
 

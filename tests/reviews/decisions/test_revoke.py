@@ -17,6 +17,7 @@ from reviews.decisions import revoke as revocations
 from reviews.desk.components import retry
 from reviews.executions import claims, run, settle
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
+from reviews.notifications.events import NOTICE_TITLES
 from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -207,8 +208,9 @@ def test_people_hear_of_it(gate: Gate) -> None:
         for message in OutboxMessage.objects.filter(topic=topic):
             tasks.mail_people(message.pk)
     subjects = {(one.to[0], one.subject) for one in mail.outbox}
-    gone = f"Does not run: its approval was revoked: pay ({execution.pk})"
-    again = f"Asked again: an approval was revoked: pay, high ({asked.pk})"
+    gone = f"{NOTICE_TITLES['cancelled']}: pay ({execution.pk})"
+    by = f"{asked.expires_at:%Y-%m-%d %H:%M} UTC"
+    again = f"{NOTICE_TITLES['revoked']}: pay, high risk, by {by} ({asked.pk})"
     assert ("sue@example.com", gone) in subjects
     assert ("tom@example.com", again) in subjects
     assert ("rita@example.com", again) not in subjects

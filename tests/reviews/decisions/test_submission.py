@@ -126,7 +126,7 @@ def test_it_is_kept_while_something_else_is_wrong_and_used_once(
     refused = send(client, asked, password=PASSWORD, **other)
     assert refused.status_code == 422
     source = refused.content.decode()
-    assert "Your password was right." in source
+    assert 'data-testid="proved"' in source
     assert 'name="password"' not in source
     assert PASSWORD not in source
     assert PASSWORD not in str(dict(client.session))

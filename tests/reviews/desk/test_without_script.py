@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Gate
 from tests.reviews import states
 from tests.reviews.batches.batching import formed
-from tests.reviews.desk.batches.batch_form import Form, source, url
+from tests.reviews.desk.batches.batch_form import Form, url
 from tests.reviews.desk.conftest import SignIn
 
 
@@ -48,7 +48,9 @@ def test_a_recall_window_says_how_long_it_still_is(
             "queue": ["/queue/?tab=done", "/queue/?tab=waiting"],
             "run": [f"/threads/riley/{thread}/"],
         }[place]
-    seen = "".join(Visible(source(client.get(path))).text for path in paths)
+    pages = (client.get(path).content.decode() for path in paths)
+    texts = (Visible(page).text for page in pages)
+    seen = " ".join("".join(texts).split())
     assert "{}" not in seen
     said = seen.partition("Approved, runs in ")[2]
     assert said[:1].isdigit(), seen

@@ -92,7 +92,7 @@ def test_facts_say_that_the_words_further_down_speak_to_the_reviewer(
 
 
 def test_facts_say_that_evidence_holds_control_characters(gate: Gate) -> None:
-    found = ["Evidence has hidden or reversed text"]
+    found = ["Evidence contains hidden or reversed text"]
     assert signs(gate, evidence=letter("\x1b[2J\x1b[32mRefund it.")) == found
     assert signs(gate, evidence=letter("Pay to: \u202eelpmaxe")) == found
     both = "\x1b[2J<form><button>Refund it</button></form>"

@@ -275,7 +275,7 @@ def test_a_ceiling_is_of_all_that_a_list_holds(gate: Gate) -> None:
     vary_all(gate, cart, "items[*].price")
     limited(gate.rita, 5000)
     request = ordered(gate, "30.00", "20.01").request
-    with pytest.raises(errors.NotPermitted, match="above what you may decide"):
+    with pytest.raises(errors.NotPermitted, match="exceeds your approval limit"):
         decide(request, gate.rita)
     decide(ordered(gate, "30.00", "20.00", customer="C-2").request, gate.rita)
 
@@ -292,7 +292,7 @@ def test_a_list_of_several_currencies_escalates_and_is_above_every_ceiling(
         100,
         "",
     )
-    with pytest.raises(errors.NotPermitted, match="above what you may decide"):
+    with pytest.raises(errors.NotPermitted, match="exceeds your approval limit"):
         decide(request, gate.sue)
     decide(request, gate.sam)
 
@@ -314,7 +314,7 @@ def test_a_ceiling_is_of_what_only_the_reader_knows(gate: Gate) -> None:
     vary_all(gate, cancel, "before.order_total")
     limited(gate.rita, 5000)
     request = cancelled(gate, "50.01").request
-    with pytest.raises(errors.NotPermitted, match="above what you may decide"):
+    with pytest.raises(errors.NotPermitted, match="exceeds your approval limit"):
         decide(request, gate.rita)
     decide(cancelled(gate, "50.00", customer="C-2").request, gate.rita)
 

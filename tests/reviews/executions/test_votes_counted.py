@@ -16,6 +16,7 @@ from journal import canonical, clock, errors, log
 from journal.models import LogRecord
 from reviews import deadlines
 from reviews.alarms import watch
+from reviews.choices import AlarmKind
 from reviews.decisions import recall
 from reviews.desk.alarms import detail
 from reviews.desk.request import load, outcome
@@ -109,7 +110,7 @@ def test_a_window_that_ends_without_votes_authorises_nothing(gate: Gate) -> None
     assert alarm.data == {"request": request.pk, "version": 1, "stage": "window"}
     assert LogRecord.objects.filter(kind="alarm.raised").count() == 1
     page = detail.load_alarm_page(gate.sue, alarm.pk)
-    assert page.line.said.title == "Approved without its votes"
+    assert page.line.kind == AlarmKind.WITHOUT_VOTES
     assert page.line.grave
 
 
@@ -118,7 +119,7 @@ def test_what_was_held_without_votes_is_recalled_and_asked_again(gate: Gate) -> 
     request = forged(propose(gate.agent, amount="600.00").request)
     deadlines.close_recall_windows()
     page = load.load_request(gate.sue, request.pk, clock.now())
-    assert page.state.word == "Held: votes are missing. Nothing runs."
+    assert page.state.word == "Votes are missing. Nothing runs."
     assert outcome.may_recall(page)
     recall.recall_approval(request_id=request.pk, person=gate.sue)
     decide(request, gate.sue)

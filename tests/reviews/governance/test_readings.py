@@ -71,7 +71,7 @@ def test_a_decision_on_a_state_that_moved_is_refused(gate: Gate, request_) -> No
     moves()
     reread(request_)
     with pytest.raises(
-        errors.PreconditionFailed, match="changed after this page was made"
+        errors.PreconditionFailed, match="changed since this page was loaded"
     ):
         decide(request_, gate.rita, reading=readings.OWN_READING)
     assert not Decision.objects.exists()

@@ -114,7 +114,7 @@ def test_a_line_that_is_no_call_is_named_and_ends_the_command_with_an_error(
     trying: Any, call: Any, says: str
 ) -> None:
     found, error = trying(refund("49.00"), call)
-    assert error == "1 of 2 lines cannot be tried."
+    assert error == "1 of 2 lines are not valid calls."
     assert found[0]["problem"] == ""
     assert (found[1]["line"], says in found[1]["problem"]) == (2, True), found[1]
 

@@ -20,7 +20,7 @@ def test_who_does_not_hold_it_decides_nothing(gate: Gate, request_) -> None:
     take_hold(request_id=request_.pk, person=gate.rita)
     for verdict in ("approve", "reject", "escalate"):
         with pytest.raises(
-            errors.HeldByAnother, match="Rita Example is deciding this until"
+            errors.HeldByAnother, match="Rita Example has claimed this until"
         ):
             decide(request_, gate.tom, verdict)
     assert not Decision.objects.exists()
@@ -32,7 +32,7 @@ def test_a_hold_that_somebody_took_over_is_said_so(gate: Gate, request_) -> None
     token = take_hold(request_id=request_.pk, person=gate.rita).token
     lapse(request_)
     take_hold(request_id=request_.pk, person=gate.tom)
-    with pytest.raises(errors.HoldLapsed, match="Tom Example took it over at"):
+    with pytest.raises(errors.HoldLapsed, match="Tom Example claimed the request at"):
         decide(request_, gate.rita, lease=token)
 
 
@@ -42,7 +42,7 @@ def test_so_is_one_under_which_another_decided_since(gate: Gate, request_) -> No
     lapse(request_)
     take_hold(request_id=request_.pk, person=gate.tom)
     decide(request_, gate.tom)
-    with pytest.raises(errors.HoldLapsed, match=r"Tom Example took it over: approved"):
+    with pytest.raises(errors.HoldLapsed, match=r"Tom Example approved this"):
         decisions.decide_request(mine)
 
 

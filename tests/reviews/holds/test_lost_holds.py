@@ -11,6 +11,7 @@ from reviews.holds import rows
 from reviews.holds.rows import release_hold
 from reviews.holds.take import break_hold, offer_hold, take_hold
 from reviews.models import ApprovalRequest, Decision, Lease
+from reviews.notifications.events import NOTICE_TITLES
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.tasks.draining import drain, told
@@ -47,7 +48,7 @@ def promised(topic: str) -> list[dict[str, object]]:
 
 def test_only_the_former_holder_is_told(gate: Gate, broken: ApprovalRequest) -> None:
     said = holding.describe_lost_hold(gate.rita, now_of(broken))
-    assert said.startswith("Sue Example ended your hold at ")
+    assert said.startswith("Sue Example ended your claim at ")
     for name in ("sue", "tom", "otto"):
         assert holding.describe_lost_hold(gate.people[name], now_of(broken)) == ""
     assert promised("request.broken") == [{"person": gate.rita.public_id}]
@@ -56,7 +57,7 @@ def test_only_the_former_holder_is_told(gate: Gate, broken: ApprovalRequest) -> 
 
 def test_so_is_whose_offer_was_taken(gate: Gate, given: ApprovalRequest) -> None:
     said = holding.describe_lost_hold(gate.rita, now_of(given))
-    assert said.startswith("Tom Example took this over from you at ")
+    assert said.startswith("Tom Example accepted this from you at ")
     assert promised("request.handed_over") == [{"person": gate.rita.public_id}]
     assert promised("request.broken") == []
 
@@ -64,12 +65,12 @@ def test_so_is_whose_offer_was_taken(gate: Gate, given: ApprovalRequest) -> None
 def test_a_mail_says_it_too(gate: Gate, broken: ApprovalRequest) -> None:
     take_hold(request_id=broken.pk, person=gate.sue)
     drain("request.broken")
-    assert told() == [("rita", "Your hold was ended")]
+    assert told() == [("rita", NOTICE_TITLES["broken"])]
 
 
 def test_a_mail_says_what_was_taken(gate: Gate, given: ApprovalRequest) -> None:
     drain("request.handed_over")
-    assert told() == [("rita", "Taken over from you")]
+    assert told() == [("rita", NOTICE_TITLES["handed_over"])]
 
 
 def test_nothing_is_said_of_what_one_gave_back_or_let_lapse(gate: Gate) -> None:

@@ -17,6 +17,7 @@ from journal.models import OutboxMessage
 from policies.choices import Risk, Role
 from reviews.models import ApprovalRequest, Notice
 from reviews.notifications import delivery, email, plan
+from reviews.notifications.events import NOTICE_TITLES
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.races.together import at_once
@@ -26,6 +27,7 @@ from tests.reviews.tasks.draining import drain
 pytestmark = pytest.mark.django_db
 
 DIGEST = "notice.digest"
+OPENED = NOTICE_TITLES["opened"]
 
 
 @pytest.fixture(autouse=True)
@@ -54,11 +56,11 @@ def an_hour_later() -> None:
 
 def test_what_comes_beyond_is_one_mail_and_one_promise(gate: Gate) -> None:
     opened(gate, 6)
-    assert subjects() == ["Waits for you"] * 2
+    assert subjects() == [OPENED] * 2
     assert OutboxMessage.objects.filter(topic=DIGEST).count() == 1
     assert not OutboxMessage.objects.filter(topic="notice.due").exists()
     an_hour_later()
-    assert subjects()[2:] == ["4 requests wait for you"]
+    assert subjects()[2:] == ["4 requests need your decision"]
     assert not Notice.objects.filter(sent_at=None).exists()
 
 
@@ -104,14 +106,14 @@ def test_many_in_one_mail_count_as_one(gate: Gate) -> None:
     opened(gate, 5)
     an_hour_later()
     opened(gate, 2, "D")
-    assert subjects()[2:] == ["3 requests wait for you", "Waits for you"]
+    assert subjects()[2:] == ["3 requests need your decision", OPENED]
 
 
 def test_what_is_over_meanwhile_is_not_in_it(gate: Gate) -> None:
     *_, decided, waiting = opened(gate, 4)
     decide(decided, gate.tom, "reject")
     an_hour_later()
-    assert subjects()[2:] == ["1 request waits for you"]
+    assert subjects()[2:] == ["1 request needs your decision"]
     assert waiting.pk in mail.outbox[-1].body
     assert Notice.objects.get(person=gate.rita, request=decided).let_go == "settled"
 
@@ -123,7 +125,7 @@ def test_of_very_many_the_rest_is_a_number(
     beyond = opened(gate, 7)[2:]
     an_hour_later()
     (one,) = mail.outbox[2:]
-    assert one.subject == "5 requests wait for you"
+    assert one.subject == "5 requests need your decision"
     assert "And 3 more: " in one.body
     assert sum(request.pk in one.body for request in beyond) == 2
     assert not Notice.objects.filter(sent_at=None).exists()
@@ -143,7 +145,7 @@ def test_who_is_stopped_on_the_way_has_less_to_do_the_next_time(
     assert settled.count() == 2
     assert delivery.send_digest(gate.rita.public_id)
     assert settled.count() == 4
-    assert subjects()[2:] == ["2 requests wait for you"]
+    assert subjects()[2:] == ["2 requests need your decision"]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -174,7 +176,7 @@ def test_two_who_write_at_once_send_one(gate: Gate) -> None:
     Notice.objects.filter(sent_at=None).update(due_at=clock.now())
     sent = at_once(*[partial(delivery.send_digest, gate.rita.public_id)] * 6)
     assert [one.value for one in sent].count(True) == 1
-    assert subjects()[2:] == ["3 requests wait for you"]
+    assert subjects()[2:] == ["3 requests need your decision"]
 
 
 class TimeIsUp:

@@ -72,7 +72,7 @@ def test_every_event_reaches_people_under_its_title(gate: Gate, topic: str) -> N
     assert OCCASIONS[topic](gate) == topic
     drain(topic)
     assert "sue" in dict(told())
-    title = EVENTS[topic].title or "Deadlines are frozen"
+    title = EVENTS[topic].title or "Deadlines are paused"
     assert all(title.startswith(words.partition(",")[0]) for _, words in told())
 
 

@@ -26,8 +26,8 @@ def test_every_key_of_a_page_is_in_the_table() -> None:
 
 def test_a_collision_names_both() -> None:
     (problem,) = shortcuts.list_key_problems({"a": "x"}).values()
-    assert "Arm Approve" in problem
-    assert "Arm Reject" in problem
+    assert "Open Approve" in problem
+    assert "Open Reject" in problem
     assert problem.startswith("X ")
 
 

@@ -1,4 +1,4 @@
-"""Who gets what, on which resource, until when."""
+"""Access changes, on which resource, until when."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def test_a_small_grant_with_an_end_is_not():
     small = give(roles=["logs.view"], principal="dana", expires="2026-04-01")
     assert loud(small) == []
     assert "Never expires" in loud(give(roles=["x"], expires="never"))
-    assert "Gives access to everybody" in loud(give(principal="allUsers"))
+    assert "Gives everyone access" in loud(give(principal="allUsers"))
 
 
 def test_taking_away_is_not_giving():
-    assert loud(give(action="revoke")) == ["Takes access away"]
+    assert loud(give(action="revoke")) == ["Removes access"]
 
 
 def test_the_end_of_the_sum_is_what_the_tool_declared():
@@ -41,5 +41,5 @@ def test_the_end_of_the_sum_is_what_the_tool_declared():
         ("Gets", "logs.write"),
         ("Gets", "storage.delete"),
     ]
-    assert group.note == "1 as before"
+    assert group.note == "1 unchanged"
     assert len(give().views) == 1

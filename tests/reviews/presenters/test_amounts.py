@@ -25,7 +25,7 @@ def show(*declared, args=None, known=None, windows=None, **parts):
 
 def test_money_in_a_list_is_said_together():
     assert show({**PRICE, "label": "Items"}).size == (
-        SizeFigure("Items", "1,250.00 USD", "2 amounts together"),
+        SizeFigure("Items", "1,250.00 USD", "2 amounts in total"),
     )
 
 
@@ -35,7 +35,7 @@ def test_a_list_of_several_currencies_is_said_and_not_added_up():
         SizeFigure(
             "Items",
             "1,000.00 USD and 2.00 EUR",
-            "2 amounts in 2 currencies, which are not added up",
+            "2 amounts in 2 currencies, not added up",
         ),
     )
 
@@ -44,7 +44,7 @@ def test_money_that_only_the_reader_knows_is_said():
     shown = show({"fact": "order_total"}, known={"before": BEFORE}, **KNOWN)
     assert shown.size == (
         SizeFigure(
-            "Order total", "899.00 USD", "looked up by the gate, counts as its amount"
+            "Order total", "899.00 USD", "looked up by Holdpoint, used as the amount"
         ),
     )
 
@@ -52,13 +52,13 @@ def test_money_that_only_the_reader_knows_is_said():
 def test_amounts_of_several_kinds_are_said_in_all():
     declared = ({**PRICE, "label": "Items"}, {"fact": "order_total"})
     pairs = show(*declared, known={"before": BEFORE}, **KNOWN).size
-    assert pairs[-1] == SizeFigure("In all", "2,149.00 USD", "3 amounts together")
+    assert pairs[-1] == SizeFigure("Total", "2,149.00 USD", "3 amounts in total")
 
 
 def test_a_sum_is_said_in_the_currency_of_what_is_moved():
     facts = {"sum": {"spent": 125000}, "money": {"currency": "USD"}}
     assert show(PRICE, known=facts).size[-1] == SizeFigure(
-        "Spent", "1,250.00 USD", "this one included"
+        "Spent", "1,250.00 USD", "including this one"
     )
     assert len(show(PRICE, known={**facts, "money": {"currency": ""}}).size) == 1
 
@@ -67,10 +67,14 @@ def test_a_sum_is_said_in_the_currency_of_what_is_moved():
     ("number", "window", "note"),
     [
         (1, {"hours": 24}, "no other in 24 h"),
-        (2, {"hours": 24}, "this one and 1 other, open or done in 24 h"),
-        (3, {"days": 7}, "this one and 2 others, open or done in 7 days"),
-        (1201, {"days": 3650}, "this one and 1,200 others, open or done in 10 years"),
-        (2, {"minutes": 90}, "this one and 1 other, open or done in 90 min"),
+        (2, {"hours": 24}, "this one and 1 other, open or completed in 24 h"),
+        (3, {"days": 7}, "this one and 2 others, open or completed in 7 days"),
+        (
+            1201,
+            {"days": 3650},
+            "this one and 1,200 others, open or completed in 10 years",
+        ),
+        (2, {"minutes": 90}, "this one and 1 other, open or completed in 90 min"),
     ],
 )
 def test_a_sum_says_what_else_it_counts_and_since_when(number, window, note):

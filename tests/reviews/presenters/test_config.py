@@ -22,10 +22,10 @@ def test_the_value_is_a_change_of_what_was_read():
     [
         ({}, "A billing setting"),
         ({"flag": "mfa_required"}, "A security setting"),
-        ({"percent": 100}, "For everybody"),
-        ({"percent": ...}, "For whom is not said: everybody"),
-        ({}, "No value to go back to"),
-        ({}, "Switches something off"),
+        ({"percent": 100}, "For everyone"),
+        ({"percent": ...}, "No scope given: everyone"),
+        ({}, "No previous value to restore"),
+        ({}, "Turns something off"),
     ],
 )
 def test_what_is_always_called_out(args, tag):

@@ -16,13 +16,13 @@ def test_what_cannot_be_taken_back_comes_first():
     shown = kinds.show("deploy")
     steps = [(row.cell.text, row.warns) for row in shown.views[0].rows]
     assert steps == [
-        ("DROP COLUMN legacy_id", ("Cannot be taken back",)),
+        ("DROP COLUMN legacy_id", ("Cannot be rolled back",)),
         ("add column note", ()),
     ]
     assert loud(shown)[:3] == [
-        "Drops something for good",
+        "Permanently drops something",
         "Production",
-        "1 check not green",
+        "1 check not passing",
     ]
     assert shown.size[0].value == "a81c04e..f00ba12"
 
@@ -33,7 +33,7 @@ def test_red_checks_stand_first_and_missing_ones_are_said():
         ("tests", "failure"),
         ("lint", "success"),
     ]
-    assert "The checks are not known" in loud(ship())
+    assert "Check results unknown" in loud(ship())
     green = ship(before={"checks": {"tests": "success"}})
     assert not any("check" in text for text in loud(green))
 
@@ -43,7 +43,7 @@ def test_red_checks_stand_first_and_missing_ones_are_said():
     [
         ({"force": True}, "Forced: history is overwritten"),
         ({"environment": "prod"}, "Production"),
-        ({"migrations": ["truncate table x"]}, "Drops something for good"),
+        ({"migrations": ["truncate table x"]}, "Permanently drops something"),
         ({"migrations": ["rotate the secret"]}, "Touches secrets"),
     ],
 )
@@ -59,6 +59,6 @@ def test_a_stage_with_a_way_back_is_quiet():
         rollback="a81c04e",
     )
     assert tags(shown) == []
-    assert "No way back is named" in tags(ship())
+    assert "No rollback is named" in tags(ship())
     touched = ship(before={"checks": {"t": "ok"}, "files": ["a/.env"]})
     assert "Touches secrets" in loud(touched)

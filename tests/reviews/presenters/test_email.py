@@ -105,8 +105,8 @@ def test_a_foreign_domain_is_shown_in_both_forms():
 
 def test_answers_to_another_address_are_called_out():
     odd = {"from": f"desk@{OWN}", "reply_to": "desk@evil.example"}
-    assert "Answers go to another address" in tags(show(**odd))
-    assert "Answers go to another address" not in tags(show(**{"from": f"desk@{OWN}"}))
+    assert "Replies go to another address" in tags(show(**odd))
+    assert "Replies go to another address" not in tags(show(**{"from": f"desk@{OWN}"}))
 
 
 def test_html_is_read_as_text_and_its_source_is_kept():
@@ -157,7 +157,7 @@ def test_a_routed_address_is_outside_the_company():
 
 
 def test_a_message_is_new_and_not_compared():
-    assert show().compared == show(before={"mails": 3}).compared == "A new message"
+    assert show().compared == show(before={"mails": 3}).compared == "What will be sent"
 
 
 def test_nobody_in_bcc_is_said_in_one_word():

@@ -72,11 +72,11 @@ def page_of(shown: Presentation) -> str:
         armed=None,
         problem=None,
         read_from="read from the store at 14:20:41",
-        no_before="This tool declares no look-up. What follows are its arguments.",
+        no_before="This tool declares no look-up.",
         reversal=shown.reversal,
-        declared="Declared by the tool, version 1",
-        radius="Affects money, law or reputation",
-        if_unclear="Never tried again: a person says what happened",
+        declared="Declared in policy v1",
+        radius="Impact: legal, financial or reputational",
+        if_unclear="Never retried: a person records what happened",
     )
     return "".join(
         render_to_string(f"reviews/{r}.html", {"page": page}) for r in REGIONS
@@ -86,7 +86,7 @@ def page_of(shown: Presentation) -> str:
 def read(markup: str) -> str:
     """What a page says, with the marks of our own inside a text taken out."""
     text = re.sub(r'<span class="(vh|n)">.*?</span>', "", markup).replace("\u2212", "-")
-    text = re.sub(r'<span class="ctl">line goes on</span> ', "", text)
+    text = re.sub(r'<span class="ctl">line continues</span> ', "", text)
     text = re.sub(r'<span class="ctl">(mixed alphabets|letters [^<]*)</span>', "", text)
     return squeezed(html.unescape(re.sub(r"<[^>]+>", "", text)))
 

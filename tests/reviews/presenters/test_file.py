@@ -108,11 +108,11 @@ class TestPatch:
 
     def test_context_is_the_agents_word_until_it_was_compared(self):
         text = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
-        assert "The lines around the change are the agent's word" in tags(patch(text))
+        assert "The lines around the change come from the agent" in tags(patch(text))
         fits = patch(text, before={"files": {"x": "a\nb\n"}})
-        assert not {"The patch does not fit the file as read"} & set(tags(fits))
+        assert not {"The patch does not match the file as read"} & set(tags(fits))
         lies = patch(text, before={"files": {"x": "a\nB\n"}})
-        assert "The patch does not fit the file as read" in loud(lies)
+        assert "The patch does not match the file as read" in loud(lies)
         assert not [row for row in lies.now if row.path.startswith("files")]
 
     def test_deletion_rename_mode_and_links_are_called_out(self):
@@ -164,8 +164,8 @@ class TestWrite:
 
     def test_owner_rights_and_links_are_called_out(self):
         shown = write("a\n", before={"owner": "app"}, owner="root", mode="4777")
-        expected = {"Changes the owner", "Runs with its owner's rights"}
-        assert expected | {"Everybody may write it"} <= set(loud(shown))
+        expected = {"Changes the owner", "Runs with its owner's permissions"}
+        assert expected | {"Everyone can write to it"} <= set(loud(shown))
         assert "A symbolic link" in loud(write("a\n", before={"kind": "symlink"}))
         assert "Empties the file" in loud(write("", before={"content": "a\n"}))
 

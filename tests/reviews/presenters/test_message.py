@@ -10,7 +10,7 @@ from tests.reviews.presenters.kinds import loud, rows, tags
 
 def test_everybody_in_a_channel_is_called_out():
     shown = kinds.show("post_message")
-    assert "Calls everybody in the channel" in loud(shown)
+    assert "Notifies everyone in the channel" in loud(shown)
     assert list(rows(shown)) == ["channel", "text"]
     assert loud(kinds.show("post_message", text="hello")) == []
 
@@ -19,7 +19,10 @@ def test_everybody_in_a_channel_is_called_out():
     ("name", "warns"),
     [
         ("invoice.pdf", ()),
-        ("invoice.pdf.exe", ("Two endings: the last one counts", "Can run a program")),
+        (
+            "invoice.pdf.exe",
+            ("Two file extensions: the last one counts", "Can run a program"),
+        ),
         ("report.docm", ("Can run a program",)),
         ("page.html", ("Can run a program",)),
     ],
@@ -40,7 +43,7 @@ def test_many_more_recipients_than_usual_are_called_out():
 
 def test_a_name_that_is_another_address_is_called_out():
     shown = kinds.show("send_mail", to=["boss@northgate.example <spy@evil.example>"])
-    assert rows(shown)["to[0]"].warns == ("The name is another address",)
+    assert rows(shown)["to[0]"].warns == ("The name shows another address",)
 
 
 def test_an_address_that_imitates_ours_is_marked_in_its_row():

@@ -55,7 +55,7 @@ def test_several_amounts_are_said_together():
     shown = with_fee("9000.00", limits=[limit])
     assert shown.size == (
         SizeFigure("Amount", "10.00 USD", "ten"),
-        SizeFigure("In all", "9,010.00 USD", "2 amounts together"),
+        SizeFigure("Total", "9,010.00 USD", "2 amounts in total"),
     )
     assert "Above 500.00 USD" in [tag.text for tag in shown.tags if tag.loud]
 
@@ -63,9 +63,9 @@ def test_several_amounts_are_said_together():
 def test_amounts_in_several_currencies_are_said_and_not_added_up():
     shown = with_fee("1.00", "EUR")
     assert shown.size[1] == SizeFigure(
-        "In all",
+        "Total",
         "10.00 USD and 1.00 EUR",
-        "2 amounts in 2 currencies, which are not added up",
+        "2 amounts in 2 currencies, not added up",
     )
     assert shown.tags[0].text == "Amounts in several currencies"
 
@@ -100,7 +100,7 @@ def test_a_total_that_the_reader_knows_gives_the_share():
 
 def test_rolling_sums_stand_beside_it():
     shown = show(facts={"sum": {"refunds_by_customer": 126230}})
-    pair = SizeFigure("Refunds by customer", "1,262.30 USD", "this one included")
+    pair = SizeFigure("Refunds by customer", "1,262.30 USD", "including this one")
     assert shown.size[1] == pair
 
 
@@ -198,7 +198,7 @@ def test_parts_of_a_payment_are_seen_together():
     shown = pay("100.00", facts={"sum": {"paid": 232500}})
     assert "Above 500.00 EUR together with earlier ones" in kinds.loud(shown)
     assert "Paid: above 2,000.00 EUR" in kinds.loud(shown)
-    assert shown.size[-1].note == "of 2,000.00 EUR, this one included"
+    assert shown.size[-1].note == "of 2,000.00 EUR, including this one"
 
 
 def test_facts_that_are_no_numbers_are_left_out():

@@ -433,9 +433,9 @@ def test_uncertainty_and_profile_are_facts():
         facts={"uncertain": 0.4},
     )
     assert tag_texts(shown) == [
-        "The agent says it is not sure",
-        "A person must decide: law or contract",
-        "Leaves the company",
+        "The agent says it is unsure",
+        "Human approval required by law or contract",
+        "External effect",
     ]
 
 

@@ -24,10 +24,10 @@ def test_the_text_stands_against_what_is_live():
 def test_audience_embargo_and_time_are_called_out():
     assert "Public audience" in loud(publish())
     assert "Public audience" not in loud(publish(audience="team"))
-    assert "Who may see it is not said" in loud(publish(audience=...))
+    assert "No audience given" in loud(publish(audience=...))
     assert "Under an embargo" in loud(publish(embargo="2026-05-01"))
-    assert "At once" in tags(publish())
-    assert "At once" not in tags(publish(publish_at="2026-05-01T09:00:00Z"))
+    assert "Immediately" in tags(publish())
+    assert "Immediately" not in tags(publish(publish_at="2026-05-01T09:00:00Z"))
 
 
 def test_html_is_read_as_text():

@@ -20,5 +20,5 @@ def test_what_is_emptied_and_whom_it_is_about_is_called_out():
 
 def test_many_rows_are_called_out_as_declared():
     many = kinds.show("delete_customer", before={"rows": 1204})
-    assert "1,204 rows, as the tool declared" in loud(many)
+    assert "1,204 rows, as declared by the tool" in loud(many)
     assert loud(kinds.show("delete_customer", before={"rows": True})) == ["Deletes"]

@@ -56,7 +56,7 @@ def test_private_addresses_are_called_out_however_they_are_spelt(host):
 @pytest.mark.parametrize(
     ("url", "tag"),
     [
-        ("https://shop.example@evil.example/", "A name before the host"),
+        ("https://shop.example@evil.example/", "A user name before the host"),
         ("http://api.example/", "Not encrypted"),
         ("https://xn--pypal-4ve.example/", "A host in another alphabet"),
         ("https://b\u00fccher.example/", "A host in another alphabet"),
@@ -70,7 +70,7 @@ def test_deletes_and_climbing_paths_are_called_out():
     assert "Deletes" in loud(call(method="DELETE"))
     shown = call("https://api.example/a/%2e%2e/b")
     (path,) = [row for row in shown.views[0].rows if row.label == "Path"]
-    assert path.warns == ("Climbs with ..",)
+    assert path.warns == ("Goes up with ..",)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_guests_from_outside_and_recurrence_are_called_out():
 @pytest.mark.parametrize(
     ("args", "tag"),
     [
-        ({"visibility": "public"}, "Everybody can see it"),
+        ({"visibility": "public"}, "Everyone can see it"),
         ({"start": "2026-03-02T09:00:00", "end": ...}, "No time zone"),
         ({"end": "2026-03-02T08:00:00+01:00"}, "Ends before it begins"),
     ],

@@ -114,8 +114,8 @@ def test_what_is_not_read_with_certainty_is_shown_whole_and_undecoded(command):
         ("xargs rm < list", "Deletes files"),
         ("find . -exec rm {} +", "Deletes files"),
         ("find . -delete", "Deletes what it finds"),
-        ("rm -fr x", "And all that is inside"),
-        ("rm -f x", "Asks nothing first"),
+        ("rm -fr x", "Including everything inside"),
+        ("rm -f x", "Asks for no confirmation"),
         ("rm /", "A whole directory or disk"),
         ("r'm' x", "The program's name is disguised"),
         ("\\rm x", "The program's name is disguised"),
@@ -123,26 +123,26 @@ def test_what_is_not_read_with_certainty_is_shown_whole_and_undecoded(command):
         ("git commit --no-verify", "Skips the checks"),
         ("git push --force", "Overwrites history"),
         ("git push origin +main", "Overwrites history"),
-        ("curl x.example", "Speaks to the network"),
-        ("curl -k x", "Checks no certificate"),
+        ("curl x.example", "Connects to the network"),
+        ("curl -k x", "Skips certificate checks"),
         ("curl -d @f x", "Sends data out"),
         ("cat ~/.ssh/id_rsa", "Secret"),
         ("echo x > .github/workflows/a.yml", "CI file"),
         ("echo x > f", "Overwrites a file"),
         ("echo x >> f", "Adds to a file"),
-        ("x 2>/dev/null", "Hides what goes wrong"),
+        ("x 2>/dev/null", "Hides errors"),
         ("dd if=/dev/zero of=x", "Writes raw data"),
         ("mkfs.ext4 x", "Formats a disk"),
         ("x > /dev/sda", "A disk itself"),
-        ("x > /dev/tcp/10.0.0.1/80", "Speaks to the network"),
-        ("chmod 777 x", "Opens rights widely"),
+        ("x > /dev/tcp/10.0.0.1/80", "Connects to the network"),
+        ("chmod 777 x", "Grants wide permissions"),
         ("LD_PRELOAD=x cmd", "Changes how programs run"),
-        ("sleep 9 &", "Goes on in the background"),
-        ("./deploy.sh", "A script: what is in it is not shown"),
+        ("sleep 9 &", "Continues in the background"),
+        ("./deploy.sh", "A script: its content is not shown"),
         ("kubectl delete pod x", "Removes what runs"),
         ("terraform destroy", "Destroys infrastructure"),
         ("psql -c 'drop table x'", "Runs statements in a database"),
-        ("npm install left-pad", "Fetches other people's code"),
+        ("npm install left-pad", "Downloads third-party code"),
         ("ls *.py", "Glob: matches unknown"),
         ("sh -c 'rm -rf x'", "Deletes files"),
         ("ssh -p 22 a@b.example 'rm x'", "Deletes files"),
@@ -205,7 +205,7 @@ def test_only_what_the_tool_declared_is_said_of_programs_and_globs():
     shown = kinds.show("run_command")
     tokens = [token for step in shown.views[0].steps for token in step.tokens]
     assert tokens[0].declared == "/usr/bin/sudo"
-    assert "Glob: 214 found, as the tool declared" in tags(shown)
+    assert "Glob: 214 found, as declared by the tool" in tags(shown)
     unread = run("rm ./dist/*", before={"globs": {"./dist/*": "many"}})
     assert "Glob: matches unknown" in tags(unread)
 
@@ -214,7 +214,7 @@ def test_what_a_command_carries_is_opened_as_blocks():
     read = shell.parse_command("sh -c 'a; b' && cat <<'E'\nhello\nE", {})
     code, text = read.inside
     assert [len(code.steps), code.text] == [2, "a; b"]
-    assert (text.title, text.text, text.steps) == ("Text that it reads", "hello", ())
+    assert (text.title, text.text, text.steps) == ("Input text", "hello", ())
     deep = "x"
     for _ in range(5):
         deep = f"sh -c {lexer_quoted(deep)}"

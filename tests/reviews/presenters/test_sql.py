@@ -68,7 +68,7 @@ def test_rows_and_keys_are_shown_only_as_the_tool_declared_them():
     shown = run("DELETE FROM t", before={"rows": 12408, "keys": list("abcdefg")})
     group = shown.views[-1]
     assert [row.cell.text for row in group.rows] == ["12,408", *"abcde"]
-    assert "12,408 rows, as the tool declared" in loud(shown)
+    assert "12,408 rows, as declared by the tool" in loud(shown)
     assert shown.now == ()
     assert len(run("DELETE FROM t").views) == 1
 

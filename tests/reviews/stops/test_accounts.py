@@ -184,9 +184,9 @@ def test_an_approval_of_who_may_no_longer_give_it_has_no_effect(gate: Gate) -> N
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({}, "name a role, a ceiling or an address"),
-        ({"email": "SUE@example.com"}, "sue has this mail address already"),
-        ({"email": "nothing"}, "email: not a mail address"),
+        ({}, "set a role, a ceiling or an email address"),
+        ({"email": "SUE@example.com"}, "sue already has this email address"),
+        ({"email": "nothing"}, "email: not an email address"),
         ({"ceiling": ["12.345", "USD"]}, "--ceiling:"),
         ({"ceiling": ["12.34", "usd"]}, "three capital letters"),
     ],
@@ -226,7 +226,7 @@ def test_nobody_changes_or_ends_their_own_account(gate: Gate) -> None:
 def test_one_call_admits_to_every_queue_of_the_policy(gate: Gate) -> None:
     Queue.objects.create(name="retired", title="Of an earlier policy")
     zoe = factories.person("zoe", Role.REVIEWER)
-    assert "zoe decides in " in run("admit", "zoe", "--all-queues", by="adam")
+    assert "zoe can decide in " in run("admit", "zoe", "--all-queues", by="adam")
     queues = set(Queue.objects.exclude(name="retired").values_list("pk", flat=True))
     assert permissions.queues_of(fresh(zoe)) == queues
     record = LogRecord.objects.filter(kind="person.admitted").latest("id")

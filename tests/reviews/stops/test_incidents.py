@@ -264,10 +264,10 @@ def test_it_is_recorded_and_its_supervisors_hear_of_it(gate: Gate) -> None:
     assert sorted(
         (one.to[0], one.subject.partition(":")[0]) for one in mail.outbox
     ) == [
-        ("sam@example.com", "Deadlines are frozen"),
-        ("sam@example.com", "Deadlines run again"),
-        ("sue@example.com", "Deadlines are frozen"),
-        ("sue@example.com", "Deadlines run again"),
+        ("sam@example.com", "Deadlines are paused"),
+        ("sam@example.com", "Deadlines resumed"),
+        ("sue@example.com", "Deadlines are paused"),
+        ("sue@example.com", "Deadlines resumed"),
     ]
     assert "disk on fire" not in "".join(str(one.body) for one in mail.outbox)
 

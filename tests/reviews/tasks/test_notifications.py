@@ -10,6 +10,7 @@ from policies.models import Queue
 from reviews import tasks
 from reviews.holds import rows, take
 from reviews.models import ApprovalRequest
+from reviews.notifications.events import NOTICE_TITLES
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -80,7 +81,7 @@ def test_who_asked_hears_that_it_is_free_and_nobody_else(gate: Gate) -> None:
     take.record_waiting_person(request_id=request.pk, person=gate.tom)
     rows.release_hold(request_id=request.pk, person=gate.rita)
     drain("request.freed")
-    assert told() == [("tom", "Free again")]
+    assert told() == [("tom", NOTICE_TITLES["freed"])]
 
 
 def test_nobody_is_called_to_what_is_decided(gate: Gate) -> None:
@@ -96,4 +97,4 @@ def test_an_offer_is_mailed_to_whom_it_is_made(gate: Gate) -> None:
     request = propose(gate.agent).request
     take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.sue)
     drain("request.offered")
-    assert told() == [("sue", "Offered to you")]
+    assert told() == [("sue", NOTICE_TITLES["offered"])]

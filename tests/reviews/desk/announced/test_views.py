@@ -15,8 +15,11 @@ from reviews.tool_services.executors import EffectOutcome
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import propose
+from tests.markup import read_page, read_text
 from tests.reviews import states
 from tests.reviews.desk.conftest import SignIn
+
+MARK_ALL = 'data-testid="mark-all"'
 
 
 def test_it_is_marked_as_seen_one_by_one_or_all(gate: Gate, as_: SignIn) -> None:
@@ -24,14 +27,14 @@ def test_it_is_marked_as_seen_one_by_one_or_all(gate: Gate, as_: SignIn) -> None
         propose(gate.agent, "tag", args={"label": label}, thread=f"t-{label}")
     first, *others = Execution.objects.values_list("pk", flat=True)
     rita = as_("rita")
-    assert "Mark these 3 as seen" in rita.get("/announced/").content.decode()
+    assert "3" in read_text(rita.get("/announced/"), "mark-all")
     rita.post("/announced/seen/", {"seen": first})
-    source = rita.get("/announced/").content.decode()
-    assert "Mark these 2 as seen" in source
-    assert 'data-testid="badge-announced">2<' in source
+    left = rita.get("/announced/")
+    assert "2" in read_text(left, "mark-all")
+    assert read_text(left, "badge-announced") == "2"
     rita.post("/announced/seen/", {"shown": others})
-    assert "Mark these" not in rita.get("/announced/").content.decode()
-    assert "Mark these 3" in as_("tom").get("/announced/").content.decode()
+    assert MARK_ALL not in read_page(rita.get("/announced/"))
+    assert "3" in read_text(as_("tom").get("/announced/"), "mark-all")
 
 
 def test_a_near_miss_is_noted_for_everybody(gate: Gate, as_: SignIn) -> None:
@@ -39,8 +42,9 @@ def test_a_near_miss_is_noted_for_everybody(gate: Gate, as_: SignIn) -> None:
     pk = Execution.objects.get().pk
     sent = {"near_miss": pk, "shown": pk}
     response = as_("rita").post("/announced/seen/", sent, follow=True)
-    assert "Noted as a near miss." in response.content.decode()
-    assert "<b>Near miss</b>" in as_("tom").get("/announced/").content.decode()
+    assert read_text(response, "message")
+    for name in ("rita", "tom"):
+        assert read_text(as_(name).get("/announced/"), "near-miss")
 
 
 @pytest.mark.parametrize("name", ["otto", "adam", "owen"])
@@ -86,12 +90,12 @@ def test_a_known_failure_that_nobody_was_asked_about_is_tried_again(
     )
     run, url = "/threads/riley/t-1/", f"/effects/{execution.pk}/retry/"
     for name, offered in {"rita": True, "sue": True, "otto": False}.items():
-        assert (url in as_(name).get(run).content.decode()) is offered, name
+        assert (url in read_page(as_(name).get(run))) is offered, name
     assert as_("otto").post(url).status_code == 403
     assert as_("rita").post(url, follow=True).redirect_chain == [(run, 302)]
     execution.refresh_from_db()
     assert (execution.status, execution.fence) == ("queued", 1)
-    assert url not in as_("rita").get(run).content.decode()
+    assert url not in read_page(as_("rita").get(run))
     assert as_("rita").post(url).status_code == 409
     executions.run_execution(execution.pk)
     assert len(worlds.effects()) == 1

@@ -61,10 +61,10 @@ def test_a_far_number_is_first_with_its_distance() -> None:
 def test_a_rare_value_stands_out_and_an_address_elsewhere_too() -> None:
     notes = ["late"] * 5 + ["broken"]
     table = build(*[line(n, note=note) for n, note in enumerate(notes)])
-    assert reasons(table, 5) == ["Note is not the usual one"]
+    assert reasons(table, 5) == ["Note differs from the usual value"]
     boxes = [f"{n}@shop.example" for n in range(5)] + ["9@shop.evil"]
     table = build(*[line(n, note=box) for n, box in enumerate(boxes)])
-    assert reasons(table, 5) == ["Note has another domain"]
+    assert reasons(table, 5) == ["Note has a different domain"]
 
 
 def test_the_same_customer_twice_stands_out() -> None:
@@ -73,14 +73,14 @@ def test_the_same_customer_twice_stands_out() -> None:
         line(9, customer="C-3"),
     ]
     table = build(*lines)
-    assert reasons(table, 9) == ["Customer stands here twice"]
-    assert reasons(table, 3) == ["Customer stands here twice"]
+    assert reasons(table, 9) == ["Customer appears more than once"]
+    assert reasons(table, 3) == ["Customer appears more than once"]
 
 
 def test_what_only_some_views_call_out_is_a_reason_and_what_all_do_is_said_once() -> (
     None
 ):
-    common, odd = Tag("Leaves the company"), Tag("More than the order total", loud=True)
+    common, odd = Tag("External effect"), Tag("More than the order total", loud=True)
     table = build(
         *[line(n, tags=[common]) for n in range(4)], line(9, tags=[common, odd])
     )

@@ -19,7 +19,7 @@ from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.desk.components import badges, log_lines, log_sentences, visibility
 from reviews.desk.queue import page as queue
-from reviews.desk.queue.page import QueueFilters
+from reviews.desk.queue.page import EMPTY_SENTENCES, QueueFilters
 from reviews.desk.request import load
 from reviews.desk.request.page import ReviewPage
 from reviews.models import ApprovalRequest, Lease
@@ -261,8 +261,8 @@ def test_filters_narrow_and_foolish_ones_are_ignored(gate: Gate) -> None:
 def test_an_empty_queue_says_what_is_with_others(gate: Gate) -> None:
     propose(gate.agent, amount="899.00")
     page = queue_page(gate.rita)
-    assert page.empty == "Nothing waits for you."
-    assert page.empty_note == "1 item is with others."
+    assert page.empty == EMPTY_SENTENCES["open"]
+    assert page.empty_note == "1 request is waiting on others."
 
 
 @pytest.mark.parametrize("status", ["pending", "recallable", "authorized", "rejected"])
@@ -337,8 +337,8 @@ def test_everybodys_numbers_are_a_few_queries(
     ("by", "said"),
     [
         ("agent", "The agent withdrew it."),
-        ("run", "Its run is over, so it was withdrawn."),
-        ("stop", "A stop withdrew it."),
+        ("run", "It was withdrawn because its run ended."),
+        ("stop", "It was withdrawn by a stop."),
     ],
 )
 def test_the_page_says_who_withdrew_it(gate: Gate, by: str, said: str) -> None:

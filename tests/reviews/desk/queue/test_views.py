@@ -16,6 +16,7 @@ from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.markup import read_page
 from tests.reviews.desk.conftest import HTMX, SignIn
 
 MOST_QUERIES = 12
@@ -26,8 +27,8 @@ def test_it_lists_what_i_can_decide(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     response = as_("rita").get("/queue/")
     assert response.status_code == 200
-    assert f"/requests/{request.pk}/" in response.content.decode()
-    assert "(1) Queue" in response.content.decode()
+    assert f"/requests/{request.pk}/" in read_page(response)
+    assert "(1) Queue" in read_page(response)
 
 
 @pytest.mark.parametrize("arrived", [True, False])
@@ -54,7 +55,7 @@ def test_a_conflict_of_claim_and_fact_is_stored_and_stands_on_the_row(
     assert [(one["id"], one["text"]) for one in stored] == (
         [("arrived", said)] if arrived else []
     )
-    source = as_("rita").get("/queue/").content.decode()
+    source = read_page(as_("rita").get("/queue/"))
     assert (f"<b>{said}</b>" in source) is arrived
 
 
@@ -76,7 +77,7 @@ def test_each_role_starts_where_its_work_is(gate: Gate, as_: SignIn) -> None:
 def test_htmx_gets_the_table_alone(gate: Gate, as_: SignIn) -> None:
     propose(gate.agent)
     response = as_("rita", **HTMX).get("/queue/?tab=open")
-    assert response.content.decode().lstrip().startswith('<div id="queue-table"')
+    assert read_page(response).lstrip().startswith('<div id="queue-table"')
     assert response["Vary"].count("HX-Request") == 1
 
 
@@ -120,7 +121,7 @@ def test_new_arrivals_are_counted_and_never_moved_in(gate: Gate, as_: SignIn) ->
     since = clock.now().isoformat()
     propose(gate.agent)
     response = fresh(client, since)
-    source = response.content.decode()
+    source = read_page(response)
     assert "1 new · show" in source
     assert 'id="badge-queue"' in source
     assert "<tr" not in source
@@ -129,7 +130,7 @@ def test_new_arrivals_are_counted_and_never_moved_in(gate: Gate, as_: SignIn) ->
 
 def test_nothing_new_says_nothing(gate: Gate, as_: SignIn) -> None:
     since = (clock.now() + timedelta(seconds=1)).isoformat()
-    source = fresh(as_("rita", **HTMX), since).content.decode()
+    source = read_page(fresh(as_("rita", **HTMX), since))
     assert "show" not in source
 
 
@@ -137,7 +138,7 @@ def test_the_way_back_is_never_anothers_address(gate: Gate, as_: SignIn) -> None
     propose(gate.agent)
     since = (clock.now() - timedelta(minutes=1)).isoformat()
     query = urlencode({"since": since, "back": "//evil.example/queue/"})
-    source = as_("rita").get(f"/queue/fresh/?{query}").content.decode()
+    source = read_page(as_("rita").get(f"/queue/fresh/?{query}"))
     assert 'href="/queue/"' in source
     assert 'href="//evil' not in source
 
@@ -160,9 +161,9 @@ def test_a_row_says_what_of_it_is_paused(
     request = propose(gate.agent).request
     key = request.tool_name if scope is Scope.TOOL else key
     client = as_("rita")
-    assert flag not in client.get("/queue/").content.decode()
+    assert flag not in read_page(client.get("/queue/"))
     pause(gate, scope, key)
-    assert flag in client.get("/queue/").content.decode()
+    assert flag in read_page(client.get("/queue/"))
 
 
 @pytest.mark.parametrize("page", ["/queue/", "/requests/{}/", "/batches/"])
@@ -171,20 +172,20 @@ def test_every_page_says_which_agent_is_paused(
 ) -> None:
     request = propose(gate.agent).request
     stop = pause(gate, Scope.AGENT, "riley")
-    source = as_("rita").get(page.format(request.pk)).content.decode()
+    source = read_page(as_("rita").get(page.format(request.pk)))
     assert "Agent riley was paused at " in source
     assert f"by {gate.sue}" in source
     assert "“Maintenance”" in source
     assert f'href="/stop/{stop.pk}/"' in source
     stops.lift_stop(stop_id=stop.pk, person=gate.sue, reason="over")
-    assert SWITCHED not in as_("rita").get("/queue/").content.decode()
+    assert SWITCHED not in read_page(as_("rita").get("/queue/"))
 
 
 def test_a_stranger_to_an_agent_is_not_told_that_it_is_paused(
     gate: Gate, as_: SignIn
 ) -> None:
     pause(gate, Scope.AGENT, "riley")
-    assert SWITCHED not in as_("rita").get("/queue/").content.decode()
+    assert SWITCHED not in read_page(as_("rita").get("/queue/"))
 
 
 def pause(gate: Gate, scope: Scope, key: str) -> Stop:

@@ -13,6 +13,7 @@ from reviews import recovery
 from reviews.models import Alarm
 from tests.conftest import Gate
 from tests.factories import propose
+from tests.markup import read_page
 from tests.security.world import BACKEND
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +35,7 @@ def as_(gate: Gate, name: str) -> Client:
 def test_all_is_well_without_one(gate: Gate) -> None:
     page = as_(gate, "rita").get(URL)
     assert page.status_code == 200
-    assert b"Everything runs." in page.content
+    assert 'data-testid="no-restore"' in read_page(page)
     assert b"<textarea" not in page.content
 
 
@@ -42,21 +43,21 @@ def test_its_alarm_leads_there(gate: Gate) -> None:
     recovery.announce_restore(why=restore_epochs.BEHIND)
     alarm = Alarm.objects.get()
     for address in ("/alarms/", f"/alarms/{alarm.pk}/"):
-        page = as_(gate, "sue").get(address).content.decode()
-        assert f'<a href="{URL}">Restored database</a>' in page
+        page = read_page(as_(gate, "sue").get(address))
+        assert f'<a href="{URL}">' in page
 
 
 def test_two_people_look_and_a_new_epoch_begins(gate: Gate) -> None:
     propose(gate.agent)
     recovery.announce_restore(why=restore_epochs.BEHIND)
     sue, sam = as_(gate, "sue"), as_(gate, "sam")
-    assert b"You are the first." in sue.get(URL).content
+    assert 'data-testid="first"' in read_page(sue.get(URL))
     assert sue.post(URL, {"reason": "the disk was lost"}).status_code == 302
-    assert b"A second supervisor" in sue.get(URL).content
-    assert b"You are the second." in sam.get(URL).content
+    assert 'data-testid="confirmed"' in read_page(sue.get(URL))
+    assert 'data-testid="second"' in read_page(sam.get(URL))
     assert sam.post(URL, {"reason": "books compared"}).status_code == 302
     assert Epoch.objects.get().by == gate.sam.public_id
-    assert b"Everything runs." in sam.get(URL).content
+    assert 'data-testid="no-restore"' in read_page(sam.get(URL))
 
 
 def test_a_reason_is_needed_and_the_refusal_is_on_the_page(gate: Gate) -> None:
@@ -82,7 +83,7 @@ def test_whoever_comes_too_late_keeps_their_words(gate: Gate) -> None:
 def test_others_see_it_and_cannot_say_so(gate: Gate, name: str) -> None:
     recovery.announce_restore(why=restore_epochs.BEHIND)
     client = as_(gate, name)
-    assert b"Two supervisors or administrators" in client.get(URL).content
+    assert 'data-testid="two-needed"' in read_page(client.get(URL))
     assert client.post(URL, {"reason": "let me"}).status_code == 403
     assert not Epoch.objects.exclude(asked_by="").exists()
 
@@ -101,11 +102,10 @@ def test_every_page_says_so_until_it_is_over(gate: Gate) -> None:
 def test_an_open_request_that_came_back_says_so(gate: Gate) -> None:
     request = propose(gate.agent).request
     client = as_(gate, "rita")
-    assert (
-        b"came back with a backup" not in client.get(f"/requests/{request.pk}/").content
-    )
+    inherited = b'data-testid="inherited"'
+    assert inherited not in client.get(f"/requests/{request.pk}/").content
     restore_epochs.last_status.restores = ((clock.now(), clock.now()),)
-    assert b"came back with a backup" in client.get(f"/requests/{request.pk}/").content
+    assert inherited in client.get(f"/requests/{request.pk}/").content
 
 
 def test_a_disk_that_does_not_give_the_note_asks_nobody_to_look(
@@ -119,10 +119,10 @@ def test_a_disk_that_does_not_give_the_note_asks_nobody_to_look(
     sue = as_(gate, "sue")
     page = sue.get(URL)
     assert page.status_code == 200
-    assert b"Mend the disk" in page.content
-    assert b"Came back" not in page.content
+    assert 'data-testid="disk"' in read_page(page)
+    assert 'data-testid="restored-rows"' not in read_page(page)
     assert b"<textarea" not in page.content
-    assert b"The database was restored." not in sue.get("/queue/").content
+    assert b'data-testid="restored"' not in sue.get("/queue/").content
     assert b'data-testid="unread"' in sue.get("/queue/").content
     refused = sue.post(URL, {"reason": "the books compared"})
     assert refused.status_code == 409

@@ -10,10 +10,12 @@ from itertools import product
 import pytest
 
 from journal import clock
+from reviews.desk.components.log_sentences import SENTENCES
 from reviews.models import Decision
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import PASSWORD, propose
+from tests.markup import read_page
 from tests.reviews.desk.conftest import HTMX, SignIn
 from tests.reviews.desk.request.test_views import panel, url
 from tests.stack import wait_until
@@ -75,31 +77,31 @@ def test_the_second_approver_sees_nothing_of_the_first(
         f"{first.at:%H:%M:%S}",
         "Approved",
         "</b> approved",
-        "took it up",
+        SENTENCES["lease.taken"].removeprefix("{who} "),
     ]
     for name, headers in product(READERS, ({}, HTMX)):
         client = as_(name, **headers)
         for path in addresses(first):
-            source = client.get(path).content.decode()
+            source = read_page(client.get(path))
             assert [word for word in hidden if stands(word, source)] == [], (name, path)
 
 
 def test_the_second_approver_is_told_how_many_and_that_it_is_hidden(
     first: Decision, as_: SignIn
 ) -> None:
-    source = as_("sam").get(url(first.request)).content.decode()
+    source = read_page(as_("sam").get(url(first.request)))
     assert "1 of 2" in source
-    assert "hidden until it is decided" in source
+    assert "hidden until the request is decided" in source
     assert "verb-approve" in source
 
 
 def test_the_first_approver_sees_that_one_of_two_is_given(
     first: Decision, as_: SignIn
 ) -> None:
-    source = as_("sue").get(url(first.request)).content.decode()
+    source = read_page(as_("sue").get(url(first.request)))
     assert "1 of 2" in source
-    assert "Your approval is recorded. 1 more supervisor is needed." in source
-    assert "Someone else must go on" not in source
+    assert "Your approval is recorded. One more supervisor must approve." in source
+    assert "Someone else must decide" not in source
     assert "verb-approve" not in source
     assert as_("sue").get(addresses(first)[5]).status_code == 200
 
@@ -108,7 +110,7 @@ def test_after_it_is_settled_both_are_shown_with_their_pages(
     gate: Gate, first: Decision, as_: SignIn
 ) -> None:
     factories.decide(first.request, gate.sam, "reject", reason_code="unsafe")
-    source = as_("sam").get(url(first.request)).content.decode()
+    source = read_page(as_("sam").get(url(first.request)))
     assert "Sue Example" in source
     assert addresses(first)[5] in source
     votes = Decision.objects.filter(request=first.request).order_by("at")

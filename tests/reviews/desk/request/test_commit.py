@@ -26,13 +26,14 @@ from reviews.models import ApprovalRequest, Decision
 from tests import factories, pages
 from tests.conftest import Gate
 from tests.factories import propose
+from tests.markup import read_page
 from tests.reviews.desk.conftest import HTMX, SignIn
 from tests.reviews.desk.request.test_views import edited, panel, url
 
 TOKEN = re.compile(r'id="seen" name="seen" form="decide" value="([^"]+)"')
 
 
-ARMED_FLOOR = "is read for at least"
+FLOOR = 'data-testid="floor"'
 
 
 def asking(gate: Gate, *, floor: int = 0, check: int = 0) -> ApprovalRequest:
@@ -77,7 +78,7 @@ def test_too_soon_is_said_and_the_second_commit_is_taken(
     client = as_("rita", **headers)
     sent = panel(slow, "approve", reason="sure")
     response = commit(client, slow, sent | {"seen": after(slow, 3)})
-    source = response.content.decode()
+    source = read_page(response)
     assert response.status_code == 422
     assert "You opened this 3 seconds ago." in source
     assert "sure" in source
@@ -101,20 +102,20 @@ def test_after_the_floor_nothing_is_said(slow, as_: SignIn) -> None:
 
 def test_the_time_for_reading_is_said_before_the_decision(slow, as_: SignIn) -> None:
     client = as_("rita")
-    source = client.get(url(slow)).content.decode()
+    source = read_page(client.get(url(slow)))
     until = submission.parse_page_token(
         TOKEN.findall(source)[0]
     ).rendered_at + timedelta(seconds=6)
     assert (
-        f"from {until:%H:%M:%S} UTC</time>: a page is read for at least 6 seconds."
+        f"from {until:%H:%M:%S} UTC</time>, after at least 6 seconds of reading."
         in source
     )
     asked = {"arm": "approve", "seen": after(slow, 3)}
-    assert ARMED_FLOOR in client.get(url(slow, "decide"), asked).content.decode()
+    assert FLOOR in read_page(client.get(url(slow, "decide"), asked))
     for verb, seconds in (("approve", 7), ("reject", 0)):
         asked = {"arm": verb, "seen": after(slow, seconds)}
-        source = client.get(url(slow, "decide"), asked).content.decode()
-        assert ARMED_FLOOR not in source
+        source = read_page(client.get(url(slow, "decide"), asked))
+        assert FLOOR not in source
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX])
@@ -122,9 +123,9 @@ def test_who_was_told_to_read_is_not_told_to_wait(
     slow, as_: SignIn, headers: dict[str, str]
 ) -> None:
     sent = panel(slow, "approve") | {"seen": after(slow, 3)}
-    source = commit(as_("rita", **headers), slow, sent).content.decode()
+    source = read_page(commit(as_("rita", **headers), slow, sent))
     assert "You opened this 3 seconds ago." in source
-    assert ARMED_FLOOR not in source
+    assert FLOOR not in source
 
 
 def test_a_refusal_needs_no_time(slow, as_: SignIn) -> None:
@@ -135,7 +136,7 @@ def test_a_refusal_needs_no_time(slow, as_: SignIn) -> None:
 def test_what_is_wrong_anyway_is_said_first(gate: Gate, slow, as_: SignIn) -> None:
     sent = edited(slow, amount="20000.00") | {"seen": after(slow, 1)}
     response = commit(as_("rita"), slow, sent)
-    assert "Payments over 10,000.00 are not made." in response.content.decode()
+    assert "Payments over 10,000.00 are not made." in read_page(response)
     sent = panel(slow, "approve") | {"seen": after(slow, 1)}
     factories.revise(gate.agent, slow.proposal, amount="41.00")
     assert commit(as_("rita"), slow, sent).status_code == 409
@@ -146,7 +147,7 @@ def test_without_a_script_arming_does_not_start_the_clock_anew(
 ) -> None:
     client = as_("rita")
     asked = {"arm": "approve", "seen": after(slow, 30)}
-    source = client.get(url(slow, "decide"), asked).content.decode()
+    source = read_page(client.get(url(slow, "decide"), asked))
     (token,) = TOKEN.findall(source)
     sent = panel(slow, "approve") | {"seen": token}
     assert commit(client, slow, sent).status_code == 303
@@ -209,7 +210,7 @@ def right_answer(request: ApprovalRequest, by: str = "rita") -> int:
 def test_the_question_is_the_same_until_it_is_answered(quizzed, as_: SignIn) -> None:
     client = as_("rita")
     path = url(quizzed, "decide") + "?arm=approve"
-    first, second = (client.get(path).content.decode() for _ in range(2))
+    first, second = (read_page(client.get(path)) for _ in range(2))
     cut = first[first.index('id="question"') : first.index("</fieldset>")]
     assert cut in second
     assert cut.count('name="answer"') == 4
@@ -222,9 +223,9 @@ def test_other_verdicts_and_other_people_are_asked_otherwise(
 ) -> None:
     for verb in ("reject", "escalate"):
         path = url(quizzed, "decide") + f"?arm={verb}"
-        assert 'id="question"' not in as_("rita").get(path).content.decode()
+        assert 'id="question"' not in read_page(as_("rita").get(path))
     path = url(quizzed, "decide") + "?arm=modify"
-    assert 'id="question"' in as_("rita").get(path).content.decode()
+    assert 'id="question"' in read_page(as_("rita").get(path))
 
 
 def sampled(gate: Gate) -> ApprovalRequest:
@@ -251,9 +252,9 @@ def test_a_new_person_is_asked_no_sampled_question(gate: Gate, as_: SignIn) -> N
     for more, expected in ((4, False), (1, True)):
         decided(gate, more)
         client = as_("rita")
-        assert ('id="question"' in client.get(arm).content.decode()) is expected
-        said = "Approving includes one question."
-        assert (said in client.get(url(picked)).content.decode()) is expected
+        assert ('id="question"' in read_page(client.get(arm))) is expected
+        said = 'data-testid="asks"'
+        assert (said in read_page(client.get(url(picked)))) is expected
 
 
 def test_a_page_without_a_question_stays_without_one(gate: Gate, as_: SignIn) -> None:
@@ -261,17 +262,17 @@ def test_a_page_without_a_question_stays_without_one(gate: Gate, as_: SignIn) ->
     picked = sampled(gate)
     decided(gate, 4)
     client = as_("rita")
-    (token,) = TOKEN.findall(client.get(url(picked)).content.decode())
+    (token,) = TOKEN.findall(read_page(client.get(url(picked))))
     decided(gate, 1)
     sent = panel(picked, "approve") | {"seen": token}
     assert commit(client, picked, sent).status_code == 303
 
 
 def test_a_new_person_is_asked_where_every_decision_is(quizzed, as_: SignIn) -> None:
-    source = as_("rita").get(url(quizzed)).content.decode()
-    assert "Approving includes one question." in source
+    source = read_page(as_("rita").get(url(quizzed)))
+    assert 'data-testid="asks"' in source
     path = url(quizzed, "decide") + "?arm=approve"
-    assert 'id="question"' in as_("rita").get(path).content.decode()
+    assert 'id="question"' in read_page(as_("rita").get(path))
 
 
 def test_a_right_answer_is_kept_and_marks_nothing(quizzed, as_: SignIn) -> None:
@@ -294,10 +295,9 @@ def test_a_first_wrong_answer_is_pointed_to_the_page_and_the_second_is_taken(
     wrong = 0 if right else 1
     sent = panel(quizzed, "approve", answer=str(wrong), reason="typed")
     response = commit(client, quizzed, sent)
-    source = response.content.decode()
+    source = read_page(response)
     assert response.status_code == 422
-    assert "That is not what this request does." in source
-    assert re.search(r"Look at: (What changes|If it goes wrong)", source)
+    assert re.search(r"Check: (What changes|If it goes wrong)", source)
     assert "typed" in source
     assert 'id="question-error"' in source
     assert not Decision.objects.exists()
@@ -325,7 +325,7 @@ def test_loading_the_page_again_does_not_unsay_an_answer(quizzed, as_: SignIn) -
 def test_without_an_answer_it_is_asked_for(quizzed, as_: SignIn, answer: str) -> None:
     response = commit(as_("rita"), quizzed, panel(quizzed, "approve", answer=answer))
     assert response.status_code == 422
-    assert "Answer the question first." in response.content.decode()
+    assert 'id="question-error"' in read_page(response)
     assert not Decision.objects.exists()
 
 
@@ -333,7 +333,7 @@ def test_number_keys_go_on_from_the_question_to_the_reasons(
     gate: Gate, as_: SignIn
 ) -> None:
     quizzed = asking(gate, check=1)
-    source = as_("rita").get(url(quizzed, "decide") + "?arm=modify").content.decode()
+    source = read_page(as_("rita").get(url(quizzed, "decide") + "?arm=modify"))
     source = source[source.index('data-testid="panel"') :]
     keys = re.findall(r'name="(?:answer|reason_code)"[^>]*data-key="(\d+)"', source)
     assert keys == [str(number) for number in range(1, len(keys) + 1)]
@@ -342,11 +342,11 @@ def test_number_keys_go_on_from_the_question_to_the_reasons(
 def test_that_a_reason_is_needed_is_said_beside_the_verbs(
     gate: Gate, as_: SignIn
 ) -> None:
-    said = "Approving needs a reason."
+    said = 'data-testid="needs-reason"'
     request = propose(gate.agent, "write", args={"to": "a", "text": "b"}).request
-    assert said in as_("rita").get(url(request)).content.decode()
+    assert said in read_page(as_("rita").get(url(request)))
     plain = propose(gate.agent).request
-    assert said not in as_("rita").get(url(plain)).content.decode()
+    assert said not in read_page(as_("rita").get(url(plain)))
 
 
 def test_what_came_from_a_narrow_screen_is_marked(gate: Gate, as_: SignIn) -> None:

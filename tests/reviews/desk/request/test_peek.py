@@ -8,6 +8,7 @@ from journal.models import LogRecord
 from reviews.models import ApprovalRequest, Lease
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.markup import read_page
 from tests.reviews.desk.conftest import HTMX, SignIn
 
 
@@ -24,7 +25,7 @@ def url(request: ApprovalRequest) -> str:
 def test_it_shows_the_facts_and_no_verb_and_no_word_of_the_agent(
     request_: ApprovalRequest, as_: SignIn, headers: dict[str, str]
 ) -> None:
-    source = as_("rita", **headers).get(url(request_)).content.decode()
+    source = read_page(as_("rita", **headers).get(url(request_)))
     look = source[source.index('id="peek"') : source.index("</aside>")]
     for region in ('data-testid="h1-effect"', 'data-testid="diff"', "If it goes wrong"):
         assert region in look
@@ -36,7 +37,7 @@ def test_it_shows_the_facts_and_no_verb_and_no_word_of_the_agent(
 
 def test_htmx_gets_the_panel_alone(request_: ApprovalRequest, as_: SignIn) -> None:
     answer = as_("rita", **HTMX).get(url(request_))
-    assert answer.content.decode().lstrip().startswith('<aside class="peek"')
+    assert read_page(answer).lstrip().startswith('<aside class="peek"')
     assert "HX-Request" in answer["Vary"]
 
 
@@ -54,7 +55,7 @@ def test_it_says_what_became_of_it(
     gate: Gate, request_: ApprovalRequest, as_: SignIn
 ) -> None:
     decide(request_, gate.tom, "reject")
-    source = as_("rita").get(url(request_)).content.decode()
+    source = read_page(as_("rita").get(url(request_)))
     assert "Rejected by Tom Example" in source
 
 
@@ -69,6 +70,6 @@ def test_it_is_for_who_may_see_the_request(
 def test_every_row_of_the_queue_offers_it(
     request_: ApprovalRequest, as_: SignIn
 ) -> None:
-    source = as_("rita").get("/queue/").content.decode()
+    source = read_page(as_("rita").get("/queue/"))
     assert f'href="{url(request_)}" hx-get="{url(request_)}" data-peek' in source
     assert 'id="peek"' in source

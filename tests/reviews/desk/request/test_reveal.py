@@ -12,6 +12,7 @@ from reviews.models import ApprovalRequest
 from tests import factories, pages
 from tests.conftest import Gate
 from tests.factories import propose
+from tests.markup import read_page
 from tests.reviews.desk.conftest import HTMX, SignIn
 from tests.reviews.desk.request.test_views import panel, url
 
@@ -33,19 +34,17 @@ def test_a_supervisor_sees_it_for_a_minute_and_the_log_says_so(
     request_, as_: SignIn, headers: dict[str, str]
 ) -> None:
     client = as_("sue", **headers)
-    offered = client.get(url(request_, "reveal")).content.decode()
+    offered = read_page(client.get(url(request_, "reveal")))
     assert "Reveal Customer" in offered
     assert "Reveal Note" not in offered  # it is not given
     response = client.post(url(request_, "reveal"), ASKED)
-    source = response.content.decode()
+    source = read_page(response)
     assert "C-7-Very-Private" in source
     assert "<b>&" not in source
     assert response["Cache-Control"] == "no-store"
     assert response["Refresh"] == f"60; url={url(request_, 'reveal')}"
     assert 'hx-trigger="load delay:60s"' in source
-    assert (
-        "C-7-Very-Private" not in client.get(url(request_, "reveal")).content.decode()
-    )
+    assert "C-7-Very-Private" not in read_page(client.get(url(request_, "reveal")))
     record = LogRecord.objects.get(kind="value.revealed")
     assert b"C-7-Very" not in bytes(record.leaf)
     assert b'"argument":"customer"' in bytes(record.leaf)
@@ -60,7 +59,7 @@ def test_without_the_grant_there_is_nothing_to_reveal(
     request_, as_: SignIn, name: str
 ) -> None:
     client = as_(name)
-    assert "reveal/" not in client.get(url(request_)).content.decode()
+    assert "reveal/" not in read_page(client.get(url(request_)))
     assert client.get(url(request_, "reveal")).status_code == 404
     assert client.post(url(request_, "reveal"), ASKED).status_code == 404
     assert not LogRecord.objects.filter(kind="value.revealed").exists()
@@ -71,7 +70,7 @@ def test_without_the_grant_there_is_nothing_to_reveal(
     [
         ({"reason_code": ""}, "Choose why you need to see it."),
         ({"reason_code": "curious"}, "Choose why you need to see it."),
-        ({"reason_code": "other", "reason": " "}, "Say why you need to see it."),
+        ({"reason_code": "other", "reason": " "}, "Enter why you need to see it."),
     ],
 )
 def test_a_reason_is_asked_for_and_what_was_typed_stays(
@@ -79,7 +78,7 @@ def test_a_reason_is_asked_for_and_what_was_typed_stays(
 ) -> None:
     typed = {**ASKED, "reason": "typed", **sent}
     response = as_("sue").post(url(request_, "reveal"), typed)
-    source = response.content.decode()
+    source = read_page(response)
     assert response.status_code == 422
     assert said in source
     assert typed["reason"] in source
@@ -102,7 +101,7 @@ def test_a_look_changes_no_page_and_no_digest(request_, as_: SignIn) -> None:
     client = as_("sue")
     before = pages.seen(request_, "sue").digest
     client.post(url(request_, "reveal"), ASKED)
-    source = client.get(url(request_)).content.decode()
+    source = read_page(client.get(url(request_)))
     assert "C-7-Very-Private" not in source
     assert pages.seen(request_, "sue").digest == before
     sent = panel(request_, "approve", "sue")

@@ -69,14 +69,14 @@ def test_each_thing_under_way_has_its_fate(gate: Gate) -> None:
     finish(running)
     assert fates(row) == {"finished": 1, "cancelled": 1, "withdrawn": 1}
     page = result.build_stopped_page(gate.sue, row.pk)
-    assert (page.title, page.over) == ("Halted", True)
-    assert page.figures == "2 cancelled, 1 had already begun and finished"
+    assert (page.state, page.over) == ("stopped", True)
+    assert page.figures == "2 cancelled, 1 had already started and finished"
 
 
 def test_halted_is_the_moment_at_which_the_last_was_over(gate: Gate) -> None:
     running = states.claimed(gate)
     row = stop(gate)
-    assert result.build_stopped_page(gate.sue, row.pk).title == "Halting…"
+    assert result.build_stopped_page(gate.sue, row.pk).state == "stopping"
     finish(running)
     running.refresh_from_db()
     assert result.build_stopped_page(gate.sue, row.pk).halted_at == running.finished_at
@@ -88,7 +88,8 @@ def test_what_is_lost_after_the_stop_is_not_called_finished(gate: Gate) -> None:
     row = stop(gate)
     finish(running, "unknown")
     assert fates(row) == {"unknown": 1}
-    assert "of 1 nobody knows" in result.build_stopped_page(gate.sue, row.pk).figures
+    figures = result.build_stopped_page(gate.sue, row.pk).figures
+    assert "1 with an unknown result" in figures
 
 
 def test_a_pause_cancels_nothing_and_says_so(gate: Gate) -> None:
@@ -97,10 +98,8 @@ def test_a_pause_cancels_nothing_and_says_so(gate: Gate) -> None:
     row = stop(gate, mode=StopMode.PAUSED)
     enforce()
     page = result.build_stopped_page(gate.sue, row.pk)
-    assert (page.title, page.over) == ("Paused", True)
-    assert page.figures == (
-        "nothing was cancelled, 1 kept in the queue, 1 still open to decide"
-    )
+    assert (page.state, page.over) == ("paused", True)
+    assert page.figures == "nothing was cancelled, 1 kept in the queue, 1 still pending"
 
 
 def test_what_the_agent_took_back_itself_is_not_the_stops(gate: Gate) -> None:
@@ -129,7 +128,7 @@ def test_after_it_is_lifted_nothing_new_is_its_own(gate: Gate) -> None:
     row.refresh_from_db()
     assert fates(row) == {}
     page = result.build_stopped_page(gate.sue, row.pk)
-    assert (page.title, page.switch.lifted_by) == ("Switched on again", "Sam Example")
+    assert (page.state, page.switch.lifted_by) == ("resumed", "Sam Example")
 
 
 def test_a_reader_of_some_is_told_the_number_of_all(gate: Gate) -> None:
@@ -232,8 +231,8 @@ def test_a_pause_that_became_a_stop_says_so(gate: Gate) -> None:
     paused = stop(gate, mode=StopMode.PAUSED)
     row = stop(gate)
     page = result.build_stopped_page(gate.sue, paused.pk)
-    assert (page.title, page.became, page.halted_at) == (
-        "Turned into a stop",
+    assert (page.state, page.became, page.halted_at) == (
+        "became_stop",
         row.pk,
         row.at,
     )
@@ -243,7 +242,7 @@ def test_what_is_stopped_already_is_not_offered_again(gate: Gate) -> None:
     propose(gate.agent)
     stop(gate, Scope.THREAD, "riley/t-1", mode=StopMode.PAUSED)
     run, agent = stopping.build_stop_page(gate.sue, RUN).scopes
-    assert (run.done, run.chosen, run.note[:15]) == (False, True, "Paused already,")
+    assert (run.done, run.chosen, run.note[:12]) == (False, True, "Paused since")
     stop(gate, Scope.THREAD, "riley/t-1")
     run, agent = stopping.build_stop_page(gate.sue, RUN).scopes
     assert (run.done, run.chosen, agent.chosen) == (True, False, True)

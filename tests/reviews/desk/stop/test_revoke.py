@@ -13,6 +13,7 @@ from reviews.executions import run
 from reviews.models import Stop
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.markup import read_page, read_text
 from tests.reviews import states
 from tests.reviews.desk.conftest import SignIn
 from tests.reviews.states import recall_windows
@@ -34,21 +35,21 @@ def test_it_says_what_it_concerns_and_then_does_it(gate: Gate, as_: SignIn) -> N
     recall_windows(gate)
     decide(propose(gate.agent, customer="C-5").request, gate.rita)
     client = as_("sue")
-    source = client.get(url(gate)).content.decode()
-    assert "1 authorized and queued: grant revoked" in source
-    assert "1 running just now" in source
-    assert "1 open request with their vote: the vote is void" in source
-    assert "Had finished before" in source
-    assert "Propose reversal…" in source
+    page = client.get(url(gate))
+    for concern in ("permits", "running", "votes"):
+        assert read_text(page, concern).startswith("1 "), concern
+    assert 'data-fate="before"' in read_page(page)
+    assert "Propose reversal…" in read_page(page)
     response = client.post(url(gate), {"reason": "stolen laptop"}, follow=True)
-    assert "Revoking…" in response.content.decode()
+    assert 'data-state="revoking"' in read_page(response)
     row = Stop.objects.get()
     assert (row.scope, row.reason) == (Scope.REVIEWER, "stolen laptop")
     enforce()
-    source = client.get(f"/stop/{row.pk}/").content.decode()
-    assert "1 cancelled, 1 asked again of others, 1 still running" in source
-    assert "Asked again of others: this vote is void" in source
-    assert "1 had finished in the month before it" in source
+    page = client.get(f"/stop/{row.pk}/")
+    figures = "1 cancelled, 1 in need of another approval, 1 still running."
+    assert read_text(page, "figures") == figures
+    assert 'data-fate="asked"' in read_page(page)
+    assert read_text(page, "before").startswith("1 ")
 
 
 def test_it_is_over_when_nothing_of_it_runs(gate: Gate, as_: SignIn) -> None:
@@ -56,11 +57,11 @@ def test_it_is_over_when_nothing_of_it_runs(gate: Gate, as_: SignIn) -> None:
     client = as_("adam")
     client.post(url(gate), {"reason": "stolen"})
     enforce()
-    source = client.get(f"/stop/{Stop.objects.get().pk}/").content.decode()
-    assert '<p class="note-title">Revoked ' in source
-    assert "1 cancelled." in source
-    source = client.get(url(gate)).content.decode()
-    assert "What came of it" in source
+    page = client.get(f"/stop/{Stop.objects.get().pk}/")
+    assert 'data-state="revoked"' in read_page(page)
+    assert read_text(page, "figures") == "1 cancelled."
+    source = read_page(client.get(url(gate)))
+    assert 'data-testid="stopped"' in source
     assert 'data-testid="revoke-form"' not in source
     assert client.post(url(gate), {"reason": "again"}).status_code == 409
 
@@ -70,8 +71,9 @@ def test_a_vote_on_what_is_open_is_a_number_and_no_name(
 ) -> None:
     request = propose(gate.agent, amount="700.00").request
     decide(request, gate.sam)
-    source = as_("sue").get(url(gate, "sam")).content.decode()
-    assert "1 open request with their vote" in source
+    page = as_("sue").get(url(gate, "sam"))
+    source = read_page(page)
+    assert read_text(page, "votes").startswith("1 ")
     assert request.pk not in source
     assert "/threads/riley/t-1/" not in source
 
@@ -81,12 +83,13 @@ def test_a_reason_is_needed_and_ones_own_are_for_others(
 ) -> None:
     response = as_("sue").post(url(gate), {"reason": " "})
     assert response.status_code == 422
-    assert "Say why." in response.content.decode()
-    source = as_("sue").get(url(gate, "sue")).content.decode()
-    assert "must be revoked by someone else" in source
+    assert 'id="reason-error"' in read_page(response)
+    source = read_page(as_("sue").get(url(gate, "sue")))
+    assert 'data-testid="own"' in source
+    assert 'data-testid="revoke-form"' not in source
     refused = as_("sue").post(url(gate, "sue"), {"reason": "it was me"})
     assert refused.status_code == 403
-    assert "it was me" in refused.content.decode()
+    assert "it was me" in read_page(refused)
     assert not Stop.objects.exists()
 
 
@@ -94,7 +97,7 @@ def test_who_comes_second_keeps_their_words(gate: Gate, as_: SignIn) -> None:
     as_("sam").post(url(gate), {"reason": "stolen"})
     page = as_("sue").post(url(gate), {"reason": "stolen, says IT"})
     assert page.status_code == 409
-    assert "stolen, says IT" in page.content.decode()
+    assert "stolen, says IT" in read_page(page)
 
 
 @pytest.mark.parametrize("name", ["tom", "otto", "owen"])
@@ -115,11 +118,11 @@ def test_the_log_and_the_stop_page_lead_there(gate: Gate, as_: SignIn) -> None:
     decide(request, gate.rita)
     record = LogRecord.objects.get(kind="decision.recorded")
     path = f"/log/new/{record.pk}/"
-    assert url(gate) in as_("sue").get(path).content.decode()
-    assert url(gate) not in as_("otto").get(path).content.decode()
-    assert url(gate) in as_("sue").get("/stop/").content.decode()
-    assert url(gate, "sue") not in as_("sue").get("/stop/").content.decode()
-    assert "/revoke/" not in as_("rita").get("/stop/").content.decode()
+    assert url(gate) in read_page(as_("sue").get(path))
+    assert url(gate) not in read_page(as_("otto").get(path))
+    assert url(gate) in read_page(as_("sue").get("/stop/"))
+    assert url(gate, "sue") not in read_page(as_("sue").get("/stop/"))
+    assert "/revoke/" not in read_page(as_("rita").get("/stop/"))
 
 
 def test_no_more_queries_however_much_it_is(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from django.test import Client
 from guardian.shortcuts import remove_perm
 
-from journal import clock
+from journal import clock, errors
+from policies.choices import ExecutionClass
 from policies.models import Person, Queue
+from reviews import permissions
 from reviews.choices import ExecutionStatus, Scope
 from reviews.desk.components import visibility
+from reviews.desk.unknown import detail, lists
 from reviews.desk.unknown.lists import select_settleable
 from reviews.executions import claims, record, run, settle
 from reviews.models import Alarm, Execution, Grant, LookUp
@@ -19,27 +20,27 @@ from reviews.stops import stops
 from reviews.tool_services import executors
 from tests import worlds
 from tests.conftest import Gate
+from tests.markup import find_element, read_page, read_text
 from tests.reviews import backups, states
 from tests.reviews.desk.conftest import SignIn
 from tests.reviews.executions.test_reconcile import PENDING, doubtful, looked_up
 
-REPORT = r'<dl[^>]*data-testid="late-report">.*?</dl>'
+MINE, NO_FOLLOWS = 'data-testid="mine"', "follows-no"
 NO = {"happened": "no", "reason": "not in their ledger"}
 
 
 def page(client: Client, execution: Execution) -> str:
-    return client.get(f"/unknown/{execution.pk}/").content.decode()
+    return read_page(client.get(f"/unknown/{execution.pk}/"))
 
 
 def test_the_list_leads_to_each(gate: Gate, as_: SignIn) -> None:
     execution = states.unknown(gate)
-    source = as_("sue").get("/unknown/").content.decode()
+    source = read_page(as_("sue").get("/unknown/"))
     assert f'href="/unknown/{execution.pk}/"' in source
-    assert "Cannot be looked up" in source
-    assert "You may say what happened" in source
-    reads = as_("rita").get("/unknown/").content.decode()
+    assert MINE in source
+    reads = read_page(as_("rita").get("/unknown/"))
     assert execution.pk in reads
-    assert "You may say what happened" not in reads
+    assert MINE not in reads
 
 
 def test_the_page_says_all_that_is_known(gate: Gate, as_: SignIn) -> None:
@@ -48,12 +49,12 @@ def test_the_page_says_all_that_is_known(gate: Gate, as_: SignIn) -> None:
     source = page(as_("sue"), execution)
     assert execution.idempotency_key in source
     assert execution.pk in source
-    assert "Queryable" in source
-    assert "it is not known to have asked" in source
-    assert "nobody knows how it ended" in source
+    assert detail.CLASS_SENTENCES[ExecutionClass.QUERYABLE] in source
+    assert "no call to the service" in find_element(source, "last-step")
+    assert 'data-ended="execution.unknown"' in source
     assert "Sam Example, Sue Example" in source
-    assert "The agent is told that it was executed." in source
-    assert "it is proposed anew" in source
+    assert find_element(source, "follows-yes")
+    assert "proposed again" in find_element(source, "follows-no")
 
 
 def test_who_can_settle_it_are_those_who_can(gate: Gate, as_: SignIn) -> None:
@@ -73,11 +74,10 @@ def test_what_its_service_said_is_there(
     monkeypatch.setattr(worlds, "find", lambda call: PENDING)
     execution = looked_up(doubtful(gate))
     source = page(as_("sue"), execution)
-    assert "No clear answer" in source
-    assert "Asked again by itself at" in source
-    assert "Looked up once: no clear answer" in (
-        as_("sue").get("/unknown/").content.decode()
-    )
+    unclear = lists.LOOK_UP_WORDS["unknown"]
+    assert unclear.capitalize() in find_element(source, "look-ups")
+    assert 'data-testid="next-look-up"' in source
+    assert unclear in read_text(as_("sue").get("/unknown/"), "looked")
 
 
 def test_what_was_reported_late_is_there_as_on_its_alarm(
@@ -92,18 +92,15 @@ def test_what_was_reported_late_is_there_as_on_its_alarm(
         actor=claims.EXECUTOR_ACTOR,
     )
     client, alarm = as_("sue"), Alarm.objects.get(subject=execution.pk)
-    there = client.get(f"/alarms/{alarm.pk}/").content.decode()
+    there = read_page(client.get(f"/alarms/{alarm.pk}/"))
     for source in (page(client, execution), there):
-        (said,) = re.findall(REPORT, source, re.S)
-        assert "a worker of Holdpoint" in said
-        assert "Not what was granted" in said
-        assert "&lt;b&gt;sale" in said
-        assert "It is kept as evidence." in said
+        assert source.count('data-testid="late-report"') == 1
+        assert "&lt;b&gt;sale" in find_element(source, "late-report")
 
 
 def test_what_follows_is_what_a_retry_would_be_told(gate: Gate, as_: SignIn) -> None:
     execution, client = states.unknown(gate), as_("sue")
-    assert "can have it tried again until" in page(client, execution)
+    assert "can retry it until" in find_element(page(client, execution), NO_FOLLOWS)
     record.record_late_report(
         execution_id=execution.pk,
         fence=1,
@@ -111,10 +108,10 @@ def test_what_follows_is_what_a_retry_would_be_told(gate: Gate, as_: SignIn) -> 
         outcome=executors.build_success({"page": "sale"}),
         actor=claims.EXECUTOR_ACTOR,
     )
-    assert "not tried again while an alarm says" in page(client, execution)
+    assert "while an alarm" in find_element(page(client, execution), NO_FOLLOWS)
     now = clock.now()
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=now)
-    assert "Its time to run is over" in page(client, execution)
+    assert "window has ended" in find_element(page(client, execution), NO_FOLLOWS)
 
 
 def test_a_supervisor_has_it_looked_up_again(gate: Gate, as_: SignIn) -> None:
@@ -122,9 +119,11 @@ def test_a_supervisor_has_it_looked_up_again(gate: Gate, as_: SignIn) -> None:
     client, url = as_("sue"), f"/unknown/{execution.pk}/look-up/"
     assert url in page(client, execution)
     assert client.get(url).status_code == 405
-    source = client.post(url, follow=True).content.decode()
-    assert "Settled by what the service says." in source
-    assert "It happened, as its service says." in source
+    answer = client.post(url, follow=True)
+    assert read_text(answer, "message")
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
+    assert read_text(answer, "outcome") == lists.describe_outcome(execution)
     assert client.post(url).status_code == 409
     assert LookUp.objects.count() == 1
 
@@ -133,11 +132,10 @@ def test_a_supervisor_says_what_happened(gate: Gate, as_: SignIn) -> None:
     execution = states.unknown(gate)
     client = as_("sue")
     response = client.post(f"/unknown/{execution.pk}/", NO, follow=True)
-    source = response.content.decode()
-    assert "Recorded." in source
-    assert "It did not happen, as a person said." in source
+    assert read_text(response, "message")
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED
+    assert read_text(response, "outcome") == lists.describe_outcome(execution)
 
 
 @pytest.mark.parametrize("sent", [{}, {"happened": "yes"}, {"reason": "sure"}])
@@ -147,8 +145,8 @@ def test_an_answer_needs_both_halves(
     execution = states.unknown(gate)
     response = as_("sue").post(f"/unknown/{execution.pk}/", sent)
     assert response.status_code == 422
-    source = response.content.decode()
-    assert "Nothing was recorded." in source
+    source = read_page(response)
+    assert 'id="problem"' in source
     assert sent.get("reason", "") in source
     assert ('value="yes" checked' in source) is ("happened" in sent)
 
@@ -162,25 +160,22 @@ def test_who_was_slower_keeps_their_words(gate: Gate, as_: SignIn) -> None:
     )
     response = client.post(f"/unknown/{execution.pk}/", NO)
     assert response.status_code == 409
-    source = response.content.decode()
-    assert "Your answer was not recorded." in source
-    assert NO["reason"] in source
+    assert read_text(response, "problem")
+    assert NO["reason"] in read_page(response)
 
 
 def test_who_may_not_settle_reads_why(gate: Gate, as_: SignIn) -> None:
     execution = states.unknown(gate)
     remove_perm("policies.decide", gate.sam, Queue.objects.get(name="money"))
-    why = {
-        "rita": "Your role does not allow this.",
-        "sam": "You are not admitted to this queue.",
-        "otto": "Your role does not allow this.",
-        "owen": "Your role does not allow this.",
-    }
-    for name, said in why.items():
+    for name in ("rita", "sam", "otto", "owen"):
+        with pytest.raises(errors.NotPermitted) as refused:
+            permissions.check_can_settle_unknown(gate.people[name], execution)
         client = as_(name)
         source = page(client, execution)
-        assert f"<b>You cannot:</b> {said}" in source, name
-        assert "Record what happened" not in source
+        said = find_element(source, "why-not").split(">")[1].split("<")[0]
+        assert said, name
+        assert said in refused.value.detail, name
+        assert 'data-testid="record"' not in source
         assert ("Sue Example" in source) is (name != "owen")
         assert client.post(f"/unknown/{execution.pk}/", NO).status_code == 403
         again = client.post(f"/unknown/{execution.pk}/look-up/")
@@ -214,5 +209,5 @@ def test_what_came_back_was_taken_by_nobody(gate: Gate, as_: SignIn) -> None:
     backups.restored(gate)
     run.run_execution(execution.pk)
     source = page(as_("sue"), execution)
-    assert "Nobody is known to have taken it" in source
+    assert detail.NO_ATTEMPT in find_element(source, "last-step")
     assert "fence 0" not in source

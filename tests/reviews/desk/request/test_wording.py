@@ -1,0 +1,139 @@
+"""The sentences of the request page, its panels and the queue, each asserted once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from policies.staffing import Shortage
+from reviews.desk.components.choice import describe_shortage
+from reviews.effects.wording import format_short_hash
+from reviews.holds import take
+from reviews.models import ApprovalRequest
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.markup import read_page, read_text
+from tests.reviews import states
+from tests.reviews.desk.conftest import SignIn
+from tests.reviews.desk.request.test_views import url
+
+
+def opened(gate: Gate) -> ApprovalRequest:
+    request = propose(gate.agent).request
+    assert request is not None
+    return request
+
+
+def critical(gate: Gate) -> ApprovalRequest:
+    request = propose(gate.agent, amount="899.00").request
+    assert request is not None
+    return request
+
+
+def held(gate: Gate) -> ApprovalRequest:
+    request = opened(gate)
+    take.take_hold(request_id=request.pk, person=gate.rita)
+    return request
+
+
+def offered(gate: Gate) -> ApprovalRequest:
+    request = held(gate)
+    take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
+    return request
+
+
+def failed(gate: Gate) -> ApprovalRequest:
+    return states.failed(gate).proposal.request
+
+
+# Who looks, at what, in which state; the element, and all that it says.
+PAGES: list[tuple[str, str, Callable[[Gate], ApprovalRequest], str, str]] = [
+    ("rita", "", opened, "state", "Pending"),
+    ("rita", "", opened, "tier", "High Requires 1 approval"),
+    ("rita", "", opened, "take", "Claim C"),
+    ("rita", "", held, "release", "Release C"),
+    ("tom", "", held, "notify", "Notify me"),
+    ("sue", "", held, "break", "Take over…"),
+    ("tom", "", offered, "take-over", "Accept C"),
+    ("sue", "", critical, "tier", "High Requires 2 approvals"),
+    ("rita", "", states.recallable, "recall", "Undo approval Sending… Z"),
+    (
+        "rita",
+        "",
+        states.recallable,
+        "outcome-line",
+        "The undo window is open. Nothing has run yet.",
+    ),
+    ("rita", "", failed, "retry", "Retry Sending…"),
+    ("sue", "decide/?arm=approve", critical, "commit", "Approve (1 of 2) Sending… C"),
+    ("rita", "decide/?arm=approve", opened, "commit", "Approve and run Sending… C"),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "build", "testid", "text"), PAGES)
+def test_an_element_says(
+    gate: Gate,
+    as_: SignIn,
+    name: str,
+    path: str,
+    build: Callable[[Gate], ApprovalRequest],
+    testid: str,
+    text: str,
+) -> None:
+    page = as_(name).get(url(build(gate)) + path)
+    said = read_text(page, testid).replace("Ctrl ↵", "C")
+    assert said == text
+
+
+def test_a_panel_says_what_the_verdict_does(gate: Gate, as_: SignIn) -> None:
+    request = critical(gate)
+    digest = format_short_hash(request.action_hash)
+    page = as_("sue").get(url(request) + "decide/?arm=approve")
+    panel = read_text(page, "panel")
+    for said in (
+        f"You are approving version 1 exactly as shown (fingerprint {digest}).",
+        "One more supervisor must approve, without seeing your decision.",
+        "Note optional, visible to auditors",
+        "Confirms your identity. Used once, for this decision only.",
+    ):
+        assert said in panel
+    panel = read_text(as_("sue").get(url(request) + "decide/?arm=reject"), "panel")
+    assert "Note visible to the agent; required for Other" in panel
+    assert "The agent receives the reason you choose and your note" in panel
+
+
+def test_the_approvals_say_who_must_decide(gate: Gate, as_: SignIn) -> None:
+    page = as_("sue").get(url(critical(gate)))
+    text = read_text(page)
+    for said in (
+        "0 of 2 approvals (2 supervisors). Names and votes are hidden until the",
+        "If nobody decides It expires. It is never approved automatically.",
+        "Why approval is needed Policy v1",
+        "Proposed by riley",
+    ):
+        assert said in text
+
+
+def test_the_queue_names_its_tabs_and_columns(gate: Gate, as_: SignIn) -> None:
+    opened(gate)
+    page = as_("rita").get("/queue/")
+    text = read_text(page, "queue-table")
+    for said in ("Mine 0", "Open 1", "Waiting on others 0", "Completed 0"):
+        assert said in text
+    assert "Risk Action Expires Status High 1 reviewer" in text
+    assert "Preview" in read_page(page)
+
+
+@pytest.mark.parametrize(
+    ("there", "needed", "text"),
+    [
+        (0, 1, "1 other supervisor is needed, and none is available"),
+        (1, 3, "3 other supervisors are needed, and only 1 is available"),
+        (2, 3, "3 other supervisors are needed, and only 2 are available"),
+    ],
+)
+def test_a_shortage_says_how_many_are_missing(
+    there: int, needed: int, text: str
+) -> None:
+    assert describe_shortage(Shortage(there, needed, "supervisors")) == text

@@ -1,0 +1,165 @@
+"""The words of the mails, each asserted once: the subject and the first line say what
+is asked, of whom and by when."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core import mail
+
+from reviews.alarms import wording
+from reviews.models import Alarm
+from reviews.notifications import email
+from reviews.quorum import StepData
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.reviews import states
+from tests.reviews.notifications.occasions import OCCASIONS
+from tests.reviews.tasks.draining import drain
+
+pytestmark = pytest.mark.django_db
+
+TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC")
+ID = re.compile(r" \(([a-z]-)?[a-z0-9]+\)$")
+ONE = "1 reviewer must approve or reject by <time>."
+TWO = "2 supervisors must approve or reject by <time>."
+NO_ACTION = "You do not need to do anything."
+
+
+def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
+    """The subject and the first line of the mail, without times and ids."""
+    assert OCCASIONS[topic](gate) == topic
+    drain(topic)
+    (sent,) = [one for one in mail.outbox if one.to == [f"{to}@example.com"]]
+    first = str(sent.body).partition("\n")[0]
+    return ID.sub("", TIME.sub("<time>", str(sent.subject))), TIME.sub("<time>", first)
+
+
+@pytest.mark.parametrize(
+    ("topic", "subject", "first"),
+    [
+        (
+            "request.opened",
+            "Approval needed: pay, high risk, by <time>",
+            f"Approval needed: {ONE}",
+        ),
+        (
+            "request.due_soon",
+            "Expires soon: pay, high risk, by <time>",
+            f"Expires soon: {ONE}",
+        ),
+        (
+            "request.returned",
+            "Returned with guidance: pay, high risk, by <time>",
+            f"Returned with guidance: {ONE}",
+        ),
+        (
+            "request.revoked",
+            "Approval needed again: pay, high risk, by <time>",
+            f"Approval needed again: {ONE}",
+        ),
+        (
+            "request.assigned",
+            "Assigned to you: pay, high risk, by <time>",
+            f"Assigned to you: {ONE}",
+        ),
+        (
+            "request.offered",
+            "Offered to you: pay, high risk, by <time>",
+            f"Offered to you: {ONE}",
+        ),
+        (
+            "request.freed",
+            "Available again: pay, high risk, by <time>",
+            f"Available again: {ONE}",
+        ),
+        (
+            "request.broken",
+            "Your claim was ended: pay, high risk, by <time>",
+            f"Your claim was ended: {ONE}",
+        ),
+        (
+            "request.handed_over",
+            "Handed over: pay, high risk, by <time>",
+            f"Handed over: {ONE}",
+        ),
+        (
+            "request.settled",
+            "Resolved, rejected: pay, high risk",
+            f"Resolved, rejected. {NO_ACTION}",
+        ),
+        (
+            "proposal.announced",
+            "Ran without approval: tag",
+            f"Ran without approval: tag. {NO_ACTION}",
+        ),
+        (
+            "execution.unknown",
+            "Unknown result: pay_opaque",
+            "Unknown result: pay_opaque. A look-up or a supervisor must settle it.",
+        ),
+        (
+            "execution.revoked",
+            "Cancelled after a revoked approval: pay",
+            f"Cancelled after a revoked approval: pay. {NO_ACTION}",
+        ),
+        (
+            "incident.told",
+            "Deadlines are paused: all queues",
+            f"Deadlines are paused: all queues. {NO_ACTION}",
+        ),
+    ],
+)
+def test_a_mail_says_what_is_asked_of_whom_and_by_when(
+    gate: Gate, topic: str, subject: str, first: str
+) -> None:
+    assert read_mail(topic, gate, "sue") == (subject, first)
+
+
+def test_an_escalation_names_all_who_must_approve(gate: Gate) -> None:
+    subject, first = read_mail("request.escalated", gate, "sam")
+    assert subject == "Escalated to supervisors: pay, high risk, by <time>"
+    assert first.startswith("Escalated to supervisors: ")
+    assert " and " in first
+
+
+def test_an_alarm_asks_supervisors(gate: Gate) -> None:
+    subject, first = read_mail("alarm.raised", gate, "sue")
+    alarm = Alarm.objects.get()
+    title = wording.describe_alarm(alarm.kind).title
+    assert subject == f"Alarm: {title}"
+    assert (
+        first == f"Alarm for supervisors: {title}. It stays open until it is resolved."
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [
+        ([("reviewer", 1)], "1 reviewer"),
+        ([("supervisor", 2)], "2 supervisors"),
+        ([("reviewer", 1), ("supervisor", 1)], "1 reviewer and 1 supervisor"),
+    ],
+)
+def test_approvers_are_counted_in_words(steps, text: str) -> None:
+    found = [StepData(role=role, required=count) for role, count in steps]
+    assert email.format_approvers(found) == text
+
+
+def test_a_digest_names_the_first_deadline(gate: Gate) -> None:
+    late, early = states.pending(gate), propose(gate.agent, customer="C-2").request
+    lines = [email.MailLine("Approval needed", one, True) for one in (late, early)]
+    email.send_digest_mail(gate.sue, lines)
+    first = str(mail.outbox[-1].body).partition("\n")[0]
+    by = min(late.expires_at, early.expires_at)
+    expected = f"2 requests need your decision, the first by {by:%Y-%m-%d %H:%M} UTC."
+    assert first == expected
+
+
+def test_a_digest_of_news_asks_for_nothing(gate: Gate) -> None:
+    lines = [email.MailLine("Resolved, rejected", states.rejected(gate))]
+    email.send_digest_mail(gate.sue, lines)
+    assert mail.outbox[-1].subject == "1 notification"
+    first = str(mail.outbox[-1].body).partition("\n")[0]
+    assert first == "For your information. You do not need to decide anything."
