@@ -209,7 +209,7 @@ def _rows(found: DeliveryFindings, arrivals: list[Arrival]) -> None:
 
 Key = tuple[str, str, str]  # to whom, of what kind, about what
 GATHERED = "gathered"  # many in one mail, about nothing alone
-MANY = re.compile(r"\d+ (messages?|requests? waits?) for you")
+MANY = re.compile(r"\d+ (notifications?|requests? needs? your decision)")
 
 
 @dataclass

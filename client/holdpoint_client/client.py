@@ -1,4 +1,4 @@
-"""The calls an agent may make, one method each, as api.md names them."""
+"""The calls that an agent may make, one method each."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .models import Proposal, Redeemed, Resume
 from .transport import Backoff, Transport
 
 LONGEST_WAIT = 60.0
-"""Seconds the gate holds one call at most; `wait` asks again after that."""
+"""The most seconds for which Holdpoint holds one call; `wait` then calls again."""
 
 QUICK = 0.5
-"""Seconds: an answer without news that came sooner was not held, so `wait` pauses
-for as long rather than ask in a tight loop."""
+"""Seconds. Holdpoint did not hold a call that returned sooner without news, so `wait`
+pauses for as long instead of calling in a tight loop."""
 
 
 class CheckpointIn(TypedDict, total=False):
-    """The state to come back to: `summary` is shown to people after redaction,
-    `state` is structured, `blob` is base64 of whatever the agent needs, kept
-    encrypted (see `pack`), `resume_at` names the step to carry on with."""
+    """The state to resume from: `summary` is shown to people after redaction, `state`
+    is structured, `blob` is base64 of any bytes and stored encrypted (see `pack`),
+    `resume_at` names the step to resume at."""
 
     summary: str
     state: Mapping[str, Any]
@@ -37,7 +37,7 @@ class CheckpointIn(TypedDict, total=False):
 
 
 class Details(TypedDict, total=False):
-    """Everything a proposal may say beside thread, tool and arguments."""
+    """The optional fields of a proposal."""
 
     rationale: str
     expected_outcome: str
@@ -58,15 +58,15 @@ class Details(TypedDict, total=False):
 
 
 def pack(blob: bytes) -> str:
-    """Bytes in the form that a checkpoint carries them."""
+    """Encode bytes for a checkpoint's `blob`."""
     return b64encode(blob).decode("ascii")
 
 
 class Client:
-    """One agent's connection to the gate. Not for use by two threads at once.
+    """One agent's connection to Holdpoint. Not thread-safe.
 
-    Every call raises ApiError when the gate refuses and Unreachable when it cannot
-    be reached; both only after the retries of `backoff`.
+    After the retries of `backoff`, every call raises ApiError when Holdpoint refuses it
+    and Unreachable when Holdpoint does not respond.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._http.close()
 
     def propose(
@@ -110,9 +110,9 @@ class Client:
     ) -> Proposal:
         """Propose one action.
 
-        Give a key of your own that you can name again after a crash: the same key
-        and body always lead to the same proposal. With `wait` the answer comes as
-        soon as the proposal is final, or after that many seconds.
+        Pass a key that you can build again after a crash: the same key and body always
+        return the same proposal. With `wait` the call returns as soon as the proposal
+        is final, at the latest after that many seconds.
         """
         body = {"thread": thread, "tool": tool, "args": args, **details}
         return self._keyed("/proposals", body, key=idempotency_key, wait=wait)
@@ -125,20 +125,20 @@ class Client:
         idempotency_key: str = "",
         **details: Unpack[Details],
     ) -> Proposal:
-        """Replace what is proposed. The votes given so far are void."""
+        """Revise a proposal. The votes given so far no longer count."""
         path = f"/proposals/{quote(proposal, safe='')}/revisions"
         return self._keyed(path, {"args": args, **details}, key=idempotency_key)
 
     def get(self, proposal: str) -> Proposal:
-        """The proposal as it stands."""
+        """Return the current proposal."""
         return self._look(proposal, 0)
 
     def wait(self, proposal: str, timeout: float = 300.0) -> Proposal:
         """Wait for a final status, a grant to redeem, or a new message.
 
-        Returns the proposal as it stands after `timeout` seconds at the latest;
-        look at `final`. The gate holds no worker while you wait, so long waits are
-        fine, and so is waiting again later or from another process.
+        Returns the current proposal after `timeout` seconds at the latest; check
+        `final`. Waiting occupies no worker of Holdpoint, so you can wait for long, and
+        again later or from another process.
         """
         end = time.monotonic() + timeout
         first = now = self._look(proposal, 0)
@@ -153,7 +153,7 @@ class Client:
         return now
 
     def list(self, *, status: str = "", thread: str = "") -> Iterator[Proposal]:
-        """This agent's own proposals, newest first, page by page."""
+        """List this agent's proposals, newest first, page by page."""
         chosen = {"status": status, "thread": thread, "cursor": ""}
         while True:
             params = {name: value for name, value in chosen.items() if value}
@@ -164,16 +164,16 @@ class Client:
                 return
 
     def withdraw(self, proposal: str) -> Proposal:
-        """Take the proposal back."""
+        """Withdraw the proposal."""
         path = f"/proposals/{quote(proposal, safe='')}/withdraw"
         return Proposal.parse(self._call("POST", path, {}))
 
     def redeem(self, token: str, *, idempotency_key: str = "") -> Redeemed:
-        """Take the one-use grant before performing the effect yourself.
+        """Redeem the one-use grant before you perform the effect yourself.
 
-        Until its lease is over the same key gets the same claim again, and any other
-        call `grant_spent`. Give a key of your own only if you note that you begin
-        before you do: whoever names it after a crash may have begun already.
+        Until the lease ends, the same key returns the same claim; any other call fails
+        with `grant_spent`. Pass a key of your own only if you store that you begin
+        before you begin: after a crash, the same key cannot tell whether you had begun.
         """
         answer = self._call(
             "POST",
@@ -191,8 +191,8 @@ class Client:
         result: Mapping[str, Any] | None = None,
         action_hash: str = "",
     ) -> Proposal:
-        """Report what became of a redeemed effect: `succeeded`, `failed` (certain
-        that nothing happened) or `unknown`."""
+        """Report the outcome of a redeemed effect: `succeeded`, `failed` (nothing
+        happened, for certain) or `unknown`."""
         body = {
             "fence": redeemed.fence,
             "status": status,
@@ -203,14 +203,14 @@ class Client:
         return Proposal.parse(self._call("POST", path, body))
 
     def checkpoint(self, thread: str) -> Resume:
-        """The thread's latest checkpoint and the outcome to resume with."""
+        """Return the thread's latest checkpoint and the outcome to resume with."""
         path = f"/threads/{quote(thread, safe='')}/checkpoint"
         return Resume.parse(self._call("GET", path))
 
     def resume(self, thread: str, timeout: float = 300.0) -> Resume:
-        """The same, and wait for the outcome if there is none to act upon yet: what an
-        agent calls when it comes back, as often as it comes back. Look at `due`: after
-        `timeout` seconds, or when a person gave it back, there may be none still."""
+        """Return the same, and wait for the outcome if there is none yet. Call it each
+        time the agent starts again. Check `due`: after `timeout` seconds, or when a
+        person returned the proposal, there may still be none."""
         found = self.checkpoint(thread)
         if found.outcome is None or found.outcome.outcome:
             return found
@@ -218,11 +218,11 @@ class Client:
         return replace(found, outcome=now, acknowledged=now.acknowledged)
 
     def acknowledge(self, proposal: Proposal) -> Proposal:
-        """Say that this outcome was taken, so that it is not offered again.
+        """Acknowledge this outcome, so that it is not offered again.
 
-        Say it after your own work is kept together with `proposal.outcome`: whoever
-        crashes in between finds the outcome offered again, and the note of it too.
-        Raises ValueError for one that has no outcome yet.
+        Acknowledge after you have stored your work together with `proposal.outcome`.
+        After a crash in between, the outcome is offered again, and you find it stored.
+        Raises ValueError for a proposal that has no outcome yet.
         """
         if not proposal.outcome:
             raise ValueError(f"{proposal.id} has no outcome to acknowledge yet")

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to the gate: one exception per kind of refusal."""
+"""The exceptions of the client."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from .models import FieldError
 
 
 class HoldpointError(Exception):
-    """Anything this client raises on purpose."""
+    """Base of the exceptions that this client raises."""
 
 
 class Unreachable(HoldpointError):
-    """No usable answer came, after every retry.
+    """No usable response arrived after all retries.
 
-    A proposal may have been stored all the same: ask again with the same
-    idempotency key, and the gate answers with what it stored.
+    Holdpoint may have stored the proposal: propose it again with the same idempotency
+    key to get the stored response.
     """
 
 
 class ApiError(HoldpointError):
-    """The gate refused, as problem details (RFC 9457).
+    """Holdpoint refused the call, with problem details (RFC 9457).
 
-    `code` is the word to branch on, `detail` the sentence for people, `errors` the
-    places of the input that were wrong, `retry_after` the seconds the gate asks for.
+    `code` is for programs, `detail` for people, `errors` lists the invalid fields,
+    `retry_after` is the number of seconds to wait.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ApiError(HoldpointError):
 
     @classmethod
     def of(cls, response: httpx2.Response) -> ApiError:
-        """Read a refusal; a body that is not problem details still gives an error."""
+        """Build the error of a response, even if its body is not problem details."""
         problem = _problem(response)
         return cls(
             response.status_code,
@@ -58,7 +58,7 @@ class ApiError(HoldpointError):
 
 
 def _problem(response: httpx2.Response) -> dict[str, Any]:
-    """The members of the problem, or none: a proxy may answer with a page."""
+    """The members of the problem; none for a page, which a proxy may return."""
     try:
         body = response.json()
     except ValueError:
@@ -73,7 +73,7 @@ def _field_errors(errors: Any) -> tuple[FieldError, ...]:
 
 
 def _seconds(header: str | None) -> float | None:
-    """Retry-After in seconds; the gate never sends the form with a date."""
+    """Retry-After in seconds. Holdpoint never sends a date."""
     try:
         return max(0.0, float(header)) if header else None
     except ValueError:

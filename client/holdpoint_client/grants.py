@@ -43,12 +43,12 @@ _OPTIONS: Options = {
 
 
 class InvalidGrant(HoldpointError):
-    """This is no grant for what is asked. Do nothing.
+    """The token is not a valid grant for this action. Do nothing.
 
     `code` is one of `malformed`, `unknown_key`, `forged`, `wrong_issuer`,
     `wrong_audience`, `not_yet`, `expired`, `not_redeemed`, `other_tool`,
-    `other_action`. `answer` is what the gate is told: of an earlier call under the same
-    key, which may have been taken, it says nothing.
+    `other_action`. `answer` is the response for Holdpoint. It concerns this call only:
+    an earlier call under the same key may have succeeded.
     """
 
     def __init__(self, code: str, detail: str) -> None:
@@ -62,9 +62,9 @@ class InvalidGrant(HoldpointError):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedGrant:
-    """Permission for one exact action, once: remember `id` until `remember_until` (the
-    end of the leeway: until then it is taken), and answer a repeated one with what you
-    did the first time.
+    """Permission for one exact action, once. Store `id` until `remember_until`, when
+    the grant and its leeway have expired, and answer a repeated grant with the first
+    result.
 
     `fence` grows with every attempt at the same execution; `idempotency_key` stays.
     """
@@ -100,25 +100,25 @@ def verify(
     now: datetime | None = None,
     redeemed: bool = True,
 ) -> VerifiedGrant:
-    """The grant that a token is, for this service and right now.
+    """Verify a token for this service at this time, and return its grant.
 
-    `audience` is what the policy calls this service (`audience` of the tool, else the
-    origin of its address); `tool` what this entry point does: a service that does more
-    than one thing would take a grant for one of them for another; `issuer` the gate's
-    own address. Give the arguments you are about to act on: their hash, with what the
-    agent said must hold beforehand, must be the one that was granted. What an agent may
-    only redeem is refused unless `redeemed` is False: it was not checked since it was
-    approved. Raises InvalidGrant.
+    `audience` is the service's name in the policy (`audience` of the tool, else the
+    origin of its URL). `tool` is the tool that this entry point performs, so that a
+    grant for another tool of the same service is refused. `issuer` is Holdpoint's own
+    URL. Pass the arguments that you are about to use: their hash, together with the
+    preconditions, must be the granted one. A grant that the agent has not redeemed was
+    not checked since its approval, and is refused unless `redeemed` is False. Raises
+    InvalidGrant.
     """
     claims = _signed(token, jwks)
     _check_place(claims, audience, issuer, tool)
     _check_time(claims, leeway, time.time() if now is None else now.timestamp())
     if redeemed and not claims.get("fence"):
-        raise InvalidGrant("not_redeemed", "the agent must redeem it at the gate first")
+        raise InvalidGrant("not_redeemed", "the agent must redeem it first")
     if args is not None:
         asked = action_hash(claims, args, preconditions or {})
         if asked != claims["action_hash"]:
-            raise InvalidGrant("other_action", "other arguments were granted")
+            raise InvalidGrant("other_action", "the grant is for other arguments")
     return _grant(claims, leeway)
 
 
@@ -142,11 +142,11 @@ def _signed(token: str, jwks: Mapping[str, Any]) -> dict[str, Any]:
     try:
         header = jwt.get_unverified_header(token)
         if header.get("typ") != TYPE or header.get("alg") != ALGORITHM:
-            raise InvalidGrant("malformed", "this is no token of a grant")
+            raise InvalidGrant("malformed", "this is not the token of a grant")
         key = _key(jwks, header.get("kid"))
         claims = jwt.decode(token, key, algorithms=[ALGORITHM], options=_OPTIONS)
     except jwt.InvalidSignatureError:
-        raise InvalidGrant("forged", "the signature is not the gate's") from None
+        raise InvalidGrant("forged", "the signature is not Holdpoint's") from None
     except (jwt.PyJWTError, ValueError) as error:
         raise InvalidGrant("malformed", type(error).__name__) from None
     return _typed(claims)
@@ -158,7 +158,7 @@ def _key(jwks: Mapping[str, Any], kid: Any) -> jwt.PyJWK:
     for jwk in jwks.get("keys", ()):
         if kid and jwk.get("kid") == kid and jwk.get("crv") == "Ed25519":
             return jwt.PyJWK(jwk, ALGORITHM)
-    raise InvalidGrant("unknown_key", "fetch the gate's keys anew")
+    raise InvalidGrant("unknown_key", "fetch Holdpoint's keys again")
 
 
 def _typed(claims: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _typed(claims: dict[str, Any]) -> dict[str, Any]:
     numbers = all(type(claims[name]) is int for name in _NUMBERS)
     fence = type(claims.get("fence", 0)) is int
     if not (texts and numbers and fence and isinstance(claims["target"], dict)):
-        raise InvalidGrant("malformed", "a claim is of another type")
+        raise InvalidGrant("malformed", "a claim has the wrong type")
     return claims
 
 
@@ -174,18 +174,18 @@ def _check_place(
     claims: Mapping[str, Any], audience: str, issuer: str, tool: str
 ) -> None:
     if claims["aud"] != audience:
-        raise InvalidGrant("wrong_audience", "it is for another service")
+        raise InvalidGrant("wrong_audience", "the grant is for another service")
     if issuer and claims["iss"] != issuer:
-        raise InvalidGrant("wrong_issuer", "it is of another gate")
+        raise InvalidGrant("wrong_issuer", "the grant is from another issuer")
     if claims["tool"] != tool:
-        raise InvalidGrant("other_tool", "it is for another tool")
+        raise InvalidGrant("other_tool", "the grant is for another tool")
 
 
 def _check_time(claims: Mapping[str, Any], leeway: float, now: float) -> None:
     if now < claims["nbf"] - leeway:
-        raise InvalidGrant("not_yet", "it is of a time to come")
+        raise InvalidGrant("not_yet", "the grant is not valid yet")
     if now >= claims["exp"] + leeway:
-        raise InvalidGrant("expired", "its window is over")
+        raise InvalidGrant("expired", "the grant has expired")
 
 
 def _grant(claims: Mapping[str, Any], leeway: float) -> VerifiedGrant:

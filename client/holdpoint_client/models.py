@@ -1,7 +1,7 @@
-"""The gate's answers as typed, frozen values.
+"""Holdpoint's responses as typed, frozen values.
 
-Fields may be added to the API and are never renamed: what is unknown here is left
-in `raw`, the answer as it came.
+Fields may be added to the API and are never renamed. `raw` is the whole response, with
+the fields that this client does not know.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _maybe(parse: Callable[[Data], Value], data: Data | None) -> Value | None:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One place of the input that was wrong, and why."""
+    """An invalid field of the input, and why."""
 
     path: str
     message: str
@@ -66,7 +66,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class StepCount:
-    """How many people of a role are asked, and how many have answered."""
+    """How many people of a role must approve, and how many have."""
 
     role: str
     required: int
@@ -79,7 +79,7 @@ class StepCount:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The question that was put to people."""
+    """The approval request."""
 
     id: str
     url: str
@@ -121,7 +121,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A one-use permission that the agent redeems itself."""
+    """A one-use grant that the agent redeems itself."""
 
     token: str
     expires_at: datetime | None
@@ -133,8 +133,8 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What people decided. After an edit `verdict` is `modify`, and `final_args` are
-    what was authorized in place of what was proposed."""
+    """The decision. After an edit, `verdict` is `modify`, and `final_args` are the
+    authorized arguments."""
 
     verdict: str
     reason_code: str
@@ -157,7 +157,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What became of the effect. `code` and `detail` say why it failed."""
+    """The newest execution. `code` and `detail` say why it failed."""
 
     id: str
     status: str
@@ -180,9 +180,9 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One proposed action and everything the gate says about it so far. `outcome`
-    names what became of it, empty until there is something to act upon: keep it with
-    what you do about it, and then acknowledge it."""
+    """One proposed action and its current state. `outcome` is the id of the result,
+    empty until there is one to act on: store it with your work, then acknowledge
+    it."""
 
     id: str
     thread: str
@@ -209,7 +209,7 @@ class Proposal:
 
     @property
     def final(self) -> bool:
-        """True when waiting for this proposal is over."""
+        """Whether the status is final."""
         return self.status in FINAL
 
     @classmethod
@@ -243,9 +243,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Redeemed:
-    """The one-use grant, taken: perform `args` under `idempotency_key`, then report
-    the outcome with the same `fence` before `lease_until`. Hand `grant` and
-    `preconditions` to a service that verifies grants by itself."""
+    """A redeemed grant: perform `args` under `idempotency_key`, then report the outcome
+    with the same `fence` before `lease_until`. Pass `grant` and `preconditions` to a
+    service that verifies grants itself."""
 
     execution: str
     args: dict[str, Any]
@@ -298,8 +298,8 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where a thread stopped, and the proposal it waited for as it stands now: also one
-    that is still open, or that was acted upon before. `due` tells them apart."""
+    """The checkpoint of a thread and the proposal that it waits for, which may still be
+    open or may have been acted on before. `due` tells them apart."""
 
     thread: str
     status: str
@@ -310,8 +310,8 @@ class Resume:
 
     @property
     def due(self) -> Proposal | None:
-        """What there is to act upon: None while nothing came of it, and when that was
-        taken before."""
+        """The outcome to act on: None while there is none, and after it was
+        acknowledged."""
         if self.acknowledged or self.outcome is None or not self.outcome.outcome:
             return None
         return self.outcome

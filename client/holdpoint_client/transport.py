@@ -1,7 +1,7 @@
-"""One call to the gate, asked again until it is answered or patience ends.
+"""One call to Holdpoint, retried until it succeeds or patience ends.
 
-Safe because the gate answers a repeated call from what it stored: a proposal and a
-redeem by their idempotency key, an outcome by its fence.
+Retries are safe because Holdpoint answers a repeated call from the stored result: a
+proposal and a redeem by their idempotency key, an outcome by its fence.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ RETRIED_CONFLICTS = frozenset({"in_progress", "conflict"})
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often and how long to ask again; all times in seconds.
+    """How often and how long to retry; all times in seconds.
 
-    The waits double from `first` to `longest`, less up to a quarter at random so
-    that many agents do not come back together. A Retry-After is kept to the letter,
-    unless it is longer than `patience`: then the refusal is raised at once.
+    The waits double from `first` to `longest`, less a random part of up to a quarter,
+    so that many agents do not return together. A Retry-After is obeyed exactly, unless
+    it is longer than `patience`: then the refusal is raised at once.
     """
 
     attempts: int = 7
@@ -44,7 +44,7 @@ class Backoff:
 
 
 def retryable(error: ApiError) -> bool:
-    """Whether the same call may be answered differently a moment later."""
+    """Whether the same call may succeed a moment later."""
     if error.status == httpx2.codes.CONFLICT:
         return error.code in RETRIED_CONFLICTS
     return error.status == httpx2.codes.TOO_MANY_REQUESTS or error.status >= 500
@@ -115,7 +115,7 @@ class Transport:
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Strict JSON: NaN and lone surrogates are refused here, not by the gate."""
+    """Encode strict JSON. The client itself refuses NaN and lone surrogates."""
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode()
 
@@ -128,4 +128,4 @@ def _decoded(response: httpx2.Response) -> Any:
     try:
         return response.json() if response.content else None
     except ValueError as error:
-        raise Unreachable(f"{response.url}: the answer is not JSON") from error
+        raise Unreachable(f"{response.url}: the response is not JSON") from error

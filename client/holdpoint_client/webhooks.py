@@ -1,10 +1,11 @@
-"""Checking a letter from the gate: Standard Webhooks, with the standard library alone.
+"""Verify a webhook of Holdpoint: Standard Webhooks, with the standard library alone.
 
     from holdpoint_client import webhooks
 
     event = webhooks.verify(request.headers, request.body, secret)
 
-Give the body as the bytes that came: what was parsed and written again is another text.
+Pass the body as the bytes that arrived. A body that was parsed and serialized again has
+another signature.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from .errors import HoldpointError
 
 PREFIX = "whsec_"
 TOLERANCE = 5 * 60.0
-"""Seconds that two clocks may be apart; an older letter is a replay."""
+"""Seconds that two clocks may differ. An older event is refused as a replay."""
 
 
 class NotVerified(HoldpointError):
-    """This is no letter of the gate's, or not one of now. Do not act on it."""
+    """This is not a current webhook of Holdpoint. Do not act on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One letter. `id` is the same at every try: keep it with what you did about it.
-    `outcome` is what to acknowledge, empty where there is nothing to act upon."""
+    """One event. `id` is the same for every delivery attempt: store it with your work.
+    `outcome` is the id to acknowledge, empty while there is nothing to act on."""
 
     id: str
     type: str
@@ -47,9 +48,9 @@ class Event:
 def verify(
     headers: Mapping[str, str], body: bytes, secret: str, *, now: float | None = None
 ) -> Event:
-    """The event in a body whose signature and time are right. Raises NotVerified.
+    """Return the event of a body with a valid signature and time. Raises NotVerified.
 
-    `now` is in seconds since 1970 and for tests; `headers` may have names of any case.
+    `headers` may have names of any case. `now`, in seconds since 1970, is for tests.
     """
     given = {name.lower(): value for name, value in headers.items()}
     try:
@@ -60,15 +61,15 @@ def verify(
     _check_time(at, time.time() if now is None else now)
     expected = _signature(_key(secret), message, at, body)
     if not any(_same(expected, one) for one in signatures.split(" ")):
-        raise NotVerified("no signature fits")
+        raise NotVerified("no signature matches")
     return _event(message, body)
 
 
 def _check_time(at: str, now: float) -> None:
     if not (at.isascii() and at.isdecimal()) or len(at) > 12:
-        raise NotVerified("the timestamp is no time")
+        raise NotVerified("the timestamp is invalid")
     if abs(now - int(at)) > TOLERANCE:
-        raise NotVerified("the letter is too old or from the future")
+        raise NotVerified("the event is too old or from the future")
 
 
 def _key(secret: str) -> bytes:
@@ -87,7 +88,7 @@ def _signature(key: bytes, message: str, at: str, body: bytes) -> bytes:
 
 
 def _same(expected: bytes, given: str) -> bool:
-    """Only the version `v1` is a signature that we can check."""
+    """Only signatures of version `v1` can be checked."""
     version, _, text = given.partition(",")
     if version != "v1":
         return False
@@ -112,4 +113,6 @@ def _event(message: str, body: bytes) -> Event:
             data=data,
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise NotVerified("the letter is signed, and no event of ours") from error
+        raise NotVerified(
+            "the body is signed, but is not an event of Holdpoint"
+        ) from error

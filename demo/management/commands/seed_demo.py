@@ -12,7 +12,7 @@ from demo.seed import seed
 
 
 class Command(BaseCommand):
-    help = "Create the demo's people, policy and agent, and write $STATE/demo.json."
+    help = "Creates the demo's people, policy and agent, and writes $STATE/demo.json."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run it as often as you like: it keeps what is there."""
@@ -21,4 +21,4 @@ class Command(BaseCommand):
             base_url=settings.HOLDPOINT.base_url,
             store_url=f"http://127.0.0.1:{os.environ.get('STORE_PORT', '8010')}",
         )
-        self.stdout.write(f"The logins and keys are in {path}")
+        self.stdout.write(f"Logins and keys are in {path}")
