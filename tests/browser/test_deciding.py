@@ -330,9 +330,9 @@ def test_a_refusal_without_a_panel_is_said_in_the_notice(
     past = waiting.opened_at
     ApprovalRequest.objects.filter(pk=waiting.pk).update(recall_until=past)
     page.keyboard.press("z")
-    expect(page.locator("#notice")).to_contain_text("can no longer be recalled")
+    expect(page.locator("#notice")).to_contain_text("can no longer be undone")
     expect(page.locator("#notice")).to_be_focused()
-    assert "can no longer be recalled" in desk.heard("#sr-alert")
+    assert "can no longer be undone" in desk.heard("#sr-alert")
 
 
 def test_a_recorded_note_is_not_offered_again(

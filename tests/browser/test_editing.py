@@ -112,7 +112,7 @@ def test_nothing_is_sent_of_a_password_that_is_being_typed(
     desk.page.on("request", lambda one: bodies.append(one.post_data or ""))
     desk.page.fill("#id_password", "my pass word")
     desk.page.fill("[name='arg.amount']", "450.00")
-    expect(desk.page.locator("#check")).to_contain_text("lowers the tier")
+    expect(desk.page.locator("#check")).to_contain_text("lowers the required approval")
     assert any("450.00" in body for body in bodies)
     assert not any("pass" in body for body in bodies)
     expect(desk.page.locator("#id_password")).to_have_value("my pass word")

@@ -108,7 +108,7 @@ def recall_and_approve(demo: Demo) -> None:
     expect(page.locator("#live")).to_contain_text("Recalled. Nothing was executed.")
     expect(page.get_by_test_id("verb-approve")).to_be_visible()
     approve(page)
-    expect(state).to_contain_text("Done")
+    expect(state).to_contain_text("Completed")
     ledger = demo.ledger()
     expect(ledger.locator(".figures")).to_contain_text(re.compile(r"Refunds paid\s*1"))
     paid = ledger.locator("tr", has_text=order).filter(has_text=amount)

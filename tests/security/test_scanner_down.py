@@ -14,6 +14,7 @@ from reviews.models import Revision
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import count_of
+from tests.markup import read_page
 from tests.security.world import BACKEND
 
 POISON = "poison-for-the-scanner"
@@ -48,7 +49,7 @@ def page(gate: Gate) -> str:
     client = Client()
     client.force_login(gate.sue, BACKEND)
     request = Revision.objects.get().proposal.request
-    return client.get(f"/requests/{request.pk}/").content.decode()
+    return read_page(client.get(f"/requests/{request.pk}/"))
 
 
 @pytest.mark.parametrize("where", ["text", "source", "kind", "at"])

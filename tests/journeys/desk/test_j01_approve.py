@@ -58,7 +58,7 @@ def test_an_email_is_approved_in_two_strokes(
     moments.window_over(request)
     ran = house.ran(request)
     rita.look_again()
-    expect(rita.state()).to_contain_text("Done")
+    expect(rita.state()).to_have_attribute("data-state", "executed")
     assert rita.page.inner_text("#badge-queue") == ""
     assert not rita.page.title().startswith("(")
     rita.accessible()

@@ -65,7 +65,7 @@ def test_after_the_window_it_is_too_late(
         rita.hand.do(RECALL, Leads.SWAP)
     assert answer.value.status == 409
     notice = rita.page.get_by_test_id("notice")
-    expect(notice).to_contain_text("so it can no longer be recalled")
+    expect(notice).to_contain_text("can no longer be undone")
     expect(notice).to_contain_text("You can stop the run")
     expect(notice).to_be_focused()
     assert "can no longer be recalled" in rita.heard("#sr-alert")
@@ -73,6 +73,6 @@ def test_after_the_window_it_is_too_late(
     expect(stop).to_be_visible()
     assert request.proposal.thread in (stop.get_attribute("href") or "")
     rita.hide(hidden=False)
-    expect(rita.state()).to_contain_text("Done")
+    expect(rita.state()).to_have_attribute("data-state", "executed")
     assert len(house.store.rows("mail")) == 1
     rita.accessible()

@@ -77,7 +77,7 @@ def test_an_amount_is_cut_and_runs_as_cut(
     moments.window_over(request)
     house.ran(request)
     rita.look_again()
-    expect(rita.state()).to_contain_text("Done")
+    expect(rita.state()).to_have_attribute("data-state", "executed")
     rita.accessible()
     ran_as_cut(house, request)
     the_log_shows_it(sit_down("otto"), request)

@@ -209,6 +209,6 @@ def is_found(rita: Sitting, request: ApprovalRequest) -> None:
 def is_in_the_log(otto: Sitting, request: ApprovalRequest) -> None:
     otto.open(f"/log/?q={request.pk}")
     said = otto.page.locator("#log-table").inner_text()
-    assert "Nobody decided in time" in said
+    assert "Expired without a decision" in said
     assert "tried to reject; it had no effect" in said
     otto.accessible()

@@ -40,6 +40,7 @@ MOVED = {
     "country": "US",
 }
 RAN = re.compile("Approved, starting|Running|Completed")  # it cannot be undone
+NEVER_APPROVED = "never approved automatically"
 ANSWERED = re.compile(r"\b(approved|rejected|passed)\b", re.IGNORECASE)
 NOTE = "the customer confirmed it by telephone"
 SOURCES = ["/requests/{}/", "/requests/{}/decide/?arm=approve", "/log/?q={}"]
@@ -167,7 +168,8 @@ def sees_nothing_of_her(house: House, sam: Sitting, asked: ApprovalRequest) -> N
         page = sam.open(path.format(asked.pk))
         source = page.content()
         assert [word for word in hers if word in source] == [], path
-        assert not ANSWERED.search(page.locator("main").inner_text()), path
+        text = page.locator("main").inner_text().replace(NEVER_APPROVED, "")
+        assert not ANSWERED.search(text), path
 
 
 def is_to_be_arbitrated(sam: Sitting) -> None:
@@ -191,7 +193,7 @@ def test_both_approve_and_it_runs_once(
         approves(house, desk, name, asked)
         expect(desk.page.locator("#outcome")).to_contain_text(said)
     ran = house.ran(asked)
-    expect(desk.state()).to_contain_text("Done")
+    expect(desk.state()).to_have_attribute("data-state", "executed")
     desk.accessible()
     hashes = set(Decision.objects.values_list("action_hash", flat=True))
     assert hashes == {ran.grant.action_hash} == {asked.action_hash}
