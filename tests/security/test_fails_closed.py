@@ -82,7 +82,7 @@ def a_page_that_cannot_be_made_says_so(gate: Gate, patch: Patch) -> None:
     client.force_login(gate.rita, BACKEND)
     page = client.get(f"/requests/{request.pk}/")
     assert page.status_code == 500
-    assert b"Something failed on our side" in page.content
+    assert b"500 \xc2\xb7 server" in page.content
     assert rows() == before
 
 
