@@ -235,7 +235,7 @@ def closed(gate: StoreGate) -> Alarm:
     return found
 
 
-ALARMS.add("closed-twice", "What you wrote", lambda gate: close(FOUND), "sam")
+ALARMS.add("closed-twice", "Your text", lambda gate: close(FOUND), "sam")
 
 
 @REPAIRS.preparation

@@ -276,7 +276,7 @@ def revoked(gate: StoreGate) -> Stop:
 REVOKE.add("revoking", "Revoking", revoked, "sue")
 
 
-@REVOKE.scene("revoked-twice", "What you wrote", "sam")
+@REVOKE.scene("revoked-twice", "Your text", "sam")
 def revoked_twice(gate: StoreGate) -> Submission:
     revoked(gate)
     return Submission(revoke_page(gate), {"reason": "Their account was taken over."})
