@@ -155,4 +155,4 @@ ERRORS.add(
     "You were signed out.",
     send(StoreGate.refund, "recall", csrfmiddlewaretoken="old"),
 )
-ERRORS.add("409-running", "can no longer be recalled", send(approved, "recall"))
+ERRORS.add("409-running", "can no longer be undone", send(approved, "recall"))

@@ -197,7 +197,7 @@ REFUSED.add(
 )
 REFUSED.add(
     "reauth",
-    "Confirm it is you",
+    "Confirm your identity",
     lambda gate: sent(gate.address(), "approve", "sue", answer="0"),
     "sue",
 )

@@ -113,7 +113,7 @@ def overload(gate: StoreGate) -> None:
 CROWD.add("queue", "over capacity", "/queue/")
 CROWD.add("queue-supervisor", "More requests", "/queue/", "sue")
 CROWD.add("load", "reviewers", "/queue/load/", "sue")
-CROWD.add("unknown", "You may say", "/unknown/", "sue")
+CROWD.add("unknown", "You can record", "/unknown/", "sue")
 
 
 @CROWD.scene("unknown-refused", "Nothing was recorded.", "sue")
@@ -187,7 +187,7 @@ BATCHES.add("too-early", "5 refunds", form_batch, act=approve_too_early)
 BATCHES.add("changed", "changed", form_batch, act=reject_changed)
 BATCHES.add(
     "recallable",
-    "Undo approval",
+    "Undo all",
     lambda gate: batching.decide(form_batch(gate), gate.rita),
 )
 

@@ -104,7 +104,7 @@ OVER.add(
     "Running since",
     after(lambda gate, request: claim(gate.approve(request))),
 )
-OVER.add("executed", "Done", StoreGate.refunded)
+OVER.add("executed", "Completed", StoreGate.refunded)
 
 
 @OVER.scene("followed", "then proposed")
@@ -166,7 +166,7 @@ def decide_open(gate: StoreGate, page: Page) -> None:
 
 OVER.add(
     "expired-open",
-    "Add a note",
+    "Your unsent note",
     after(StoreGate.save_draft),
     act=expire_open,
 )

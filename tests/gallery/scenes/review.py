@@ -248,9 +248,9 @@ def slow(gate: StoreGate, amount: str = "59.00") -> ApprovalRequest:
     return gate.refund(amount)
 
 
-POLICY.add("reading", "at least 3600 seconds.", slow)
+POLICY.add("reading", "at least 3600 seconds", slow)
 POLICY.add(
-    "reading-armed", "at least 3600 seconds.", at(slow, "decide", query="arm=approve")
+    "reading-armed", "at least 3600 seconds", at(slow, "decide", query="arm=approve")
 )
 
 # The arguments of an example that the gate would not let through, made harmless.

@@ -321,7 +321,7 @@ def first(gate: StoreGate) -> str:
 
 RESTORED.add("said", "Decisions and proposals are blocked as well.", "/queue/")
 RESTORED.add(
-    "refused", "Write something first.", Submission(RESTORE, {"reason": " "}), "sue"
+    "refused", "Enter a text first.", Submission(RESTORE, {"reason": " "}), "sue"
 )
 
 

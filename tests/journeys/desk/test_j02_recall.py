@@ -68,7 +68,7 @@ def test_after_the_window_it_is_too_late(
     expect(notice).to_contain_text("can no longer be undone")
     expect(notice).to_contain_text("You can stop the run")
     expect(notice).to_be_focused()
-    assert "can no longer be recalled" in rita.heard("#sr-alert")
+    assert "can no longer be undone" in rita.heard("#sr-alert")
     stop = rita.page.locator("a.stop")
     expect(stop).to_be_visible()
     assert request.proposal.thread in (stop.get_attribute("href") or "")

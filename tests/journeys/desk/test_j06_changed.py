@@ -113,7 +113,7 @@ def shows_what_changed(rita: Sitting) -> None:
     expect(page.get_by_test_id("since")).to_contain_text("48.00")
     for verb in ("approve", "modify", "reject", "escalate"):
         expect(page.get_by_test_id(f"verb-{verb}")).to_be_visible()
-    expect(page.get_by_test_id("draft")).to_contain_text("is kept")
+    expect(page.get_by_test_id("draft")).to_contain_text("Draft saved")
 
 
 @pytest.mark.parametrize("way", WAYS)
