@@ -185,7 +185,7 @@ def refuses(it: Broken, name: str, down: Break, key: str) -> bool | None:
         assert said.json()["code"] == "server", name
         request = waiting[which]
         page = it.page(request)
-        told = "Something failed on our side" in page.text
+        told = "500 · server" in page.text
         assert told == (page.status_code == 500), name
     request.refresh_from_db()
     assert (request.status, request.decisions.count()) == ("pending", 0), name

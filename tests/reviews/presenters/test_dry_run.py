@@ -32,7 +32,7 @@ def test_an_object_is_rows_and_a_text_is_one():
 
 def test_source_and_time_stand_beside_it():
     page = read(page_of(dry({"says": ["a"], "source": "the\u202edb", "at": AT})))
-    assert "Whatthetoolitselfsayswouldhappen" in page
+    assert "Resultofthetool'sdryrun" in page
     assert "the⟦U+202E⟧db·14:20:41" in page
 
 
@@ -40,7 +40,7 @@ def test_a_failure_is_loud_and_says_that_nothing_is_known():
     shown = dry({"problem": "the service answered 503", "at": "nonsense"})
     assert "The dry run failed" in loud(shown)
     page = read(page_of(shown))
-    assert "theserviceanswered503.Nothingisknownofwhatitwoulddo." in page
+    assert "theserviceanswered503.Theeffectisnotknown." in page
 
 
 def test_without_a_dry_run_nothing_is_said_of_one():
