@@ -234,7 +234,7 @@ def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str,
         action = str(other.get("action", ""))
         why_not = str(other.get("why_not", ""))
         text = f"{action.rstrip('.')}. Rejected: {why_not}" if why_not else action
-        found.append(("Alternatives considered", text))
+        found.append(("Alternative", text))
     found.append(("On behalf of", _format_on_behalf_of(proposal.on_behalf_of)))
     if not ids.is_id(proposal.parent, "p"):
         found.append(("Part of", proposal.parent))

@@ -161,7 +161,7 @@ def test_a_service_hears_a_look_without_a_grant(gate: Gate, service: Service) ->
     ("changes", "path", "says"),
     [
         ({"reader": {"tool": "get_fil"}}, "tool", "did you mean get_file?"),
-        ({"reader": {"tool": "pay"}}, "tool", "only a tool of low risk"),
+        ({"reader": {"tool": "pay"}}, "tool", "its risk must be low"),
         (
             {"reader": {"tool": "get_file"}},
             "args",
@@ -175,7 +175,7 @@ def test_a_service_hears_a_look_without_a_grant(gate: Gate, service: Service) ->
         (
             {"reader": {"tool": "get_file", "args": {"file_id": "$result.id"}}},
             "args.file_id",
-            "a reader runs before any result",
+            "a reader runs before there is a result",
         ),
         (
             {
