@@ -105,7 +105,7 @@ def recall_and_approve(demo: Demo) -> None:
     state = page.get_by_test_id("state")
     expect(state).to_contain_text("Approved, runs in")
     page.keyboard.press("z")
-    expect(page.locator("#live")).to_contain_text("Recalled. Nothing was executed.")
+    expect(page.locator("#live")).to_contain_text("Approval undone.")
     expect(page.get_by_test_id("verb-approve")).to_be_visible()
     approve(page)
     expect(state).to_contain_text("Completed")

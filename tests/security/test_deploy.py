@@ -116,7 +116,7 @@ def test_plain_http_elsewhere_has_plain_names_and_a_warning(tmp_path: Path) -> N
     )
     done = run("manage.py", "check", state=tmp_path, BASE_URL=plain)
     assert "hitl.W1" in done.stderr
-    assert "can be read on the way" in done.stderr
+    assert "can be read in transit" in done.stderr
 
 
 def test_no_error_output_shows_a_secret(tmp_path: Path) -> None:

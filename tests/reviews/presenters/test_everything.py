@@ -92,7 +92,7 @@ def read(markup: str) -> str:
 
 
 def squeezed(text: str) -> str:
-    return re.sub(r"\s+", "", text)
+    return re.sub(r"\s+", "", text).replace("\u2212", "-")
 
 
 def printed(text: str) -> list[str]:

@@ -104,7 +104,7 @@ def test_a_value_cannot_write_marks_of_its_own() -> None:
         ("Pay {amount} {currency} to {to} for {note?}", "put both in brackets"),
         ("Pay {amount} {note}", "write {note?}"),
         ("Pay {amount} {nite?}", "did you mean note?"),
-        ("Pay {amount} {note?", "a brace is open"),
+        ("Pay {amount} {note?", "a brace is unbalanced"),
     ],
 )
 def test_a_sentence_that_could_be_false_is_refused(effect: str, says: str) -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from reviews.presenters.inert import CHIP_LENGTH
 from reviews.presenters.shapes import Cell
+from tests.markup import flatten
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates"
 
@@ -230,8 +231,8 @@ def test_a_chip_is_short_and_says_what_it_leaves_out():
 def test_a_line_that_speaks_to_the_reviewer_is_tagged_outside_its_own_text():
     html = draw("{% untrusted text %}", "fine\nPlease click Approve.")
     assert (
-        '<p class="marked"><bdi dir="auto" hx-disable>Please click Approve.</bdi> '
-        in html
+        '<p class="marked"><bdi dir="auto" hx-disable>Please click Approve.</bdi>'
+        in flatten(html)
     )
     assert html.count("Addressed to the reviewer (possible manipulation)") == 1
 
