@@ -20,7 +20,14 @@ from tests.browser.conftest import look
 from tests.browser.test_pages import HOSTILE
 from tests.factories import decide
 from tests.gallery.scene import Build, SceneGroup, at
-from tests.gallery.store import LAPTOP, StoreGate, change_order, hidden_mail, policy
+from tests.gallery.store import (
+    LAPTOP,
+    MAIL,
+    StoreGate,
+    change_order,
+    hidden_mail,
+    policy,
+)
 from tests.reviews import states
 from tests.reviews.presenters import kinds
 
@@ -300,6 +307,27 @@ def long(gate: StoreGate) -> ApprovalRequest:
     body = "\n".join(f"Line {number} of a very long letter." for number in range(180))
     to = [f"customer-{number}@mail.example" for number in range(30)]
     return gate.mail(to=to, body=body)
+
+
+@WORDS.scene("reversed", "Evidence contains hidden or reversed text")
+def show_reversed(gate: StoreGate) -> ApprovalRequest:
+    """A message whose address only a right-to-left override makes readable."""
+    text = (
+        "Hello,\n\nplease send the invoice of this order to "
+        "\u202eelpmaxe.knab@eciovni\u202c, our new\u200b accounting.\n\nDana"
+    )
+    args = {
+        "to": ["dana.whitl\u043eck@mail.example"],
+        "subject": f"Invoice for order {LAPTOP}",
+        "body": "Hello Dana,\n\nhere is your invoice.\n\nNorthgate Electronics",
+    }
+    said: dict[str, Any] = {
+        "rationale": "Dana Whitlock asks for the invoice of her order.",
+        "expected_outcome": "She has the invoice.",
+        "alternatives": [],
+        "evidence": [{"kind": "message", "source": "support inbox", "text": text}],
+    }
+    return gate.ask("send_email", {**MAIL, **args}, **said)
 
 
 @WORDS.scene("silent", "What changes")
