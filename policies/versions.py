@@ -11,7 +11,6 @@ from django.db.models import Max
 
 from journal import clock
 from journal.errors import NotFound, NotPermitted, PolicyViolation
-from journal.log import Actor
 from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from . import callables, locks, staffing, tools
@@ -25,7 +24,7 @@ from .active import (
 )
 from .documents import InvalidPolicy, parse_document
 from .models import Person, PolicyVersion
-from .people import is_administrator
+from .people import build_actor, is_administrator
 
 __all__ = [
     "NoActivePolicy",
@@ -78,7 +77,7 @@ def save_draft(
         author=author,
     )
     said = {"data": {"digest": version.digest}}
-    actor = _build_actor(author)
+    actor = build_actor(author)
     return machine.create(version, "save", actor=actor, now=clock.now(), **said)
 
 
@@ -107,7 +106,7 @@ def activate_version(*, version_id: int, by: Person) -> PolicyVersion:
 
 
 def _replace_active(version: PolicyVersion, by: Person) -> PolicyVersion:
-    actor, now = _build_actor(by), clock.now()
+    actor, now = build_actor(by), clock.now()
     before = PolicyVersion.objects.filter(status=Status.ACTIVE).first()
     if before is not None:  # retired first, because only one version may be active
         machine.apply(before, "retire", actor=actor, now=now)
@@ -126,7 +125,3 @@ def _check_administrator(person: Person) -> None:
         raise NotPermitted(
             "Only an administrator can change the policy. Nothing was changed."
         )
-
-
-def _build_actor(person: Person) -> Actor:
-    return Actor("person", person.public_id)
