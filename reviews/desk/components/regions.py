@@ -68,6 +68,12 @@ class VersionChanges:
     number: int
     rows: list[describe.ArgumentChange]
     words: bool  # the agent's words or its evidence changed too
+    is_now = "Now"
+
+    @property
+    def was(self) -> str:
+        """The heading of the column with what the reader has read."""
+        return f"Version {self.number}"
 
 
 @dataclass(frozen=True, slots=True)

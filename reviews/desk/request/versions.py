@@ -82,6 +82,16 @@ class VersionPage:
         return self.number - 1
 
     @property
+    def was(self) -> str:
+        """The heading of the column with the older version; empty without one."""
+        return f"Version {self.older.number}" if self.older else ""
+
+    @property
+    def is_now(self) -> str:
+        """The heading of the column with this version."""
+        return f"Version {self.number}"
+
+    @property
     def asked(self) -> str:
         """The people whom the version asks, in words."""
         return format_required_people(self.sealed.steps)
