@@ -8,17 +8,13 @@ from typing import Any
 from django.test import Client
 
 from reviews.models import ApprovalRequest, Batch
-from tests.markup import flatten
+from tests.markup import read_page
 
 ASKED = {"HX-Request": "true"}
 
 
 def url(batch: Batch, *more: str) -> str:
     return "/".join(["/batches", batch.pk, *more, ""])
-
-
-def source(response: Any) -> str:
-    return flatten(response.content)
 
 
 def inputs(text: str, name: str) -> list[str]:
@@ -33,7 +29,7 @@ class Form:
 
     def __init__(self, client: Client, batch: Batch) -> None:
         self.client, self.batch = client, batch
-        self.text = source(client.get(url(batch)))
+        self.text = read_page(client.get(url(batch)))
         self.items = inputs(self.text, "item")
         self.opened: list[str] = []
         self.before: list[str] = []
@@ -55,7 +51,7 @@ class Form:
         self.status = response.status_code
         if self.status == 303:
             response = self.client.get(response["Location"])
-        self.text = source(response)
+        self.text = read_page(response)
         self.opened = inputs(self.text, "opened")
         self.before = inputs(self.text, "before")
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from reviews.models import Batch, Revision
 from reviews.tool_services.readers import ToolReading
 from tests.conftest import Gate
 from tests.gallery import store
-from tests.markup import find_element
-from tests.reviews.desk.batches.batch_form import Form, source, url
+from tests.markup import find_element, read_page, read_text
+from tests.reviews.desk.batches.batch_form import Form, url
 from tests.security.world import BACKEND
 
 LABELS = "create_return_label"
@@ -79,7 +78,7 @@ def plain(text: str) -> str:
 def test_a_batch_says_what_its_members_cost_together(gate: Gate, labels: Batch) -> None:
     client = signed_in(gate)
     for place in (url(labels), "/batches/", "/queue/"):
-        assert SUM in plain(source(client.get(place))), place
+        assert SUM in plain(read_page(client.get(place))), place
     form = Form(client, labels)
     assert "12 of 12" in find_element(form.text, "selected")
     assert "<b>82.80 USD</b>" in find_element(form.text, "sum")
@@ -91,8 +90,8 @@ def test_a_batch_says_what_its_members_cost_together(gate: Gate, labels: Batch) 
 
 
 def test_a_batch_says_what_each_of_it_adds(gate: Gate, labels: Batch) -> None:
-    text = re.sub(r"<[^>]*>", " ", source(signed_in(gate).get(url(labels))))
-    assert "Return labels for this order 0 → 1 " in " ".join(text.split())
+    text = read_text(signed_in(gate).get(url(labels)))
+    assert "Return labels for this order 0 → 1 " in text
 
 
 def test_the_newest_reading_counts_everywhere(gate: Gate, labels: Batch) -> None:
@@ -105,14 +104,14 @@ def test_the_newest_reading_counts_everywhere(gate: Gate, labels: Batch) -> None
     readings.create_reading(revision, reading, cause=readings.OPENED)
     client = signed_in(gate)
     for place in (url(labels), "/batches/"):
-        text = plain(source(client.get(place)))
+        text = plain(read_page(client.get(place)))
         assert "cost of the label 83.30 USD" in text
 
 
 def test_a_narrow_page_names_columns_as_the_wide_one_does(
     gate: Gate, labels: Batch
 ) -> None:
-    text = source(signed_in(gate).get(url(labels)))
+    text = read_page(signed_in(gate).get(url(labels)))
     assert 'data-label="Customer"' in text
     assert 'data-label="Shipped to"' in text
     assert "Customer name" not in text

@@ -22,8 +22,9 @@ from reviews.models import Batch, Decision, Snapshot
 from reviews.tool_services.readers import ToolReading
 from tests import factories
 from tests.conftest import Gate
+from tests.markup import read_page
 from tests.reviews.batches.batching import decide, formed, members
-from tests.reviews.desk.batches.batch_form import Form, inputs, source, url
+from tests.reviews.desk.batches.batch_form import Form, inputs, url
 from tests.reviews.desk.conftest import SignIn
 
 
@@ -40,7 +41,7 @@ def approved(gate: Gate, as_: SignIn, *amounts: str, out: int = 0) -> Batch:
 
 def opened(as_: SignIn, name: str, decision: Decision) -> str:
     url = f"/requests/{decision.request_id}/as-seen/{decision.pk}/"
-    return source(as_(name).get(url))
+    return read_page(as_(name).get(url))
 
 
 def test_one_copy_is_kept_and_every_decision_opens_it(gate: Gate, as_: SignIn) -> None:
@@ -82,7 +83,7 @@ def test_the_log_names_its_digest_for_each_and_for_all(gate: Gate, as_: SignIn) 
     for record in records:
         data = json.loads(bytes(record.leaf))["data"]
         assert data["view"] == digest
-        page = source(as_("otto").get(f"/log/new/{record.pk}/"))
+        page = read_page(as_("otto").get(f"/log/new/{record.pk}/"))
         assert re.search(r'href="/requests/[^"]+/as-seen/[^"]+"', page)
     recorded = json.loads(bytes(records.filter(kind=kinds[0])[0].leaf))["data"]
     assert recorded["by"] == "page"

@@ -9,9 +9,9 @@ from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision
 from tests import factories
 from tests.conftest import Gate
-from tests.markup import find_element
+from tests.markup import find_element, read_page
 from tests.reviews.batches.batching import formed, members, proposed
-from tests.reviews.desk.batches.batch_form import ASKED, Form, inputs, source, url
+from tests.reviews.desk.batches.batch_form import ASKED, Form, inputs, url
 from tests.reviews.desk.conftest import SignIn
 
 NEWS, CHANGED = 'data-testid="news"', 'data-testid="changed"'
@@ -21,7 +21,7 @@ def look(form: Form, etag: str = "") -> tuple[int, str]:
     sent = {"do": "look", "row": inputs(form.text, "row")}
     headers = {**ASKED, "If-None-Match": etag}
     answer = form.client.post(url(form.batch, "decide"), sent, headers=headers)
-    return answer.status_code, source(answer)
+    return answer.status_code, read_page(answer)
 
 
 def replace(gate: Gate, form: Form, amount: str = "70.00") -> str:
@@ -55,7 +55,7 @@ def test_it_says_so_in_the_foot_of_every_press(gate: Gate, as_: SignIn) -> None:
     replace(gate, form)
     sent = {"do": "arm:reject", "row": inputs(form.text, "row"), "item": form.items}
     answer = form.client.post(url(form.batch, "decide"), sent, headers=ASKED)
-    assert "1 item " in find_element(source(answer), "news")
+    assert "1 item " in find_element(read_page(answer), "news")
 
 
 def test_asked_for_the_changed_rows_come_first_and_ticks_stay(

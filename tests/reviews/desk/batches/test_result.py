@@ -17,7 +17,7 @@ from tests.conftest import Gate
 from tests.markup import find_element, read_page
 from tests.reviews import states
 from tests.reviews.batches.batching import decide, formed, ran
-from tests.reviews.desk.batches.batch_form import ASKED, Form, source, statuses, url
+from tests.reviews.desk.batches.batch_form import ASKED, Form, statuses, url
 from tests.reviews.desk.conftest import SignIn
 
 
@@ -28,11 +28,11 @@ def test_the_result_page_recalls_retries_and_runs_the_rest(
     batch = formed(gate, *["7.00"] * 4)
     client = as_("rita")
     Form(client, batch).open_samples().press("arm:approve").press("commit", stop="1")
-    text = source(client.get(url(batch)))
+    text = read_page(client.get(url(batch)))
     assert "4" in find_element(text, "recall")
     client.post(url(batch, "recall"))
     assert statuses() == {RequestStatus.PENDING}
-    assert 'data-testid="recall"' not in source(client.get(url(batch)))
+    assert 'data-testid="recall"' not in read_page(client.get(url(batch)))
 
 
 def test_what_failed_is_retried_and_what_waits_is_run(gate: Gate, as_: SignIn) -> None:
@@ -41,7 +41,7 @@ def test_what_failed_is_retried_and_what_waits_is_run(gate: Gate, as_: SignIn) -
     client = as_("rita")
     Form(client, batch).open_samples().press("arm:approve").press("commit", stop="1")
     ran(batch)
-    text = source(client.get(url(batch)))
+    text = read_page(client.get(url(batch)))
     assert "1" in find_element(text, "retry")
     assert "2" in find_element(text, "run-rest")
     assert text.count('data-state="behind"') == 2
@@ -50,7 +50,7 @@ def test_what_failed_is_retried_and_what_waits_is_run(gate: Gate, as_: SignIn) -
     worlds.WORLD["declined"] = set()
     client.post(url(batch, "retry"))
     ran(batch)
-    assert source(client.get(url(batch))).count('data-state="executed"') == 4
+    assert read_page(client.get(url(batch))).count('data-state="executed"') == 4
 
 
 def test_the_fragment_is_empty_while_nothing_changes(gate: Gate, as_: SignIn) -> None:
@@ -72,11 +72,11 @@ def test_items_without_their_votes_are_not_called_approved(
     batch = formed(gate, *["7.00"] * 4)
     client = as_("rita")
     Form(client, batch).open_samples().press("arm:approve").press("commit")
-    text = source(client.get(url(batch)))
+    text = read_page(client.get(url(batch)))
     assert text.count('data-state="recallable"') == 4
     vote = Decision.objects.earliest("pk")
     worlds.rewrite(Decision, vote.pk, counts=False, step=None)
-    text = source(client.get(url(batch)))
+    text = read_page(client.get(url(batch)))
     assert text.count('data-state="recallable"') == 3
     assert text.count('data-state="stuck"') == 1
 
@@ -89,10 +89,10 @@ def test_what_was_recalled_stays_on_the_page_and_says_so(
     client = as_("rita")
     Form(client, batch).open_samples().press("arm:approve").press("commit")
     client.post(url(batch, "recall"))
-    text = source(client.get(url(batch)))
+    text = read_page(client.get(url(batch)))
     assert text.count('data-state="recalled"') == 4
     assert "4 repayments" in text
-    assert batch.pk in source(client.get("/batches/"))
+    assert batch.pk in read_page(client.get("/batches/"))
 
 
 def test_the_result_says_the_verdict_and_leads_to_the_page(
@@ -103,7 +103,7 @@ def test_the_result_says_the_verdict_and_leads_to_the_page(
         "commit", reason_code="duplicate"
     )
     for name, opens in (("rita", True), ("tom", False), ("sue", True)):
-        text = source(as_(name).get(url(batch)))
+        text = read_page(as_(name).get(url(batch)))
         assert "Rejected " in find_element(text, "verdict")
         assert ('data-testid="as-seen-link"' in text) is opens
 
@@ -153,11 +153,11 @@ def test_the_result_has_the_columns_that_the_policy_names_and_no_empty_one(
     batch = formed(gate, *["7.00"] * 2)
     client = as_("rita")
     Form(client, batch).open_samples().press("arm:approve").press("commit")
-    waiting = source(client.get(url(batch)))
+    waiting = read_page(client.get(url(batch)))
     assert "Owner of C-0" in waiting
     assert "Payment" not in waiting
     ran(batch)
-    text = source(client.get(url(batch)))
+    text = read_page(client.get(url(batch)))
     assert "Payment" in text
     assert "Absent" not in text
     assert 'data-testid="tool-response"' not in text

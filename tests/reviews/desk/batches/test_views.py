@@ -19,13 +19,12 @@ from reviews.models import ApprovalRequest, Batch, Decision, Execution
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose
-from tests.markup import find_element
+from tests.markup import find_element, read_page
 from tests.reviews.batches.batching import AMOUNTS, formed, members, proposed
 from tests.reviews.desk.batches.batch_form import (
     ASKED,
     Form,
     inputs,
-    source,
     statuses,
     url,
 )
@@ -38,14 +37,14 @@ LIKE_OTHERS = ["7.00"] * 47
 
 def test_the_list_names_count_and_total(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
-    text = source(as_("rita").get("/batches/"))
+    text = read_page(as_("rita").get("/batches/"))
     assert batch.pk in text
     assert "3 repayments" in text
     assert "41.90 USD" in text
 
 
 def test_the_page_says_all_once_and_each_in_a_row(gate: Gate, as_: SignIn) -> None:
-    text = source(as_("rita").get(url(formed(gate))))
+    text = read_page(as_("rita").get(url(formed(gate))))
     heading = text[text.index("<h1") : text.index("</h1>")]
     for said in ("Pay back", "3 repayments", "41.90 USD", "26.90 USD"):
         assert said in heading
@@ -99,7 +98,7 @@ def test_a_row_says_what_it_reverses(
     client = as_("rita")
     client.get(url(batch))
     with django_assert_max_num_queries(MOST_QUERIES + 2):
-        text = source(client.get(url(batch)))
+        text = read_page(client.get(url(batch)))
     rows = re.findall(r'<tr id="i-.*?</tr>', text, re.S)
     said = [row for row in rows if 'data-testid="reverses"' in row]
     assert (len(rows), len(said)) == (4, 3)
@@ -111,14 +110,14 @@ def test_a_row_says_what_it_reverses(
     form = Form(client, batch).open_samples().press("arm:approve").press("commit")
     assert form.status == 303
     vote = Decision.objects.latest("pk")
-    kept = source(client.get(f"/requests/{vote.request_id}/as-seen/{vote.pk}/"))
+    kept = read_page(client.get(f"/requests/{vote.request_id}/as-seen/{vote.pk}/"))
     assert kept.count('data-testid="reverses"') == 3
     assert "Matches what was shown" in kept
 
 
 def test_who_never_decides_reads_and_has_no_verb(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
-    text = source(as_("otto").get(url(batch)))
+    text = read_page(as_("otto").get(url(batch)))
     assert "verb-approve" not in text
     assert inputs(text, "item") == []
     assert as_("owen").get(url(batch)).status_code == 404
@@ -265,11 +264,11 @@ def test_opening_a_row_changes_nothing(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     item = members(batch)[0].id
     client = as_("rita")
-    peek = source(client.get(url(batch, item), headers=ASKED))
+    peek = read_page(client.get(url(batch, item), headers=ASKED))
     assert "Pay " in peek
     assert "<html" not in peek
     assert inputs(peek, "opened")
-    assert "<html" in source(client.get(url(batch, item)))
+    assert "<html" in read_page(client.get(url(batch, item)))
     assert client.get(url(batch, "r-nothing")).status_code == 404
     assert not Decision.objects.exists()
 
@@ -279,7 +278,7 @@ def test_with_htmx_a_press_draws_only_the_foot(gate: Gate, as_: SignIn) -> None:
     client = as_("rita")
     form = Form(client, batch)
     sent = {"do": "arm:reject", "row": inputs(form.text, "row"), "item": form.items}
-    answer = source(client.post(url(batch, "decide"), sent, headers=ASKED))
+    answer = read_page(client.post(url(batch, "decide"), sent, headers=ASKED))
     assert answer.lstrip().startswith("<div")
     assert 'data-focus="#panel"' in answer
 
@@ -287,7 +286,7 @@ def test_with_htmx_a_press_draws_only_the_foot(gate: Gate, as_: SignIn) -> None:
 def test_a_request_in_a_batch_leads_there(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     request = members(batch)[0].request
-    text = source(as_("rita").get(f"/requests/{request.pk}/"))
+    text = read_page(as_("rita").get(f"/requests/{request.pk}/"))
     assert f'href="{url(batch)}"' in text
     assert "batch of 3" in text
 
@@ -297,7 +296,7 @@ def test_a_dissolved_batch_says_so(gate: Gate, as_: SignIn) -> None:
     client = as_("rita")
     form = Form(client, batch)
     factories.decide(members(batch)[0].request, gate.tom)
-    assert 'data-testid="dissolved"' in source(client.get(url(batch)))
+    assert 'data-testid="dissolved"' in read_page(client.get(url(batch)))
     form.press("commit", verdict="reject", reason_code="duplicate")
     assert form.status == 409
 
@@ -352,7 +351,7 @@ def test_a_batch_is_one_row_of_the_queue(gate: Gate, as_: SignIn) -> None:
     soonest = members(batch)[1].request
     sooner = soonest.expires_at - timedelta(minutes=1)
     ApprovalRequest.objects.filter(pk=soonest.pk).update(expires_at=sooner)
-    said = source(as_("rita").get("/queue/"))
+    said = read_page(as_("rita").get("/queue/"))
     rows = said.split("<tr data-request=")[1:]
     assert len(rows) == 2
     (row,) = [one for one in rows if alone.pk not in one]
@@ -361,12 +360,14 @@ def test_a_batch_is_one_row_of_the_queue(gate: Gate, as_: SignIn) -> None:
     text = re.sub(r"<[^>]*>", "", row)
     assert "Pay back: 3 repayments, 41.90 USD" in text
     assert "batch of 3: risk, flags and deadline of the most urgent" in text
-    assert "batch of" not in source(as_("rita").get("/queue/?tab=waiting"))
+    assert "batch of" not in read_page(as_("rita").get("/queue/?tab=waiting"))
 
 
 def test_who_looks_for_one_risk_finds_each_of_a_batch(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
-    rows = source(as_("rita").get("/queue/?risk=high")).split("<tr data-request=")[1:]
+    rows = read_page(as_("rita").get("/queue/?risk=high")).split("<tr data-request=")[
+        1:
+    ]
     assert len(rows) == 3
     assert all(f'href="{url(batch)}"' in row for row in rows)
     assert all("in a batch of 3" in row for row in rows)
@@ -378,7 +379,7 @@ def test_an_identical_one_outside_the_batch_keeps_its_row(
     batch = formed(gate, "7.00", "7.00", customer="C-1")
     factories.propose(gate.agent, "repay", amount="7.00", customer="C-1", thread="x")
     loose = ApprovalRequest.objects.exclude(batch_items__batch=batch).get()
-    rows = source(as_("rita").get("/queue/")).split("<tr data-request=")[1:]
+    rows = read_page(as_("rita").get("/queue/")).split("<tr data-request=")[1:]
     assert len(rows) == 2
     assert sum(loose.pk in row for row in rows) == 1
 
@@ -388,7 +389,7 @@ def test_one_that_is_left_alone_in_its_batch_is_not_marked(
 ) -> None:
     batch = formed(gate, "7.00", "8.00")
     factories.decide(members(batch)[0].request, gate.tom, "reject")
-    assert "in a batch" not in source(as_("rita").get("/queue/"))
+    assert "in a batch" not in read_page(as_("rita").get("/queue/"))
 
 
 def test_all_are_escalated_with_a_reason(gate: Gate, as_: SignIn) -> None:
