@@ -44,8 +44,8 @@ ME.add("keys", "Shortcuts", KEYS)
 ME.add("notifications", "Critical", NOTIFICATIONS)
 ME.add("notifications-supervisor", "Critical", NOTIFICATIONS, "sue")
 ME.add("tokens-none", "You have no tokens.", TOKENS)
-ME.add("help", "Shortcuts", "/help/")
-ME.add("help-guest", "Shortcuts", "/help/", "")
+ME.add("help", "Help and shortcuts", "/help/")
+ME.add("help-guest", "Help and shortcuts", "/help/", "")
 ME.add("api", "API", "/api/v1/docs", "")
 
 
