@@ -41,7 +41,7 @@ def issue_key(
     """Create a key of an agent and return its text, which is not stored. The agent's
     other keys remain valid. Raises NotYours for anyone but an administrator or the
     agent's owner."""
-    _check_may_manage(agent, by)
+    people.check_owner_or_administrator(agent.owner, by)
     minted = bearer_tokens.create_token(MARK)
     AgentKey.objects.create(
         agent=agent,
@@ -58,16 +58,11 @@ def issue_key(
 def revoke_key(*, key: AgentKey, by: Person) -> None:
     """Revoke a key now; revoking it again changes nothing. Raises NotYours for anyone
     but an administrator or the agent's owner."""
-    _check_may_manage(key.agent, by)
+    people.check_owner_or_administrator(key.agent.owner, by)
     now = clock.now()
     found = AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
     if found.update(revoked_at=now):
         _log_key_change("agent.key_revoked", key.agent, key.prefix, by)
-
-
-def _check_may_manage(agent: Agent, by: Person) -> None:
-    if not (by.is_active and agent.owner_id == by.pk):
-        people.check_administrator(by)
 
 
 def authenticate_key(text: str) -> AgentKey:

@@ -45,7 +45,9 @@ def register_agent(
     unattended: bool = False,
     version: str = "",
 ) -> Agent:
-    """Register an agent. Raises Conflict when the slug is taken."""
+    """Register an agent. Raises NotPermitted for anyone but an administrator, Conflict
+    when the slug is taken."""
+    people.check_administrator(by)
     try:
         agent = Agent.objects.create(
             slug=slug,
@@ -137,7 +139,9 @@ def _describe_unknown_tool(pattern: str, known: Sequence[str]) -> str:
 @transaction.atomic(durable=True)
 def release_version(*, agent: Agent, version: str, by: Person) -> Agent:
     """Record a new version of the agent. Its proposals are from now on in no batch with
-    those of an earlier version. Raises Invalid when the version is too long."""
+    those of an earlier version. Raises NotPermitted for anyone but an administrator or
+    the agent's owner, InvalidInput when the version is too long."""
+    people.check_owner_or_administrator(agent.owner, by)
     if len(version) > MAX_VERSION_LENGTH:
         wrong = f"at most {MAX_VERSION_LENGTH} characters"
         raise InvalidInput(

@@ -153,6 +153,13 @@ def check_administrator(person: Person) -> None:
         raise NotPermitted("Only an administrator can do this. Nothing was changed.")
 
 
+def check_owner_or_administrator(owner: Person, by: Person) -> None:
+    """Raise NotPermitted unless `by` is the owner, still active, or an active
+    administrator."""
+    if not (by.is_active and by.pk == owner.pk):
+        check_administrator(by)
+
+
 def is_administrator(person: Person) -> bool:
     """Whether this person is active and may change the policy, people and agents."""
     return person.is_active and person.groups.filter(name=Role.ADMINISTRATOR).exists()

@@ -14,6 +14,7 @@ from agents import locks
 from agents.models import MAX_URL_LENGTH, Agent, Callback, Endpoint
 from journal import clock, encryption, log
 from journal.errors import InvalidInput, NotFound, build_field_error
+from policies import people
 from policies.models import Person
 from policies.people import build_actor
 from reviews.outbound import addresses, own_ports
@@ -31,8 +32,10 @@ def register_endpoint(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, 
 
     Returns it with its secret, which is shown only this once. An endpoint that a
     callback URL created at this address becomes the registered one. Locks: the agent's
-    proposals in progress (advisory). Raises Invalid.
+    proposals in progress (advisory). Raises NotPermitted for anyone but an
+    administrator or the agent's owner, and InvalidInput.
     """
+    people.check_owner_or_administrator(agent.owner, by)
     locks.lock_listeners(agent)
     check_new_url(agent, url)
     now = clock.now()

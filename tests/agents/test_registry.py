@@ -7,10 +7,13 @@ from django.core.management import CommandError, call_command
 
 from agents import keys, registry
 from agents.models import Agent
-from journal.errors import Conflict
+from agents.webhooks import endpoints
+from journal.errors import Conflict, NotPermitted
 from journal.models import LogRecord
 from tests import factories
 from tests.conftest import Gate
+
+URL = "https://hooks.example.com/riley"
 
 
 def test_registering_is_a_record_with_owner_and_tools(gate: Gate) -> None:
@@ -25,6 +28,20 @@ def test_a_name_is_given_once(gate: Gate) -> None:
         registry.register_agent(
             slug="riley", name="R", owner=gate.owen, tools=[], by=gate.adam
         )
+
+
+def test_an_administrator_registers_and_the_owner_too_releases(gate: Gate) -> None:
+    count = LogRecord.objects.count()
+    with pytest.raises(NotPermitted):
+        registry.register_agent(
+            slug="ada", name="Ada", owner=gate.owen, tools=[], by=gate.rita
+        )
+    with pytest.raises(NotPermitted):
+        registry.release_version(agent=gate.agent, version="2", by=gate.rita)
+    with pytest.raises(NotPermitted):
+        endpoints.register_endpoint(agent=gate.agent, url=URL, by=gate.rita)
+    assert LogRecord.objects.count() == count
+    registry.release_version(agent=gate.agent, version="2", by=gate.owen)
 
 
 def test_the_command_prints_a_key_that_works(gate: Gate) -> None:

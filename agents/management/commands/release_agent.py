@@ -21,7 +21,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
         parser.add_argument("agent_version", metavar="version")
-        parser.add_argument("--by", required=True, help="an administrator's username")
+        parser.add_argument(
+            "--by",
+            required=True,
+            help="username of an administrator or of the agent's owner",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         agent = Agent.objects.filter(slug=options["slug"]).first()
