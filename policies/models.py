@@ -45,7 +45,7 @@ class Person(AbstractUser):
                 Lower("email"),
                 condition=~models.Q(email=""),
                 name=ONE_ACCOUNT,
-                violation_error_message="Somebody has this mail address already.",
+                violation_error_message="Another account has this mail address.",
             ),
             models.CheckConstraint(
                 name="person_ceiling_paired",

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from journal import clock
-from journal.errors import NotFound, NotPermitted, PolicyViolation
+from journal.errors import NotFound, PolicyViolation
 from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from . import callables, locks, staffing, tools
@@ -24,7 +24,7 @@ from .active import (
 )
 from .documents import InvalidPolicy, parse_document
 from .models import Person, PolicyVersion
-from .people import build_actor, is_administrator
+from .people import build_actor, check_administrator
 
 __all__ = [
     "NoActivePolicy",
@@ -62,7 +62,7 @@ def save_draft(
     people can be admitted before it is activated. Raises InvalidPolicy, and
     NotPermitted for anyone but an administrator. Locks the policy versions.
     """
-    _check_administrator(author)
+    check_administrator(author)
     document = parse_document(
         text_or_mapping, variables=variables, further=callables.list_problems
     )
@@ -89,7 +89,7 @@ def activate_version(*, version_id: int, by: Person) -> PolicyVersion:
     the author, and InvalidPolicy when the document fails today's checks or too few
     people are admitted to decide what it asks for. Locks the policy versions.
     """
-    _check_administrator(by)
+    check_administrator(by)
     locks.lock_policy_versions()
     version = PolicyVersion.objects.filter(pk=version_id).first()
     if version is None:
@@ -118,10 +118,3 @@ def _replace_active(version: PolicyVersion, by: Person) -> PolicyVersion:
         changes={"activated_by": by, "activated_at": now},
         data={"digest": version.digest},
     )
-
-
-def _check_administrator(person: Person) -> None:
-    if not is_administrator(person):
-        raise NotPermitted(
-            "Only an administrator can change the policy. Nothing was changed."
-        )
