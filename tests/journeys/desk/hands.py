@@ -3,16 +3,22 @@ what it costs, so that it can be held against ux.md 6.1."""
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import pytest
 from playwright.sync_api import Locator, expect
+
+from tests import guards
 
 if TYPE_CHECKING:
     from .sitting import Sitting
 
+Test = TypeVar("Test", bound=Callable[..., Any])
 FARTHEST = 80  # Tab stops of a page
 HAS_FOCUS = "node => node === document.activeElement"
 
@@ -21,6 +27,24 @@ class Way(StrEnum):
     MOUSE = "mouse"
     KEYBOARD = "keyboard"
     PLAIN = "plain"  # the mouse, and no script
+
+
+def in_ways(*ways: Way) -> Callable[[Test], Test]:
+    """Parametrize a journey by `way`. `make prove` goes every one of these ways; `make
+    test` goes PLAIN where it is among them, and one of the two with a script: which,
+    its name says, so that it is always the same and both are gone by half of all."""
+
+    def mark(test: Test) -> Test:
+        chosen = ways if guards.proving() else _choose(test.__name__, ways)
+        parametrized: Test = pytest.mark.parametrize("way", chosen)(test)
+        return parametrized
+
+    return mark
+
+
+def _choose(name: str, ways: Sequence[Way]) -> list[Way]:
+    left_out = (Way.MOUSE, Way.KEYBOARD)[zlib.crc32(name.encode()) % 2]
+    return [way for way in ways if way is not left_out]
 
 
 class Leads(StrEnum):

@@ -19,7 +19,7 @@ from tests.stack import wait_until
 from . import questions, requests
 from .conftest import SitDown
 from .costs import Costs
-from .hands import LOG, STOP, Leads, Step, Way
+from .hands import LOG, STOP, Leads, Step, Way, in_ways
 from .house import House, overlay
 from .sitting import Sitting
 
@@ -30,7 +30,6 @@ pytestmark = [
     pytest.mark.timeout(120),
 ]
 
-WAYS = [Way.MOUSE, Way.KEYBOARD]
 OUTCOME = "#outcome"
 MAIL_S = 70.0  # longer than the lease of a promise whose consumer is gone
 FLOORS = overlay()["desk"]["time_floor"]
@@ -44,7 +43,7 @@ def at(desk: Sitting, request: ApprovalRequest) -> Sitting:
     return desk
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_the_next_one_and_an_approval(
     house: House, sit_down: SitDown, way: Way, costs: Costs
 ) -> None:
@@ -62,7 +61,7 @@ def test_the_next_one_and_an_approval(
     expect(rita.page.locator(OUTCOME)).to_contain_text("Approved")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_an_approval_with_a_control_question(
     house: House, sit_down: SitDown, way: Way, costs: Costs
 ) -> None:
@@ -79,7 +78,7 @@ def test_an_approval_with_a_control_question(
     assert asked["answers"] == [answer] == [asked["right"]]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 @pytest.mark.parametrize(
     ("verb", "task"),
     [
@@ -98,7 +97,7 @@ def test_a_verdict_with_a_preset(
     wait_until(Decision.objects.filter(verdict=verb).exists, 9)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_one_field_is_changed(
     house: House, sit_down: SitDown, way: Way, costs: Costs
 ) -> None:
@@ -110,7 +109,7 @@ def test_one_field_is_changed(
     expect(rita.page.get_by_test_id("h1-effect")).to_contain_text("48.00")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_a_run_is_stopped(
     house: House, sit_down: SitDown, way: Way, costs: Costs
 ) -> None:

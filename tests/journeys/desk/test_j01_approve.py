@@ -23,7 +23,12 @@ from .hands import Way
 from .house import House
 from .sitting import Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
 STROKES = 4
 REGIONS = ["h1-effect", "diff", "reversal", "verb-approve", "verb-escalate"]

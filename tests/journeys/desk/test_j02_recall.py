@@ -10,13 +10,16 @@ from reviews.models import ApprovalRequest, Execution, Lease
 
 from . import moments, requests
 from .conftest import SitDown
-from .hands import RECALL, Leads, Way
+from .hands import RECALL, Leads, Way, in_ways
 from .house import House
 from .sitting import Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
-
-WAYS = [Way.MOUSE, Way.KEYBOARD]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
 
 def approved(house: House, rita: Sitting) -> ApprovalRequest:
@@ -33,7 +36,7 @@ def approved(house: House, rita: Sitting) -> ApprovalRequest:
     return request
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_an_approval_is_recalled(house: House, sit_down: SitDown, way: Way) -> None:
     rita = sit_down("rita", way)
     request = approved(house, rita)
@@ -51,7 +54,7 @@ def test_an_approval_is_recalled(house: House, sit_down: SitDown, way: Way) -> N
     rita.accessible()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_after_the_window_it_is_too_late(
     house: House, sit_down: SitDown, way: Way
 ) -> None:

@@ -14,15 +14,20 @@ from reviews.models import Decision, Execution
 
 from . import requests
 from .conftest import SitDown
-from .hands import Way
+from .hands import Way, in_ways
 from .house import House
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
 NOTE = "Claims go to billing first."
 
 
-@pytest.mark.parametrize("way", Way)
+@in_ways(*Way)
 def test_a_refusal_needs_a_reason_which_the_agent_is_told(
     house: House, sit_down: SitDown, way: Way
 ) -> None:

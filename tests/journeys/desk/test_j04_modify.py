@@ -19,11 +19,16 @@ from tests import worlds
 
 from . import moments, requests
 from .conftest import SitDown
-from .hands import Leads, Step, Way
+from .hands import Leads, Step, Way, in_ways
 from .house import House
 from .sitting import Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
 AMOUNT, PAYEE = "[name='arg.amount']", "[name='arg.payee']"
 ABOVE = "over 10,000.00 USD are not made by agents"
@@ -48,7 +53,7 @@ def looked(desk: Sitting) -> Locator:
     return desk.page.get_by_test_id("check")
 
 
-@pytest.mark.parametrize("way", Way)
+@in_ways(*Way)
 def test_an_amount_is_cut_and_runs_as_cut(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -120,7 +125,7 @@ def the_log_shows_it(otto: Sitting, request: ApprovalRequest) -> None:
     expect(row.locator("ins")).to_contain_text("48.00")
 
 
-@pytest.mark.parametrize("way", Way)
+@in_ways(*Way)
 def test_whoever_changes_nothing_is_told_to_approve(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -132,7 +137,7 @@ def test_whoever_changes_nothing_is_told_to_approve(
     rita.accessible()
 
 
-@pytest.mark.parametrize("way", [Way.MOUSE, Way.KEYBOARD])
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_an_edit_that_raises_the_tier_goes_to_supervisors(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -150,7 +155,7 @@ def test_an_edit_that_raises_the_tier_goes_to_supervisors(
     tom.accessible()
 
 
-@pytest.mark.parametrize("way", [Way.MOUSE, Way.KEYBOARD])
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_an_edit_above_the_reviewers_own_ceiling_goes_to_somebody_else(
     house: House, sit_down: SitDown, way: Way
 ) -> None:

@@ -14,13 +14,17 @@ from tests.stack import wait_until
 
 from . import moments, requests
 from .conftest import SitDown
-from .hands import Leads, Step, Way, marked
+from .hands import Leads, Step, Way, in_ways, marked
 from .house import House
 from .sitting import Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
-WAYS = [Way.MOUSE, Way.KEYBOARD]
 NOTE = "not without an invoice"
 BREAK = Step("", marked("break"), Leads.PAGE)
 
@@ -30,7 +34,7 @@ def opens(desk: Sitting, request: ApprovalRequest) -> Sitting:
     return desk
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_who_only_reads_sees_what_came_of_it(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -76,7 +80,7 @@ def hand_made(tom: Sitting, request: ApprovalRequest) -> tuple[int, str]:
     return answer.status, re.sub(r"\s+", " ", answer.text())
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_a_hold_that_lapsed_was_taken_over(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -113,7 +117,7 @@ def test_a_hold_that_lapsed_was_taken_over(
     rita.accessible()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_a_supervisor_breaks_the_hold(
     house: House, sit_down: SitDown, way: Way
 ) -> None:

@@ -17,13 +17,17 @@ from tests.stack import wait_until
 
 from . import forged, moments, requests
 from .conftest import SitDown
-from .hands import NEW_VERSION, Way
+from .hands import NEW_VERSION, Way, in_ways
 from .house import House
 from .sitting import WITHIN_S, Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
-WAYS = [Way.MOUSE, Way.KEYBOARD]
 NOTE = "not before the goods are here"
 VERBS = "[data-testid^=verb-]"
 REFUND = {
@@ -35,7 +39,7 @@ REFUND = {
 READ = ".review [aria-labelledby=h1], .review [data-testid=diff]"
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_the_agent_replaces_what_is_being_read(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -116,7 +120,7 @@ def shows_what_changed(rita: Sitting) -> None:
     expect(page.get_by_test_id("draft")).to_contain_text("Draft saved")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_the_world_moves_under_what_is_being_read(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -178,7 +182,7 @@ def says_that_it_moved(rita: Sitting) -> None:
     wait_until(Draft.objects.exists, WITHIN_S)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_the_page_itself_says_that_the_world_moved(
     house: House, sit_down: SitDown, way: Way
 ) -> None:

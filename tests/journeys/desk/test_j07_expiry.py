@@ -23,13 +23,17 @@ from tests.stack import wait_until
 
 from . import forged, moments, requests
 from .conftest import SitDown
-from .hands import EXTEND, Leads, Step, Way
+from .hands import EXTEND, Leads, Step, Way, in_ways
 from .house import House
 from .sitting import WITHIN_S, Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
-WAYS = [Way.MOUSE, Way.KEYBOARD]
 NOTE = "half a thought, and more of it"
 START_S = 90
 TICK_S = 1.5  # the page looks at its clock once a second
@@ -57,7 +61,7 @@ def held(house: House, rita: Sitting) -> ApprovalRequest:
     return request
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_the_time_is_told_and_given_once_more(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -120,7 +124,7 @@ def counts_down_in_silence(rita: Sitting) -> None:
     assert timer.evaluate(live)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_it_expires_under_an_armed_panel(
     house: House, sit_down: SitDown, way: Way
 ) -> None:

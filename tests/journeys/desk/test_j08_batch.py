@@ -20,13 +20,17 @@ from tests.stack import wait_until
 from . import moments
 from .conftest import SitDown
 from .costs import Costs
-from .hands import Leads, Step, Way, marked
+from .hands import Leads, Step, Way, in_ways, marked
 from .house import House
 from .sitting import Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(240)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(240),
+]
 
-WAYS = [Way.MOUSE, Way.KEYBOARD]
 ODD = 24
 FIFTY = ["23.80" if n == ODD else "7.20" if n > 30 else "7.00" for n in range(50)]
 TEN = ["7.00"] * 10
@@ -89,7 +93,7 @@ def is_tried_again(house: House, rita: Sitting, request: ApprovalRequest) -> Non
     expect(rita.page.get_by_test_id("message")).to_contain_text("1 item")
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_fifty_refunds(house: House, sit_down: SitDown, way: Way, costs: Costs) -> None:
     asked = formed(house, FIFTY)
     rita = sit_down("rita", way)
@@ -246,7 +250,7 @@ def is_back_in_the_queue(rita: Sitting, left: ApprovalRequest) -> None:
     rita.accessible()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_one_that_fails_keeps_the_rest_from_running(
     house: House, sit_down: SitDown, way: Way
 ) -> None:

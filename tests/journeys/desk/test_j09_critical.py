@@ -23,13 +23,17 @@ from tests import factories
 
 from . import forged, questions
 from .conftest import SitDown
-from .hands import Leads, Step, Way
+from .hands import Leads, Step, Way, in_ways
 from .house import House, overlay
 from .sitting import Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
-WAYS = [Way.MOUSE, Way.KEYBOARD]
 FLOORS = overlay()["desk"]["time_floor"]
 ORDER = "78295"
 MOVED = {
@@ -66,7 +70,7 @@ def opened(desk: Sitting, request: ApprovalRequest) -> Sitting:
     return desk
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_who_may_not_is_told_why(
     house: House, sit_down: SitDown, way: Way, asked: ApprovalRequest
 ) -> None:
@@ -99,7 +103,7 @@ def data_of(record: LogRecord) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_one_approves_and_the_other_rejects(
     house: House, sit_down: SitDown, way: Way, asked: ApprovalRequest
 ) -> None:
@@ -184,7 +188,7 @@ def is_to_be_arbitrated(sam: Sitting) -> None:
     sam.accessible()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_both_approve_and_it_runs_once(
     house: House, sit_down: SitDown, way: Way, asked: ApprovalRequest
 ) -> None:

@@ -27,14 +27,18 @@ from tests.browser.inspecting import Inspector
 from tests.stack import wait_until
 
 from .conftest import SitDown
-from .hands import LOG, Leads, Step, Way
+from .hands import LOG, Leads, Step, Way, in_ways
 from .house import House, document
 from .payloads import ENDING, PADDINGS, Payload, payloads
 from .sitting import Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(240)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(240),
+]
 
-WAYS = [Way.MOUSE, Way.KEYBOARD]
 LEAST = 40
 MAILED_S = 120  # on a machine with much else to do
 MOST_HIGH = 3  # viewports
@@ -126,7 +130,7 @@ class Reader:
             folds.first.click()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_on_the_review_page(registered: House, sit_down: SitDown, way: Way) -> None:
     chosen = payloads()
     assert len(chosen) >= LEAST
@@ -176,7 +180,7 @@ def key(text: str) -> str:
     return re.sub(r"[^a-z]", "", COLOURS.sub("", text).lower())
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_in_rows_events_and_mails(
     registered: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -294,7 +298,7 @@ def says_nothing(mail: EmailMessage, chosen: Sequence[Payload]) -> None:
     assert "Bcc" not in mail
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_a_padding_hides_no_ending(
     registered: House, sit_down: SitDown, way: Way
 ) -> None:
@@ -318,7 +322,7 @@ def test_a_padding_hides_no_ending(
     assert reader.eyes.found.nothing, reader.eyes.found
 
 
-@pytest.mark.parametrize("way", WAYS)
+@in_ways(Way.MOUSE, Way.KEYBOARD)
 def test_what_cannot_be_inspected_is_said(
     registered: House, sit_down: SitDown, way: Way
 ) -> None:
