@@ -28,7 +28,7 @@ up: .venv/.for-running
 	@exec $(BIN)/python manage.py up
 
 test: .venv/.for-testing
-	$(BIN)/python -m pytest -n $(JOBS) $(COVER) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --durations=20 $(COVER) $(ARGS)
 
 # The tests beside four processes that never rest: what waits for a time fails here.
 test-busy: .venv/.for-testing

@@ -8,9 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from django.conf import global_settings
 from playwright.sync_api import APIResponse, Browser, Page, Route, ViewportSize, expect
-from pytest_django import Settings
 
 from agents import keys
 from tests import factories
@@ -73,15 +71,11 @@ class Watched:
 
 @pytest.fixture
 def watch(
-    live: Stack, gate: Gate, browser: Browser, settings: Settings
+    live: Stack, gate: Gate, browser: Browser
 ) -> Iterator[Callable[..., Watched]]:
-    # The real web does not know the quick hashing of these tests.
-    settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS
     opened: list[tuple[Any, Watched]] = []
 
     def start(name: str) -> Watched:
-        gate.people[name].set_password(factories.PASSWORD)
-        gate.people[name].save()
         size: ViewportSize = {"width": 1280, "height": 800}
         context = browser.new_context(viewport=size, timezone_id="UTC")
         context.set_default_timeout(WITHIN_MS)

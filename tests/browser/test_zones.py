@@ -18,7 +18,7 @@ def test_the_browser_names_the_zone_and_the_person_another(
     gate: Gate, sit_down: SitDown
 ) -> None:
     request = propose(gate.agent).request
-    desk = sit_down("rita", timezone_id="Asia/Tokyo")
+    desk = sit_down("rita", by_form=True, timezone_id="Asia/Tokyo")
     page = desk.open(f"/requests/{request.pk}/")
     until = page.locator("[data-testid=expiry] [role=timer] time")
     expect(until).to_have_text(re.compile(r"^[\d:]{8} JST$"))
@@ -32,8 +32,9 @@ def test_the_browser_names_the_zone_and_the_person_another(
     expect(page.locator("main")).to_contain_text("Saved.")
     expect(page.locator(".foot time")).to_have_text(re.compile(r"CES?T$"))
     # Another browser of the same person says times as the preference has it.
-    other = sit_down("rita", timezone_id="America/New_York").open("/queue/")
-    expect(other.locator(".foot time")).to_have_text(re.compile(r"CES?T$"))
+    other = sit_down("rita", by_form=True, timezone_id="America/New_York")
+    page = other.open("/queue/")
+    expect(page.locator(".foot time")).to_have_text(re.compile(r"CES?T$"))
 
 
 def test_without_a_script_times_are_utc_and_say_so(

@@ -5,6 +5,7 @@ review page that the design lists."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from playwright.sync_api import Browser
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from tests import guards
 from tests.browser.conftest import Desk
 from tests.conftest import Gate
 from tests.security.routes import ROUTES
@@ -21,7 +23,7 @@ from tests.security.routes import ROUTES
 from .scene import SceneGroup
 from .scenes import GROUPS, SCENES
 from .store import open_store
-from .viewer import Viewer, open_window
+from .viewer import FOLDER, WITHOUT_NOTO, Viewer, open_window
 
 # What a GET answers with, where that is no page of its own.
 NOT_PAGES = {
@@ -83,10 +85,26 @@ NAMES = [scene.name for scene in SCENES]
 
 
 @pytest.fixture(scope="module")
-def window(browser: Browser, live_server: LiveServer) -> Iterator[Desk]:
-    desk = open_window(browser, live_server.url)
-    yield desk
-    desk.page.context.close()
+def windows(
+    browser: Browser,
+    launch_browser: Callable[..., Browser],
+    live_server: LiveServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[list[Desk]]:
+    """One window for all looks; where one look at a scene is enough, another one beside
+    it for narrow pages, in another font."""
+    browsers = [browser]
+    if not (guards.proving() or os.environ.get(FOLDER)):
+        fonts = tmp_path_factory.mktemp("fonts") / "fonts.conf"
+        fonts.write_text(WITHOUT_NOTO)
+        environ = {**os.environ, "FONTCONFIG_FILE": str(fonts)}
+        browsers.append(launch_browser(env=environ))
+    desks = [open_window(one, live_server.url) for one in browsers]
+    yield desks
+    for desk in desks:
+        desk.page.context.close()
+    for other in browsers[1:]:
+        other.close()
 
 
 @pytest.mark.browser
@@ -97,16 +115,15 @@ def window(browser: Browser, live_server: LiveServer) -> Iterator[Desk]:
 def test_no_scene_has_a_fault(
     group: SceneGroup,
     gate: Gate,
-    window: Desk,
+    windows: list[Desk],
     settings: Settings,
     tmp_path: Path,
-    proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
     settings.ROOT_URLCONF = group.urls or settings.ROOT_URLCONF
     store = open_store(gate, tmp_path)
     group.prepare(store)
-    viewer = Viewer(window, store, some=proof_n(small=1, full=4) < 4)
+    viewer = Viewer(store, *windows)
     faults = [fault for scene in group.scenes for fault in viewer.find_faults(scene)]
     viewer.leave()
     assert not faults, "\n".join(faults)

@@ -7,13 +7,12 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Error, Locator, Route, expect
 
 from journal import clock
 from reviews.decisions import submission
 from reviews.models import ApprovalRequest
-from tests.browser.conftest import PAINTED, VIOLATIONS, Desk
+from tests.browser.conftest import PAINTED, Desk, find_violations
 from tests.stack import wait_until
 
 from .hands import Hand, Keyboard, Mouse, Way
@@ -130,10 +129,9 @@ class Sitting(Desk):
             page = copy.new_page()
             page.route("**/*", serve)
             page.goto(here)
-            found = Axe().run(page, options=VIOLATIONS).response["violations"]
+            return find_violations(page)
         finally:
             copy.close()
-        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
 
     def hide(self, *, hidden: bool) -> None:
         """What the browser tells a page when another tab comes before it."""
