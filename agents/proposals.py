@@ -29,7 +29,7 @@ from reviews.choices import OPEN, ExecutionStatus
 from reviews.governance.ruling import ProposedAction
 from reviews.models import Execution, Proposal
 from reviews.models.base import new_proposal_id
-from reviews.redaction import redactor as redacting
+from reviews.redaction.redactor import load_redactor
 from reviews.requests import proposals
 from reviews.requests.proposals import ProposalOrigin
 from reviews.requests.revisions import Narrative
@@ -170,7 +170,7 @@ def _save_checkpoint(
     now: datetime,
 ) -> None:
     tool = tools.find_current_tool(asked.tool)
-    redactor = redacting.load_redactor(
+    redactor = load_redactor(
         thread.agent.slug,
         thread.name,
         tools.load_definition(tool) if tool else None,
@@ -303,7 +303,7 @@ def log_refusal(
     texts. `unasked` is how many calls the rate limit refused before this one without
     processing them.
     """
-    redactor = redacting.load_redactor(agent.slug, "")
+    redactor = load_redactor(agent.slug, "")
     paths = [str(entry["path"])[:200] for entry in error.errors][:20]
     call, *paths = map(redactor.text, (call, *paths))
     log.append(

@@ -25,7 +25,7 @@ from reviews.choices import RepairChange, RepairSubject
 from reviews.executions import repairs
 from reviews.executions.repairs import PlannedRepair
 from reviews.models import Proposal, Repair
-from reviews.redaction import redactor as redacting
+from reviews.redaction.redactor import load_redactor
 from reviews.stops import stops
 
 from . import checkpoints, locks, proposals, selectors
@@ -163,5 +163,5 @@ def _parse_state(thread: Thread, typed: str) -> Any:
         ) from None
     if not isinstance(state, dict):
         raise InvalidInput(errors=[build_field_error("state", "must be an object")])
-    redactor = redacting.load_redactor(thread.agent.slug, thread.name)
+    redactor = load_redactor(thread.agent.slug, thread.name)
     return redactor.foreign(state)

@@ -32,7 +32,7 @@ from reviews.choices import (
 from reviews.executions import claims, record
 from reviews.grants import approved_tool, grants, uncertain
 from reviews.models import ApprovalRequest, Execution, Note, Proposal, Revision
-from reviews.redaction import redactor as redacting
+from reviews.redaction.redactor import load_redactor
 
 from .models import Acknowledgement
 from .schemas import ProposalOut
@@ -237,7 +237,7 @@ def _build_messages(
     if not notes:
         return []
     proposal = request.proposal
-    redactor = redacting.load_redactor(
+    redactor = load_redactor(
         proposal.agent,
         proposal.thread,
         tools.load_definition(revision.known_tool),

@@ -13,7 +13,7 @@ from agents.models import Agent
 from agents.schemas import OutcomeIn, ProposalOut, RedeemIn, RedeemOut
 from journal import log
 from journal.errors import NotFound
-from reviews.executions import redeem as redeeming
+from reviews.executions import redeem as redemption
 from reviews.executions.claims import Claim
 from reviews.models import Execution
 from reviews.tool_services import executors
@@ -40,7 +40,7 @@ def redeem(
     `/.well-known/jwks.json`. A repeated call with the same `Idempotency-Key` returns
     the same claim, with `Idempotent-Replayed: true`, until the lease ends. Without a
     key, or with another one, a grant can be redeemed only once."""
-    claim = redeeming.redeem_grant(
+    claim = redemption.redeem_grant(
         token=body.token,
         agent=get_calling_agent(request).slug,
         key=intake.parse_key_header(key),
@@ -72,7 +72,7 @@ def report_outcome(
     `action_hash` must be those of the claim."""
     agent = get_calling_agent(request)
     execution = _load_own_execution(agent, execution_id)
-    redeeming.report_outcome(
+    redemption.report_outcome(
         execution=execution,
         fence=body.fence,
         action_hash=body.action_hash,

@@ -23,8 +23,8 @@ from reviews.choices import (
     RequestStatus,
     Verdict,
 )
-from reviews.desk.components import retry as retrying
 from reviews.desk.components import states, undo, visibility
+from reviews.desk.components.retry import find_retryable
 from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.desk.components.undo import UndoStatus
 from reviews.effects import describe
@@ -88,7 +88,7 @@ def list_proposal_rows(
         {row.now[0].pk: row.now[0].action_hash for row in rows}
     )
     undos = undo.build_undo_statuses(person, dict(_list_undo_candidates(rows)), now)
-    failed = retrying.find_retryable(person, _list_retry_candidates(rows), now)
+    failed = find_retryable(person, _list_retry_candidates(rows), now)
     return [
         _build_proposal_row(row, briefs[row.now[0].pk], undos, failed, now)
         for row in rows

@@ -12,7 +12,7 @@ from django.views.decorators.http import (
 )
 
 from agents.models import Agent
-from agents.webhooks import endpoints as places
+from agents.webhooks import endpoints as webhook_endpoints
 from agents.webhooks import redelivery
 from reviews.desk.components import frame
 from reviews.desk.components.frame import require_person
@@ -122,10 +122,10 @@ def endpoint_switch(request: HttpRequest, pk: str) -> HttpResponse:
     who = require_person(request)
     desk_deliveries.load_managed_endpoint(who, pk)
     if request.POST.get("to") == "on":
-        places.switch_on(endpoint_id=pk, by=who)
+        webhook_endpoints.switch_on(endpoint_id=pk, by=who)
         messages.success(request, "Endpoint enabled. Pending deliveries are sent now.")
     else:
-        places.switch_off(endpoint_id=pk, by=who)
+        webhook_endpoints.switch_off(endpoint_id=pk, by=who)
         messages.success(request, "Endpoint disabled. Its deliveries stay pending.")
     return redirect("agents:deliveries")
 
@@ -141,7 +141,7 @@ def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         desk_deliveries.check_may_manage(who, agent)
     if form.is_valid():
-        secret = places.register_endpoint(
+        secret = webhook_endpoints.register_endpoint(
             agent=agent, url=form.cleaned_data["url"], by=who
         )[1]
         form = EndpointForm(agent=agent)
@@ -153,7 +153,7 @@ def endpoint_secret(request: HttpRequest, pk: str) -> HttpResponse:
     """Renew an endpoint's secret. Only this response shows it; the former secret also
     signs for one more day."""
     endpoint = desk_deliveries.load_managed_endpoint(require_person(request), pk)
-    secret = places.renew_secret(endpoint_id=pk, by=require_person(request))
+    secret = webhook_endpoints.renew_secret(endpoint_id=pk, by=require_person(request))
     return _render_endpoints(
         request, endpoint.agent, EndpointForm(agent=endpoint.agent), secret
     )

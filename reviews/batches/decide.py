@@ -34,8 +34,7 @@ from policies.people import build_actor
 from reviews import locks, transitions
 from reviews.choices import VERDICT_SPECS, BatchStatus, Verdict
 from reviews.decisions import checks, verdicts
-from reviews.decisions import preflight as alone
-from reviews.decisions.preflight import Preflight
+from reviews.decisions.preflight import Preflight, run_preflight
 from reviews.decisions.submission import PageEvidence, VerdictSubmission
 from reviews.decisions.votes import StepVote
 from reviews.governance import readings
@@ -230,7 +229,7 @@ def run_preflights(said: BatchSubmission) -> Preflights:
 
 def _run_member_preflight(said: BatchSubmission, member: BatchMember) -> Preflight:
     with name_failing_member(member):
-        found = alone.run_preflight(build_member_submission(said, member))
+        found = run_preflight(build_member_submission(said, member))
         if found.raised:
             raise VerifierRefused(
                 "A verifier requires more approval for one item, so no item was"

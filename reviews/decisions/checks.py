@@ -34,7 +34,7 @@ from reviews.choices import (
 from reviews.governance import readings as state_readings
 from reviews.governance.readings import KnownReadings
 from reviews.grants import uncertain
-from reviews.holds import rows as holds_rows
+from reviews.holds import rows as hold_rows
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -192,7 +192,7 @@ def build_decision_context(
         raise Conflict  # it became current during the wait, and no verifier was called
     role = permissions.check_can_decide(said.person, request, version, found.known)
     lease = found.leases.get(request.pk)
-    holds_rows.check_hold(lease, said.person, now, said.lease)
+    hold_rows.check_hold(lease, said.person, now, said.lease)
     reading = _check_reading(said, version, found.readings)
     _check_reason(said, version)
     if version.step_up and said.commits:  # guard: step-up

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from journal import log
 from reviews import transitions
-from reviews.holds import rows as leases
+from reviews.holds import rows as hold_rows
 from reviews.models import Decision, Snapshot
 
 from . import submission
@@ -36,7 +36,7 @@ def record_votes(votes: Sequence[StepVote]) -> None:
         if page is not None and page.rendered is not None
     )
     log.append_many(_build_log_entry(*vote) for vote in votes)
-    leases.clear_decided_holds((case.lease, case.request) for case, _ in votes)
+    hold_rows.clear_decided_holds((case.lease, case.request) for case, _ in votes)
 
 
 def _build_lease_field(case: DecisionContext) -> dict[str, str]:
@@ -103,7 +103,7 @@ def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
 def collect_flags(case: DecisionContext) -> list[str]:
     """Flags of the decision, for lists, filters and metrics."""
     said = case.said
-    broken = leases.overrides_broken_hold(case.lease, said.person)
+    broken = hold_rows.overrides_broken_hold(case.lease, said.person)
     ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
     noted = said.page.flags if said.page else ()
     return [*(flag for flag, holds in ours if holds), *noted]

@@ -26,8 +26,7 @@ from reviews.alarms import late_reports, standing
 from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
 from reviews.grants import approved_tool, sequence
 from reviews.models import Execution
-from reviews.redaction import redactor as redacting
-from reviews.redaction.redactor import Redactor
+from reviews.redaction.redactor import Redactor, load_redactor
 from reviews.tool_services.executors import EffectOutcome
 
 from . import claims, finish, leases, rechecks
@@ -130,7 +129,7 @@ def redact_outcome(execution: Execution, outcome: EffectOutcome) -> EffectOutcom
 
 def _build_redactor(execution: Execution) -> Redactor:
     proposal, revision = execution.grant.proposal, execution.grant.revision
-    return redacting.load_redactor(
+    return load_redactor(
         proposal.agent,
         proposal.thread,
         tools.load_definition(revision.known_tool),

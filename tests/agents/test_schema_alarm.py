@@ -22,9 +22,9 @@ from reviews import deadlines
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
 from reviews.decisions import returns
 from reviews.executions import claims, record
-from reviews.executions import redeem as redeeming
 from reviews.executions import run as executions
 from reviews.executions import settle as settlements
+from reviews.executions.redeem import redeem_grant
 from reviews.models import Alarm, ApprovalRequest, Execution, Grant
 from reviews.outbound import webhooks
 from reviews.requests import proposals
@@ -157,7 +157,7 @@ class Walk:
         described = self.described()
         if described["grant"]:
             token = described["grant"]["token"]
-            redeeming.redeem_grant(token=token, agent=self.gate.agent.slug)
+            redeem_grant(token=token, agent=self.gate.agent.slug)
 
     def described(self) -> dict[str, Any]:
         loaded = representation.find_proposal("riley", self.proposal.pk)

@@ -31,9 +31,9 @@ from reviews.choices import Scope, StopMode
 from reviews.decisions import recall as recalls
 from reviews.executions import claims
 from reviews.executions import record as executions
-from reviews.executions import redeem as redeeming
 from reviews.executions import run as executions_run
 from reviews.executions import settle as settlements
+from reviews.executions.redeem import redeem_grant
 from reviews.grants import grants
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Stop
@@ -378,7 +378,7 @@ class GateMachine(RuleBasedStateMachine):
         if modelled.tool == "deploy":
             token = grants.load_token(execution.grant_id)
             self.both(
-                partial(redeeming.redeem_grant, token=token, agent="riley"),
+                partial(redeem_grant, token=token, agent="riley"),
                 modelled.redeem,
             )
 

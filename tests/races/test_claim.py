@@ -13,8 +13,8 @@ from journal.models import LogRecord
 from reviews import locks
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.executions import claims, leases, rechecks, record, run
-from reviews.executions import redeem as redeeming
 from reviews.executions import settle as settlements
+from reviews.executions.redeem import redeem_grant
 from reviews.grants import grants
 from reviews.models import Execution, Grant, Stop
 from reviews.stops import stops
@@ -235,7 +235,7 @@ def test_an_agent_redeems_its_grant_once(gate: Gate) -> None:
         decide(request, gate.sue)
         decide(request, gate.sam)
         token = grants.load_token(Grant.objects.get(proposal=request.proposal_id).pk)
-        redeem = partial(redeeming.redeem_grant, token=token, agent="riley")
+        redeem = partial(redeem_grant, token=token, agent="riley")
         results = at_once(*[redeem] * 6)
         assert [r.won for r in results].count(True) == 1
         assert {type(r.refusal) for r in results if r.refusal} == {errors.GrantSpent}

@@ -14,8 +14,8 @@ from journal import errors, log
 from journal.models import LogRecord
 from reviews.choices import ExecutionStatus, Scope
 from reviews.executions import claims, leases, record
-from reviews.executions import redeem as redeeming
 from reviews.executions.rechecks import Refusal
+from reviews.executions.redeem import redeem_grant
 from reviews.grants import grants
 from reviews.models import Execution
 from reviews.stops import stops
@@ -34,7 +34,7 @@ def deployment(gate: Gate, number: int = 1) -> tuple[Execution, partial[Any]]:
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
     token = grants.load_token(execution.grant_id)
-    return execution, partial(redeeming.redeem_grant, token=token, agent="riley")
+    return execution, partial(redeem_grant, token=token, agent="riley")
 
 
 def claims_of(execution: Execution) -> int:

@@ -15,9 +15,8 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import ExecutionStatus
 from reviews.desk.components import states
-from reviews.desk.components import undo as undoing
 from reviews.desk.components.states import StateLabel
-from reviews.desk.components.undo import UndoStatus
+from reviews.desk.components.undo import ExecutedEffect, UndoStatus, build_undo_statuses
 from reviews.effects import describe
 from reviews.models import Execution, Sighting
 from reviews.permissions import Permission
@@ -97,7 +96,7 @@ def build_announced_page(person: Person) -> AnnouncedPage:
     rows: list[Any] = list(found[:PAGE_SIZE])
     briefs = describe.load_briefs_by_id({row.revision: row.hash for row in rows})
     done = {one.pk: _build_effect_source(one) for one in rows if one.status == DONE}
-    reversed_ = undoing.build_undo_statuses(person, done, clock.now()) if done else {}
+    reversed_ = build_undo_statuses(person, done, clock.now()) if done else {}
     return AnnouncedPage(
         lines=[
             _build_line(row, briefs[row.revision], reversed_.get(row.pk, UndoStatus()))
@@ -107,9 +106,9 @@ def build_announced_page(person: Person) -> AnnouncedPage:
     )
 
 
-def _build_effect_source(row: Any) -> undoing.ExecutedEffect:
+def _build_effect_source(row: Any) -> ExecutedEffect:
     proposal = row.proposal
-    return undoing.ExecutedEffect(row.of_tool, proposal.agent, proposal.thread)
+    return ExecutedEffect(row.of_tool, proposal.agent, proposal.thread)
 
 
 def _build_line(

@@ -14,11 +14,10 @@ from typing import Any
 from journal.errors import FieldError
 from policies.documents import ToolDefinition
 
-from . import sheet as places
 from .fields import FieldPlace, FormField
 from .nested import GroupField, ListField
 from .schema import build_spec
-from .sheet import FormContext
+from .sheet import PREFIX, ROWS, FormContext, is_within
 
 __all__ = ["ArgumentForm", "apply_button", "build_form", "parse_edits"]
 
@@ -55,7 +54,7 @@ class ArgumentForm:
 
     def label_of(self, path: str) -> str:
         """The label of the deepest field around an error's path; empty for none."""
-        around = [n for n in self.walk() if places.is_within(path, n.at.place)]
+        around = [n for n in self.walk() if is_within(path, n.at.place)]
         return max(around, key=lambda n: len(n.at.place)).label if around else ""
 
 
@@ -75,7 +74,7 @@ def build_form(
     """
     sheet = FormContext(definition, labels or {}, sent, tuple(errors))
     spec = build_spec(definition.arguments, definition.arguments, args)
-    root = GroupField(FieldPlace(sheet, places.PREFIX, ROOT, (), "", spec, dict(args)))
+    root = GroupField(FieldPlace(sheet, PREFIX, ROOT, (), "", spec, dict(args)))
     made = ArgumentForm(root)
     known = {node.at.place: node.name for node in made.walk()}
     return ArgumentForm(root, tuple(sheet.place_errors(known)))
@@ -111,7 +110,7 @@ def apply_button(
     if rows is None:
         return result
     keys = _reorder_rows(verb, list(rows.keys), rows.fresh_key(), key)
-    result[rows.name + places.ROWS] = " ".join(keys)
+    result[rows.name + ROWS] = " ".join(keys)
     return result
 
 

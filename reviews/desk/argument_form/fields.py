@@ -14,10 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from journal.errors import FieldError, build_field_error
 
-from . import sheet as places
 from . import values
 from .schema import MISSING, NUMBERS, FieldSpec, is_same_json
-from .sheet import CURRENCY, HIDDEN, FormContext
+from .sheet import CURRENCY, HIDDEN, STATE, ZONE, FormContext, build_element_id
 from .values import BadValue
 
 GIVEN, ABSENT, NULL = "given", "absent", "null"
@@ -61,7 +60,7 @@ class FormField:
 
     @property
     def id(self) -> str:
-        return places.build_element_id(self.at.name)
+        return build_element_id(self.at.name)
 
     @property
     def label(self) -> str:
@@ -125,7 +124,7 @@ class FormField:
     def state(self) -> str:
         """The chosen state. A value typed while the choice was left alone counts as
         given."""
-        sent = self.at.sheet.text(self.name + places.STATE)
+        sent = self.at.sheet.text(self.name + STATE)
         if len(self.states) == 1:
             return self.states[0]
         if sent not in self.states:
@@ -287,7 +286,7 @@ class LineField(FormField):
     @property
     def _says_so(self) -> bool:
         """Whether the person chose "given", so that an empty text counts."""
-        sent = self.at.sheet.text(self.name + places.STATE)
+        sent = self.at.sheet.text(self.name + STATE)
         return sent == GIVEN != self.was_state
 
 
@@ -320,7 +319,7 @@ class MomentField(LineField):
     @cached_property
     def _sent(self) -> tuple[str, str]:
         local = self.at.sheet.text(self.name)
-        zone = self.at.sheet.text(self.name + places.ZONE)
+        zone = self.at.sheet.text(self.name + ZONE)
         was = values.split_moment(self.was_text)
         return was[0] if local is None else local, was[1] if zone is None else zone
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from journal.errors import FieldError, build_field_error
 
-from . import sheet as places
 from . import values
 from .fields import (
     ABSENT,
@@ -25,6 +24,7 @@ from .fields import (
     find_lock_reason,
 )
 from .schema import MISSING, build_spec
+from .sheet import ROWS, build_child_name, build_child_path
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class GroupField(FormField):
         return build_field(
             FieldPlace(
                 sheet=sheet,
-                name=places.build_child_name(self.name, name),
-                place=places.build_child_path(self.at.place, name),
+                name=build_child_name(self.name, name),
+                place=build_child_path(self.at.place, name),
                 path=path,
                 label=sheet.label(path, spec.schema.get("title")),
                 spec=spec,
@@ -109,7 +109,7 @@ class ListField(FormField):
     @cached_property
     def keys(self) -> list[str]:
         """The keys of the rows in their current order."""
-        sent = self.at.sheet.text(self.name + places.ROWS)
+        sent = self.at.sheet.text(self.name + ROWS)
         if sent is None:
             return self.was_keys
         known = dict.fromkeys(key for key in sent.split() if self._is_key(key))
@@ -189,8 +189,8 @@ class ListField(FormField):
         return build_field(
             replace(
                 self.at,
-                name=places.build_child_name(self.name, key),
-                place=places.build_child_path(self.at.place, number),
+                name=build_child_name(self.name, key),
+                place=build_child_path(self.at.place, number),
                 label=f"{self.at.label} {number + 1}",
                 spec=spec,
                 was=value,

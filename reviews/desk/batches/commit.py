@@ -25,7 +25,6 @@ from reviews.desk.components.formatting import ReasonChoice
 from reviews.effects.wording import format_people
 
 from . import evidence, table
-from . import page as timing
 from .answers import (
     RESULT,
     build_foot_page,
@@ -41,7 +40,7 @@ from .evidence import ShownBatchRow
 from .forms import BatchButton, BatchForm
 from .links import format_request_count
 from .load import LoadedBatch
-from .page import BatchPage
+from .page import BatchPage, compute_took_ms
 from .result import BatchResultPage
 
 
@@ -205,7 +204,7 @@ def _build_submission(loaded: LoadedBatch, form: BatchForm) -> BatchSubmission:
         return said
     page = BatchPage(loaded, build_selection(loaded, form))
     sight = _collect_evidence(page, form)
-    took_ms = timing.compute_took_ms(loaded, form.marks, form.seen)
+    took_ms = compute_took_ms(loaded, form.marks, form.seen)
     refusal = (
         find_arming_refusal(page, form.meant)
         or _find_evidence_refusal(sight, took_ms)

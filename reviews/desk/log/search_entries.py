@@ -15,7 +15,7 @@ from policies import money, tools
 from policies.money import Money
 from reviews.effects import describe
 from reviews.models import Revision
-from reviews.redaction import redactor as redacting
+from reviews.redaction.redactor import list_withheld_arguments, load_redactor
 
 from . import search
 
@@ -59,7 +59,7 @@ def _list_texts(revision: Revision) -> Iterator[str]:
     yield from (proposal.pk, proposal.tool_name, proposal.agent, proposal.thread)
     yield from (rule["id"] for rule in revision.evaluation.get("rules", []))
     definition = tools.load_definition(tool) if tool else None
-    redactor = redacting.load_redactor(
+    redactor = load_redactor(
         proposal.agent,
         proposal.thread,
         definition,
@@ -73,9 +73,7 @@ def _list_texts(revision: Revision) -> Iterator[str]:
         yield redactor.text(str(value))
     if definition is not None:
         yield definition.title
-    hides = {
-        _parse_root(name) for name in redacting.list_withheld_arguments(definition)
-    }
+    hides = {_parse_root(name) for name in list_withheld_arguments(definition)}
     if revision.amount_minor is not None and not hides & _list_money_arguments(
         revision
     ):

@@ -20,10 +20,9 @@ from reviews.choices import (
     StopMode,
     Verdict,
 )
-from reviews.desk.components import choice as choosing
 from reviews.desk.components import holding as components_holding
 from reviews.desk.components import states, visibility
-from reviews.desk.components.choice import VerdictChoice
+from reviews.desk.components.choice import VerdictChoice, build_verdict_choice
 from reviews.desk.components.holding import HoldStatus
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.desk.components.states import ApprovalTally, StateLabel
@@ -198,7 +197,7 @@ class LoadedRequest:
     @cached_property
     def choice(self) -> VerdictChoice:
         """The verdicts that are left for this person, who may decide."""
-        return choosing.build_verdict_choice(
+        return build_verdict_choice(
             self.person, self.request, self.sealed, self.votes, self.deciders
         )
 

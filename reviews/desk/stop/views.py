@@ -21,10 +21,9 @@ from reviews.desk.components.frame import require_person
 from reviews.desk.forms import ReasonForm, StopForm
 from reviews.stops import stops
 
-from . import page as stopping
 from . import result
-from . import revoke as revoking
-from .page import StopRequest
+from .page import StopRequest, build_stop_page, check_visible, is_offered
+from .revoke import build_revoke_page
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -48,7 +47,7 @@ def render_stop_page(request: HttpRequest, asked: StopRequest) -> HttpResponse:
             return _stop_target(request, form, asked)
         except DomainError as error:
             problem = error
-    page = stopping.build_stop_page(require_person(request), asked)
+    page = build_stop_page(require_person(request), asked)
     kept = "" if page.scopes else form.data.get("reason", "")
     context = {"page": page, "form": form, "problem": problem, "kept": kept}
     status = htmx.compute_form_status(problem, sent=request.method == "POST")
@@ -60,8 +59,8 @@ def _stop_target(
 ) -> HttpResponse:
     scope, key = form.cleaned_data["target"]
     who = require_person(request)
-    stopping.check_visible(who, asked)
-    if not stopping.is_offered(who, asked, (scope, key)):
+    check_visible(who, asked)
+    if not is_offered(who, asked, (scope, key)):
         raise NotPermitted("This page cannot stop that. Nothing was changed.")
     row = stops.create_stop(
         scope=scope,
@@ -128,7 +127,7 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
 def revoke(request: HttpRequest, who: str) -> HttpResponse:
     """What a revocation would affect; POST revokes and redirects to the result."""
     form = ReasonForm(request.POST or None)
-    page = revoking.build_revoke_page(require_person(request), who)
+    page = build_revoke_page(require_person(request), who)
     problem = None
     if request.method == "POST" and form.is_valid():
         try:
@@ -136,7 +135,7 @@ def revoke(request: HttpRequest, who: str) -> HttpResponse:
         except DomainError as error:
             problem, page = (
                 error,
-                revoking.build_revoke_page(require_person(request), who),
+                build_revoke_page(require_person(request), who),
             )
     kept = form.data.get("reason", "") if page.mine or page.stopped else ""
     context = {"page": page, "form": form, "problem": problem, "kept": kept}

@@ -16,8 +16,8 @@ from journal.models import Epoch, LogRecord
 from policies.models import Person
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.executions import claims, record
-from reviews.executions import redeem as redeeming
 from reviews.executions.claims import Claim
+from reviews.executions.redeem import redeem_grant
 from reviews.grants import grants
 from reviews.models import Execution, Grant
 from reviews.stops import stops
@@ -37,7 +37,7 @@ def deployment(gate: Gate, **fields: Any) -> tuple[Execution, Callable[..., Clai
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
     token = grants.load_token(execution.grant_id)
-    return execution, partial(redeeming.redeem_grant, token=token, agent="riley")
+    return execution, partial(redeem_grant, token=token, agent="riley")
 
 
 def said(claim: Claim) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.holds import rows as leases
+from reviews.holds import rows as hold_rows
 from reviews.holds import take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import take_hold
@@ -28,10 +28,10 @@ def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
     for row in rows:
         take_hold(request_id=row.pk, person=gate.rita)
     take.record_waiting_person(request_id=rows[0].pk, person=gate.tom)
-    assert leases.free_lapsed_holds() == 0
+    assert hold_rows.free_lapsed_holds() == 0
     for row in rows:
         lapse(row)
-    assert leases.free_lapsed_holds() == 1
+    assert hold_rows.free_lapsed_holds() == 1
     assert kinds(rows[0]) == ["lease.taken", "lease.lapsed"]
     assert freed_for(rows[0]) == [gate.tom.public_id]
     assert kinds(rows[1]) == ["lease.taken"]

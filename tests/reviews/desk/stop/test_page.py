@@ -15,9 +15,8 @@ from policies.models import Queue
 from reviews import tasks
 from reviews.choices import Scope, StopMode
 from reviews.desk.components import in_flight, switches
-from reviews.desk.stop import page as stopping
 from reviews.desk.stop import result
-from reviews.desk.stop.page import StopRequest
+from reviews.desk.stop.page import StopRequest, build_stop_page, is_offered
 from reviews.executions import claims, record
 from reviews.executions import run as executions
 from reviews.models import Execution, Stop
@@ -156,7 +155,7 @@ def test_the_numbers_of_each_scope(gate: Gate) -> None:
     states.claimed(gate)
     states.queued(gate, "pay_queryable")
     propose(gate.agent, thread="t-2")
-    page = stopping.build_stop_page(gate.adam, RUN)
+    page = build_stop_page(gate.adam, RUN)
     found = {one.value: one.load for one in page.scopes}
     assert found["thread:riley/t-1"] == in_flight.InFlightCounts(1, 1, 0)
     assert found["agent:riley"] == in_flight.InFlightCounts(1, 1, 1)
@@ -168,16 +167,16 @@ def test_no_more_queries_however_much_is_under_way(
     gate: Gate, django_assert_num_queries
 ) -> None:
     states.queued(gate)
-    stopping.build_stop_page(gate.adam, RUN)
+    build_stop_page(gate.adam, RUN)
     with django_assert_num_queries(8) as few:
-        stopping.build_stop_page(fresh(gate.adam), RUN)
+        build_stop_page(fresh(gate.adam), RUN)
     for number in range(6):
         letter = {"to": f"friend {number}", "text": "hello"}
         decide(propose(gate.agent, "write", args=letter).request, gate.rita)
         propose(factories.agent(gate.owen, f"agent-{number}"))
-    stopping.build_stop_page(gate.adam, RUN)
+    build_stop_page(gate.adam, RUN)
     with django_assert_num_queries(len(few.captured_queries)):
-        stopping.build_stop_page(fresh(gate.adam), RUN)
+        build_stop_page(fresh(gate.adam), RUN)
     row = stop(gate)
     enforce()
     result.build_stopped_page(gate.sue, row.pk)
@@ -213,7 +212,7 @@ def test_no_more_queries_however_much_is_off(
 )
 def test_a_key_is_never_taken_on_trust(gate: Gate, target, asked, may) -> None:
     propose(gate.agent)
-    assert stopping.is_offered(gate.adam, asked, target) == may
+    assert is_offered(gate.adam, asked, target) == may
 
 
 def test_a_pause_becomes_a_stop_and_never_the_other_way(gate: Gate) -> None:
@@ -241,10 +240,10 @@ def test_a_pause_that_became_a_stop_says_so(gate: Gate) -> None:
 def test_what_is_stopped_already_is_not_offered_again(gate: Gate) -> None:
     propose(gate.agent)
     stop(gate, Scope.THREAD, "riley/t-1", mode=StopMode.PAUSED)
-    run, agent = stopping.build_stop_page(gate.sue, RUN).scopes
+    run, agent = build_stop_page(gate.sue, RUN).scopes
     assert (run.done, run.chosen, run.note[:12]) == (False, True, "Paused since")
     stop(gate, Scope.THREAD, "riley/t-1")
-    run, agent = stopping.build_stop_page(gate.sue, RUN).scopes
+    run, agent = build_stop_page(gate.sue, RUN).scopes
     assert (run.done, run.chosen, agent.chosen) == (True, False, True)
 
 
