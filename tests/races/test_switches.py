@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.conf import settings
+from pytest_django import Settings
 
 from journal import errors, log
 from journal.models import OutboxMessage
@@ -46,11 +46,10 @@ SCOPES = [
 
 
 @pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+def outside(settings: Settings) -> Iterator[Service]:
     """The tool's own service, on an address that effects may reach."""
     networks = {"webhook_networks": [factories.LOOPBACK]}
-    allowed = settings.HOLDPOINT.model_copy(update=networks)
-    monkeypatch.setattr(settings, "HOLDPOINT", allowed)
+    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=networks)
     with service.running() as found:
         yield found
 
