@@ -61,9 +61,12 @@ def _parse_options() -> Options:
     parser.add_argument(
         "--keep", action="store_true", help="write what held to docs/proof.md"
     )
+    parser.add_argument(
+        "--profile", action="store_true", help="print the cost of an action, no goal"
+    )
     given = parser.parse_args()
     only = frozenset(given.only or MEASUREMENTS)
-    return Options(given.rounds, given.seconds, only, given.keep)
+    return Options(given.rounds, given.seconds, only, given.keep, given.profile)
 
 
 def measure_goals(options: Options) -> None:
@@ -73,6 +76,9 @@ def measure_goals(options: Options) -> None:
     _import("clients.create_floor_tables")()
     seed = _import("seed.seed_database")()
     print_text(_describe_machine())
+    if options.profile:
+        _import("profile.print_profile")(seed)
+        return
     results: list[GoalResult] = []
     for goal, name in MEASUREMENTS.items():
         if goal in options.only:

@@ -18,6 +18,7 @@ class Options:
     seconds: float
     only: frozenset[str]
     keep: bool = False  # in docs/proof.md, what held
+    profile: bool = False  # of an action, in place of the goals
 
 
 @dataclass(frozen=True, slots=True)
