@@ -21,6 +21,7 @@ from reviews.evidence import log_hashes
 from reviews.governance import readings
 from reviews.governance.ruling import is_reading_incomplete, reevaluate_revision
 from reviews.grants import approvers
+from reviews.grants.approvers import Ballot
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -93,9 +94,10 @@ def find_final_refusal(execution: Execution) -> Refusal | None:
 
 def _find_approver_refusal(execution: Execution) -> Refusal | None:
     request = _find_request(execution)
-    if (no := _find_vote_refusal(execution, request)) or request is None:
+    ballot = _load_ballot(request)
+    if (no := _find_vote_refusal(execution, ballot)) or request is None:
         return no
-    votes = approvers.list_votes(request)
+    votes = approvers.list_votes(ballot) if ballot else []
     held = approvers.are_approvers_valid(votes, request, execution.grant.revision)
     return None if held else APPROVER_GONE
 
@@ -207,11 +209,12 @@ def _find_shortfall(
     # guard: tightened-tier
     if asked.tier.rank > _compute_decided_tier(execution, request).rank:
         return build_tightened_refusal(revision, asked)
-    votes = approvers.list_votes(request) if request is not None else []
+    ballot = _load_ballot(request)
+    votes = approvers.list_votes(ballot) if ballot else []
     # guard: votes-bytes
     if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
         return OTHER_BYTES
-    if (no := _find_vote_refusal(execution, request)) or request is None:
+    if (no := _find_vote_refusal(execution, ballot)) or request is None:
         return no
     if not approvers.are_approvers_valid(votes, request, revision):
         return APPROVER_GONE
@@ -260,17 +263,19 @@ def _describe_people(evaluation: Evaluation) -> str:
     return " and ".join(found) or "nobody"
 
 
-def _find_vote_refusal(
-    execution: Execution, request: ApprovalRequest | None
-) -> Refusal | None:
+def _load_ballot(request: ApprovalRequest | None) -> Ballot | None:
+    return approvers.load_ballot(request) if request else None
+
+
+def _find_vote_refusal(execution: Execution, ballot: Ballot | None) -> Refusal | None:
     """Count the votes again from their rows, because a status alone proves nothing
     [I18]. An action that the policy alone allows has no request and needs no votes."""
-    if request is None:
+    if ballot is None:
         alone = Tier(execution.grant.revision.tier) in {Tier.AUTO, Tier.NOTIFY}
         return None if alone else WITHOUT_VOTES
-    if request.status != RequestStatus.AUTHORIZED:
+    if ballot.request.status != RequestStatus.AUTHORIZED:
         return WITHOUT_VOTES
-    if approvers.without_votes([request]):  # guard: effect-votes
+    if not approvers.has_all_votes(ballot):  # guard: effect-votes
         return WITHOUT_VOTES
     return None
 

@@ -41,21 +41,46 @@ class ApproverVote:
         return permissions.find_deciding_role(self.person)
 
 
-def list_votes(request: ApprovalRequest) -> list[ApproverVote]:
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """A request with what its votes are counted from: its versions by number, and its
+    counting decisions, oldest version first."""
+
+    request: ApprovalRequest
+    versions: Mapping[int, RequestVersion]
+    cast: Sequence[Decision]
+
+
+def load_ballot(request: ApprovalRequest) -> Ballot:
+    """Load the ballot of one request, in two queries."""
+    return load_ballots([request])[0]
+
+
+def load_ballots(requests: Iterable[ApprovalRequest]) -> list[Ballot]:
+    """Load the ballots of these requests, in two queries for any number of them."""
+    rows = {request.pk: request for request in requests}
+    versions: dict[str, dict[int, RequestVersion]] = defaultdict(dict)
+    sealed = RequestVersion.objects.filter(request__in=rows).select_related("revision")
+    for version in sealed.only(
+        "request", "number", "steps", "carried", "revision__action_hash"
+    ):
+        versions[version.request_id][version.number] = version
+    cast: dict[str, list[Decision]] = defaultdict(list)
+    counted = Decision.objects.filter(request__in=rows, counts=True)
+    for row in counted.select_related("reviewer").order_by("version"):
+        cast[row.request_id].append(row)
+    return [Ballot(request, versions[pk], cast[pk]) for pk, request in rows.items()]
+
+
+def list_votes(ballot: Ballot) -> list[ApproverVote]:
     """The counting votes on the current version, and those it carries over."""
-    versions = {
-        version.number: version
-        for version in RequestVersion.objects.filter(request=request).only(
-            "number", "steps", "carried"
-        )
-    }
+    request, versions = ballot.request, ballot.versions
     if request.version not in versions:
         return []
     carried = versions[request.version].carried
-    given = Decision.objects.filter(request=request, counts=True)
     found = {
         row.reviewer.public_id: _build_vote(versions, row)
-        for row in given.select_related("reviewer").order_by("version")
+        for row in ballot.cast
         if row.version == request.version or row.reviewer.public_id in carried
     }
     others = set(carried) - set(found)
@@ -78,34 +103,23 @@ def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
     The status does not matter. Two queries for any number of requests. The database
     function `reviews_lacks_votes` computes the same for one request.
     """
-    rows = {request.pk: request for request in requests}
-    versions: dict[str, dict[int, RequestVersion]] = defaultdict(dict)
-    sealed = RequestVersion.objects.filter(request__in=rows).select_related("revision")
-    for version in sealed.only("request", "number", "steps", "carried", "revision"):
-        versions[version.request_id][version.number] = version
-    cast: dict[str, list[Decision]] = defaultdict(list)
-    counted = Decision.objects.filter(request__in=rows, counts=True)
-    for row in counted.select_related("reviewer"):
-        cast[row.request_id].append(row)
     return {
-        pk
-        for pk, request in rows.items()
-        if not _has_all_votes(request, versions[pk], cast[pk])
+        ballot.request.pk
+        for ballot in load_ballots(requests)
+        if not has_all_votes(ballot)
     }
 
 
-def _has_all_votes(
-    request: ApprovalRequest,
-    versions: Mapping[int, RequestVersion],
-    cast: Sequence[Decision],
-) -> bool:
-    """Whether these votes fill every step and every carried vote of the version."""
+def has_all_votes(ballot: Ballot) -> bool:
+    """Whether the votes fill every step and every carried vote of the newest
+    version."""
+    request, versions = ballot.request, ballot.versions
     version = versions.get(request.version)
     if version is None or request.version != max(versions):
         return False
     if version.revision.action_hash != request.action_hash:
         return False
-    yes = [vote for vote in cast if _is_approval(vote, request.action_hash)]
+    yes = [vote for vote in ballot.cast if _is_approval(vote, request.action_hash)]
     now = [vote.step for vote in yes if vote.version == request.version]
     before = {vote.reviewer.public_id for vote in yes if vote.version < request.version}
     steps: Sequence[StepData] = version.steps
