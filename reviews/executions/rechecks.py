@@ -93,12 +93,11 @@ def find_final_refusal(execution: Execution) -> Refusal | None:
 
 
 def _find_approver_refusal(execution: Execution) -> Refusal | None:
-    request = _find_request(execution)
-    ballot = _load_ballot(request)
-    if (no := _find_vote_refusal(execution, ballot)) or request is None:
+    ballot = _load_ballot(_find_request(execution))
+    if (no := _find_vote_refusal(execution, ballot)) or ballot is None:
         return no
-    votes = approvers.list_votes(ballot) if ballot else []
-    held = approvers.are_approvers_valid(votes, request, execution.grant.revision)
+    votes, revision = approvers.list_votes(ballot), execution.grant.revision
+    held = approvers.are_approvers_valid(votes, ballot.request, revision)
     return None if held else APPROVER_GONE
 
 
@@ -214,9 +213,9 @@ def _find_shortfall(
     # guard: votes-bytes
     if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
         return OTHER_BYTES
-    if (no := _find_vote_refusal(execution, ballot)) or request is None:
+    if (no := _find_vote_refusal(execution, ballot)) or ballot is None:
         return no
-    if not approvers.are_approvers_valid(votes, request, revision):
+    if not approvers.are_approvers_valid(votes, ballot.request, revision):
         return APPROVER_GONE
     if _collect_requirements(asked) == _collect_requirements(
         Evaluation.from_json(revision.evaluation)
