@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -58,8 +57,8 @@ def print_profile(seed: Seed) -> None:
     stages = {name: Stage() for name in ("propose", "decide", "perform")}
     for _ in range(_ACTIONS):
         stored = _measure(stages["propose"], client.propose)
-        request = _measure(stages["decide"], lambda: client.decide(stored))  # noqa: B023
-        _measure(stages["perform"], lambda: client.perform(request.proposal_id))  # noqa: B023
+        request = _measure(stages["decide"], client.decide, stored)
+        _measure(stages["perform"], client.perform, request.proposal_id)
     callables.empty_broker()
     for name, stage in stages.items():
         _print_stage(name, stage)
@@ -71,11 +70,10 @@ def print_profile(seed: Seed) -> None:
     )
 
 
-def _measure(stage: Stage, step: Callable[[], Any]) -> Any:
-    with ExitStack() as stack:
-        stack.enter_context(connection.execute_wrapper(stage.watch))
+def _measure(stage: Stage, step: Callable[..., Any], *args: Any) -> Any:
+    with connection.execute_wrapper(stage.watch):
         began = time.perf_counter()
-        result = step()
+        result = step(*args)
         stage.seconds += time.perf_counter() - began
     return result
 
