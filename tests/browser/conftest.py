@@ -180,7 +180,9 @@ def sign_in(desk: Desk, name: str) -> None:
 
 
 def sign_in_by_form(desk: Desk, name: str) -> None:
+    """Type name and password, as people do."""
     page = desk.open("/sign-in/?next=/help/")
+    assert page.locator("#id_username").count(), page.content()
     # The page's own doing, which is refused where something else has the focus.
     expect(page.locator("#id_username")).to_be_focused()
     page.fill("#id_username", name)
