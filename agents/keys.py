@@ -39,7 +39,7 @@ def issue_key(
     scopes: tuple[AgentScope, ...] = tuple(AgentScope),
 ) -> str:
     """Create a key of an agent and return its text, which is not stored. The agent's
-    other keys remain valid. Raises NotYours for anyone but an administrator or the
+    other keys remain valid. Raises NotPermitted for anyone but an administrator or the
     agent's owner."""
     people.check_owner_or_administrator(agent.owner, by)
     minted = bearer_tokens.create_token(MARK)
@@ -56,8 +56,8 @@ def issue_key(
 
 @transaction.atomic(durable=True)
 def revoke_key(*, key: AgentKey, by: Person) -> None:
-    """Revoke a key now; revoking it again changes nothing. Raises NotYours for anyone
-    but an administrator or the agent's owner."""
+    """Revoke a key now; revoking it again changes nothing. Raises NotPermitted for
+    anyone but an administrator or the agent's owner."""
     people.check_owner_or_administrator(key.agent.owner, by)
     now = clock.now()
     found = AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
@@ -66,8 +66,8 @@ def revoke_key(*, key: AgentKey, by: Person) -> None:
 
 
 def authenticate_key(text: str) -> AgentKey:
-    """Return the valid key with its agent. Raises BadKey, without telling an unknown, a
-    wrong, an expired and a revoked key apart."""
+    """Return the valid key with its agent. Raises InvalidAgentKey, without telling
+    an unknown, a wrong, an expired and a revoked key apart."""
     prefix, secret = bearer_tokens.parse_token(MARK, text)
     now = clock.now()
     key = (

@@ -69,8 +69,8 @@ def change_agent(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
     """Change an agent's tools, risk ceiling or owner, with effect from its next
     proposal. The new owner is also barred from deciding the agent's waiting requests.
 
-    Raises NotYours for anyone but an administrator, Invalid when nothing changes or the
-    new owner is deactivated.
+    Raises NotPermitted for anyone but an administrator, InvalidInput when nothing
+    changes or the new owner is deactivated.
     """
     people.check_administrator(by)
     fresh = _collect_changes(change)
