@@ -28,8 +28,6 @@ STATEMENTS = {
     "redeem": 34,
     "record": 7,
 }
-
-
 # One customer each: a second refund of the same day would need supervisors.
 _customers = itertools.count(1)
 

@@ -30,9 +30,9 @@ class Way(StrEnum):
 
 
 def in_ways(*ways: Way) -> Callable[[Test], Test]:
-    """Parametrize a journey by `way`. `make prove` goes every one of these ways; `make
-    test` goes PLAIN where it is among them, and one of the two with a script: which,
-    its name says, so that it is always the same and both are gone by half of all."""
+    """Parametrize a journey by `way`. `make prove` runs it in each of these ways. `make
+    test` leaves out either the mouse or the keyboard; a checksum of the test's name
+    chooses, so that a test always keeps the same way and each is used."""
 
     def mark(test: Test) -> Test:
         chosen = ways if guards.proving() else _choose(test.__name__, ways)
