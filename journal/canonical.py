@@ -70,7 +70,35 @@ def parse(raw: bytes) -> Any:
 def encode(value: Any) -> bytes:
     """The RFC 8785 form of a JSON value. Raises `ValueError` for a value that JSON
     cannot express."""
+    # The encoder of the standard library, which is in C, writes the same for values
+    # without floats, large integers and keys beyond ASCII, which sort differently.
+    if _is_simple(value):
+        return _encode_simple(value).encode()
     return rfc8785.dumps(value)
+
+
+_encode_simple = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":")
+).encode
+
+
+def _is_simple(root: Any) -> bool:
+    pending = [root]
+    while pending:
+        value = pending.pop()
+        kind = type(value)
+        if kind is dict:
+            if not all(type(key) is str and key.isascii() for key in value):
+                return False
+            pending.extend(value.values())
+        elif kind is list or kind is tuple:
+            pending.extend(value)
+        elif kind is int:
+            if abs(value) > MAX_INTEGER:
+                return False
+        elif kind is not bool and value is not None and not isinstance(value, str):
+            return False
+    return True
 
 
 def digest(data: bytes) -> str:

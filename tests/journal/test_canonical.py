@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -178,3 +179,13 @@ def test_encode_refuses_what_json_cannot_say():
 def test_a_digest_names_its_function():
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert canonical.digest(b"") == f"sha256:{empty}"
+
+
+@given(json_values)
+def test_every_value_has_the_form_of_rfc_8785(value):
+    assert canonical.encode(value) == rfc8785.dumps(value)
+
+
+def test_every_character_has_the_form_of_rfc_8785():
+    text = "".join(chr(n) for n in range(0x11000) if not 0xD800 <= n < 0xE000)
+    assert canonical.encode({"a": text}) == rfc8785.dumps({"a": text})
