@@ -15,7 +15,7 @@ LENGTH = 20
 
 def new(prefix: str) -> str:
     """A new id: `<prefix>-` and 100 random bits."""
-    return f"{prefix}-" + "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+    return f"{prefix}-{_format_number(secrets.randbits(5 * LENGTH))}"
 
 
 def derive_id(prefix: str, key: bytes, *parts: str | int) -> str:
@@ -23,9 +23,11 @@ def derive_id(prefix: str, key: bytes, *parts: str | int) -> str:
     under `key`, so nobody without the key can predict it."""
     told = "\0".join(map(str, parts)).encode()
     number = int.from_bytes(hmac.digest(key, told, hashlib.sha256)[:13], "big")
-    return f"{prefix}-" + "".join(
-        ALPHABET[number >> 5 * place & 31] for place in range(LENGTH)
-    )
+    return f"{prefix}-{_format_number(number)}"
+
+
+def _format_number(number: int) -> str:
+    return "".join([ALPHABET[number >> 5 * place & 31] for place in range(LENGTH)])
 
 
 def is_id(text: str, prefix: str) -> bool:
