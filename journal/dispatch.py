@@ -9,9 +9,17 @@ differ by more than any sensible expiry time (T8).
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from uuid import uuid4
 
+import redis
 from celery import current_app
+from django.conf import settings
 from kombu.exceptions import ChannelError
 
 # Messages in one queue. A worker process handles this many within seconds.
@@ -35,7 +43,61 @@ def send_message(task: str, pk: str | int) -> None:
     """Send one message, without retries: the row it names stays pending, so a sweep
     sends it again. Raises what the broker's client raises. Caller holds no
     transaction."""
-    current_app.send_task(task, args=[pk], retry=False, ignore_result=True)
+    form = _load_form(task)
+    name = str(uuid4())
+    body = json.dumps([[pk], *form.rest]).encode()
+    message = (
+        form.text.replace(_NAME, name)
+        .replace(_ARGS, f"[{pk!r}]")
+        .replace(_BODY, base64.b64encode(body).decode())
+    )
+    _connect_broker(settings.HOLDPOINT.redis_url).lpush(form.queue, message)
+
+
+@dataclass(frozen=True, slots=True)
+class _MessageForm:
+    """The message that Celery sends for a task, as its transport writes it to `queue`,
+    with marks where two messages of the task differ. `rest` is what follows the
+    arguments in the body."""
+
+    queue: str
+    text: str
+    rest: list[Any]
+
+
+_NAME, _ARGS, _BODY = "<name>", "<args>", "<body>"
+
+
+@cache
+def _load_form(task: str) -> _MessageForm:
+    """Let Celery build one message of a task. Building each anew takes ten times as
+    long as sending it."""
+    caught: list[tuple[str, dict[str, Any]]] = []
+    with current_app.producer_or_acquire() as producer:
+        channel = producer.channel
+        channel._put = lambda queue, message, **_: caught.append((queue, message))
+        try:
+            current_app.send_task(
+                task, args=[0], task_id=_NAME, producer=producer, ignore_result=True
+            )
+        finally:
+            del channel._put
+    ((queue, message),) = caught
+    _, *rest = json.loads(base64.b64decode(message["body"]))
+    message["headers"]["argsrepr"] = _ARGS
+    message["properties"]["delivery_tag"] = _NAME
+    return _MessageForm(queue, json.dumps({**message, "body": _BODY}), rest)
+
+
+@cache
+def _connect_broker(url: str) -> redis.Redis:
+    """This process's connections to the broker, with the time-outs of Celery's."""
+    options = current_app.conf.broker_transport_options
+    return redis.Redis.from_url(
+        url,
+        socket_connect_timeout=options["socket_connect_timeout"],
+        socket_timeout=options["socket_timeout"],
+    )
 
 
 def group_by_queue(tasks: Iterable[str]) -> list[list[str]]:

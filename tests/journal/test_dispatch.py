@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 import redis
 from celery.beat import ScheduleEntry
@@ -54,3 +57,31 @@ def test_a_broker_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(app, "producer_or_acquire", lambda: producer)
         with pytest.raises(OperationalError):
             dispatch.count_free_slots(SWEEP)
+
+
+@pytest.mark.parametrize("pk", [7, "d-7"])
+def test_a_message_is_the_one_that_celery_would_send(
+    broker: redis.Redis, pk: int | str
+) -> None:
+    dispatch.send_message(LETTER, pk)
+    app.send_task(LETTER, args=[pk], retry=False, ignore_result=True)
+    theirs, ours = taken_raw(broker, "hooks")
+    assert ours.keys() == theirs.keys()
+    for name in ("headers", "properties"):
+        assert ours[name].keys() == theirs[name].keys()
+        differ = {k for k, v in ours[name].items() if v != theirs[name][k]}
+        assert differ <= {"id", "root_id", "correlation_id", "delivery_tag"}
+    assert ours["body"] == theirs["body"]
+
+
+def test_no_two_messages_have_one_name(broker: redis.Redis) -> None:
+    for _ in range(3):
+        dispatch.send_message(LETTER, 7)
+    found = taken_raw(broker, "hooks")
+    assert len({one["headers"]["id"] for one in found}) == 3
+    assert len({one["properties"]["delivery_tag"] for one in found}) == 3
+
+
+def taken_raw(broker: redis.Redis, queue: str) -> list[dict[str, Any]]:
+    found: list[bytes] = broker.lrange(queue, 0, -1)  # type: ignore[assignment]
+    return [json.loads(one) for one in found]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import redis
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
@@ -31,7 +32,8 @@ def away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with app.connection_for_write("redis://127.0.0.1:1/0") as nowhere:
         producer = app.amqp.Producer(nowhere, auto_declare=False)
         monkeypatch.setattr(app, "producer_or_acquire", lambda *_: producer)
-        monkeypatch.setattr(app, "send_task", producer.publish)
+        gone = redis.Redis(port=1)
+        monkeypatch.setattr(dispatch, "_connect_broker", lambda _: gone)
         yield
 
 
