@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import redis
@@ -24,6 +24,7 @@ from django.conf import settings
 BROKER_KEY = "holdpoint:epoch"
 COPY_EVERY_S = 1.0
 MAX_FILE_BYTES = 64 * 1024
+_TAIL_BYTES = 256
 # The broker keeps the greater mark, because hosts write in any order.
 _KEEP_GREATER = """
 local kept = redis.call('GET', KEYS[1])
@@ -57,21 +58,29 @@ class CorruptMarkFile(Exception):
 
 def build_mark_path() -> Path:
     """The path of the mark file."""
-    return settings.HOLDPOINT.state / "epoch"
+    return _join_path(settings.HOLDPOINT.state)
+
+
+@cache  # every action asks for it several times
+def _join_path(state: Path) -> Path:
+    return state / "epoch"
 
 
 def read_mark() -> HighWaterMark | None:
     """The greatest mark of this host; None on a new host. Raises CorruptMarkFile, or
     OSError when the disk cannot be read at the moment."""
     try:
-        found = build_mark_path().stat()
+        path = build_mark_path()
+        found = path.stat()
         if not found.st_size:
             return None
-        return _read_furthest(
-            build_mark_path(), found.st_ino, found.st_size, found.st_mtime_ns
-        )
+        version = (path, found.st_ino, found.st_size, found.st_mtime_ns)
+        last = _last.reading
+        if last is None or last.version != version:
+            last = _last.reading = _read_file(version, last)
     except FileNotFoundError:
         return None
+    return last.mark
 
 
 def find_best_known_mark() -> HighWaterMark | None:
@@ -104,20 +113,45 @@ def _is_readable() -> bool:
     return True
 
 
-@lru_cache(maxsize=4)
-def _read_furthest(file: Path, inode: int, size: int, changed: int) -> HighWaterMark:
-    """The greatest mark in the file. Several processes write lines in any order. The
-    arguments after `file` only key the cache."""
-    places = _read_marks(file)
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What this process read from the file last. Processes only append to the file, so
+    the next reading parses only what was added."""
+
+    version: tuple[Path, int, int, int]
+    mark: HighWaterMark
+    end: int  # of the last whole line
+    tail: bytes  # the last bytes before the end, by which other content is noticed
+
+
+class _LastReading:
+    reading: _Reading | None = None
+
+
+_last = _LastReading()
+
+
+def _read_file(version: tuple[Path, int, int, int], last: _Reading | None) -> _Reading:
+    """Read the file, from the end of the last reading if it is one of the same file.
+    Several processes write lines in any order. Raises CorruptMarkFile for a file
+    without a readable mark, and OSError."""
+    if last is not None and last.version[:2] != version[:2]:
+        last = None
+    begin = last.end - len(last.tail) if last else 0
+    with version[0].open("rb") as file:
+        file.seek(begin)
+        content = file.read()
+    if last is not None and not content.startswith(last.tail):
+        return _read_file(version, None)
+    places = [*([last.mark] if last else []), *_parse_marks(content)]
     if not places:
-        raise CorruptMarkFile(str(file))
-    return max(places)
+        raise CorruptMarkFile(str(version[0]))
+    whole = content[: content.rfind(b"\n") + 1]
+    return _Reading(version, max(places), begin + len(whole), whole[-_TAIL_BYTES:])
 
 
-def _read_marks(file: Path) -> list[HighWaterMark]:
-    return [
-        place for line in file.read_bytes().split(b"\n") if (place := _parse_mark(line))
-    ]
+def _parse_marks(content: bytes) -> list[HighWaterMark]:
+    return [place for line in content.split(b"\n") if (place := _parse_mark(line))]
 
 
 def _parse_mark(line: bytes | str) -> HighWaterMark | None:
@@ -146,7 +180,7 @@ def _truncate_partial_file() -> None:
     """Empty a file whose only line was cut short: it never held a mark, so it must not
     count as corrupt."""
     with _open_locked(fcntl.LOCK_EX) as file:
-        if not _read_marks(build_mark_path()):
+        if not _parse_marks(build_mark_path().read_bytes()):
             os.ftruncate(file, 0)
 
 
