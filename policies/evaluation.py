@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 _BLOCK = Then(block=True)
 _APPROVE = Then(tier=Tier.APPROVE)
 _ESCALATE = Then(tier=Tier.ESCALATE)
+_FLOORS: Mapping[Tier, Then] = {
+    tier: Then(tier=tier) for tier in Tier if tier is not Tier.AUTO
+}
 _UNCERTAIN = Then(tier=Tier.APPROVE, flag="uncertain")
 _FLOOR_TEXTS = {
     Tier.NOTIFY: "always reported to supervisors.",
@@ -345,7 +348,7 @@ def _list_floor_findings(
     chosen = base.effect_class
     name = f"class.{chosen.name}" if chosen else "tool.floor"
     what = (chosen.title or chosen.name) if chosen else tool.title
-    yield Finding(name, f"{what}: {_FLOOR_TEXTS[tier]}", Then(tier=tier))
+    yield Finding(name, f"{what}: {_FLOOR_TEXTS[tier]}", _FLOORS[tier])
 
 
 def _build_evaluation(
