@@ -109,6 +109,9 @@ CLIENT_OPTIONS = {
     "tcp_user_timeout": UNACKNOWLEDGED_MS,
 }
 SERVER_OPTIONS = {
+    # Only statements with parameters have a plan to reuse, and their texts hold what
+    # partial indexes need (journal/statements.py).
+    "plan_cache_mode": "force_generic_plan",
     "lock_timeout": LOCK_TIMEOUT_MS,
     "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_MS,
     "tcp_keepalives_idle": SILENT_S,
@@ -131,6 +134,8 @@ def build_database_config(url: str, *, application_name: str) -> dict[str, Any]:
     options.setdefault("application_name", application_name)
     for name, value in CLIENT_OPTIONS.items():
         options.setdefault(name, value)
+    # For journal/statements.py only: Django's own cursors never prepare.
+    options["prepare_threshold"] = 0
     extra = options.pop("options", "")
     options["options"] = f"{' '.join(_format_switches())} {extra}".strip()
     return {

@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import connection
 from django.db.models import DateTimeField, Func
 from django.utils import timezone
+
+from .statements import Statement
+
+_NOW = Statement("SELECT clock_timestamp()")
 
 
 class ClockTimestamp(Func):
@@ -23,9 +26,7 @@ def now() -> datetime:
     It uses `clock_timestamp()` because PostgreSQL's `now()` is the start of the
     transaction: a decision that waited for a lock would be compared with an old time.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        value: datetime = cursor.fetchone()[0]
+    value: datetime = _NOW.fetch_row()[0]
     return value
 
 

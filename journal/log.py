@@ -14,24 +14,42 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, ParamSpec
 
-from psycopg.types.json import Jsonb
-
-from . import canonical, transactions
-from .bulk_insert import insert_rows
-from .models import LogPayload, LogRecord
+from . import canonical, transactions, writes
 
 VERSION = 1
 SALT_BYTES = 32
 _KIND = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 _CHUNK = 1000
-_RECORD_COLUMNS = {
-    "kind": "text",
-    "at": "timestamptz",
-    "leaf": "bytea",
-} | dict.fromkeys(
-    ("proposal", "request", "agent", "thread", "actor_kind", "actor_id"), "text"
+# The numbers are drawn in the order of the rows, which is the order of the log.
+_PARTS = (
+    (
+        "record_given",
+        """
+        SELECT nextval('journal_logrecord_id_seq') AS id, given.*
+        FROM jsonb_to_recordset(%(rows)s::jsonb) AS given (
+            kind text, at timestamptz, leaf text, proposal text, request text,
+            agent text, thread text, actor_kind text, actor_id text,
+            salt bytea, "values" jsonb)
+        """,
+    ),
+    (
+        "payload_added",
+        """
+        INSERT INTO journal_logpayload (record_id, salt, "values")
+        SELECT id, salt, "values" FROM record_given WHERE salt IS NOT NULL
+        """,
+    ),
+    (
+        "record_added",
+        """
+        INSERT INTO journal_logrecord (id, kind, at, leaf, proposal, request,
+                                       agent, thread, actor_kind, actor_id)
+        SELECT id, kind, at, convert_to(leaf, 'UTF8'), proposal, request,
+               agent, thread, actor_kind, actor_id
+        FROM record_given RETURNING id
+        """,
+    ),
 )
-_PAYLOAD_COLUMNS = {"record_id": "bigint", "salt": "bytea", "values": "jsonb"}
 
 _Members = ParamSpec("_Members")
 
@@ -77,29 +95,23 @@ class Entry:
     thread: str = ""
 
 
-def append_many(entries: Iterable[Entry]) -> list[LogRecord]:
-    """Add one record per entry, in the given order, with one INSERT per 1,000.
+def append_many(entries: Iterable[Entry]) -> None:
+    """Add one record per entry, in the given order, with one statement per 1,000.
 
     Raises `ValueError` for a kind, time or value that a leaf cannot carry.
     Caller holds a transaction.
     """
     transactions.require_transaction("Writing the log")
-    built = [_build_record(entry) for entry in entries]
+    built = [_build_row(entry) for entry in entries]
     for start in range(0, len(built), _CHUNK):
-        _insert_records(built[start : start + _CHUNK])
-    return [record for record, _ in built]
+        writes.insert_values(_PARTS, built[start : start + _CHUNK], key="id")
 
 
-def _build_append(
-    entry: Callable[_Members, Entry],
-) -> Callable[_Members, LogRecord]:
-    def append_one(*args: _Members.args, **members: _Members.kwargs) -> LogRecord:
+def _build_append(entry: Callable[_Members, Entry]) -> Callable[_Members, None]:
+    def append_one(*args: _Members.args, **members: _Members.kwargs) -> None:
         """Add one record: `append(kind, actor=..., at=..., ...)`, with the fields of
-        `Entry`.
-
-        One INSERT, and a second one for private values. Caller holds a transaction.
-        """
-        return append_many([entry(*args, **members)])[0]
+        `Entry`. Caller holds a transaction."""
+        append_many([entry(*args, **members)])
 
     return append_one
 
@@ -114,44 +126,28 @@ def compute_private_mac(salt: bytes, value: Any) -> str:
     return f"hmac-sha256:{mac.hex()}"
 
 
-def _insert_records(built: Sequence[tuple[LogRecord, LogPayload | None]]) -> None:
-    rows = [[getattr(record, name) for name in _RECORD_COLUMNS] for record, _ in built]
-    returned = insert_rows(
-        "journal_logrecord", _RECORD_COLUMNS, rows, returning="id, xid"
-    )
-    for (record, _), (pk, xid) in zip(built, returned, strict=True):
-        record.pk, record.xid, record._state.adding = pk, str(xid), False
-    payloads = [payload for _, payload in built if payload]
-    if payloads:
-        rows = [[p.record.pk, p.salt, Jsonb(p.values)] for p in payloads]
-        insert_rows("journal_logpayload", _PAYLOAD_COLUMNS, rows, returning="record_id")
-
-
-def _build_record(entry: Entry) -> tuple[LogRecord, LogPayload | None]:
+def _build_row(entry: Entry) -> dict[str, Any]:
     if not _KIND.fullmatch(entry.kind):
         raise ValueError(f"A kind is dotted lower case, not {entry.kind!r}.")
-    data: dict[str, Any] = dict(entry.data or {})
-    private = dict(entry.private or {})
-    salt = secrets.token_bytes(SALT_BYTES)
-    if data.keys() & private.keys():
-        raise ValueError("A member of data cannot be plain and private.")
-    data.update(
-        {name: compute_private_mac(salt, value) for name, value in private.items()}
-    )
-    record = LogRecord(
-        kind=entry.kind,
-        at=entry.at,
-        leaf=canonical.encode(_build_leaf(entry, data)),
-        proposal=entry.proposal,
-        request=entry.request,
-        agent=entry.agent,
-        thread=entry.thread,
-        actor_kind=entry.actor.kind,
-        actor_id=entry.actor.id,
-    )
-    if not private:
-        return record, None
-    return record, LogPayload(record=record, salt=salt, values=private)
+    data, private = dict(entry.data or {}), dict(entry.private or {})
+    row: dict[str, Any] = {
+        "kind": entry.kind,
+        "at": entry.at,
+        "proposal": entry.proposal,
+        "request": entry.request,
+        "agent": entry.agent,
+        "thread": entry.thread,
+        "actor_kind": entry.actor.kind,
+        "actor_id": entry.actor.id,
+    }
+    if private:
+        if data.keys() & private.keys():
+            raise ValueError("A member of data cannot be plain and private.")
+        row["salt"] = salt = secrets.token_bytes(SALT_BYTES)
+        row["values"] = private
+        data.update({n: compute_private_mac(salt, v) for n, v in private.items()})
+    row["leaf"] = canonical.encode(_build_leaf(entry, data)).decode()
+    return row
 
 
 def _build_leaf(entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,13 @@ from django.db import DatabaseError, connection, transaction
 from structlog.stdlib import get_logger
 
 from . import failpoints
+from .statements import Statement
 
 CHANNEL = "holdpoint"  # the channel to LISTEN on; the payload is the subject
-_NOTIFY_SQL = "SELECT pg_notify(%s, subject) FROM unnest(%s::text[]) AS subject"
+_NOTIFY = Statement(
+    "SELECT pg_notify(%(channel)s, subject)"
+    " FROM unnest(%(subjects)s::text[]) AS subject"
+)
 
 logger = get_logger(__name__)
 
@@ -47,8 +51,7 @@ def _send_notifications() -> None:
     _pending.subjects.clear()
     failpoints.point("before_announce")
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(_NOTIFY_SQL, [CHANNEL, subjects])
+        _NOTIFY.execute(channel=CHANNEL, subjects=subjects)
     except DatabaseError as error:
         # The change itself is committed, and listeners also poll.
         logger.warning("announce_failed", error=type(error).__name__)

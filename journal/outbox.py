@@ -20,11 +20,9 @@ from django.db import connection, transaction
 from django.db.models import DurationField, F, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
-from psycopg.types.json import Jsonb
 from structlog.stdlib import get_logger
 
-from . import dispatch, failpoints, transactions
-from .bulk_insert import insert_rows
+from . import dispatch, failpoints, transactions, writes
 from .models import OutboxMessage
 
 Fact = str | int
@@ -37,16 +35,20 @@ MAX_UNCHECKED_NUDGES = (
     50  # up to this many messages of one commit are sent without checking the queues
 )
 _CHUNK = 1000
-_MESSAGE_COLUMNS = {
-    "topic": "text",
-    "task": "text",
-    "subject": "text",
-    "facts": "jsonb",
-}
-_COMMON_COLUMNS = {
-    "due_at": f"statement_timestamp() + interval '{HEAD_START} s'",
-    "attempts": "0",
-}
+_PARTS = (
+    (
+        "message_added",
+        f"""
+        INSERT INTO journal_outboxmessage (topic, task, subject, facts, due_at,
+                                           attempts)
+        SELECT topic, task, subject, facts,
+               statement_timestamp() + interval '{HEAD_START} s', 0
+        FROM jsonb_to_recordset(%(rows)s::jsonb)
+             AS given (topic text, task text, subject text, facts jsonb)
+        RETURNING id
+        """,  # noqa: S608 a number
+    ),
+)
 # Finds messages already published for the same moment. A claim or a sweep moves
 # `due_at`, so a message that was taken up or sent is not found.
 _ALREADY_PROMISED = (
@@ -130,15 +132,15 @@ def _create_later(
 
 
 def _insert_messages(messages: Sequence[OutboxMessage]) -> None:
-    rows = [[m.topic, m.task, m.subject, Jsonb(m.facts)] for m in messages]
-    made = insert_rows(
-        "journal_outboxmessage",
-        _MESSAGE_COLUMNS,
-        rows,
-        returning="id",
-        same=_COMMON_COLUMNS,
-    )
-    for message, (pk,) in zip(messages, made, strict=True):
+    rows = [
+        {"topic": m.topic, "task": m.task, "subject": m.subject, "facts": m.facts}
+        for m in messages
+    ]
+    writes.insert_values(_PARTS, rows, key="id", returned=partial(_set_keys, messages))
+
+
+def _set_keys(messages: Sequence[OutboxMessage], ids: Sequence[int]) -> None:
+    for message, pk in zip(messages, ids, strict=True):
         message.pk, message._state.adding = pk, False
 
 

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from django.db import models
 
-from . import log, notify, outbox
-from .errors import Conflict, IllegalTransition
+from . import log, notify, outbox, writes
+from .errors import IllegalTransition
+from .writes import NO_GUARD, Guard
 
 Row = TypeVar("Row", bound=models.Model)
 LogMembersOf = Callable[[Any], Mapping[str, Any]]  # row -> members of its log record
@@ -101,7 +102,9 @@ class Machine:
         edge = self.edge(NO_SOURCE, event)
         for row in rows:
             row.status = edge.target  # type: ignore[attr-defined]
-        type(rows[0])._default_manager.bulk_create(rows)
+        writes.insert_rows(rows)
+        if rows[0].pk is None:  # its messages name it
+            writes.send_pending()
         self._tell(rows, edge, actor, now, each, said)
 
     def apply(
@@ -112,7 +115,7 @@ class Machine:
         actor: log.Actor,
         now: datetime,
         changes: Mapping[str, Any] | None = None,
-        guard: models.Q | None = None,
+        guard: Guard = NO_GUARD,
         **said: Any,
     ) -> Row:
         """Move a row along one edge with a guarded update. `changes` are further
@@ -135,7 +138,7 @@ class Machine:
         actor: log.Actor,
         now: datetime,
         changes: Mapping[str, Any] | None = None,
-        guard: models.Q | None = None,
+        guard: Guard = NO_GUARD,
         each: LogMembersOf = _no_log_members,
         **said: Any,
     ) -> None:
@@ -149,11 +152,7 @@ class Machine:
             return
         edge = self.edge(rows[0].status, event)  # type: ignore[attr-defined]
         values = {"status": edge.target, **(changes or {})}
-        found = type(rows[0])._default_manager.filter(
-            guard or models.Q(), pk__in=[row.pk for row in rows], status=edge.source
-        )
-        if found.update(**values) != len(rows):  # guard: as-read
-            raise Conflict
+        writes.update_rows(rows, values, source=edge.source, guard=guard)
         for row in rows:
             for field, value in values.items():
                 setattr(row, field, value)

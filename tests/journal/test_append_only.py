@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from journal import log
-from journal.models import LogPosition
+from journal.models import LogPosition, LogRecord
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,8 @@ STATEMENTS = [
 
 @pytest.fixture
 def placed():
-    record = log.append("a.b", actor=log.SYSTEM, at=AT)
+    log.append("a.b", actor=log.SYSTEM, at=AT)
+    record = LogRecord.objects.get()
     place = LogPosition.objects.create(seq=0, record=record, leaf_hash=b"")
     with connection.cursor() as cursor:  # or TRUNCATE fails for its open checks
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

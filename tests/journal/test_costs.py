@@ -9,18 +9,19 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 import redis
 from django.contrib.sessions.models import Session
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Model
-from django.test.utils import CaptureQueriesContext
 
 from agents import retention
 from agents.models import Delivery, IdempotencyKey
 from hitl.celery import SWEEPS, app
 from journal import clock, restore_epochs, tasks
 from journal.models import LogRecord, OutboxMessage
+from journal.statements import write_values
 from reviews.executions import redeem, run
 from reviews.models import Execution, Notice
 from tests.agents.webhooks import deliveries
@@ -33,6 +34,7 @@ from tests.reviews.tasks.draining import drain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 WAITING = 20
+MEASURED = ("SELECT", "DELETE", "UPDATE", "WITH", "INSERT")
 # What writes beside the database, by what it asks of it.
 INSTEAD: dict[str, Callable[[], Any]] = {
     "reviews.tasks.watch_epoch": restore_epochs.find_halt_reason
@@ -115,29 +117,45 @@ def _of_the_house(gate: Gate) -> Copies:
 
 
 def pages(work: Callable[[], Any]) -> dict[str, int]:
-    """What each statement of this work touches, as PostgreSQL counts it."""
-    with CaptureQueriesContext(
-        connection,
-    ) as caught:
+    """What each statement of this work touches, as PostgreSQL counts it: each runs once
+    more before it runs, in a savepoint that is rolled back."""
+    found: dict[str, int] = {}
+    measuring = False
+
+    def measure(
+        execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
+    ) -> Any:
+        nonlocal measuring
+        if not (measuring or many) and sql.lstrip().startswith(MEASURED):
+            measuring = True
+            prepared = isinstance(context["cursor"].cursor, psycopg.RawCursor)
+            write = write_values if prepared else compose
+            text = write(sql, params)
+            found[text] = touched(text)
+            measuring = False
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(measure):
         work()
-    return {
-        query["sql"]: touched(query["sql"])
-        for query in caught.captured_queries
-        if query["sql"].startswith(("SELECT", "DELETE", "UPDATE", "WITH"))
-    }
+    return found
+
+
+def compose(sql: str, params: Any) -> str:
+    return str(connection.ops.compose_sql(sql, params))  # type: ignore[attr-defined]
 
 
 def plan_of(sql: str) -> str:
     """For who reads that it was too dear."""
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}")
+        cursor.execute(f"EXPLAIN {sql}")
         return "\n".join([sql, *(line for (line,) in cursor.fetchall())])
 
 
 def touched(sql: str) -> int:
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}")
         (found,) = cursor.fetchone()
+        transaction.set_rollback(True)
     plan = found if isinstance(found, list) else json.loads(found)
     root = plan[0]["Plan"]
     return int(root["Shared Hit Blocks"]) + int(root["Shared Read Blocks"])

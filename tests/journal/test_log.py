@@ -45,6 +45,12 @@ FULL = log.Entry(
 LEAST = log.Entry("stop.raised", actor=log.SYSTEM, at=AT)
 
 
+def appended(*args, **members) -> LogRecord:
+    """The record that `log.append` adds."""
+    log.append(*args, **members)
+    return LogRecord.objects.latest("pk")
+
+
 @pytest.fixture
 def valid():
     return jsonschema_rs.validator_for(SCHEMA).is_valid
@@ -86,7 +92,7 @@ def test_a_leaf_has_exactly_the_members_of_the_contract():
 
 @pytest.mark.django_db
 def test_what_is_left_out_is_null():
-    record = log.append("stop.raised", actor=log.SYSTEM, at=AT)
+    record = appended("stop.raised", actor=log.SYSTEM, at=AT)
     leaf = json.loads(bytes(record.leaf))
     assert {k for k, v in leaf.items() if v is not None} == {"v", "kind", "at", "actor"}
     assert leaf["actor"] == {"kind": "system", "id": None}
@@ -94,7 +100,7 @@ def test_what_is_left_out_is_null():
 
 @pytest.mark.django_db
 def test_private_text_is_in_the_payload_and_its_proof_in_the_leaf():
-    record = log.append(
+    record = appended(
         "message.asked", actor=PERSON, at=AT, private={"text": "Ana?", "who": ["a"]}
     )
     payload = LogPayload.objects.get(record=record)
@@ -110,7 +116,7 @@ def test_private_text_is_in_the_payload_and_its_proof_in_the_leaf():
 @pytest.mark.django_db
 def test_equal_private_values_of_two_records_do_not_look_equal():
     one, two = (
-        log.append("message.asked", actor=PERSON, at=AT, private={"text": "yes"})
+        appended("message.asked", actor=PERSON, at=AT, private={"text": "yes"})
         for _ in range(2)
     )
     assert json.loads(bytes(one.leaf))["data"] != json.loads(bytes(two.leaf))["data"]
@@ -118,8 +124,8 @@ def test_equal_private_values_of_two_records_do_not_look_equal():
 
 @pytest.mark.django_db
 def test_the_row_repeats_what_pages_look_for():
-    (record,) = log.append_many([FULL])
-    record = LogRecord.objects.get(pk=record.pk)
+    log.append_many([FULL])
+    record = LogRecord.objects.get()
     found = (record.kind, record.proposal, record.request, record.agent, record.thread)
     assert found == ("request.decided", "p-1", "r-1", "riley", "order_78291")
     assert (record.at, record.actor_kind, record.actor_id) == (AT, "person", "u-1")
@@ -128,20 +134,18 @@ def test_the_row_repeats_what_pages_look_for():
 @pytest.mark.django_db
 def test_times_are_said_in_utc():
     there = AT.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    record = log.append("stop.raised", actor=log.SYSTEM, at=there)
+    record = appended("stop.raised", actor=log.SYSTEM, at=there)
     assert json.loads(bytes(record.leaf))["at"] == "2026-03-01T09:30:00.000120Z"
 
 
 @pytest.mark.django_db
-def test_one_insert_a_record_and_no_other_query():
-    with CaptureQueriesContext(
-        connection,
-    ) as plain:
+def test_records_and_their_payloads_are_one_statement():
+    with CaptureQueriesContext(connection) as plain:
         log.append("stop.raised", actor=log.SYSTEM, at=AT)
-    assert [q["sql"].split()[0] for q in plain] == ["INSERT"]
     with CaptureQueriesContext(connection) as private:
         log.append_many([FULL] * 50)
-    assert [q["sql"].split()[0] for q in private] == ["INSERT", "INSERT"]
+    assert (len(plain), len(private)) == (1, 1)
+    assert LogPayload.objects.count() == 50
 
 
 @pytest.mark.django_db
@@ -150,8 +154,7 @@ def test_many_records_keep_their_order_and_their_payloads():
         log.Entry("stop.raised", actor=PERSON, at=AT, private={"n": n})
         for n in range(30)
     ]
-    records = log.append_many(entries)
-    assert [r.pk for r in records] == sorted(r.pk for r in records)
+    log.append_many(entries)
     assert [r.payload.values["n"] for r in LogRecord.objects.order_by("pk")] == list(
         range(30)
     )
@@ -201,6 +204,6 @@ def test_a_rolled_back_change_leaves_no_record():
 
 @pytest.mark.django_db
 def test_erasing_a_payload_leaves_the_leaf_as_it_was():
-    record = log.append("a.b", actor=PERSON, at=AT, private={"text": "Ana"})
+    record = appended("a.b", actor=PERSON, at=AT, private={"text": "Ana"})
     LogPayload.objects.filter(record=record).delete()
     assert bytes(LogRecord.objects.get(pk=record.pk).leaf) == record.leaf

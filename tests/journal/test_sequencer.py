@@ -22,7 +22,8 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 def append(count=1):
     with transaction.atomic():
-        return log.append_many([log.Entry("a.b", actor=log.SYSTEM, at=AT)] * count)
+        log.append_many([log.Entry("a.b", actor=log.SYSTEM, at=AT)] * count)
+        return list(LogRecord.objects.order_by("pk"))[-count:]
 
 
 def places():

@@ -1,0 +1,395 @@
+"""Inserts and guarded updates without the ORM, and the unit of work that sends many of
+them as one statement.
+
+Inside `unit_of_work` the writes of a transaction are collected. They are sent at its
+end, or before the next other statement, so that a transaction always reads what it
+wrote. An operation that reads first and then writes sends one statement for all rows.
+
+The rows of a table travel as one JSON parameter. The text of a statement then depends
+only on the tables and columns that it writes, and PostgreSQL prepares it once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from functools import cache, lru_cache, partial
+from typing import Any, cast
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db.models.expressions import DatabaseDefault
+
+from . import transactions
+from .errors import Conflict
+from .statements import PLACEHOLDER, Statement, run_statement
+
+Place = tuple[str, Any]  # a table, and the primary key of one of its rows
+Returned = Callable[[Any], None]
+Columns = tuple[tuple[str, str], ...]  # pairs of a column and its SQL type
+Parts = tuple[tuple[str, str], ...]  # pairs of a name and a common table expression
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A further condition of an update.
+
+    `same` names columns that still have the values of the row in hand. `condition` is
+    SQL about the row in the table, which it calls `stored`; it becomes part of the
+    text, so it must never come from input.
+    """
+
+    same: tuple[str, ...] = ()
+    condition: str = ""
+
+
+NO_GUARD = Guard()
+_NEXT_KEYS = Statement("""
+SELECT nextval(pg_get_serial_sequence(%(table)s, %(column)s)::regclass)
+FROM generate_series(1, %(count)s)
+""")
+
+
+def _ignore(value: Any) -> None:
+    """What a write returns, where nobody needs it."""
+
+
+@dataclass(slots=True)
+class _Write:
+    """One of the writes of a statement. `parts` are its common table expressions by
+    name, with placeholders `%(name)s` for `values`. `result` is an SQL expression over
+    the last of them, and `returned` gets its value.
+
+    An insert keeps its rows in `rows` until it is sent, so that more can be added.
+    """
+
+    parts: Parts
+    values: dict[str, Any]
+    result: str
+    returned: Returned
+    rows: list[Mapping[str, Any]] | None = None
+
+
+@dataclass(slots=True)
+class _UnitOfWork:
+    """The writes collected so far, in their order, and the rows that they change."""
+
+    writes: list[_Write] = field(default_factory=list)
+    places: set[Place] = field(default_factory=set)
+    is_sending: bool = False
+
+    def add_write(self, write: _Write, places: Iterable[Place]) -> None:
+        """Collect a write. A statement can change a row only once, so an earlier write
+        of one of these rows is sent first."""
+        found = set(places)
+        if not self.places.isdisjoint(found):
+            self.send_all()
+        self.places |= found
+        if not self._merge_rows(write):
+            self.writes.append(write)
+
+    def _merge_rows(self, write: _Write) -> bool:
+        """Add the rows of an insert to an earlier one of the same form, if any."""
+        if write.rows is None:
+            return False
+        for earlier in self.writes:
+            if earlier.rows is not None and earlier.parts == write.parts:
+                earlier.returned = partial(
+                    _share_keys, len(earlier.rows), earlier.returned, write.returned
+                )
+                earlier.rows = [*earlier.rows, *write.rows]
+                return True
+        return False
+
+    def send_all(self) -> None:
+        """Send what is collected as one statement."""
+        writes = self.writes
+        self.writes, self.places = [], set()
+        if writes:
+            self.is_sending = True
+            try:
+                _send_writes(writes)
+            finally:
+                self.is_sending = False
+
+    def send_first(
+        self,
+        execute: Callable[..., Any],
+        sql: str,
+        params: Any,
+        many: bool,
+        context: Any,
+    ) -> Any:
+        """Send what is collected before another statement runs; a wrapper of Django's
+        `execute`."""
+        if not self.is_sending:
+            self.send_all()
+        return execute(sql, params, many, context)
+
+
+def _share_keys(
+    count: int, earlier: Returned, later: Returned, keys: Sequence[Any]
+) -> None:
+    """Give the keys of merged inserts to both: the first `count` to the earlier one."""
+    earlier(keys[:count])
+    later(keys[count:])
+
+
+class _Current(threading.local):
+    unit: _UnitOfWork | None = None
+
+
+_current = _Current()
+
+
+@contextmanager
+def unit_of_work() -> Iterator[None]:
+    """Collect the writes of this block, and send them as one statement when it ends.
+
+    A guarded update that does not find its row raises Conflict when it is sent: at the
+    end of the block, or at the next other statement. Caller holds a transaction. A
+    block within another one is part of it.
+    """
+    transactions.require_transaction("A unit of work")
+    if _current.unit is not None:
+        yield
+        return
+    unit = _current.unit = _UnitOfWork()
+    try:
+        with connections[DEFAULT_DB_ALIAS].execute_wrapper(unit.send_first):
+            yield
+            unit.send_all()
+    finally:
+        _current.unit = None
+
+
+def send_pending() -> None:
+    """Send the writes of a unit of work now, because a key that the database makes is
+    needed for what follows."""
+    if _current.unit is not None:
+        _current.unit.send_all()
+
+
+def insert_rows(rows: Sequence[models.Model]) -> None:
+    """Insert new rows of one model with one INSERT. They have their primary keys once
+    it is sent."""
+    if not rows:
+        return
+    model, columns = type(rows[0]), _list_columns(rows)
+    key = model._meta.pk.column
+    write = _Write(
+        (("", _build_insert_text(model._meta.db_table, columns, key)),),
+        {},
+        f"array_agg({key})",
+        partial(_mark_stored, rows),
+        [{name: getattr(row, name) for name, _ in columns} for row in rows],
+    )
+    _add_write(write, [(model._meta.db_table, row.pk) for row in rows if row.pk])
+
+
+def draw_keys(model: type[models.Model], count: int = 1) -> list[int]:
+    """The next primary keys of a model whose keys the database numbers, for rows that
+    others of the same unit of work refer to."""
+    meta = model._meta
+    found = _NEXT_KEYS.fetch_all(
+        table=meta.db_table, column=meta.pk.column, count=count
+    )
+    return [key for (key,) in found]
+
+
+def insert_values(
+    parts: Parts,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    key: str,
+    returned: Returned = _ignore,
+) -> None:
+    """Insert rows by common table expressions of one's own, by name. Their parameter
+    `%(rows)s` is the JSON list of the rows, and the last one returns a column `key`.
+    `returned` gets the list of its values, in the order of the rows."""
+    _add_write(_Write(parts, {}, f"array_agg({key})", returned, list(rows)))
+
+
+def update_rows(
+    rows: Sequence[models.Model],
+    changes: Mapping[str, Any],
+    *,
+    source: str,
+    guard: Guard = NO_GUARD,
+) -> None:
+    """Set the same columns of rows of one model that have the status `source`. The rows
+    in hand stay as they are. Raises Conflict, once it is sent, unless every row is
+    found."""
+    meta, many = rows[0]._meta, len(rows) > 1
+    changed = dict(_resolve_column(rows[0], *item) for item in changes.items())
+    known = (meta.pk.attname, *guard.same)
+    said = [{name: getattr(row, name) for name in known} for row in rows]
+    text = _build_update_text(
+        type(rows[0]), known, tuple(changed), source, guard.condition, many
+    )
+    write = _Write(
+        (("", text),),
+        {"known": _to_json(said if many else said[0]), "changed": _to_json(changed)},
+        "count(*)",
+        partial(_check_count, len(rows)),
+    )
+    _add_write(write, [(meta.db_table, row.pk) for row in rows])
+
+
+def format_rows(rows: Sequence[models.Model]) -> str:
+    """The JSON of new rows of one model, for a statement of one's own."""
+    columns = _list_columns(rows) if rows else ()
+    return _to_json([{name: getattr(row, name) for name, _ in columns} for row in rows])
+
+
+def _check_count(expected: int, found: int) -> None:
+    if found != expected:  # guard: as-read
+        raise Conflict
+
+
+def write_statement(
+    parts: Parts, values: Mapping[str, Any], *, places: Iterable[Place] = ()
+) -> None:
+    """Run a data-modifying statement of one's own as one of the writes: its common
+    table expressions by name, with placeholders `%(name)s`. The last one has RETURNING.
+    `places` are the rows that it changes and that another write of the unit may change
+    as well."""
+    _add_write(_Write(parts, dict(values), "count(*)", _ignore), places)
+
+
+def _add_write(write: _Write, places: Iterable[Place] = ()) -> None:
+    if _current.unit is None:
+        _send_writes([write])
+    else:
+        _current.unit.add_write(write, places)
+
+
+def _send_writes(writes: Sequence[_Write]) -> None:
+    for write in writes:
+        if write.rows is not None:
+            write.values = {"rows": _to_json(write.rows)}
+    text, names = _compose_statement(
+        tuple((write.parts, write.result) for write in writes)
+    )
+    cursor = run_statement(text, [writes[at].values[name] for at, name in names])
+    for write, value in zip(writes, cursor.fetchone(), strict=True):
+        write.returned(value)
+
+
+@lru_cache(maxsize=512)
+def _compose_statement(
+    shape: tuple[tuple[Parts, str], ...],
+) -> tuple[str, list[tuple[int, str]]]:
+    """The text of a statement, and for each of its parameters the write that it belongs
+    to and its name there."""
+    given: list[tuple[int, str]] = []
+    parts: list[str] = []
+    results: list[str] = []
+    for at, (own, result) in enumerate(shape):
+        for name, text in own:
+            numbered = _number_parameters(text, at, given)
+            parts.append(f"{name or f'write_{at}'} AS ({numbered})")
+        results.append(f"(SELECT {result} FROM {own[-1][0] or f'write_{at}'})")  # noqa: S608
+    return f"WITH {', '.join(parts)} SELECT {', '.join(results)}", given
+
+
+def _number_parameters(text: str, at: int, given: list[tuple[int, str]]) -> str:
+    def number_one(found: re.Match[str]) -> str:
+        named = (at, found[1])
+        if named not in given:
+            given.append(named)
+        return f"${given.index(named) + 1}"
+
+    return PLACEHOLDER.sub(number_one, text)
+
+
+@cache
+def _build_insert_text(table: str, columns: Columns, key: str) -> str:
+    names = ", ".join(f'"{name}"' for name, _ in columns)
+    types = ", ".join(f'"{name}" {kind}' for name, kind in columns)
+    return (
+        f'INSERT INTO "{table}" ({names}) SELECT {names}'  # noqa: S608 names of columns
+        f" FROM jsonb_to_recordset(%(rows)s::jsonb) AS given ({types}) RETURNING {key}"
+    )
+
+
+@cache
+def _build_update_text(
+    model: type[models.Model],
+    known: tuple[str, ...],
+    changed: tuple[str, ...],
+    source: str,
+    condition: str,
+    many: bool,
+) -> str:
+    types = _describe_columns(model)
+    sets = ", ".join(f'"{name}" = changed."{name}"' for name in changed)
+    wheres = [f'stored."{name}" = known."{name}"' for name in known]
+    wheres += [f"stored.status = '{source}'", *([condition] if condition else [])]
+    of_known = ", ".join(f'"{name}" {types[name]}' for name in known)
+    of_changed = ", ".join(f'"{name}" {types[name]}' for name in changed)
+    return (
+        f'UPDATE "{model._meta.db_table}" AS stored SET {sets}'  # noqa: S608 as above
+        f" FROM jsonb_to_record{'set' if many else ''}(%(known)s::jsonb)"
+        f" AS known ({of_known}),"
+        f" jsonb_to_record(%(changed)s::jsonb) AS changed ({of_changed})"
+        f" WHERE {' AND '.join(wheres)} RETURNING 1"
+    )
+
+
+@cache
+def _describe_columns(model: type[models.Model]) -> Mapping[str, str]:
+    """The SQL type of each column of a model. Its fields are named like its columns."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    return {
+        str(one.column): str(
+            one.rel_db_type(connection) if one.is_relation else one.db_type(connection)
+        )
+        for one in model._meta.concrete_fields
+    }
+
+
+def _list_columns(rows: Sequence[models.Model]) -> Columns:
+    """The columns that an INSERT of these rows names, with their types: all but those
+    whose value the database makes."""
+    types, first = _describe_columns(type(rows[0])), rows[0]
+    made = first._meta.pk.attname if first.pk is None else ""
+    return tuple(
+        (name, kind)
+        for name, kind in types.items()
+        if name != made and not isinstance(getattr(first, name), DatabaseDefault)
+    )
+
+
+def _mark_stored(rows: Sequence[models.Model], keys: Sequence[Any]) -> None:
+    for row, key in zip(rows, keys, strict=True):
+        row.pk = key
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+
+def _resolve_column(row: models.Model, name: str, value: Any) -> tuple[str, Any]:
+    """A field's column, and a related row's key for the row."""
+    column = str(cast(Any, row._meta.get_field(name)).column)
+    return column, value.pk if isinstance(value, models.Model) else value
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, default=_to_text, ensure_ascii=False)
+
+
+def _to_text(value: Any) -> str:
+    """The text by which PostgreSQL reads a value that JSON does not know."""
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return rf"\x{bytes(value).hex()}"
+    if isinstance(value, timedelta):
+        return f"{value // timedelta(microseconds=1)} microseconds"
+    if isinstance(value, UUID):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

@@ -1,0 +1,76 @@
+"""Statements by hand: values are bound by the server, and PostgreSQL prepares each text
+once a connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.db.transaction import TransactionManagementError
+
+from journal.models import Heartbeat
+from journal.statements import Statement
+from policies.models import Queue
+
+pytestmark = pytest.mark.django_db
+
+HOSTILE = "'; DROP TABLE journal_heartbeat; -- %s %(name)s $1"
+
+
+def prepared() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement FROM pg_prepared_statements")
+        return [text for (text,) in cursor.fetchall()]
+
+
+def test_a_name_is_one_parameter_wherever_it_stands() -> None:
+    both = Statement("SELECT %(a)s::text, %(b)s::text, %(a)s::text")
+    assert both.text == "SELECT $1::text, $2::text, $1::text"
+    assert both.fetch_all(a=HOSTILE, b="") == [(HOSTILE, "", HOSTILE)]
+
+
+def test_what_each_way_of_running_returns() -> None:
+    some = Statement("SELECT n FROM generate_series(1, %(count)s) AS n")
+    assert some.fetch_all(count=2) == [(1,), (2,)]
+    assert some.fetch_one(count=2) == (1,)
+    assert some.fetch_one(count=0) is None
+    assert some.fetch_row(count=1) == (1,)
+    with pytest.raises(LookupError):
+        some.fetch_row(count=0)
+    assert some.execute(count=3) == 3
+
+
+def test_a_value_that_is_missing_is_loud() -> None:
+    with pytest.raises(KeyError):
+        Statement("SELECT %(a)s::text").fetch_all()
+
+
+def test_a_text_is_prepared_once_and_those_of_the_orm_are_not() -> None:
+    asked = Statement("SELECT %(a)s::text AS prepared_once")
+    for word in "abc":
+        asked.fetch_all(a=word)
+    list(Queue.objects.filter(name="prepared_once"))
+    assert [text for text in prepared() if "prepared_once" in text] == [asked.text]
+
+
+def test_it_is_counted_like_every_query(django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1) as caught:
+        Statement("SELECT %(a)s::text").fetch_all(a=HOSTILE)
+    (query,) = caught.captured_queries
+    with connection.cursor() as cursor:  # what was caught can be run as it stands
+        cursor.execute(query["sql"])
+        assert cursor.fetchone() == (HOSTILE,)
+
+
+def test_errors_are_those_of_django_and_break_the_transaction() -> None:
+    Heartbeat.objects.create(name="one", at="2026-01-01T00:00Z")
+    again = Statement(
+        "INSERT INTO journal_heartbeat (name, at) VALUES (%(name)s, now())"
+    )
+    with pytest.raises(IntegrityError), transaction.atomic():
+        again.execute(name="one")
+    with transaction.atomic():
+        transaction.set_rollback(True)
+        with pytest.raises(TransactionManagementError):
+            again.execute(name="two")
