@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Max
-
-from journal import encryption
+from journal import encryption, writes
 from reviews.redaction.redactor import Redactor
 
 from .models import Checkpoint, Thread
@@ -38,17 +36,17 @@ def save_checkpoint(
     thread: Thread,
     suspended: SuspendedState,
     *,
+    number: int,
     proposal: str,
     redactor: Redactor,
     now: datetime,
 ) -> Checkpoint:
-    """Store the thread's next checkpoint: redact the summary and the state, encrypt the
-    blob. Caller holds the thread's lock and a transaction."""
+    """Store the thread's next checkpoint, `number`: redact the summary and the state,
+    encrypt the blob. Caller holds the thread's lock and a transaction."""
     blob = suspended.blob
-    last = thread.checkpoints.aggregate(last=Max("number"))["last"] or 0
-    return Checkpoint.objects.create(
+    checkpoint = Checkpoint(
         thread=thread,
-        number=last + 1,
+        number=number,
         proposal=proposal,
         summary=redactor.text(suspended.summary),
         state=redactor.foreign(suspended.state),
@@ -58,6 +56,8 @@ def save_checkpoint(
         resume_at=suspended.resume_at,
         created_at=now,
     )
+    writes.insert_rows([checkpoint])
+    return checkpoint
 
 
 def correct_checkpoint(
@@ -91,13 +91,28 @@ def _seal_blob(thread: Thread, blob: bytes) -> bytes:
     return encryption.encrypt_value(key, blob, format_key_binding(thread).encode())
 
 
+_STORE_KEY = (
+    (
+        "key_stored",
+        """
+        UPDATE agents_thread SET wrapped_key = %(wrapped_key)s
+        WHERE id = %(thread)s RETURNING id
+        """,
+    ),
+)
+
+
 def _load_or_create_key(thread: Thread) -> bytes:
     """Return the thread's key; create it when there is none. Caller holds the thread's
     lock."""
     if thread.wrapped_key is None:
         key = encryption.create_key()
         thread.wrapped_key = encryption.wrap_key(key, format_key_binding(thread))
-        thread.save(update_fields=["wrapped_key"])
+        writes.write_statement(
+            _STORE_KEY,
+            {"thread": thread.pk, "wrapped_key": thread.wrapped_key},
+            places=[(Thread._meta.db_table, thread.pk)],
+        )
         return key
     return encryption.unwrap_key(bytes(thread.wrapped_key), format_key_binding(thread))
 

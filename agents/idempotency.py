@@ -3,18 +3,32 @@ stored answer, the same key with another body is refused."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
-
-from journal import canonical
+from journal import canonical, writes
 from journal.errors import IdempotencyKeyReused, InProgress
+from journal.statements import Statement
 
 from .models import Agent, IdempotencyKey
 
 MAX_KEY_LENGTH = 255
+_STORE_ANSWER = (
+    (
+        "answer_stored",
+        """
+        UPDATE agents_idempotencykey
+        SET status = %(status)s, body = %(body)s, proposal = %(proposal)s
+        WHERE agent_id = %(agent)s AND key = %(key)s RETURNING agent_id
+        """,
+    ),
+)
+_CLAIM = Statement("""
+INSERT INTO agents_idempotencykey (agent_id, key, fingerprint, proposal)
+VALUES (%(agent)s, %(key)s, %(fingerprint)s, '') ON CONFLICT (agent_id, key) DO NOTHING
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +70,20 @@ def claim_key(agent: Agent, key: str, print_: str) -> bool:
     When another transaction has inserted the same key and not committed, this statement
     waits for it, so two calls can never both be first. Caller holds a transaction.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO agents_idempotencykey (agent_id, key, fingerprint, proposal)"
-            " VALUES (%s, %s, %s, '') ON CONFLICT (agent_id, key) DO NOTHING",
-            [agent.pk, key, print_],
-        )
-        return bool(cursor.rowcount == 1)
+    return _CLAIM.execute(agent=agent.pk, key=key, fingerprint=print_) == 1
 
 
 def store_answer(
     agent: Agent, key: str, *, status: int, body: Mapping[str, Any], proposal: str
 ) -> None:
     """Store the answer of a call. Caller holds the transaction that claimed the key."""
-    IdempotencyKey.objects.filter(agent=agent, key=key).update(
-        status=status, body=dict(body), proposal=proposal
+    writes.write_statement(
+        _STORE_ANSWER,
+        {
+            "agent": agent.pk,
+            "key": key,
+            "status": status,
+            "body": json.dumps(body, ensure_ascii=False),
+            "proposal": proposal,
+        },
     )

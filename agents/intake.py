@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from journal import canonical, clock, ids
+from journal import canonical, ids
 from journal.errors import (
     FieldError,
     IdempotencyKeyMissing,
@@ -21,7 +21,7 @@ from journal.errors import (
 )
 from policies import active, tools
 from policies.documents import TOOL_NAME, ToolDefinition
-from policies.models import Tool
+from policies.models import PolicyVersion, Tool
 from reviews import redaction
 from reviews.requests.proposals import ProposalOrigin
 from reviews.requests.revisions import Narrative
@@ -33,7 +33,7 @@ from . import delegation, idempotency
 from .checkpoints import SuspendedState
 from .delegation import Delegation
 from .models import Agent
-from .proposals import CallKey, ProposalInput, check_caps
+from .proposals import CallKey, ProposalInput, check_caps, load_agent_load
 from .schemas import (
     ARGS_LIMIT,
     STATE_LIMIT,
@@ -75,7 +75,6 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
     holds no transaction.
     """
     _check_size(body)
-    _check_evidence_count(body)
     _check_identifiers(
         {
             "thread": body.thread,
@@ -85,8 +84,10 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
             **_collect_resume_at(body),
         }
     )
-    stops.check_may_propose(agent.slug, body.thread, body.tool)
-    tool = tools.find_current_tool(body.tool)
+    state, load = load_agent_load(agent, body.thread, body.tool)
+    _check_evidence_count(body, state.policy)
+    stops.check_may_propose(state.mode)
+    tool = tools.find_current_tool(body.tool, state.policy)
     # A proposal of an unknown tool is answered with `blocked` and logged as an attempt.
     # The log keeps the tool's name for good, so the name is checked first.
     if tool is None:
@@ -95,7 +96,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
         raise ToolNotAllowed
     if tool is not None and _has_service_reads(tools.load_definition(tool)):
         # An agent over its caps must not put load on the tool's service.
-        check_caps(agent, clock.now())
+        check_caps(load)
     behind = _build_delegation(agent, body)
     return ProposalInput(
         thread=body.thread,
@@ -111,6 +112,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
             tool, body.args, body.preconditions, Asker(agent.slug, body.thread)
         ),
         callback_url=_parse_callback_url(body),
+        policy=state.policy,
     )
 
 
@@ -130,9 +132,10 @@ def build_revision_input(
     Raises TooLarge, Invalid, ToolNotAllowed, InvalidArgs. Caller holds no transaction.
     """
     _check_size(body)
-    _check_evidence_count(body)
+    policy = active.find_active_policy()
+    _check_evidence_count(body, policy)
     _check_identifiers(_collect_resume_at(body))
-    tool = tools.find_current_tool(tool_name)
+    tool = tools.find_current_tool(tool_name, policy)
     if tool is not None and tool_name not in agent.tools:
         raise ToolNotAllowed  # an administrator took the tool away since the proposal
     return ProposalInput(
@@ -206,9 +209,8 @@ def _check_size(body: ActionIn) -> None:
             raise TooLarge(f"{what} larger than {size}. Nothing was proposed.")
 
 
-def _check_evidence_count(body: ActionIn) -> None:
+def _check_evidence_count(body: ActionIn, policy: PolicyVersion | None) -> None:
     """Raise Invalid for more pieces of evidence than the policy in force allows."""
-    policy = active.find_active_policy()
     if policy is None:
         return
     most = active.load_document(policy).evidence_items

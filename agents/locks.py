@@ -8,6 +8,8 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from journal.errors import NotFound
+from journal.prepared_queries import Parameter, PreparedQuery
+from journal.statements import Statement
 
 from .models import Agent, Delivery, Endpoint, Thread
 
@@ -15,39 +17,44 @@ from .models import Agent, Delivery, Endpoint, Thread
 OUTCOME_LOCK = 0x6F_75_74  # with the outcome's id
 LISTENERS_LOCK = 0x6C_69_73  # with the agent's slug
 CALLBACK_LANE_LOCK = 0x6E_61_6D  # with the agent's slug
-_LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
-_LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, hashtext(%s))"
+_LOCK_EXCLUSIVE = Statement(
+    "SELECT pg_advisory_xact_lock(%(kind)s::integer, hashtext(%(name)s))"
+)
+_LOCK_SHARED = Statement(
+    "SELECT pg_advisory_xact_lock_shared(%(kind)s::integer, hashtext(%(name)s))"
+)
 SLOW_LANE_LOCK = 0x4C_65_74_74_65_72_73  # a single key that no other advisory lock uses
+
+
+_THREAD = PreparedQuery(
+    lambda: Thread.objects.select_for_update(no_key=True).filter(
+        agent_id=Parameter("agent"), name=Parameter("name")
+    )
+)
 
 
 def lock_thread(agent: Agent, name: str) -> Thread:
     """Return the agent's thread, locked until the transaction ends. Raises NotFound."""
-    try:
-        return (
-            Thread.objects.select_related("agent")
-            .select_for_update(of=("self",), no_key=True)
-            .get(agent=agent, name=name)
-        )
-    except Thread.DoesNotExist:
-        raise NotFound from None
+    found = _THREAD.fetch_first(agent=agent.pk, name=name)
+    if found is None:
+        raise NotFound
+    found.agent = agent
+    return found
 
 
 def lock_outcome(name: str) -> None:
     """Serialise the creation of this outcome's deliveries with its acknowledgement.
     Without the lock neither would see the other's rows, and the agent would be sent an
     outcome that it has acknowledged. Caller holds a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_EXCLUSIVE, [OUTCOME_LOCK, name])
+    _LOCK_EXCLUSIVE.execute(kind=OUTCOME_LOCK, name=name)
 
 
 def lock_listeners(agent: Agent, *, shared: bool = False) -> None:
     """Serialise the registration of an endpoint with the agent's proposals, which take
     the lock `shared`. Without it an endpoint would miss the events of a proposal that
     is not committed yet. Caller holds a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _LOCK_SHARED if shared else _LOCK_EXCLUSIVE, [LISTENERS_LOCK, agent.slug]
-        )
+    statement = _LOCK_SHARED if shared else _LOCK_EXCLUSIVE
+    statement.execute(kind=LISTENERS_LOCK, name=agent.slug)
 
 
 def lock_delivery(pk: str) -> Delivery:
@@ -94,8 +101,7 @@ def lock_callback_lane(endpoint: Endpoint) -> None:
     registered endpoint the lock on its row is enough, and this does nothing. Caller
     holds a transaction and the endpoint."""
     if endpoint.by_proposal:
-        with connection.cursor() as cursor:
-            cursor.execute(_LOCK_EXCLUSIVE, [CALLBACK_LANE_LOCK, endpoint.agent.slug])
+        _LOCK_EXCLUSIVE.execute(kind=CALLBACK_LANE_LOCK, name=endpoint.agent.slug)
 
 
 def lock_slow_lane() -> None:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
-from journal import clock, failpoints, log, restore_epochs
+from journal import clock, failpoints, log, restore_epochs, writes
 from journal.errors import (
     AgentRateLimited,
     Conflict,
@@ -23,19 +23,25 @@ from journal.errors import (
     InvalidJson,
     NotFound,
 )
+from journal.statements import Statement
+from policies import facts as policies_facts
 from policies import tools
 from policies.choices import Risk
+from policies.models import PolicyVersion
 from reviews.choices import OPEN, ExecutionStatus
-from reviews.governance.ruling import ProposedAction
+from reviews.governance.ruling import KnownSums, ProposedAction, lock_action_sums
 from reviews.models import Execution, Proposal
 from reviews.models.base import new_proposal_id
 from reviews.redaction.redactor import load_redactor
 from reviews.requests import proposals
 from reviews.requests.proposals import ProposalOrigin
 from reviews.requests.revisions import Narrative
+from reviews.stops import gate_state
+from reviews.stops.gate_state import GateState
 from reviews.tool_services.readers import ToolReading
 
-from . import checkpoints, idempotency, locks, representation, transitions
+from . import checkpoints, idempotency, representation, transitions
+from . import locks as agent_locks
 from .checkpoints import SuspendedState
 from .choices import ThreadResult, ThreadStatus
 from .idempotency import StoredAnswer
@@ -44,16 +50,26 @@ from .webhooks import endpoints
 
 # Refusals of malformed or unauthenticated calls, which are not logged.
 NOT_LOGGED = (InvalidJson, IdempotencyKeyMissing, InvalidAgentKey)
-# Hand-written SQL with one subquery for each open status: only then does PostgreSQL use
-# the partial indexes. Otherwise the cost of a proposal grows with all requests ever.
-_COUNTS_SQL = """
-SELECT (SELECT count(*) FROM reviews_proposal
-        WHERE agent = %(agent)s AND created_at > %(since)s),
-       (SELECT count(*) FROM reviews_approvalrequest
-        WHERE status = 'pending' AND agent = %(agent)s)
-     + (SELECT count(*) FROM reviews_approvalrequest
-        WHERE status = 'recallable' AND agent = %(agent)s)
+# One subquery for each open status: only then does PostgreSQL use the partial indexes.
+# Otherwise the cost of a proposal grows with all requests ever.
+_LOAD_COLUMNS = """
+(SELECT count(*) FROM reviews_proposal
+ WHERE agent = %(agent)s AND created_at > statement_timestamp() - interval '1 minute'),
+(SELECT count(*) FROM reviews_approvalrequest
+ WHERE status = 'pending' AND agent = %(agent)s)
++ (SELECT count(*) FROM reviews_approvalrequest
+   WHERE status = 'recallable' AND agent = %(agent)s)
 """
+_AGENT_LOAD = Statement(f"SELECT {gate_state.COLUMNS}, {_LOAD_COLUMNS}")
+_FACTS = Statement(f"""
+SELECT {gate_state.COLUMNS}, {_LOAD_COLUMNS},
+    (SELECT number FROM agents_checkpoint WHERE thread_id = %(thread)s
+     ORDER BY number DESC LIMIT 1),
+    nextval('reviews_revision_id_seq'),
+    EXISTS (SELECT FROM agents_endpoint
+            WHERE agent_id = %(agent_id)s AND NOT by_proposal),
+    {policies_facts.WINDOWS_COLUMN}
+""")  # noqa: S608 constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,7 @@ class ProposalInput:
     suspended: SuspendedState | None
     reading: ToolReading | None
     callback_url: str = ""
+    policy: PolicyVersion | None = None  # the active one, as the input was checked
     resembles: bool = False  # it names somebody who only resembles a known person
 
 
@@ -82,32 +99,103 @@ class CallKey:
     fingerprint: str
 
 
+@dataclass(frozen=True, slots=True)
+class ProposalFacts:
+    """What a proposal or a revision needs to know, read under the thread's lock."""
+
+    state: GateState
+    load: AgentLoad
+    checkpoint: int  # the number of the thread's newest; 0 without one
+    revision_key: int
+    listens: bool  # the agent has registered an endpoint
+    known: KnownSums | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLoad:
+    """An agent's proposals of the last minute, and its open requests."""
+
+    recent: int
+    waiting: int
+
+
+def load_agent_load(
+    agent: Agent, thread: str, tool: str
+) -> tuple[GateState, AgentLoad]:
+    """The state of the gate for an action, and the load of its agent. One query."""
+    state, row = gate_state.load_facts(
+        _AGENT_LOAD, [(agent.slug, thread, tool)], agent=agent.slug
+    )
+    return state, AgentLoad(*row)
+
+
+def _load_facts(
+    agent: Agent,
+    thread: Thread,
+    tool: str,
+    policy: PolicyVersion | None = None,
+    windows: Mapping[str, Any] = policies_facts.NO_WINDOW_VALUES,
+) -> ProposalFacts:
+    """`windows` names the sums to read, which are locked under `policy`."""
+    state, row = gate_state.load_facts(
+        _FACTS,
+        [(agent.slug, thread.name, tool)],
+        agent=agent.slug,
+        agent_id=agent.pk,
+        thread=thread.pk,
+        **windows,
+    )
+    recent, waiting, checkpoint, revision_key, listens, found = row
+    return ProposalFacts(
+        state,
+        AgentLoad(recent, waiting),
+        checkpoint or 0,
+        revision_key,
+        listens,
+        KnownSums(policy, policies_facts.parse_windows(found)) if policy else None,
+    )
+
+
 @transaction.atomic(durable=True)
 def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
     """Create a proposal: commit checkpoint, proposal, request, log records and outbox
     messages, and only then answer (invariant I1).
 
     Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
-    sums.
+    agent's listeners, the sums.
     """
-    restore_epochs.check_not_restored()
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
+        restore_epochs.check_not_restored()
         return _load_stored_answer(agent, key)
-    now = clock.now()
-    check_caps(agent, now)
     thread = _lock_or_start_thread(agent, asked.thread)
-    proposal_id = new_proposal_id()
-    if asked.suspended is not None:
-        _save_checkpoint(thread, asked.suspended, asked, proposal_id, now)
-    heard = endpoints.has_listener(agent, asked.callback_url)
-    origin = replace(asked.origin, heard=heard)
-    proposal = proposals.submit_proposal(
-        _build_action(agent, asked, proposal_id), asked.narrative, origin, now=now
-    )
+    agent_locks.lock_listeners(agent, shared=True)
+    action = _build_action(agent, asked, new_proposal_id())
+    # A proposal that another replaces is locked before the sums are.
+    policy = None if asked.origin.supersedes else asked.policy
+    windows = lock_action_sums(action, policy)
+    facts = _load_facts(agent, thread, asked.tool, policy, windows)
+    restore_epochs.check_not_restored(facts.state.halted)
+    check_caps(facts.load)
+    _check_running(thread)
+    with writes.unit_of_work():
+        origin = replace(asked.origin, heard=facts.listens or bool(asked.callback_url))
+        proposal = proposals.submit_proposal(
+            action,
+            asked.narrative,
+            origin,
+            state=facts.state,
+            known=facts.known,
+            key=facts.revision_key,
+        )
+        if asked.suspended is not None:
+            _save_checkpoint(thread, asked.suspended, action, facts)
+        answer = _store_answer(agent, key, proposal, status=201)
     if asked.callback_url:
-        endpoints.record_callback(agent, proposal.pk, asked.callback_url, now)
+        endpoints.record_callback(
+            agent, proposal.pk, asked.callback_url, facts.state.now
+        )
     failpoints.point("proposed_uncommitted", asked.thread)
-    return _store_answer(agent, key, proposal.pk, status=201)
+    return answer
 
 
 def _load_stored_answer(agent: Agent, key: CallKey) -> StoredAnswer:
@@ -118,31 +206,26 @@ def _load_stored_answer(agent: Agent, key: CallKey) -> StoredAnswer:
 
 
 def _store_answer(
-    agent: Agent, key: CallKey, proposal_id: str, *, status: int
+    agent: Agent, key: CallKey, proposal: Proposal, *, status: int
 ) -> StoredAnswer:
-    proposal = representation.find_proposal(agent.slug, proposal_id)
-    if proposal is None:
-        raise NotFound
-    body = representation.build_proposal_json(proposal)
+    """Store the answer with the key. Nobody has voted on what this call has made."""
+    body = representation.build_proposal_json(proposal, undecided=True)
     idempotency.store_answer(
-        agent, key.text, status=status, body=body, proposal=proposal_id
+        agent, key.text, status=status, body=body, proposal=proposal.pk
     )
-    return StoredAnswer(status, body, proposal_id)
+    return StoredAnswer(status, body, proposal.pk)
 
 
-def check_caps(agent: Agent, now: datetime) -> None:
-    """Raise TooMany when the agent has reached its limit of proposals a minute or of
-    waiting requests."""
-    limits, since = settings.HOLDPOINT, now - timedelta(minutes=1)
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNTS_SQL, {"agent": agent.slug, "since": since})
-        recent, waiting = cursor.fetchone()
-    if recent >= limits.agent_rate_per_minute:
+def check_caps(load: AgentLoad) -> None:
+    """Raise AgentRateLimited when the agent has reached its limit of proposals a minute
+    or of waiting requests."""
+    limits = settings.HOLDPOINT
+    if load.recent >= limits.agent_rate_per_minute:
         raise AgentRateLimited(
             "This agent has too many proposals in one minute. Nothing was proposed.",
             retry_after=10,
         )
-    if waiting >= limits.agent_pending_cap:
+    if load.waiting >= limits.agent_pending_cap:
         raise AgentRateLimited(
             "This agent has too many pending requests. Nothing was proposed.",
             retry_after=60,
@@ -150,35 +233,45 @@ def check_caps(agent: Agent, now: datetime) -> None:
 
 
 def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
-    """Return the running thread, locked. The thread's first proposal starts it. Raises
-    Conflict when it is finished."""
+    """Return the thread, locked. The thread's first proposal starts it."""
     try:
-        thread = locks.lock_thread(agent, name)
+        return agent_locks.lock_thread(agent, name)
     except NotFound:
         transitions.start_thread(agent, name, now=clock.now())
-        thread = locks.lock_thread(agent, name)
+        return agent_locks.lock_thread(agent, name)
+
+
+def _check_running(thread: Thread) -> None:
+    """Raise Conflict when the thread is finished."""
     if thread.status != ThreadStatus.RUNNING:
         raise Conflict("This thread is finished. Nothing was done. Start another.")
-    return thread
 
 
 def _save_checkpoint(
     thread: Thread,
     suspended: SuspendedState,
-    asked: ProposalInput,
-    proposal: str,
-    now: datetime,
+    action: ProposedAction,
+    facts: ProposalFacts,
+    *,
+    earlier: bool = False,
 ) -> None:
-    tool = tools.find_current_tool(asked.tool)
+    """Store the agent's state with the proposal, which has `earlier` revisions or
+    not."""
+    tool = tools.find_current_tool(action.tool, facts.state.policy)
     redactor = load_redactor(
-        thread.agent.slug,
-        thread.name,
+        action.agent,
+        action.thread,
         tools.load_definition(tool) if tool else None,
-        asked.args,
-        proposal=proposal,
+        action.args,
+        proposal=action.proposal if earlier else "",
     )
     checkpoints.save_checkpoint(
-        thread, suspended, proposal=proposal, redactor=redactor, now=now
+        thread,
+        suspended,
+        number=facts.checkpoint + 1,
+        proposal=action.proposal,
+        redactor=redactor,
+        now=facts.state.now,
     )
 
 
@@ -208,27 +301,31 @@ def revise_proposal(
     """Replace what is proposed by a new revision. Raises NotFound, and what
     `reviews.requests.proposals.revise_proposal` raises. Locks: the idempotency key,
     the thread, the request, the sums."""
-    restore_epochs.check_not_restored()
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
+        restore_epochs.check_not_restored()
         return _load_stored_answer(agent, key)
     thread = _lock_proposal_thread(agent, proposal_id)
-    now = clock.now()
-    if asked.suspended is not None:
-        _save_checkpoint(thread, asked.suspended, asked, proposal_id, now)
-    proposals.revise_proposal(
-        _build_action(agent, asked, proposal_id),
-        asked.narrative,
-        now=now,
-        expires_in=asked.origin.expires_in,
-    )
-    return _store_answer(agent, key, proposal_id, status=200)
+    facts = _load_facts(agent, thread, asked.tool)
+    restore_epochs.check_not_restored(facts.state.halted)
+    action = _build_action(agent, asked, proposal_id)
+    with writes.unit_of_work():
+        request = proposals.revise_proposal(
+            action,
+            asked.narrative,
+            state=facts.state,
+            expires_in=asked.origin.expires_in,
+            key=facts.revision_key,
+        )
+        if asked.suspended is not None:
+            _save_checkpoint(thread, asked.suspended, action, facts, earlier=True)
+        return _store_answer(agent, key, request.proposal, status=200)
 
 
 def _lock_proposal_thread(agent: Agent, proposal_id: str) -> Thread:
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent.slug).first()
     if proposal is None:
         raise NotFound
-    return locks.lock_thread(agent, proposal.thread)
+    return agent_locks.lock_thread(agent, proposal.thread)
 
 
 @transaction.atomic(durable=True)
@@ -252,7 +349,7 @@ def finish_thread(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
     did not get the first answer. Raises NotFound, and IllegalTransition when the run
     was finished with another result. Locks: the thread, then its requests by pk.
     """
-    thread = locks.lock_thread(agent, name)
+    thread = agent_locks.lock_thread(agent, name)
     if thread.status == ThreadStatus.FINISHED and thread.result == result:
         return thread
     actor = log.Actor("agent", agent.slug)

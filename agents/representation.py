@@ -7,7 +7,7 @@ needs no row of its own and is the same after any crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from journal import clock, ids
 from journal.errors import InvalidOutcome
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies import tools
 from policies.choices import ExecutionClass, Role
 from reviews.choices import (
@@ -31,7 +32,14 @@ from reviews.choices import (
 )
 from reviews.executions import claims, record
 from reviews.grants import approved_tool, grants, uncertain
-from reviews.models import ApprovalRequest, Execution, Note, Proposal, Revision
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    Note,
+    Proposal,
+    Revision,
+)
 from reviews.redaction.redactor import load_redactor
 
 from .models import Acknowledgement
@@ -139,15 +147,24 @@ def compute_status_word(
     return REQUEST_WORDS[RequestStatus(request.status)]
 
 
+_PROPOSAL = PreparedQuery(
+    lambda: Proposal.objects.select_related("request").filter(
+        pk=Parameter("pk"), agent=Parameter("agent")
+    )
+)
+
+
 def find_proposal(agent: str, proposal_id: str) -> Proposal | None:
     """Return this agent's proposal with its request, or None."""
-    own = Proposal.objects.filter(agent=agent, pk=proposal_id)
-    return own.select_related("request").first()
+    return _PROPOSAL.fetch_first(agent=agent, pk=proposal_id)
 
 
-def build_proposal_json(proposal: Proposal) -> dict[str, Any]:
-    """Build the JSON object `ProposalOut`. Raises InvalidOutcome rather than return one
-    that violates the published schema."""
+def build_proposal_json(
+    proposal: Proposal, *, undecided: bool = False
+) -> dict[str, Any]:
+    """Build the JSON object `ProposalOut`. `undecided` saves a query where the caller
+    knows that nobody has voted on the newest version. Raises InvalidOutcome rather than
+    return one that violates the published schema."""
     revision = proposal.current
     request = getattr(proposal, "request", None)
     execution = _find_newest_execution(proposal, request)
@@ -165,7 +182,7 @@ def build_proposal_json(proposal: Proposal) -> dict[str, Any]:
             "risk": revision.risk,
             "tier": request.tier if request else revision.tier,
             "policy": _build_policy(revision),
-            "request": _build_request(request) if request else None,
+            "request": _build_request(request, undecided) if request else None,
             "returned": _is_returned(request),
             "messages": _build_messages(request, revision) if request else [],
             "grant": grant,
@@ -287,23 +304,34 @@ def _build_policy(revision: Revision) -> dict[str, Any]:
     }
 
 
-def _build_request(request: ApprovalRequest) -> dict[str, Any]:
+def _build_request(request: ApprovalRequest, undecided: bool) -> dict[str, Any]:
     return {
         "id": request.pk,
         "url": f"{settings.HOLDPOINT.base_url}/requests/{request.pk}/",
         "version": request.version,
         "expires_at": format_timestamp(request.expires_at),
-        "steps": _build_steps(request),
+        "steps": _build_steps(request, [] if undecided else _list_filled(request)),
     }
 
 
-def _build_steps(request: ApprovalRequest) -> list[dict[str, Any]]:
-    version = request.versions.filter(number=request.version)
-    votes = request.decisions.filter(version=request.version, counts=True)
-    given = list(votes.values_list("step", flat=True))
+_FILLED_STEPS = PreparedQuery(
+    lambda: Decision.objects.filter(
+        request_id=Parameter("request"), version=Parameter("version"), counts=True
+    ).values_list("step", flat=True)
+)
+
+
+def _list_filled(request: ApprovalRequest) -> list[int | None]:
+    """The step of each vote that counts on the newest version."""
+    return _FILLED_STEPS.fetch_all(request=request.pk, version=request.version)
+
+
+def _build_steps(
+    request: ApprovalRequest, given: Sequence[int | None]
+) -> list[dict[str, Any]]:
     return [
         {"role": s["role"], "required": s["required"], "given": given.count(i)}
-        for i, s in enumerate(version.values_list("steps", flat=True).get())
+        for i, s in enumerate(request.sealed.steps)
     ]
 
 

@@ -15,6 +15,7 @@ from reviews.governance import readings
 from reviews.governance.ruling import ProposedAction
 from reviews.models import Proposal
 from reviews.models.base import new_proposal_id
+from reviews.stops import gate_state
 from reviews.tool_services import readers
 from reviews.tool_services.readers import ToolReading
 
@@ -48,17 +49,17 @@ def _create_reversal(
     Raises Conflict when the effect is being undone already. Locks: the thread, so that
     the second of two concurrent calls gets that Conflict; the sums.
     """
-    restore_epochs.check_not_restored()
     original = undoing.execution.proposal
     agent = Agent.objects.get(slug=original.agent)
     locks.lock_thread(agent, original.thread)
-    now = clock.now()
-    if reversals.find_standing_reversal(undoing.execution, now) is not None:
+    state = gate_state.load_state((agent.slug, original.thread, undoing.tool.name))
+    restore_epochs.check_not_restored(state.halted)
+    if reversals.find_standing_reversal(undoing.execution, state.now) is not None:
         raise Conflict("This effect is already being undone. Nothing was proposed.")
     action = build_action(undoing, agent, reading)
     heard = endpoints.has_listener(agent)
     return reversals.propose_reversal(
-        undoing, action, person=person, reason=reason, heard=heard, now=now
+        undoing, action, person=person, reason=reason, heard=heard, state=state
     )
 
 

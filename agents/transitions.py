@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from journal import log
 from journal.state_machine import NO_SOURCE, Edge, Machine
+from journal.statements import Statement
 
 from .choices import DeliveryStatus as D
 from .choices import ThreadStatus as T
@@ -65,6 +64,13 @@ delivery = Machine(
 MACHINES = {Thread: thread, Delivery: delivery}
 
 
+_START = Statement("""
+INSERT INTO agents_thread (agent_id, name, status, result, started_at)
+VALUES (%(agent)s, %(name)s, %(status)s, '', %(at)s)
+ON CONFLICT (agent_id, name) DO NOTHING
+""")
+
+
 def start_thread(agent: Agent, name: str, *, now: datetime) -> None:
     """Create and log the running thread unless it exists. Caller holds a transaction.
 
@@ -72,14 +78,8 @@ def start_thread(agent: Agent, name: str, *, now: datetime) -> None:
     and then does nothing.
     """
     edge = thread.edge(NO_SOURCE, "start")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO agents_thread (agent_id, name, status, result, started_at)"
-            " VALUES (%s, %s, %s, '', %s) ON CONFLICT (agent_id, name) DO NOTHING",
-            [agent.pk, name, edge.target, now],
-        )
-        if cursor.rowcount == 0:
-            return
+    if not _START.execute(agent=agent.pk, name=name, status=edge.target, at=now):
+        return
     log.append(
         edge.logged_as,
         actor=log.Actor("agent", agent.slug),

@@ -8,17 +8,19 @@ compares the database with the high-water mark that this host keeps outside of i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from . import high_water_mark
 from .errors import Conflict, DatabaseRestored
 from .high_water_mark import HighWaterMark
 from .models import Epoch
+from .statements import Statement
 
 # Reasons for a halt: the database is in an older state, it is another server or
 # timeline, the mark file is corrupt, or a restore is recorded and not yet confirmed.
@@ -30,34 +32,58 @@ DISK_ERROR = "unread"
 logger = structlog.get_logger(__name__)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 
-_DATABASE_STATE = """
-SELECT coalesce((SELECT max(number) FROM journal_epoch
-                 WHERE began_at IS NOT NULL), 1),
-       (SELECT max(began_at) FROM journal_epoch),
-       EXISTS (SELECT 1 FROM journal_epoch WHERE began_at IS NULL),
-       (SELECT system_identifier::text FROM pg_control_system()),
-       (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
-       left(pg_walfile_name(pg_current_wal_insert_lsn()), 8),
-       (SELECT encode(sha256(leaf), 'hex') FROM journal_logrecord WHERE id = %s),
-       newest.id, encode(sha256(newest.leaf), 'hex')
-FROM (SELECT 1) AS always
-LEFT JOIN LATERAL (SELECT id, leaf FROM journal_logrecord ORDER BY id DESC LIMIT 1)
-     AS newest ON true
+# What changes: the present epoch, when it began, and whether a restore is unconfirmed;
+# the hash of the record that the mark of this host names; the newest record.
+COLUMNS = """
+(SELECT json_build_array(coalesce(max(number) FILTER (WHERE began_at IS NOT NULL), 1),
+                         max(began_at), coalesce(bool_or(began_at IS NULL), false))
+ FROM journal_epoch),
+(SELECT encode(sha256(leaf), 'hex') FROM journal_logrecord
+ WHERE id = %(record)s::bigint),
+(SELECT ARRAY[id::text, encode(sha256(leaf), 'hex')] FROM journal_logrecord
+ ORDER BY id DESC LIMIT 1)
 """
+COLUMN_COUNT = 3
+_DATABASE_STATE = Statement(f"SELECT {COLUMNS}")
+# What stays the same while a connection lasts.
+_IDENTITY = Statement("""
+SELECT (SELECT system_identifier::text FROM pg_control_system()),
+       (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
+       left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)
+""")
+
+
+class DatabaseIdentity(NamedTuple):
+    """The server, the database and the timeline that a connection leads to."""
+
+    system: str
+    database: int
+    timeline: str
 
 
 class DatabaseState(NamedTuple):
     """The present state of the database, to be compared with the high-water mark."""
 
+    identity: DatabaseIdentity
     epoch: int
     began_at: datetime | None  # when the newest epoch began; None without a restore
     told: bool  # a restore is recorded and not yet confirmed
-    system: str
-    database: int
-    timeline: str
     leaf: str | None  # hash of the record that the high-water mark names
     newest: int | None
     newest_leaf: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMark:
+    """The high-water mark of this host. `why` says why it could not be read."""
+
+    seen: HighWaterMark | None
+    why: str = ""
+
+    @property
+    def record(self) -> int:
+        """The record that it names; 0 for none."""
+        return self.seen.record if self.seen else 0
 
 
 @dataclass
@@ -73,10 +99,11 @@ class EpochStatus:
 last_status = EpochStatus()
 
 
-def check_not_restored() -> None:
+def check_not_restored(halted: str | None = None) -> None:
     """Raise DatabaseRestored while nothing may run or be decided. Everything that
-    starts or approves an effect calls it. One query."""
-    if find_halt_reason():  # guard: epoch
+    starts or approves an effect calls it. `halted` is the reason, where the caller has
+    read it; otherwise this takes one query."""
+    if find_halt_reason() if halted is None else halted:  # guard: epoch
         raise DatabaseRestored
 
 
@@ -85,16 +112,21 @@ def find_halt_reason() -> str:
     return _compare_with_mark()[0]
 
 
-def _compare_with_mark() -> tuple[str, DatabaseState | None]:
-    """Why nothing may run, and the state of the database if the mark could be read."""
+def _compare_with_mark() -> tuple[str, DatabaseState]:
+    """Why nothing may run, and the state of the database."""
+    mark = read_local_mark()
+    now = load_database_state(mark.seen)
+    return compute_halt_reason(mark, now), now
+
+
+def read_local_mark() -> LocalMark:
+    """The mark of this host, or why it cannot be read."""
     try:
-        seen = high_water_mark.read_mark()
+        return LocalMark(high_water_mark.read_mark())
     except high_water_mark.CorruptMarkFile:
-        return UNREADABLE, None
+        return LocalMark(None, UNREADABLE)
     except OSError:
-        return DISK_ERROR, None
-    now = load_database_state(seen)
-    return _compute_halt_reason(seen, now), now
+        return LocalMark(None, DISK_ERROR)
 
 
 def update_status() -> str:
@@ -128,42 +160,78 @@ def list_restores() -> tuple[tuple[datetime, datetime | None], ...]:
 def load_database_state(seen: HighWaterMark | None) -> DatabaseState:
     """The present state of the database. `leaf` is the hash of the record that `seen`
     names, None where there is no such record."""
-    with connection.cursor() as cursor:
-        cursor.execute(_DATABASE_STATE, [seen.record if seen else 0])
-        return DatabaseState(*cursor.fetchone())
+    return build_state(_DATABASE_STATE.fetch_row(record=seen.record if seen else 0))
 
 
-def _compute_halt_reason(seen: HighWaterMark | None, now: DatabaseState) -> str:
+def build_state(values: Sequence[Any]) -> DatabaseState:
+    """The state of the database from the values of `COLUMNS`."""
+    (epoch, began_at, told), leaf, newest = values
+    return DatabaseState(
+        identity=_load_identity(),
+        epoch=epoch,
+        began_at=datetime.fromisoformat(began_at) if began_at else None,
+        told=told,
+        leaf=leaf,
+        newest=int(newest[0]) if newest else None,
+        newest_leaf=newest[1] if newest else None,
+    )
+
+
+def _load_identity() -> DatabaseIdentity:
+    """What this thread's connection leads to. A server that starts again, from a backup
+    or not, ends its connections, so each is asked once."""
+    pooled: Any = connections[DEFAULT_DB_ALIAS].connection
+    found: DatabaseIdentity | None = getattr(pooled, "identity", None)
+    if found is None:
+        found = pooled.identity = DatabaseIdentity(*_IDENTITY.fetch_row())
+    return found
+
+
+def compute_halt_reason(mark: LocalMark, now: DatabaseState) -> str:
+    """Why nothing may run, from the mark of this host and the state of the database
+    that was loaded with it; "" when all is well."""
+    if mark.why:
+        return mark.why
     if now.told:
         return TOLD
+    seen = mark.seen
     # Two people began a newer epoch on another host, so the mark here is out of date.
     if seen is None or now.epoch > seen.epoch:
         return ""
-    here = (now.system, now.database, now.timeline)
-    if here != (seen.system, seen.database, seen.timeline):
+    if now.identity != (seen.system, seen.database, seen.timeline):
         return ANOTHER
     same = now.epoch == seen.epoch and now.leaf == seen.leaf
     return "" if same else BEHIND
 
 
-def advance_mark() -> None:
+def advance_mark(
+    mark: LocalMark | None = None, database: DatabaseState | None = None
+) -> None:
     """Move the high-water mark to the newest record. It runs before each effect, so
-    that a backup from before the effect's claim is always detected.
+    that a backup from before the effect's claim is always detected. A caller that has
+    read both since the claim passes them.
 
     Raises DatabaseRestored, or OSError when the mark cannot be written. Caller holds no
     transaction: the mark may only name committed records.
     """
-    try:
-        seen = high_water_mark.read_mark()
-    except high_water_mark.CorruptMarkFile:
-        raise DatabaseRestored from None
-    now = load_database_state(seen)
-    if _compute_halt_reason(seen, now):
+    if mark is None or database is None:
+        mark = _read_readable_mark()
+        database = load_database_state(mark.seen)
+    if compute_halt_reason(mark, database):
         raise DatabaseRestored
+    seen, now = mark.seen, database
     place = build_mark(now)
     if place is not None and place != seen:
         high_water_mark.write_mark(place)
     high_water_mark.sync_with_broker()
+
+
+def _read_readable_mark() -> LocalMark:
+    """The mark of this host. Raises DatabaseRestored for a corrupt one, and OSError."""
+    try:
+        return LocalMark(high_water_mark.read_mark())
+    except high_water_mark.CorruptMarkFile:
+        raise DatabaseRestored from None
 
 
 def build_mark(now: DatabaseState) -> HighWaterMark | None:
@@ -174,24 +242,33 @@ def build_mark(now: DatabaseState) -> HighWaterMark | None:
         epoch=now.epoch,
         record=now.newest,
         leaf=now.newest_leaf,
-        system=now.system,
-        database=now.database,
-        timeline=now.timeline,
+        system=now.identity.system,
+        database=now.identity.database,
+        timeline=now.identity.timeline,
     )
 
 
-def is_from_backup(created_at: datetime) -> bool:
-    """Whether a row created at this time came from a backup. In the lost history it may
-    have been decided, and may have run."""
-    until = find_backup_cutoff()
-    return until is not None and created_at < until
+@dataclass(frozen=True, slots=True)
+class BackupCutoff:
+    """The time before which every row came from a backup: the end of time while two
+    people have not confirmed a restore, None if there never was one. In the lost
+    history such a row may have been decided, and may have run."""
+
+    until: datetime | None
+
+    def covers_row(self, created_at: datetime) -> bool:
+        """Whether a row created at this time came from a backup."""
+        return self.until is not None and created_at < self.until
 
 
-def find_backup_cutoff() -> datetime | None:
-    """The time before which every row came from a backup; the end of time while two
-    people have not confirmed a restore. None if there never was a restore."""
-    held, now = _compare_with_mark()
-    return _END_OF_TIME if held or now is None else now.began_at
+def load_backup_cutoff() -> BackupCutoff:
+    """The present cutoff. One query."""
+    return compute_backup_cutoff(*_compare_with_mark())
+
+
+def compute_backup_cutoff(halted: str, now: DatabaseState) -> BackupCutoff:
+    """The cutoff in this state of the database, with the reason of a halt, if any."""
+    return BackupCutoff(_END_OF_TIME if halted else now.began_at)
 
 
 def compute_next_epoch() -> int:

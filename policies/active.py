@@ -12,17 +12,17 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
 
-from django.db import connection
-
 from journal import canonical
 from journal.errors import DomainError
+from journal.statements import Statement
 
 from .documents import Document, ToolDefinition, restore_document
 from .models import PolicyVersion, Tool
 
 Kept = TypeVar("Kept")
-# Raw SQL, because every proposal runs it and the ORM would take longer than PostgreSQL.
-_ACTIVE = "SELECT id, digest FROM policies_policyversion WHERE status = 'active'"
+_ACTIVE = Statement(
+    "SELECT id, digest FROM policies_policyversion WHERE status = 'active'"
+)
 _CACHE_SIZE = 16  # versions: the active one, and retired ones that old requests name
 
 
@@ -56,12 +56,15 @@ _tools = _RecentCache()
 def find_active_policy() -> PolicyVersion | None:
     """The active policy version, or None. It runs one small query each time and reads
     the document only the first time."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ACTIVE)
-        found = cursor.fetchone()
-    if found is None:
-        return None
-    return _versions.keep(found, lambda: PolicyVersion.objects.get(pk=found[0]))
+    found = _ACTIVE.fetch_one()
+    return None if found is None else load_policy(*found)
+
+
+def load_policy(version_id: int, digest: str) -> PolicyVersion:
+    """A version that was activated, cached because it never changes since then."""
+    return _versions.keep(
+        (version_id, digest), lambda: PolicyVersion.objects.get(pk=version_id)
+    )
 
 
 def load_active_policy() -> PolicyVersion:

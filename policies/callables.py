@@ -1,4 +1,5 @@
-"""Checks of the Python functions that a policy names.
+"""The Python functions that a policy names, as `package.module.function` or
+`package.module:function`: checks of them, and their import.
 
 A policy is data: its author must not be able to run any function that happens to be
 installed. So the deployment lists the modules that a policy may call
@@ -8,11 +9,12 @@ installed. So the deployment lists the modules that a policy may call
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 from pydantic import BaseModel
 
 from .documents import CallableTarget, CallableVerifier, Document, LookUp, suggest_name
@@ -26,12 +28,28 @@ NOT_LISTED_TEXT = (
 )
 
 
+class CallableNotListed(ImportError):
+    """The deployment does not list the function's module, so a policy may not call
+    it."""
+
+
 def is_listed(path: str) -> bool:
     """Whether the function is in a shipped or a listed module, or in a submodule of
     one."""
     name = path.replace(":", ".")
     listed = (SHIPPED_MODULE, *settings.HOLDPOINT.callables)
     return any(name.startswith(f"{prefix}.") for prefix in listed)
+
+
+def load_function(path: str) -> Callable[..., Any]:
+    """Import the function at `path`. Raises `CallableNotListed` before it imports
+    anything, `ImportError`, or any exception that importing the module raises."""
+    if not is_listed(path):
+        raise CallableNotListed(NOT_LISTED_TEXT.format(path))
+    function = import_string(path.replace(":", "."))
+    if not callable(function):
+        raise ImportError(f"{path} is not a function")
+    return function  # type: ignore[no-any-return]
 
 
 def list_problems(document: Document) -> Iterator[Problem]:

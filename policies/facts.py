@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.db.models import QuerySet
 
-from journal import transactions
+from journal import transactions, writes
+from journal.statements import Statement
 
 from . import amounts, calendars, locks, money, tools
 from .documents import (
@@ -34,36 +34,70 @@ _EVENTS = "event:"
 # A waiting proposal counts in every window: it runs within this time or never.
 LONGEST_WAIT: timedelta = LONGEST + LONGEST_WINDOW
 
-_WINDOWS = """
-SELECT asked.name, seen.currency, count(*), coalesce(sum(seen.amount_minor), 0)
-FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[])
-     AS asked (name, measure, key, since)
-JOIN policies_observation AS seen
-  ON seen.measure = asked.measure AND seen.key = asked.key AND seen.ran_by > asked.since
- AND seen.counts AND seen.proposal <> %s
-GROUP BY asked.name, seen.currency
+# What other proposals moved in each window, as a JSON list. Without `window_end` the
+# windows end when the statement begins.
+WINDOWS_COLUMN = """
+(SELECT json_agg(json_build_array(found.name, found.currency, found.count, found.total))
+ FROM (SELECT asked.name, seen.currency, count(*) AS count,
+              coalesce(sum(seen.amount_minor), 0) AS total
+       FROM unnest(%(window_names)s::text[], %(window_measures)s::text[],
+                   %(window_keys)s::text[], %(window_spans)s::interval[])
+            AS asked (name, measure, key, span)
+       JOIN policies_observation AS seen
+         ON seen.measure = asked.measure AND seen.key = asked.key AND seen.counts
+        AND seen.ran_by > coalesce(%(window_end)s::timestamptz, statement_timestamp())
+                          - asked.span
+        AND seen.proposal <> %(window_proposal)s
+       GROUP BY asked.name, seen.currency) AS found)
 """
+_WINDOWS = Statement(f"SELECT {WINDOWS_COLUMN}")
 # A revision may belong to other keys than the one before it. The observations under
 # keys that it left stop counting.
-_OBSERVE = """
-WITH now_in AS (
-    SELECT * FROM unnest(%(measures)s::text[], %(keys)s::text[], %(amounts)s::bigint[],
-        %(currencies)s::text[]) AS given (measure, key, amount_minor, currency)
-), left_behind AS (
-    UPDATE policies_observation AS old SET counts = false
-    WHERE old.proposal = %(proposal)s AND old.counts
-      AND NOT starts_with(old.measure, 'event:')
-      AND NOT EXISTS (SELECT FROM now_in
-                      WHERE now_in.measure = old.measure AND now_in.key = old.key)
+_OBSERVE = (
+    (
+        "observation_given",
+        """
+        SELECT * FROM unnest(%(measures)s::text[], %(keys)s::text[],
+            %(amounts)s::bigint[], %(currencies)s::text[])
+            AS given (measure, key, amount_minor, currency)
+        """,
+    ),
+    (
+        "observation_left",
+        """
+        UPDATE policies_observation AS old SET counts = false
+        WHERE old.proposal = %(proposal)s AND old.counts
+          AND NOT starts_with(old.measure, 'event:')
+          AND NOT EXISTS (SELECT FROM observation_given AS given
+                          WHERE given.measure = old.measure AND given.key = old.key)
+        """,
+    ),
+    (
+        "observation_added",
+        """
+        INSERT INTO policies_observation
+            (proposal, measure, key, amount_minor, currency, at, ran_by, ran, counts)
+        SELECT %(proposal)s, measure, key, amount_minor, currency,
+               %(at)s::timestamptz, %(ran_by)s::timestamptz, false, true
+        FROM observation_given
+        ON CONFLICT (proposal, measure, key) DO UPDATE
+        SET amount_minor = excluded.amount_minor, currency = excluded.currency,
+            at = excluded.at, ran_by = excluded.ran_by, ran = false, counts = true
+        RETURNING proposal
+        """,
+    ),
 )
-INSERT INTO policies_observation
-    (proposal, measure, key, amount_minor, currency, at, ran_by, ran, counts)
-SELECT %(proposal)s, measure, key, amount_minor, currency, %(at)s, %(ran_by)s, false,
-    true FROM now_in
-ON CONFLICT (proposal, measure, key) DO UPDATE
-SET amount_minor = excluded.amount_minor, currency = excluded.currency,
-    at = excluded.at, ran_by = excluded.ran_by, ran = false, counts = true
-"""
+_MARK_RAN = (
+    (
+        "observation_ran",
+        """
+        UPDATE policies_observation SET ran_by = %(at)s, ran = true
+        WHERE proposal = %(proposal)s AND counts
+          AND NOT starts_with(measure, 'event:')
+        RETURNING proposal
+        """,
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +131,15 @@ def lock_measures(measures: Iterable[tuple[str, str]]) -> None:
 
 
 def collect_facts(
-    document: Document, inputs: RevisionInputs, *, now: datetime
+    document: Document,
+    inputs: RevisionInputs,
+    *,
+    now: datetime,
+    seen: Windows | None = None,
 ) -> dict[str, Any]:
     """The facts of this proposal. Every sum and count includes the proposal itself.
+    `seen` is what others moved, where the caller has read it; otherwise this takes a
+    query.
 
     Caller holds a transaction and the locks of `list_measures`.
     """
@@ -107,7 +147,7 @@ def collect_facts(
     definition = tools.load_definition(inputs.tool)
     return {
         **build_plain_facts(document, definition, inputs, now=now),
-        **_compute_aggregates(document, definition, inputs, now),
+        **_compute_aggregates(document, definition, inputs, now, seen),
     }
 
 
@@ -247,19 +287,19 @@ def record_observations(
         for name, measure, key in _list_own_measures(document, inputs)
     ]
     names, keys, amounts, currencies = zip(*rows, strict=True) if rows else ((),) * 4
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _OBSERVE,
-            {
-                "proposal": inputs.proposal,
-                "at": at,
-                "ran_by": ran_by or at + LONGEST_WAIT,
-                "measures": list(names),
-                "keys": list(keys),
-                "amounts": list(amounts),
-                "currencies": list(currencies),
-            },
-        )
+    writes.write_statement(
+        _OBSERVE,
+        {
+            "proposal": inputs.proposal,
+            "at": at,
+            "ran_by": ran_by or at + LONGEST_WAIT,
+            "measures": list(names),
+            "keys": list(keys),
+            "amounts": list(amounts),
+            "currencies": list(currencies),
+        },
+        places=[(Observation._meta.db_table, inputs.proposal)],
+    )
 
 
 def mark_effect_ran(proposal: str, *, at: datetime) -> None:
@@ -269,7 +309,11 @@ def mark_effect_ran(proposal: str, *, at: datetime) -> None:
     Caller holds a transaction.
     """
     transactions.require_transaction("Counting an effect")
-    _select_weights([proposal]).filter(counts=True).update(ran_by=at, ran=True)
+    writes.write_statement(
+        _MARK_RAN,
+        {"proposal": proposal, "at": at},
+        places=[(Observation._meta.db_table, proposal)],
+    )
 
 
 def mark_effect_denied(proposal: str) -> None:
@@ -370,17 +414,13 @@ def _compute_aggregates(
     definition: ToolDefinition,
     inputs: RevisionInputs,
     now: datetime,
+    seen: Windows | None = None,
 ) -> dict[str, dict[str, Any]]:
     own = _list_own_measures(document, inputs)
-    events = [
-        (name, measure) for name, measure in document.measures.items() if measure.event
-    ]
-    seen = _load_windows(
-        [(name, name, key, now - measure.window) for name, measure, key in own]
-        + [(name, FAILURE, inputs.agent, now - m.window) for name, m in events],
-        inputs.proposal,
-    )
-    counts = {name: _count_others(seen, name) for name, _ in events}
+    events = [name for name, measure in document.measures.items() if measure.event]
+    if seen is None:
+        seen = _load_windows(document, inputs, now)
+    counts = {name: _count_others(seen, name) for name in events}
     sums: dict[str, int] = {}
     others: dict[str, list[str]] = {}
     for name, measure, _ in own:
@@ -406,23 +446,60 @@ def _sum_comparable(
     return sum(total for code, (_, total) in by_currency.items() if code in comparable)
 
 
-Windows = dict[str, dict[str, tuple[int, int]]]
+Windows = Mapping[str, Mapping[str, tuple[int, int]]]
 
 
-def _load_windows(
-    asked: list[tuple[str, str, str, datetime]], proposal: str
-) -> Windows:
-    """The count and total of other proposals, by measure and currency. Each item of
-    `asked` is (name in the result, measure, key, start of the window)."""
-    if not asked:
+def build_window_values(
+    document: Document, inputs: RevisionInputs, end: datetime | None = None
+) -> dict[str, Any]:
+    """The parameters of `WINDOWS_COLUMN` for the measures of a proposal."""
+    asked = [
+        (name, name, key, measure.window)
+        for name, measure, key in _list_own_measures(document, inputs)
+    ]
+    asked += [
+        (name, FAILURE, inputs.agent, measure.window)
+        for name, measure in document.measures.items()
+        if measure.event
+    ]
+    names, measures, keys, spans = (
+        zip(*asked, strict=True) if asked else ((), (), (), ())
+    )
+    return {
+        "window_names": list(names),
+        "window_measures": list(measures),
+        "window_keys": list(keys),
+        "window_spans": list(spans),
+        "window_end": end,
+        "window_proposal": inputs.proposal,
+    }
+
+
+# The parameters of a proposal that is in no window.
+NO_WINDOW_VALUES: Mapping[str, Any] = {
+    "window_names": [],
+    "window_measures": [],
+    "window_keys": [],
+    "window_spans": [],
+    "window_end": None,
+    "window_proposal": "",
+}
+
+
+def parse_windows(found: Iterable[Sequence[Any]] | None) -> Windows:
+    """The count and total of other proposals, by measure and currency, from the value
+    of `WINDOWS_COLUMN`."""
+    windows: dict[str, dict[str, tuple[int, int]]] = {}
+    for name, currency, count, total in found or ():
+        windows.setdefault(name, {})[currency] = (count, total)
+    return windows
+
+
+def _load_windows(document: Document, inputs: RevisionInputs, now: datetime) -> Windows:
+    values = build_window_values(document, inputs, now)
+    if not values["window_names"]:
         return {}
-    columns = [list(column) for column in zip(*asked, strict=True)]
-    found: Windows = {}
-    with connection.cursor() as cursor:
-        cursor.execute(_WINDOWS, [*columns, proposal])
-        for name, currency, count, total in cursor.fetchall():
-            found.setdefault(name, {})[currency] = (count, int(total))
-    return found
+    return parse_windows(_WINDOWS.fetch_row(**values)[0])
 
 
 def _count_others(seen: Windows, name: str) -> int:

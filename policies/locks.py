@@ -13,10 +13,14 @@ from contextlib import contextmanager
 from django.db import connection
 
 from journal import transactions
+from journal.statements import Statement
 
-_TAKE = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
-
-_TAKE_SHARED = _TAKE.replace("xact_lock", "xact_lock_shared")
+_TAKE = Statement(
+    "SELECT pg_advisory_xact_lock(key) FROM unnest(%(keys)s::bigint[]) AS key"
+)
+_TAKE_SHARED = Statement(
+    "SELECT pg_advisory_xact_lock_shared(key) FROM unnest(%(keys)s::bigint[]) AS key"
+)
 
 
 def lock_measures(pairs: Iterable[tuple[str, str]]) -> None:
@@ -74,12 +78,11 @@ def lock_mails(person: str) -> Iterator[None]:
             cursor.execute("SELECT pg_advisory_unlock(%s)", key)
 
 
-def _take_locks(names: Iterable[str], statement: str = "") -> None:
+def _take_locks(names: Iterable[str], statement: Statement = _TAKE) -> None:
     transactions.require_transaction("An advisory lock")
     keys = sorted({_compute_lock_key(name) for name in names})
     if keys:
-        with connection.cursor() as cursor:
-            cursor.execute(statement or _TAKE, [keys])
+        statement.execute(keys=keys)
 
 
 def _compute_lock_key(name: str) -> int:

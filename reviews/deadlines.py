@@ -14,6 +14,7 @@ from django.db.models import F, Q, QuerySet
 
 from journal import clock, failpoints, log, outbox, restore_epochs
 from journal.errors import AlreadyDecided, Conflict, RequestExpired
+from journal.writes import Guard
 from policies.choices import ExecutionClass
 from policies.models import Person
 from policies.people import build_actor
@@ -150,7 +151,7 @@ def extend_deadline(*, request_id: str, person: Person) -> ApprovalRequest:
         actor=build_actor(person),
         now=now,
         changes={"expires_at": later, "reminded_at": None},
-        guard=Q(expires_at__gt=clock.ClockTimestamp()),
+        guard=Guard(condition="stored.expires_at > clock_timestamp()"),
         data={"from": before.isoformat(), "to": later.isoformat()},
     )
     return request

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from django.db.models import QuerySet
 
 from journal.errors import NotFound
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies import locks as policy_locks
 
 from .choices import AlarmStatus, BatchStatus
@@ -24,7 +25,6 @@ from .models import (
     Batch,
     Execution,
     Export,
-    Grant,
     Lease,
     Repair,
 )
@@ -38,12 +38,18 @@ def _select_locked_requests() -> QuerySet[ApprovalRequest]:
     ).select_for_update(of=("self",), no_key=True)
 
 
+_REQUEST = PreparedQuery(lambda: _select_locked_requests().filter(pk=Parameter("pk")))
+_REQUEST_OF_PROPOSAL = PreparedQuery(
+    lambda: _select_locked_requests().filter(proposal_id=Parameter("proposal"))
+)
+
+
 def lock_request(pk: str) -> ApprovalRequest:
     """Lock one request. Raises NotFound."""
-    try:
-        return _select_locked_requests().get(pk=pk)
-    except ApprovalRequest.DoesNotExist:
-        raise NotFound from None
+    found = _REQUEST.fetch_first(pk=pk)
+    if found is None:
+        raise NotFound
+    return found
 
 
 def lock_requests(pks: Iterable[str]) -> dict[str, ApprovalRequest]:
@@ -54,7 +60,7 @@ def lock_requests(pks: Iterable[str]) -> dict[str, ApprovalRequest]:
 
 def lock_request_of_proposal(proposal: str) -> ApprovalRequest | None:
     """Lock a proposal's request; None when the proposal never needed one."""
-    return _select_locked_requests().filter(proposal_id=proposal).first()
+    return _REQUEST_OF_PROPOSAL.fetch_first(proposal=proposal)
 
 
 def lock_due_requests(
@@ -111,8 +117,12 @@ def lock_holds(requests: Collection[str]) -> dict[str, Lease]:
 
     Requests that nobody ever held are left out.
     """
-    rows = _select_locked_leases().filter(pk__in=requests).order_by("pk")
-    return {row.pk: row for row in rows}
+    return {row.pk: row for row in _HOLDS.fetch_all(requests=list(requests))}
+
+
+_HOLDS = PreparedQuery(
+    lambda: _select_locked_leases().filter(pk__any=Parameter("requests")).order_by("pk")
+)
 
 
 def lock_due_holds(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
@@ -181,20 +191,29 @@ def lock_due_executions(queryset: QuerySet[Execution]) -> QuerySet[Execution]:
     return queryset.select_for_update(of=("self",), no_key=True, skip_locked=True)
 
 
-# guard: execution-lock
 def lock_execution(pk: str) -> Execution:
     """Lock a grant, then its execution; return the execution with `grant` set.
 
     Raises NotFound.
     """
-    grants = Grant.objects.select_related("proposal", "revision__tool")
-    try:
-        grant = grants.select_for_update(of=("self",), no_key=True).get(execution=pk)
-    except Grant.DoesNotExist:
-        raise NotFound from None
-    row = Execution.objects.select_for_update(of=("self",), no_key=True).get(pk=pk)
-    row.grant = grant
+    row = _EXECUTION.fetch_first(pk=pk)
+    if row is None:
+        raise NotFound
+    row.proposal = row.grant.revision.proposal = row.grant.proposal
     return row
+
+
+def _lock_with_grant(rows: QuerySet[Execution]) -> QuerySet[Execution]:
+    # The rows are locked in the order of their names here.
+    # guard: execution-lock
+    return rows.select_for_update(of=("grant", "self"), no_key=True)
+
+
+_EXECUTION = PreparedQuery(
+    lambda: _lock_with_grant(
+        Execution.objects.select_related("grant__proposal", "grant__revision__tool")
+    ).filter(pk=Parameter("pk"))
+)
 
 
 def lock_alarm(pk: int) -> Alarm:

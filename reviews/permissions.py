@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-
-from django.db import connection
+from typing import Any
 
 from journal.errors import AlreadyEscalated, DomainError, NotPermitted
+from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
+from journal.statements import Statement
 from policies.choices import Role
 from policies.models import Person
 
@@ -101,24 +103,40 @@ CONCERNED_PREFIX = (
 # Separation of duties: people who set or audit the rules do not decide.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
 RolesAndQueues = tuple[frozenset[Role], frozenset[int]]  # roles, and ids of queues
-# Raw SQL because every decision and every execution runs it, and guardian takes several
-# times as long to build a query for the same rows.
-_ROLES_AND_QUEUES_SQL = """
-SELECT who.id,
-       ARRAY(SELECT role.name::text FROM auth_group AS role
-             JOIN policies_person_groups AS held ON held.group_id = role.id
-             WHERE held.person_id = who.id),
-       ARRAY(SELECT mine.content_object_id FROM policies_queueuserpermission AS mine
-             JOIN auth_permission AS may ON may.id = mine.permission_id
-             WHERE mine.user_id = who.id AND may.codename = 'decide'
-             UNION
-             SELECT ours.content_object_id FROM policies_queuegrouppermission AS ours
-             JOIN auth_permission AS may ON may.id = ours.permission_id
-             JOIN policies_person_groups AS held ON held.group_id = ours.group_id
-             WHERE held.person_id = who.id AND may.codename = 'decide')
-FROM unnest(%s::bigint[]) AS who (id)
+# guardian takes several times as long to build a query for the same rows. The person is
+# called `who`.
+_ROLES_AND_QUEUES_COLUMNS = """
+ARRAY(SELECT role.name::text FROM auth_group AS role
+      JOIN policies_person_groups AS held ON held.group_id = role.id
+      WHERE held.person_id = who.id),
+ARRAY(SELECT mine.content_object_id FROM policies_queueuserpermission AS mine
+      JOIN auth_permission AS may ON may.id = mine.permission_id
+      WHERE mine.user_id = who.id AND may.codename = 'decide'
+      UNION
+      SELECT ours.content_object_id FROM policies_queuegrouppermission AS ours
+      JOIN auth_permission AS may ON may.id = ours.permission_id
+      JOIN policies_person_groups AS held ON held.group_id = ours.group_id
+      WHERE held.person_id = who.id AND may.codename = 'decide')
 """
-_ADMITTED_SQL = """
+_ROLES_AND_QUEUES = Statement(f"""
+SELECT who.id, {_ROLES_AND_QUEUES_COLUMNS}
+FROM unnest(%(people)s::bigint[]) AS who (id)
+""")  # noqa: S608 constants
+_PERSON = ModelColumns(Person, "who")
+# A person as a decider: their row, roles, queues, and every stop on their decisions.
+DECIDER_COLUMNS = f"""
+{_PERSON.text},
+{_ROLES_AND_QUEUES_COLUMNS},
+(SELECT json_agg(json_build_array(stop.at, stop.lifted_at IS NULL))
+ FROM reviews_stop AS stop
+ WHERE stop.scope = 'reviewer' AND stop.key = who.public_id)
+"""  # noqa: S608 constants
+DECIDER_COUNT = _PERSON.count + 3
+_DECIDERS = Statement(f"""
+SELECT {DECIDER_COLUMNS} FROM policies_person AS who
+WHERE who.id = ANY(%(people)s::bigint[])
+""")  # noqa: S608 constants
+_ADMITTED = Statement("""
 SELECT mine.user_id FROM policies_queueuserpermission AS mine
 JOIN auth_permission AS may ON may.id = mine.permission_id
 WHERE mine.content_object_id = %(queue)s AND may.codename = 'decide'
@@ -127,7 +145,60 @@ SELECT held.person_id FROM policies_queuegrouppermission AS ours
 JOIN auth_permission AS may ON may.id = ours.permission_id
 JOIN policies_person_groups AS held ON held.group_id = ours.group_id
 WHERE ours.content_object_id = %(queue)s AND may.codename = 'decide'
-"""
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """A person as read at one moment, with every stop on their decisions: when it was
+    set, and whether it is in force."""
+
+    person: Person
+    stops: Sequence[tuple[datetime, bool]]
+
+    @property
+    def is_stopped(self) -> bool:
+        return any(in_force for _, in_force in self.stops)
+
+
+def build_decider(values: Sequence[Any]) -> Decider | None:
+    """Build a decider from the values of `DECIDER_COLUMNS`. None where an outer join
+    found nobody."""
+    *columns, roles, queues, found = values
+    person = _PERSON.build_row(columns)
+    if person is None:
+        return None
+    person._standing = _build_standing(roles, queues)  # type: ignore[attr-defined]
+    return Decider(
+        person, [(datetime.fromisoformat(at), holds) for at, holds in found or ()]
+    )
+
+
+def load_deciders(ids: Collection[int]) -> dict[int, Decider]:
+    """These people as deciders, by id. One query."""
+    return collect_deciders(_DECIDERS.fetch_all(people=list(ids)))
+
+
+def collect_deciders(rows: Iterable[Sequence[Any]]) -> dict[int, Decider]:
+    """The deciders in rows of `DECIDER_COLUMNS`, by id."""
+    found = [one for row in rows if (one := build_decider(row)) is not None]
+    return {one.person.pk: one for one in found}
+
+
+_STOPPED = PreparedQuery(
+    lambda: Stop.objects.filter(
+        scope=Scope.REVIEWER, key=Parameter("key"), lifted_at__isnull=True
+    ).values_list("pk")[:1]
+)
+_VOTES = PreparedQuery(
+    lambda: Decision.objects.filter(request_id__any=Parameter("requests")).values_list(
+        "request_id",
+        "version",
+        "request__version",
+        "reviewer__public_id",
+        "reviewer__email",
+    )
+)
 
 
 def roles_of(person: Person) -> frozenset[Role]:
@@ -162,12 +233,14 @@ def _load_roles_and_queues(person: Person) -> RolesAndQueues:
 
 
 def _query_roles_and_queues(ids: Collection[int]) -> dict[int, RolesAndQueues]:
-    with connection.cursor() as cursor:
-        cursor.execute(_ROLES_AND_QUEUES_SQL, [list(ids)])
-        return {
-            pk: (frozenset(role for role in Role if role.value in names), frozenset(of))
-            for pk, names, of in cursor.fetchall()
-        }
+    return {
+        pk: _build_standing(roles, queues)
+        for pk, roles, queues in _ROLES_AND_QUEUES.fetch_all(people=list(ids))
+    }
+
+
+def _build_standing(roles: Collection[str], queues: Iterable[int]) -> RolesAndQueues:
+    return frozenset(role for role in Role if role.value in roles), frozenset(queues)
 
 
 def has_permission(person: Person, permission: Permission) -> bool:
@@ -210,9 +283,7 @@ def list_deciders(queue_id: int | None, *, roles: Collection[Role]) -> list[Pers
 
 def list_admitted_ids(queue_id: int) -> list[int]:
     """Ids of all people admitted to a queue, directly or through a role."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ADMITTED_SQL, {"queue": queue_id})
-        return [pk for (pk,) in cursor.fetchall()]
+    return [pk for (pk,) in _ADMITTED.fetch_all(queue=queue_id)]
 
 
 def _list_role_holder_ids(roles: Collection[Role]) -> list[int]:
@@ -256,10 +327,14 @@ def load_decider_facts(person: Person, request_ids: Collection[str]) -> DeciderF
 
 def _load_votes(person: Person, request_ids: Collection[str]) -> ReviewerVotes:
     """One vote per person, however their address is spelled [I10]."""
-    rows = Decision.objects.filter(request__in=request_ids).values_list(
-        "request_id", "version", "request__version", "reviewer__public_id",
-        "reviewer__email",
-    )  # fmt: skip
+    return collect_votes(person, _VOTES.fetch_all(requests=list(request_ids)))
+
+
+def collect_votes(
+    person: Person, rows: Iterable[tuple[str, int, int, str, str]]
+) -> ReviewerVotes:
+    """The person's votes among all votes on some requests, given as request, version,
+    the request's version, and public id and address of who voted."""
     theirs = [
         (request, version == current, public_id)
         for request, version, current, public_id, email in rows
@@ -305,9 +380,7 @@ def check_can_settle_unknown(
 
 def is_reviewer_stopped(person: Person) -> bool:
     """Whether a stop on this reviewer's decisions is in force."""
-    return Stop.objects.filter(
-        scope=Scope.REVIEWER, key=person.public_id, lifted_at__isnull=True
-    ).exists()
+    return bool(_STOPPED.fetch_all(key=person.public_id))
 
 
 def check_can_decide(

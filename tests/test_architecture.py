@@ -39,13 +39,13 @@ OPENERS = openers(OPERATIONS)
 WRITERS = {"create", "update", "get_or_create", "update_or_create", "bulk_create"}
 MACHINES = [*reviews_transitions.MACHINES, *agents_transitions.MACHINES, PolicyVersion]
 MODELS = {model.__name__ for model in MACHINES}
-STATUS_DOORS = {
-    "journal/state_machine.py",  # the door
-    "agents/idempotency.py",  # the HTTP status of a stored answer: no machine's
-}
+STATUS_DOORS = {"journal/state_machine.py"}
 TABLES = "(" + "|".join(model._meta.db_table for model in MACHINES) + ")"
 STATUS_SQL = re.compile(rf"(INSERT INTO|UPDATE)\s+\"?{TABLES}", re.I)
-SQL_DOORS = {"agents/transitions.py"}  # ON CONFLICT DO NOTHING, by the machine's edge
+SQL_DOORS = {
+    "agents/transitions.py",  # ON CONFLICT DO NOTHING, by the machine's edge
+    "reviews/executions/leases.py",  # sets when it began, and no status
+}
 
 
 def writes_status(source: Source) -> Iterator[int]:
@@ -69,6 +69,8 @@ def test_a_status_is_written_through_the_machine_only() -> None:
     assert {path for path, lines in found.items() if lines} == STATUS_DOORS
     by_hand = {s.path for s in product() if STATUS_SQL.search(s.text)}
     assert by_hand <= SQL_DOORS
+    updating = {s.path for s in product() if "update_rows" in dict(s.calls())}
+    assert updating == STATUS_DOORS
 
 
 def test_rows_are_locked_in_locks_only() -> None:

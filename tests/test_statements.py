@@ -21,12 +21,12 @@ from tests.factories import decide, propose, revise
 from tests.reviews.executions.attempts import deployment, reported
 
 STATEMENTS = {
-    "propose": 30,
-    "revise": 30,
-    "decide": 28,
-    "run": 40,
-    "redeem": 34,
-    "record": 7,
+    "propose": 8,
+    "revise": 20,
+    "decide": 8,
+    "run": 9,
+    "redeem": 7,
+    "record": 4,
 }
 # One customer each: a second refund of the same day would need supervisors.
 _customers = itertools.count(1)

@@ -14,6 +14,7 @@ from agents import locks
 from agents.models import MAX_URL_LENGTH, Agent, Callback, Endpoint
 from journal import clock, encryption, log
 from journal.errors import InvalidInput, NotFound, build_field_error
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies import people
 from policies.models import Person
 from policies.people import build_actor
@@ -145,6 +146,13 @@ def check_url(url: str, path: str) -> addresses.Target:
     return target
 
 
+_REGISTERED = PreparedQuery(
+    lambda: Endpoint.objects.filter(
+        agent_id=Parameter("agent"), by_proposal=False
+    ).values_list("pk")[:1]
+)
+
+
 def has_listener(agent: Agent, callback_url: str = "") -> bool:
     """Whether any endpoint is to receive the events of a proposal in creation.
 
@@ -152,8 +160,7 @@ def has_listener(agent: Agent, callback_url: str = "") -> bool:
     transaction and then sees the proposal. Caller holds a transaction.
     """
     locks.lock_listeners(agent, shared=True)
-    registered = Endpoint.objects.filter(agent=agent, by_proposal=False)
-    return bool(callback_url) or registered.exists()
+    return bool(callback_url) or bool(_REGISTERED.fetch_all(agent=agent.pk))
 
 
 def record_callback(agent: Agent, proposal: str, url: str, now: datetime) -> None:

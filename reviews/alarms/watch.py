@@ -78,7 +78,7 @@ def select_refused(now: datetime) -> QuerySet[Execution]:
 def select_stuck(now: datetime) -> QuerySet[Execution]:
     """Executions that were approved or announced, and are still queued after their
     window. Those that came back with a backup may have run, so they are left out."""
-    until = restore_epochs.find_backup_cutoff()
+    until = restore_epochs.load_backup_cutoff().until
     own = Q() if until is None else Q(proposal__created_at__gte=until)
     found = Execution.objects.filter(
         own,

@@ -34,6 +34,7 @@ from policies.people import build_actor
 from reviews import locks, transitions
 from reviews.choices import VERDICT_SPECS, BatchStatus, Verdict
 from reviews.decisions import checks, verdicts
+from reviews.decisions.case import load_decision_facts
 from reviews.decisions.preflight import Preflight, run_preflight
 from reviews.decisions.submission import PageEvidence, VerdictSubmission
 from reviews.decisions.votes import StepVote
@@ -260,7 +261,6 @@ def decide_batch(said: BatchSubmission) -> Batch:
 
 @transaction.atomic(durable=True)
 def _record_verdict(said: BatchSubmission, asked: Preflights) -> Batch:
-    restore_epochs.check_not_restored()
     batch = locks.lock_batch(said.batch_id)
     if batch.status not in (BatchStatus.FORMING, BatchStatus.OPEN):
         raise _build_closed_error(batch)
@@ -271,11 +271,9 @@ def _record_verdict(said: BatchSubmission, asked: Preflights) -> Batch:
         incidents.catch_up_deadline(request, now)
     members = membership.load_members(batch, now=now, requests=requests)
     check_list_unchanged(said, members)
-    # Reload the person: their role may have been revoked during the wait for the lock.
-    said = replace(said, person=Person.objects.get(pk=said.person.pk))
     chosen = [member for member in members if member.id in set(said.items)]
     check_batch_total(batch, chosen)
-    found = _build_votes(said, chosen, asked, now)
+    found = _build_votes(said, chosen, asked)
     # A batch is all or nothing: its items are checked by now, and none is written.
     checks.check_deferred_refusal(said.page)
     _close_batch(batch, said, members, now)
@@ -299,19 +297,21 @@ def _build_votes(
     said: BatchSubmission,
     chosen: Sequence[BatchMember],
     asked: Preflights,
-    now: datetime,
 ) -> list[StepVote]:
     """Check each item as a single decision on it would be checked, and find the step
     that an approval fills. The facts for all items are loaded once."""
     each = {member.id: _build_full_submission(said, member) for member in chosen}
     requests = {member.id: member.request for member in chosen}
-    known = checks.load_decision_facts(list(each.values()), requests)
+    known = load_decision_facts(list(each.values()), requests)
+    restore_epochs.check_not_restored(known.state.halted)
     votes = []
     for member in chosen:
-        one, preflight = each[member.id], asked.get(member.id, Preflight())
+        # Their role may have been revoked during the wait for the locks.
+        one = replace(each[member.id], person=known.person)
+        preflight = asked.get(member.id, Preflight())
         with name_failing_member(member):
             case = checks.build_decision_context(
-                one, member.request, preflight, known, now=now
+                one, member.request, preflight, known, now=known.state.now
             )
             votes.append(checks.build_vote(case))
     return votes

@@ -1,24 +1,34 @@
-"""The context of one decision: everything read after the request's lock, including
-which of its steps are already filled."""
+"""The context of a decision, and the facts behind it: everything read after the
+request's lock, including which of its steps are already filled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import F
 
 from journal.errors import ReauthenticationRequired
+from journal.prepared_queries import Parameter, PreparedQuery
+from journal.statements import Statement
 from policies.choices import Role
-from reviews import quorum
+from policies.models import Person
+from reviews import locks, permissions, quorum
+from reviews.governance import readings as state_readings
+from reviews.governance.readings import KnownReadings
 from reviews.models import (
     ApprovalRequest,
     Decision,
     Lease,
+    Proposal,
     RequestVersion,
     StateReading,
 )
+from reviews.permissions import DeciderFacts
+from reviews.stops import gate_state
+from reviews.stops.gate_state import GateState
+from reviews.stops.stops import StoppableAction
 
 from .preflight import Preflight
 from .submission import VerdictSubmission
@@ -40,14 +50,95 @@ class DecisionContext:
     filled: Sequence[int] = ()  # the step index of each vote that already counts
 
 
+_FACTS = Statement(f"""
+SELECT {gate_state.COLUMNS},
+    (SELECT json_agg(json_build_array(
+                cast_vote.request_id, cast_vote.version, request.version,
+                voter.public_id, voter.email, cast_vote.step, cast_vote.counts)
+            ORDER BY cast_vote.id)
+     FROM reviews_decision AS cast_vote
+     JOIN reviews_approvalrequest AS request ON request.id = cast_vote.request_id
+     JOIN policies_person AS voter ON voter.id = cast_vote.reviewer_id
+     WHERE cast_vote.request_id = ANY(%(requests)s::text[])),
+    {permissions.DECIDER_COLUMNS}
+FROM policies_person AS who WHERE who.id = %(person)s
+""")  # noqa: S608 constants
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFacts:
+    """What the checks of one person's verdicts need. `filled` has the step index of
+    each vote that counts on the newest version, by request id."""
+
+    state: GateState
+    person: Person  # with the roles and queues of this moment
+    known: DeciderFacts
+    leases: Mapping[str, Lease]  # locked
+    readings: KnownReadings
+    filled: Mapping[str, Sequence[int]]
+
+
+def load_decision_facts(
+    said: Sequence[VerdictSubmission], requests: Mapping[str, ApprovalRequest]
+) -> DecisionFacts:
+    """Load the facts for these verdicts of one person, in a number of queries that does
+    not grow with them. Locks their holds. Caller holds the locks of the requests."""
+    rows = [requests[one.request_id] for one in said]
+    ids = [row.pk for row in rows]
+    leases = locks.lock_holds(ids)
+    actions = {build_action_key(row.proposal) for row in rows}
+    state, (votes, *decider) = gate_state.load_facts(
+        _FACTS, actions, requests=ids, person=said[0].person.pk
+    )
+    who, cast = permissions.build_decider(decider), votes or []
+    if who is None:
+        raise LookupError("there is no such person")
+    filled: dict[str, list[int]] = {pk: [] for pk in ids}
+    for request, version, current, _, _, step, counts in cast:
+        if counts and version == current:
+            filled[request].append(step)
+    return DecisionFacts(
+        state=state,
+        person=who.person,
+        known=DeciderFacts(
+            who.is_stopped,
+            permissions.collect_votes(who.person, (vote[:5] for vote in cast)),
+        ),
+        leases=leases,
+        readings=state_readings.load_readings(
+            [
+                (requests[one.request_id].sealed.revision, one.reading)
+                for one in said
+                if one.commits
+            ]
+        ),
+        filled=filled,
+    )
+
+
+def build_action_key(proposal: Proposal) -> StoppableAction:
+    """What a stop over this proposal's agent, thread or tool covers."""
+    return proposal.agent, proposal.thread, proposal.tool_name
+
+
+_FILLED = PreparedQuery(
+    lambda: (
+        Decision.objects.filter(
+            request_id__any=Parameter("requests"),
+            version=F("request__version"),
+            counts=True,
+        )
+        .order_by("pk")
+        .values_list("request", "step")
+    )
+)
+
+
 def load_filled_steps(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
     """Load the step index of each counting vote on the current versions, by request id,
     in one query."""
     found: dict[str, list[int]] = {request.pk: [] for request in requests}
-    votes = Decision.objects.filter(
-        request__in=found, version=F("request__version"), counts=True
-    )
-    for pk, step in votes.order_by("pk").values_list("request", "step"):
+    for pk, step in _FILLED.fetch_all(requests=list(found)):
         if step is not None:
             found[pk].append(step)
     return found

@@ -7,8 +7,6 @@ statement that the verdict has no effect (ux.md 3.10).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from journal.clock import format_time
@@ -23,7 +21,7 @@ from journal.errors import (
     StaleVersion,
     build_field_error,
 )
-from reviews import locks, permissions
+from reviews import permissions
 from reviews.choices import (
     VERDICT_SPECS,
     ReasonCode,
@@ -38,16 +36,16 @@ from reviews.holds import rows as hold_rows
 from reviews.models import (
     ApprovalRequest,
     Decision,
-    Lease,
-    Proposal,
     RequestVersion,
     StateReading,
 )
-from reviews.permissions import DeciderFacts
-from reviews.stops import stops
-from reviews.stops.stops import StoppableAction
 
-from .case import DecisionContext, check_step_up, load_filled_steps
+from .case import (
+    DecisionContext,
+    DecisionFacts,
+    build_action_key,
+    check_step_up,
+)
 from .preflight import Preflight
 from .submission import PageEvidence, VerdictSubmission
 from .votes import StepVote
@@ -137,42 +135,6 @@ def _format_duration(count: int) -> str:
     return f"{count} second{'' if count == 1 else 's'}"
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionFacts:
-    """What the checks of one person's verdicts need, loaded once for all of them."""
-
-    stopped: Mapping[StoppableAction, StopMode | None]
-    known: DeciderFacts
-    leases: Mapping[str, Lease]  # locked
-    readings: KnownReadings
-    filled: Mapping[str, Sequence[int]]
-
-
-def load_decision_facts(
-    said: Sequence[VerdictSubmission], requests: Mapping[str, ApprovalRequest]
-) -> DecisionFacts:
-    """Load the facts for these verdicts of one person, in a number of queries that does
-    not grow with them. Locks their holds. Caller holds the locks of the requests, and
-    read the person after them."""
-    rows = [requests[one.request_id] for one in said]
-    ids = [row.pk for row in rows]
-    return DecisionFacts(
-        stopped=stops.load_stop_modes(
-            {_build_action_key(row.proposal) for row in rows}
-        ),
-        known=permissions.load_decider_facts(said[0].person, ids),
-        leases=locks.lock_holds(ids),
-        readings=state_readings.load_readings(
-            [
-                (requests[one.request_id].sealed.revision, one.reading)
-                for one in said
-                if one.commits
-            ]
-        ),
-        filled=load_filled_steps(rows),
-    )
-
-
 def build_decision_context(
     said: VerdictSubmission,
     request: ApprovalRequest,
@@ -220,14 +182,10 @@ def _check_current(
     # A stop withdraws open requests in the background. One that it has not reached yet
     # may no longer be decided either. A paused request may be.
     # guard: decide-stop
-    if found.stopped[_build_action_key(request.proposal)] is StopMode.STOPPED:
+    if found.state.modes[build_action_key(request.proposal)] is StopMode.STOPPED:
         raise RequestWithdrawn("This was stopped. Your decision was not recorded.")
     if said.is_stale(request):  # guard: seen-version
         raise StaleVersion(current_version=request.version)
-
-
-def _build_action_key(proposal: Proposal) -> StoppableAction:
-    return proposal.agent, proposal.thread, proposal.tool_name
 
 
 def _check_reading(

@@ -8,15 +8,15 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, failpoints, log, restore_epochs
+from journal import clock, failpoints, log, restore_epochs, writes
 from journal.errors import AttentionCheckFailed, DomainError
-from policies.models import Person
 from reviews import locks, transitions
 from reviews.choices import Verdict
 from reviews.models import ApprovalRequest
 from reviews.stops import incidents
 
 from . import checks, preflight, verdicts
+from .case import load_decision_facts
 from .preflight import Preflight
 from .submission import VerdictSubmission
 from .votes import StepVote
@@ -40,18 +40,19 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
 
 @transaction.atomic(durable=True)
 def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
-    restore_epochs.check_not_restored()
     request = locks.lock_request(said.request_id)
-    # Reload the person: their role may have been revoked during the wait for the lock.
-    said = replace(said, person=Person.objects.get(pk=said.person.pk))
-    known = checks.load_decision_facts([said], {request.pk: request})
-    now = clock.now()
+    found.share_version(request)
+    known = load_decision_facts([said], {request.pk: request})
+    restore_epochs.check_not_restored(known.state.halted)
+    # Their role may have been revoked during the wait for the lock.
+    said, now = replace(said, person=known.person), known.state.now
     incidents.catch_up_deadline(request, now)
     case = checks.build_decision_context(said, request, found, known, now=now)
-    if found.raised and said.verdict is Verdict.APPROVE:
-        verdicts.escalate_requests([StepVote(case)], cause="verifier")
-    else:
-        verdicts.VERDICTS[said.verdict]([checks.build_vote(case)])
+    with writes.unit_of_work():
+        if found.raised and said.verdict is Verdict.APPROVE:
+            verdicts.escalate_requests([StepVote(case)], cause="verifier")
+        else:
+            verdicts.VERDICTS[said.verdict]([checks.build_vote(case)])
     checks.check_deferred_refusal(said.page)
     failpoints.point("decided_uncommitted", request.pk)
     return request

@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import F, Subquery
+
 from journal.errors import InvalidArgs, NotFound, VerifierRefused
-from policies import tools
+from journal.prepared_queries import Parameter, PreparedQuery
+from policies import active, tools
 from policies.choices import Tier
+from policies.models import PolicyVersion
 from reviews import permissions
 from reviews.choices import RequestStatus, Verdict
 from reviews.governance import readings
@@ -18,6 +22,20 @@ from reviews.tool_services import readers, verifiers
 from reviews.tool_services.readers import ToolReading
 
 from .submission import VerdictSubmission
+
+_ACTIVE = PolicyVersion.objects.filter(status="active")
+_NEWEST = PreparedQuery(
+    lambda: (
+        RequestVersion.objects.select_related(
+            "request__proposal", "request__queue", "revision__tool"
+        )
+        .filter(request_id=Parameter("request"), number=F("request__version"))
+        .annotate(
+            active_policy=Subquery(_ACTIVE.values("pk")),
+            active_digest=Subquery(_ACTIVE.values("digest")),
+        )
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +49,14 @@ class Preflight:
     # Whether that is more than this version asks for: then an approval becomes an
     # escalation, and an edit is sealed with at least that tier.
     raised: bool = False
+    version: RequestVersion | None = None  # the newest, as read before the lock
+
+    def share_version(self, request: ApprovalRequest) -> None:
+        """Spare the locked request a query for its version, if it still has this one:
+        a version never changes."""
+        if self.version is not None and self.version.number == request.version:
+            self.version.request = request
+            request.sealed = self.version
 
 
 def run_preflight(said: VerdictSubmission) -> Preflight:
@@ -41,23 +67,22 @@ def run_preflight(said: VerdictSubmission) -> Preflight:
 
     Raises NotFound, NotYours, InvalidArgs, VerifierRefused.
     """
-    request = (
-        ApprovalRequest.objects.select_related("proposal", "queue")
-        .filter(pk=said.request_id)
-        .first()
-    )
-    if request is None:
+    version = _NEWEST.fetch_first(request=said.request_id)
+    if version is None:
         raise NotFound
+    request = version.request
+    request.sealed = version
     if not said.commits:
-        return Preflight()
+        return Preflight(version=version)
     if request.status != RequestStatus.PENDING or said.is_stale(request):
-        return Preflight(current=False)
-    version = request.sealed
+        return Preflight(current=False, version=version)
     revision = version.revision
     definition = tools.load_definition(revision.known_tool)
-    asked = verifiers.list_verifiers(definition, request.queue.name)
+    asked = verifiers.list_verifiers(
+        definition, request.queue.name, _load_active_policy(version)
+    )
     if said.verdict is not Verdict.MODIFY and not asked:
-        return Preflight()
+        return Preflight(version=version)
     permissions.check_can_decide(said.person, request, version)
     args: Mapping[str, Any] = revision.args
     reading = None
@@ -74,7 +99,13 @@ def run_preflight(said: VerdictSubmission) -> Preflight:
         raise VerifierRefused(found.detail, verifier=found.code)
     least = found.tier if found else Tier.AUTO
     raised = least.rank > Tier(version.tier).rank
-    return Preflight(reading=reading, least=least, raised=raised)
+    return Preflight(reading=reading, least=least, raised=raised, version=version)
+
+
+def _load_active_policy(version: Any) -> PolicyVersion | None:
+    if version.active_policy is None:
+        return None
+    return active.load_policy(version.active_policy, version.active_digest)
 
 
 def _build_verifier_input(

@@ -74,7 +74,7 @@ def return_with_guidance(
             ),
             "reminded_at": None,
         },
-        guard=tally.build_unchanged_guard(request),
+        guard=tally.UNCHANGED,
         steps=steps,
         data={"cause": "returned"},
     )
@@ -165,7 +165,7 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
         actor=build_actor(person),
         now=now,
         changes={"assignee": to},
-        guard=tally.build_unchanged_guard(request),
+        guard=tally.UNCHANGED,
         data={"to": to.public_id},
     )
     return request

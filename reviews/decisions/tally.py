@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
-
-from journal import clock, failpoints, log
+from journal import failpoints, log
+from journal.writes import NO_GUARD, Guard
 from reviews import quorum, transitions
-from reviews.choices import RequestStatus
 from reviews.grants import grants
 from reviews.models import ApprovalRequest
 
@@ -41,9 +39,7 @@ def _authorize_or_hold(cases: Sequence[DecisionContext]) -> None:
     first, rows = cases[0], [case.request for case in cases]
     seconds, actor, now = first.version.recall_seconds, first.said.actor, first.now
     if seconds == 0:
-        authorize_requests(
-            rows, actor=actor, now=now, guard=build_unchanged_guard(*rows)
-        )
+        authorize_requests(rows, actor=actor, now=now, guard=UNCHANGED)
         return
     until = now + timedelta(seconds=seconds)
     transitions.request.apply_many(
@@ -52,7 +48,7 @@ def _authorize_or_hold(cases: Sequence[DecisionContext]) -> None:
         actor=actor,
         now=now,
         changes={"recall_until": until},
-        guard=build_unchanged_guard(*rows),
+        guard=UNCHANGED,
     )
 
 
@@ -65,16 +61,13 @@ def hide_from_voter(case: DecisionContext) -> None:
         found.update(closed_to=request.closed_to)
 
 
-def build_unchanged_guard(*requests: ApprovalRequest) -> Q:
-    """Condition for a decision's guarded update: the rows still have the version and
-    bytes that were read, and pending ones are in time by the database's clock. A
-    recallable request has no deadline."""
-    as_read = [
-        Q(pk=one.pk, version=one.version, action_hash=one.action_hash)
-        for one in requests
-    ]
-    in_time = Q(expires_at__gt=clock.ClockTimestamp())  # guard: deadline-in-write
-    return Q(*as_read, _connector=Q.OR) & (in_time | ~Q(status=RequestStatus.PENDING))
+# The request still has the version and bytes that were read, and a pending one is in
+# time by the database's clock. A recallable request has no deadline.
+# guard: deadline-in-write
+UNCHANGED = Guard(
+    same=("version", "action_hash"),
+    condition="(stored.expires_at > clock_timestamp() OR stored.status <> 'pending')",
+)
 
 
 def authorize_requests(
@@ -82,7 +75,7 @@ def authorize_requests(
     *,
     actor: log.Actor,
     now: datetime,
-    guard: Q | None = None,
+    guard: Guard = NO_GUARD,
 ) -> None:
     """Authorize requests of one status: issue their grants and queue the executions.
     Caller holds the locks of the requests."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from journal import log
+from journal import log, writes
 from reviews import transitions
 from reviews.holds import rows as hold_rows
-from reviews.models import Decision, Snapshot
+from reviews.models import Decision
 
 from . import submission
 from .case import DecisionContext
@@ -28,12 +28,18 @@ class StepVote(NamedTuple):
 def record_votes(votes: Sequence[StepVote]) -> None:
     """Record the decisions with their page evidence and log records, and end the holds,
     in a few statements for all. The log holds a person's words only as an HMAC."""
-    rows = Decision.objects.bulk_create(_build_decision(*vote) for vote in votes)
-    pages = [vote.case.said.page for vote in votes]
-    Snapshot.objects.bulk_create(
-        submission.build_snapshot(row, page.rendered)
-        for row, page in zip(rows, pages, strict=True)
-        if page is not None and page.rendered is not None
+    rows = [_build_decision(*vote) for vote in votes]
+    pages = [(vote.case.said.page or PageEvidence()).rendered for vote in votes]
+    if any(pages):  # their snapshots name the decisions
+        for row, key in zip(rows, writes.draw_keys(Decision, len(rows)), strict=True):
+            row.pk = key
+    writes.insert_rows(rows)
+    writes.insert_rows(
+        [
+            submission.build_snapshot(row, rendered)
+            for row, rendered in zip(rows, pages, strict=True)
+            if rendered is not None
+        ]
     )
     log.append_many(_build_log_entry(*vote) for vote in votes)
     hold_rows.clear_decided_holds((case.lease, case.request) for case, _ in votes)

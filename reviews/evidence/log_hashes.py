@@ -7,6 +7,8 @@ together [I18].
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import Func, OuterRef, Subquery, TextField, Value
 from django.db.models.functions import Cast, Coalesce
 
@@ -23,14 +25,20 @@ class _LeafMember(Func):
     output_field = TextField()
 
 
-def has_logged_hash(proposal: str, revision: int, action_hash: str) -> bool:
-    """Whether the log records this hash, and no other, for the revision. One query."""
-    found = LogRecord.objects.filter(proposal=proposal, kind__in=REVISION_RECORDS)
-    said = found.annotate(
-        number=_LeafMember("leaf", member="revision"),
-        hash=_LeafMember("leaf", member="action_hash"),
-    ).filter(number=str(revision))
-    return set(said.values_list("hash", flat=True)) == {action_hash}
+# The hashes that the log records for a revision, by the proposal and the number.
+HASHES_COLUMN = f"""
+(SELECT array_agg(convert_from(record.leaf, 'UTF8')::json ->> 'action_hash')
+ FROM journal_logrecord AS record
+ WHERE record.proposal = %(proposal)s
+   AND record.kind IN ({", ".join(f"'{kind}'" for kind in REVISION_RECORDS)})
+   AND convert_from(record.leaf, 'UTF8')::json ->> 'revision' = %(revision)s)
+"""  # noqa: S608 constants
+
+
+def is_logged_hash(logged: Iterable[str] | None, action_hash: str) -> bool:
+    """Whether the log records this hash, and no other, for a revision, given the value
+    of `HASHES_COLUMN`."""
+    return set(logged or ()) == {action_hash}
 
 
 def select_logged_hash() -> Coalesce:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import transaction
 
-from journal import canonical, clock, failpoints, log, restore_epochs
+from journal import canonical, failpoints, log, restore_epochs, writes
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 from reviews import locks, transitions
@@ -25,30 +25,35 @@ from reviews.choices import ExecutionStatus, GrantStatus
 from reviews.grants import approved_tool, sequence, tokens, uncertain
 from reviews.grants.uncertain import UncertainOutcome
 from reviews.models import Execution
+from reviews.stops.gate_state import GateState
 from reviews.tool_services.executors import Call
 
 from . import finish, rechecks
 
 
-def find_may_have_run_reason(execution: Execution) -> UncertainOutcome | None:
+def find_may_have_run_reason(
+    execution: Execution, state: GateState
+) -> UncertainOutcome | None:
     """Why the effect may have happened already, in cases that neither a look-up by its
     key nor the provider's memory of that key can detect; None otherwise. Caller holds
     the execution's lock."""
     late = execution.attempts > 0 and _cannot_be_confirmed(execution)
     if late and late_reports.has_unanswered_report(execution):  # guard: late-report
         return uncertain.REPORTED
-    return _find_restore_reason(execution)
+    return _find_restore_reason(execution, state)
 
 
-def _find_restore_reason(execution: Execution) -> UncertainOutcome | None:
+def _find_restore_reason(
+    execution: Execution, state: GateState
+) -> UncertainOutcome | None:
     opaque = approved_tool.load_execution_class(execution) is ExecutionClass.OPAQUE
     if not opaque and execution.grant.revision.number == 1:
-        return None  # the service knows its only key, so no epoch query is needed
-    found = uncertain.find_uncertain_outcome(execution)
+        return None  # the service knows its only key
+    found = uncertain.find_uncertain_outcome(execution, state.backup)
     return found if opaque or found is uncertain.OTHER_VERSION else None
 
 
-def is_untouched(execution: Execution) -> bool:
+def is_untouched(execution: Execution, state: GateState) -> bool:
     """Whether no earlier attempt can have had an effect.
 
     An outcome that was once unknown, or reported done too late, may have happened
@@ -57,8 +62,8 @@ def is_untouched(execution: Execution) -> bool:
     """
     doubted = execution.unknown_at is not None or _is_reported_done(execution)
     can_look = approved_tool.has_look_up(execution)
-    # guard: unknown-once
-    return not (doubted and can_look) and not uncertain.predates_restore(execution)
+    restored = uncertain.predates_restore(execution, state.backup)
+    return not (doubted and can_look) and not restored  # guard: unknown-once
 
 
 def _is_reported_done(execution: Execution) -> bool:
@@ -164,14 +169,15 @@ def claim_execution(
     Raises NotFound, and Restored while a restored database has not been checked.
     Locks: the grant, the execution.
     """
-    restore_epochs.check_not_restored()
     execution = locks.lock_execution(execution_id)
-    now = clock.now()
-    if redeeming and is_claim_of_key(execution, key, now):
+    state = rechecks.load_state(execution)
+    restore_epochs.check_not_restored(state.halted)
+    if redeeming and is_claim_of_key(execution, key, state.now):
         return _replay_claim(execution)
-    claim = _claim_by_status(
-        execution, actor, now, ours=redeeming == execution.by_agent
-    )
+    with writes.unit_of_work():
+        claim = _claim_by_status(
+            execution, actor, state, ours=redeeming == execution.by_agent
+        )
     if claim is not None and key:
         record_redeem_key(execution, key)
     return claim
@@ -183,41 +189,43 @@ def _replay_claim(execution: Execution) -> Claim:
 
 
 def _claim_by_status(
-    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+    execution: Execution, actor: log.Actor, state: GateState, *, ours: bool
 ) -> Claim | None:
     if execution.status == ExecutionStatus.QUEUED:
-        return _claim_queued(execution, actor, now, ours=ours)
+        return _claim_queued(execution, actor, state, ours=ours)
     if execution.status == ExecutionStatus.CLAIMED:
-        return _claim_lapsed(execution, actor, now, ours=ours)
+        return _claim_lapsed(execution, actor, state, ours=ours)
     return None
 
 
 def _claim_queued(
-    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+    execution: Execution, actor: log.Actor, state: GateState, *, ours: bool
 ) -> Claim | None:
+    now = state.now
     if execution.grant.expires_at <= now:  # guard: claim-window
         finish.refuse_execution(execution, rechecks.AFTER_WINDOW, now)
         return None
     # guard: claim-ours
     if execution.due_at > now or not ours or sequence.must_wait(execution):
         return None
-    no = rechecks.find_stop_refusal(execution)
+    no = rechecks.find_stop_refusal(execution, state)
     if no is not None:  # guard: claim-switches
         if not no.later:
             finish.refuse_execution(execution, no, now)
         return None
-    doubt = find_may_have_run_reason(execution)
+    doubt = find_may_have_run_reason(execution, state)
     if doubt is not None:
         uncertain.mark_unknown(execution, doubt, now)
         return None
     if execution.grant.status == GrantStatus.LIVE:
         transitions.grant.apply(execution.grant, "spend", actor=actor, now=now)
-    return _start_lease(execution, "claim", actor, now)
+    return _start_lease(execution, "claim", actor, state)
 
 
 def _claim_lapsed(
-    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+    execution: Execution, actor: log.Actor, state: GateState, *, ours: bool
 ) -> Claim | None:
+    now = state.now
     # guard: held-lease
     if execution.lease_until is None or execution.lease_until > now:
         return None
@@ -227,14 +235,14 @@ def _claim_lapsed(
         not why
         and approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
     ):
-        held = not ours or _is_held_back(execution)
-        return None if held else _start_lease(execution, "reclaim", actor, now)
+        held = not ours or _is_held_back(execution, state)
+        return None if held else _start_lease(execution, "reclaim", actor, state)
     if not _may_look_up(execution):
         finish.mark_unknown(
             execution, "lease_lapsed", "Nobody knows whether it ran.", now
         )
     elif not (ours and execution.by_agent):  # a redeeming agent makes no look-up
-        return replace(_start_lease(execution, "reclaim", actor, now), over=why)
+        return replace(_start_lease(execution, "reclaim", actor, state), over=why)
     return None
 
 
@@ -254,11 +262,11 @@ def _may_look_up(execution: Execution) -> bool:
     return definition.look_up is not None and execution.attempts < most
 
 
-def _is_held_back(execution: Execution) -> bool:
+def _is_held_back(execution: Execution, state: GateState) -> bool:
     """Whether a stop or pause keeps a lapsed execution from being claimed again. After
     a stop, or where the service can be asked, a worker may still claim it: the
     re-checks then prevent the effect."""
-    no = rechecks.find_stop_refusal(execution)
+    no = rechecks.find_stop_refusal(execution, state)
     if no is None:
         return False
     looked_up = approved_tool.has_look_up(execution)
@@ -270,8 +278,9 @@ def _compute_lease_duration() -> timedelta:
 
 
 def _start_lease(
-    execution: Execution, event: str, actor: log.Actor, now: datetime
+    execution: Execution, event: str, actor: log.Actor, state: GateState
 ) -> Claim:
+    now = state.now
     until = now + _compute_lease_duration()
     transitions.execution.apply(
         execution,
@@ -298,5 +307,5 @@ def _start_lease(
         execution,
         approved_tool.load_tool_definition(execution),
         execution.fence,
-        untouched=event == "claim" and is_untouched(execution),
+        untouched=event == "claim" and is_untouched(execution, state),
     )

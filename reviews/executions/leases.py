@@ -4,51 +4,86 @@ enough time left on its lease (gate.md section 7)."""
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
 
-from journal import clock, restore_epochs
+from journal import restore_epochs, writes
 from journal.errors import StaleFence
+from journal.statements import Statement
 from reviews import locks
 from reviews.choices import ExecutionStatus
-from reviews.models import Execution
+from reviews.models import Execution, StateReading
 
 from .claims import Claim
+from .rechecks import CheckedFacts
+
+# The commit need not reach the disk at once. A crash of the database loses it together
+# with the connection of the attempt, which then ends as one whose lease lapsed.
+_BEGIN = Statement("""
+WITH begun AS (
+    UPDATE reviews_execution SET began_at = clock_timestamp(), retried_at = NULL
+    WHERE id = %(pk)s AND status = 'claimed' AND fence = %(fence)s
+      AND lease_until > clock_timestamp() + %(enough)s::interval
+    RETURNING id
+), stored AS (
+    INSERT INTO reviews_statereading (revision_id, cause, reading, digest, at)
+    SELECT given.* FROM jsonb_to_recordset(%(readings)s::jsonb)
+        AS given (revision_id bigint, cause text, reading jsonb, digest text,
+                  at timestamptz)
+)
+SELECT count(*), set_config('synchronous_commit', %(durably)s, true) FROM begun
+""")
 
 
-def record_outside_database() -> None:
+def record_outside_database(execution: Execution) -> None:
     """Record outside the database that a claim was made, before its effect, so that an
     older backup is recognised after a restore (proof.md T25).
 
     Raises Restored, or OSError when the note cannot be written. Call it outside a
     transaction; inside the transaction of a test, which never commits, it does nothing.
     """
-    transaction.on_commit(restore_epochs.advance_mark)
+    facts: CheckedFacts | None = execution.checked
+    state = facts.state if facts else None
+    known = (state.mark, state.database) if state else ()
+    transaction.on_commit(partial(restore_epochs.advance_mark, *known))
 
 
 def check_lease_holds(claim: Claim) -> None:
-    """Mark the attempt as begun. Raises StaleFence when the lease may end during the
-    effect: a delayed holder must not begin what a successor may already perform."""
-    _mark_begun(claim, timedelta(seconds=settings.HOLDPOINT.http_timeout))
+    """Mark the attempt as begun, and store what was read for it. Raises StaleFence when
+    the lease may end during the effect: a delayed holder must not begin what a
+    successor may already perform."""
+    enough = timedelta(seconds=settings.HOLDPOINT.http_timeout)
+    _mark_begun(claim, enough, durably=False)
 
 
 def mark_handed_out(claim: Claim) -> None:
     """Mark the claim as begun, right before it is returned to the agent. Raises
     StaleFence when its lease has lapsed, or a concurrent call released the claim."""
-    _mark_begun(claim, timedelta())
+    _mark_begun(claim, timedelta(), durably=True)
 
 
-def _mark_begun(claim: Claim, enough: timedelta) -> None:
-    held = Execution.objects.filter(
+def _mark_begun(claim: Claim, enough: timedelta, *, durably: bool) -> None:
+    held, _ = _BEGIN.fetch_row(
         pk=claim.execution.pk,
-        status=ExecutionStatus.CLAIMED,
         fence=claim.fence,
-        lease_until__gt=clock.ClockTimestamp() + enough,
+        enough=enough,
+        durably="on" if durably else "off",
+        readings=writes.format_rows(take_readings(claim.execution)),
     )
-    # guard: begin-in-time
-    if held.update(began_at=clock.ClockTimestamp(), retried_at=None) != 1:
+    if held != 1:  # guard: begin-in-time
         raise StaleFence
+
+
+def take_readings(execution: Execution) -> list[StateReading]:
+    """The readings of the checks that are not stored yet. The caller stores them."""
+    facts: CheckedFacts | None = execution.checked
+    if facts is None:
+        return []
+    found = list(facts.readings)
+    facts.readings.clear()
+    return found
 
 
 def load_fenced_execution(execution_id: str, fence: int) -> Execution:

@@ -6,31 +6,33 @@ business state is stored. A check that fails returns a Refusal with a code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from journal import canonical, clock
+from journal import canonical
+from journal.statements import Statement
 from policies import active, tools
 from policies.choices import Tier
 from policies.documents import ToolDefinition
 from policies.evaluation import Evaluation
 from policies.models import PolicyVersion, Tool
-from reviews.choices import GrantStatus, RequestStatus, StopMode
+from reviews import permissions
+from reviews.choices import RequestStatus, StopMode
 from reviews.evidence import log_hashes
 from reviews.governance import readings
 from reviews.governance.ruling import is_reading_incomplete, reevaluate_revision
 from reviews.grants import approvers
-from reviews.grants.approvers import Ballot
+from reviews.grants.approvers import Ballot, Deciders
 from reviews.models import (
     ApprovalRequest,
-    Decision,
     Execution,
-    Grant,
     Revision,
     StateReading,
 )
-from reviews.stops import stops
+from reviews.stops import gate_state, stops
+from reviews.stops.gate_state import GateState
+from reviews.stops.stops import StoppableAction
 from reviews.tool_services import readers, verifiers
 from reviews.tool_services.readers import ToolReading
 
@@ -64,49 +66,151 @@ WITHOUT_VOTES = Refusal(
 TIGHTENED = Refusal("policy_tightened", "The policy now asks for more authority.")
 
 
+_FACTS = Statement(f"""
+SELECT {gate_state.COLUMNS}, {log_hashes.HASHES_COLUMN}, {approvers.BALLOT_COLUMNS}
+FROM {approvers.BALLOT_TABLES}
+""")  # noqa: S608 constants
+# A row for each of the people who voted, or one row.
+_FINAL_FACTS = Statement(f"""
+SELECT {gate_state.COLUMNS},
+    EXISTS (SELECT FROM reviews_grant AS own
+            WHERE own.id = %(grant)s AND own.status = 'spent'
+              AND own.expires_at > clock_timestamp()),
+    request.status, request.version, request.action_hash,
+    (SELECT count(*) FROM reviews_decision AS vote
+     WHERE vote.request_id = request.id AND vote.counts),
+    {permissions.DECIDER_COLUMNS}
+FROM (SELECT 1) AS always
+LEFT JOIN reviews_approvalrequest AS request ON request.proposal_id = %(proposal)s
+LEFT JOIN policies_person AS who ON who.id = ANY(%(people)s::bigint[])
+""")  # noqa: S608 constants
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFacts:
+    """The facts of the checks before an effect. They stay with the execution in hand
+    until the effect: a new reading is stored with the next write."""
+
+    state: GateState
+    logged: Sequence[str] | None  # the action hashes in the log
+    ballot: Ballot | None
+    deciders: Deciders
+    readings: list[StateReading] = field(default_factory=list)
+
+
+class _SeenRequest(NamedTuple):
+    """The columns of a request that change, and the number of its counting votes. All
+    None for a proposal without a request."""
+
+    status: str | None
+    version: int | None
+    action_hash: str | None
+    votes: int
+
+
+def _describe_request(ballot: Ballot | None) -> _SeenRequest:
+    if ballot is None:
+        return _SeenRequest(None, None, None, 0)
+    row = ballot.request
+    return _SeenRequest(row.status, row.version, row.action_hash, len(ballot.cast))
+
+
 def find_refusal(execution: Execution, definition: ToolDefinition) -> Refusal | None:
     """The first reason not to perform this execution now, or None; cheapest check
     first. Readers and verifiers may take seconds, so call `find_final_refusal` as well,
     right before the effect."""
-    policy = active.find_active_policy()
-    request = _find_request(execution)
+    facts = execution.checked = _load_facts(execution)
+    state = facts.state
     return (
-        find_stop_refusal(execution)
-        or _find_bytes_refusal(execution)
-        or _find_tool_change(execution, policy)
-        or _find_policy_refusal(execution, request, policy)
-        or _find_state_refusal(execution, request, definition)
-        or _find_verifier_refusal(execution, request, definition)
+        find_stop_refusal(execution, state)
+        or _find_bytes_refusal(execution, facts.logged)
+        or _find_tool_change(execution, state.policy)
+        or _find_policy_refusal(execution, facts)
+        or _find_state_refusal(execution, facts, definition)
+        or _find_verifier_refusal(execution, facts, definition)
     )
+
+
+def load_state(execution: Execution) -> GateState:
+    """The state of the gate for an execution, with every stop since its grant."""
+    return gate_state.load_state(
+        _build_action_key(execution), since=execution.grant.issued_at
+    )
+
+
+def _load_facts(execution: Execution) -> CheckedFacts:
+    grant = execution.grant
+    state, rows = gate_state.load_rows(
+        _FACTS,
+        [_build_action_key(execution)],
+        since=grant.issued_at,
+        proposal=grant.proposal_id,
+        revision=str(grant.revision.number),
+    )
+    ballot, deciders = approvers.build_ballot([row[1:] for row in rows])
+    return CheckedFacts(state, rows[0][0], ballot, deciders)
 
 
 def find_final_refusal(execution: Execution) -> Refusal | None:
     """Repeat the checks whose answer may have changed during the others, which take
     seconds: the execution window, the approvers, and last the stops and pauses."""
+    known: CheckedFacts | None = execution.checked
+    ballot = known.ballot if known else None
+    state, rows = gate_state.load_rows(
+        _FINAL_FACTS,
+        [_build_action_key(execution)],
+        since=execution.grant.issued_at,
+        grant=execution.grant_id,
+        proposal=execution.proposal_id,
+        people=[row.reviewer_id for row in ballot.cast] if ballot else [],
+    )
+    is_open, *found = rows[0][:5]
+    seen = _SeenRequest(*found)
+    deciders = permissions.collect_deciders(row[5:] for row in rows)
     # guard: last-approvers
     # guard: last-window
     return (
-        _find_window_refusal(execution)
-        or _find_approver_refusal(execution)
-        or find_stop_refusal(execution)
+        _find_window_refusal(is_open)
+        or _find_approver_refusal(execution, seen, deciders)
+        or find_stop_refusal(execution, state)
     )
 
 
-def _find_approver_refusal(execution: Execution) -> Refusal | None:
-    ballot = _load_ballot(_find_request(execution))
+def _find_approver_refusal(
+    execution: Execution, seen: _SeenRequest, deciders: Deciders
+) -> Refusal | None:
+    """Versions and votes never change, so those of the first check are used again,
+    unless there are others by now. The people are those of this moment."""
+    known: CheckedFacts | None = execution.checked
+    ballot = known.ballot if known else None
+    if seen != _describe_request(ballot):
+        ballot, deciders = approvers.load_ballot_of_proposal(execution.proposal_id)
     if (no := _find_vote_refusal(execution, ballot)) or ballot is None:
         return no
-    votes, revision = approvers.list_votes(ballot), execution.grant.revision
+    votes, revision = (
+        approvers.list_votes(ballot, deciders),
+        execution.grant.revision,
+    )
     held = approvers.are_approvers_valid(votes, ballot.request, revision)
     return None if held else APPROVER_GONE
 
 
-def find_stop_refusal(execution: Execution) -> Refusal | None:
+def _build_action_key(execution: Execution) -> StoppableAction:
+    proposal = execution.grant.proposal
+    return proposal.agent, proposal.thread, proposal.tool_name
+
+
+def find_stop_refusal(
+    execution: Execution, state: GateState | None = None
+) -> Refusal | None:
     """A stop or pause of the thread, agent, tool or everything since the grant was
-    issued [I24]; None without one."""
-    proposal, granted_at = execution.grant.proposal, execution.grant.issued_at
-    action = (proposal.agent, proposal.thread, proposal.tool_name)
-    mode = stops.find_blocking_mode(action, granted_at)
+    issued [I24]; None without one. `state` was read for this execution since its grant;
+    without it this takes a query."""
+    action = _build_action_key(execution)
+    if state is None:
+        mode = stops.find_blocking_mode(action, execution.grant.issued_at)
+    else:
+        mode = state.mode
     if mode is StopMode.STOPPED:
         return (
             STOPPED
@@ -130,14 +234,15 @@ def find_tool_refusal(execution: Execution) -> Refusal | None:
     return _find_tool_change(execution, active.find_active_policy())
 
 
-def _find_bytes_refusal(execution: Execution) -> Refusal | None:
+def _find_bytes_refusal(
+    execution: Execution, logged: Sequence[str] | None
+) -> Refusal | None:
     grant = execution.grant
     stored = canonical.digest(bytes(grant.revision.canonical))
     # guard: stored-bytes
     if not stored == grant.revision.action_hash == grant.action_hash:
         return OTHER_BYTES
-    proposal, number = grant.proposal_id, grant.revision.number
-    if not log_hashes.has_logged_hash(proposal, number, stored):  # guard: logged-bytes
+    if not log_hashes.is_logged_hash(logged, stored):  # guard: logged-bytes
         return OTHER_RECORD
     return None
 
@@ -168,17 +273,13 @@ def _collect_destination(tool: Tool) -> tuple[object, str]:
     return definition.executor, definition.destination
 
 
-def _find_policy_refusal(
-    execution: Execution,
-    request: ApprovalRequest | None,
-    policy: PolicyVersion | None,
-) -> Refusal | None:
+def _find_policy_refusal(execution: Execution, facts: CheckedFacts) -> Refusal | None:
     """The authority that the current policy requires, on the facts known when it was
     proposed, was given by people who may still give it, on these bytes [I11, I18]."""
-    revision = execution.grant.revision
-    reading = _reread_state(revision, policy)
-    asked = reevaluate_revision(revision, policy, now=clock.now(), reading=reading)
-    return _find_shortfall(execution, request, asked)
+    revision, state = execution.grant.revision, facts.state
+    reading = _reread_state(revision, state.policy)
+    asked = reevaluate_revision(revision, state.policy, now=state.now, reading=reading)
+    return _find_shortfall(execution, facts.ballot, facts.deciders, asked)
 
 
 def _reread_state(
@@ -198,18 +299,21 @@ def _reread_state(
 
 def find_authority_refusal(execution: Execution, asked: Evaluation) -> Refusal | None:
     """Why the given authority is less than `asked`; None when it is enough."""
-    return _find_shortfall(execution, _find_request(execution), asked)
+    ballot, deciders = approvers.load_ballot_of_proposal(execution.proposal_id)
+    return _find_shortfall(execution, ballot, deciders, asked)
 
 
 def _find_shortfall(
-    execution: Execution, request: ApprovalRequest | None, asked: Evaluation
+    execution: Execution,
+    ballot: Ballot | None,
+    deciders: Deciders,
+    asked: Evaluation,
 ) -> Refusal | None:
-    revision = execution.grant.revision
+    revision, request = execution.grant.revision, ballot.request if ballot else None
     # guard: tightened-tier
     if asked.tier.rank > _compute_decided_tier(execution, request).rank:
         return build_tightened_refusal(revision, asked)
-    ballot = _load_ballot(request)
-    votes = approvers.list_votes(ballot) if ballot else []
+    votes = approvers.list_votes(ballot, deciders) if ballot else []
     # guard: votes-bytes
     if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
         return OTHER_BYTES
@@ -262,10 +366,6 @@ def _describe_people(evaluation: Evaluation) -> str:
     return " and ".join(found) or "nobody"
 
 
-def _load_ballot(request: ApprovalRequest | None) -> Ballot | None:
-    return approvers.load_ballot(request) if request else None
-
-
 def _find_vote_refusal(execution: Execution, ballot: Ballot | None) -> Refusal | None:
     """Count the votes again from their rows, because a status alone proves nothing
     [I18]. An action that the policy alone allows has no request and needs no votes."""
@@ -284,12 +384,6 @@ def _collect_requirements(evaluation: Evaluation) -> tuple[object, ...]:
     return evaluation.steps, evaluation.queue, evaluation.step_up
 
 
-def _find_request(execution: Execution) -> ApprovalRequest | None:
-    """The request behind an execution; None when the policy alone allowed it."""
-    rows = ApprovalRequest.objects.select_related("queue")
-    return rows.filter(proposal=execution.proposal_id).first()
-
-
 def _compute_decided_tier(
     execution: Execution, request: ApprovalRequest | None
 ) -> Tier:
@@ -297,32 +391,30 @@ def _compute_decided_tier(
     return Tier(request.tier if request else execution.grant.revision.tier)
 
 
-def _find_window_refusal(execution: Execution) -> Refusal | None:
+def _find_window_refusal(is_open: bool) -> Refusal | None:
     """The execution window is still open by the database's clock, which moved on while
     readers and verifiers were asked."""
-    grant = Grant.objects.filter(
-        pk=execution.grant_id,
-        status=GrantStatus.SPENT,
-        expires_at__gt=clock.ClockTimestamp(),
-    )
-    if grant.exists():
+    if is_open:
         return None
     return Refusal("window_closed", "The execution window is over.")
 
 
 def _find_state_refusal(
-    execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
+    execution: Execution, facts: CheckedFacts, definition: ToolDefinition
 ) -> Refusal | None:
     """The business state still meets the preconditions that the last approver was
-    shown. The new reading is stored."""
+    shown."""
     revision = execution.grant.revision
-    shown = readings.load_shown_reading(_find_shown_reading(request), revision)
+    shown = readings.load_shown_reading(_find_shown_reading(facts.ballot), revision)
     expected = {**shown.get("preconditions", {}), **revision.preconditions}
     if definition.reader is None or not expected:
         return None
     asker = readings.build_asker(revision.proposal)
     fresh = readers.read_state(definition, revision.args, asker=asker, rehearse=False)
-    readings.create_reading(revision, fresh, cause=readings.CLAIMED)
+    row = readings.build_reading(
+        revision, fresh, cause=readings.CLAIMED, at=facts.state.now
+    )
+    facts.readings.append(row)
     if fresh.problem:
         return Refusal(
             "unread", f"The current state could not be read: {fresh.problem}", True
@@ -332,17 +424,12 @@ def _find_state_refusal(
     return Refusal("precondition", "The record changed after it was shown.")
 
 
-def _find_shown_reading(request: ApprovalRequest | None) -> StateReading | None:
+def _find_shown_reading(ballot: Ballot | None) -> StateReading | None:
     """The reading that the last approver was shown; None for the revision's own."""
-    if request is None:
+    if ballot is None:
         return None
-    last = (
-        Decision.objects.filter(request=request, version=request.version, counts=True)
-        .select_related("reading")
-        .order_by("-at")
-        .first()
-    )
-    return last.reading if last else None
+    votes = [one for one in ballot.cast if one.version == ballot.request.version]
+    return max(votes, key=lambda one: one.at).reading if votes else None
 
 
 def _has_expected_values(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
@@ -350,14 +437,15 @@ def _has_expected_values(expected: Mapping[str, Any], fresh: Mapping[str, Any]) 
 
 
 def _find_verifier_refusal(
-    execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
+    execution: Execution, facts: CheckedFacts, definition: ToolDefinition
 ) -> Refusal | None:
+    request = facts.ballot.request if facts.ballot else None
     revision, given = (
         execution.grant.revision,
         _compute_decided_tier(execution, request),
     )
     queue = request.queue.name if request else revision.evaluation["queue"]
-    asked = verifiers.list_verifiers(definition, queue)
+    asked = verifiers.list_verifiers(definition, queue, facts.state.policy)
     if not asked:
         return None
     sealed = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from journal import canonical, clock, encryption, failpoints, log
+from journal import canonical, clock, encryption, failpoints, log, writes
 from journal.errors import InvalidJson, StaleFence
 from policies import facts, tools
 from policies.choices import ExecutionClass
@@ -25,7 +26,7 @@ from reviews import locks, transitions
 from reviews.alarms import late_reports, standing
 from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
 from reviews.grants import approved_tool, sequence
-from reviews.models import Execution
+from reviews.models import Execution, StateReading
 from reviews.redaction.redactor import Redactor, load_redactor
 from reviews.tool_services.executors import EffectOutcome
 
@@ -87,6 +88,7 @@ def release_claim(*, claim: Claim, no: Refusal) -> None:
     execution = leases.load_fenced_execution(claim.execution.pk, claim.fence)
     if execution.began_at is not None:  # guard: redeem-begun
         raise StaleFence
+    writes.insert_rows(leases.take_readings(claim.execution))
     if claim.untouched:
         _refuse_or_requeue(execution, no)
     elif no.later or no in {rechecks.STOPPED, rechecks.STOPPED_SINCE}:
@@ -96,12 +98,20 @@ def release_claim(*, claim: Claim, no: Refusal) -> None:
 
 
 @transaction.atomic(durable=True)
-def record_refusal(*, execution_id: str, fence: int, no: Refusal) -> Execution:
-    """Record that a re-check refused the claim, before any attempt had an effect.
+def record_refusal(
+    *,
+    execution_id: str,
+    fence: int,
+    no: Refusal,
+    readings: Sequence[StateReading] = (),
+) -> Execution:
+    """Record that a re-check refused the claim, before any attempt had an effect, with
+    what it read.
 
     Raises NotFound, StaleFence. Locks: the grant, the execution.
     """
     execution = leases.load_fenced_execution(execution_id, fence)
+    writes.insert_rows(readings)
     _refuse_or_requeue(execution, no)
     return execution
 
@@ -173,16 +183,31 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 @transaction.atomic(durable=True)
 def record_outcome(
-    *, execution_id: str, fence: int, outcome: EffectOutcome, actor: log.Actor
+    *,
+    execution_id: str,
+    fence: int,
+    outcome: EffectOutcome,
+    actor: log.Actor,
+    readings: Sequence[StateReading] = (),
 ) -> Execution:
-    """Record what became of an attempt, under its fence [I22].
+    """Record what became of an attempt, under its fence [I22], with what the checks
+    read if they kept it from its effect.
 
     Raises NotFound, StaleFence. Locks: the grant, the execution.
     """
     execution = leases.load_fenced_execution(execution_id, fence)
     now = clock.now()
-    outcome = redact_outcome(execution, outcome)
-    late = actor.kind == "agent" and _is_late(execution, now)
+    with writes.unit_of_work():
+        writes.insert_rows(readings)
+        _apply_outcome(execution, redact_outcome(execution, outcome), actor, now)
+    failpoints.point("record_uncommitted", execution_id)
+    return execution
+
+
+def _apply_outcome(
+    execution: Execution, outcome: EffectOutcome, actor: log.Actor, now: datetime
+) -> None:
+    late, fence = actor.kind == "agent" and _is_late(execution, now), execution.fence
     if outcome.status == "succeeded":
         _record_success(execution, outcome, actor, now)
     elif outcome.status == "failed":
@@ -196,8 +221,6 @@ def record_outcome(
         late_reports.record_report(
             execution, said=said, actor=actor, now=now, counted=True
         )
-    failpoints.point("record_uncommitted", execution_id)
-    return execution
 
 
 def _is_late(execution: Execution, now: datetime) -> bool:

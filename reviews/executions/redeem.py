@@ -61,7 +61,7 @@ def redeem_grant(*, token: str, agent: str, key: str = "") -> Claim:
     claim = _look_up_earlier(claim)
     no = (
         rechecks.find_refusal(claim.execution, claim.definition)
-        or run.try_record_outside()
+        or run.try_record_outside(claim.execution)
         or rechecks.find_final_refusal(claim.execution)
     )
     if no is not None:

@@ -33,6 +33,7 @@ from reviews.models import Execution, Proposal, Reversal
 from reviews.requests.proposals import ProposalOrigin, submit_proposal
 from reviews.requests.revisions import Narrative
 from reviews.stops import stops
+from reviews.stops.gate_state import GateState
 
 from . import record
 
@@ -159,7 +160,7 @@ def propose_reversal(
     person: Person,
     reason: str,
     heard: bool,
-    now: datetime,
+    state: GateState,
 ) -> Proposal:
     """Submit the reversal as a proposal that the person who asks for it may not decide
     [I9]. With `heard`, its agent is told what becomes of it.
@@ -183,10 +184,11 @@ def propose_reversal(
             source=REVERSAL_SOURCE,
             heard=heard,
         ),
-        now=now,
+        state=state,
         by=actor,
         asks=True,
     )
+    now = state.now
     _end_standing_reversals(undoing.execution, now)
     Reversal.objects.create(
         execution=undoing.execution,

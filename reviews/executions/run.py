@@ -15,6 +15,7 @@ from journal import failpoints
 from journal.errors import StaleFence
 from policies.choices import ExecutionClass
 from reviews.grants import approved_tool
+from reviews.models import Execution
 from reviews.tool_services import executors
 from reviews.tool_services.executors import EffectOutcome
 
@@ -122,7 +123,7 @@ def _attempt_effect(claim: Claim) -> EffectOutcome | Refusal:
 
 
 def _perform_effect(claim: Claim) -> EffectOutcome | Refusal:
-    no = try_record_outside()
+    no = try_record_outside(claim.execution)
     leases.check_lease_holds(claim)
     # guard: at-last
     no = no or rechecks.find_final_refusal(
@@ -139,11 +140,11 @@ def _perform_effect(claim: Claim) -> EffectOutcome | Refusal:
     return outcome
 
 
-def try_record_outside() -> Refusal | None:
+def try_record_outside(execution: Execution) -> Refusal | None:
     """Record the claim outside the database. Returns a refusal when that fails: without
     the note, a restore could lose the effect."""
     try:
-        leases.record_outside_database()
+        leases.record_outside_database(execution)
     except OSError as error:
         logger.error("epoch.not_written", error=str(error))
         return Refusal(
@@ -154,11 +155,17 @@ def try_record_outside() -> Refusal | None:
 
 def _record_conclusion(claim: Claim, outcome: EffectOutcome | Refusal) -> None:
     if isinstance(outcome, Refusal):
-        record_refusal(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
+        record_refusal(
+            execution_id=claim.execution.pk,
+            fence=claim.fence,
+            no=outcome,
+            readings=leases.take_readings(claim.execution),
+        )
         return
     record_outcome(
         execution_id=claim.execution.pk,
         fence=claim.fence,
         outcome=outcome,
         actor=claims.EXECUTOR_ACTOR,
+        readings=leases.take_readings(claim.execution),
     )

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from journal import canonical, clock
+from journal import canonical, clock, writes
 from journal.clock import format_time
 from journal.errors import PreconditionFailed
 from policies import tools
@@ -96,13 +97,22 @@ def create_reading(
     revision: Revision, reading: ToolReading, *, cause: str
 ) -> StateReading:
     """Store a reading as a row, which never changes."""
+    row = build_reading(revision, reading, cause=cause, at=clock.now())
+    writes.insert_rows([row])
+    return row
+
+
+def build_reading(
+    revision: Revision, reading: ToolReading, *, cause: str, at: datetime
+) -> StateReading:
+    """Build the row of a reading, which the caller stores."""
     said = reading.as_json()
-    return StateReading.objects.create(
+    return StateReading(
         revision=revision,
         cause=cause,
         reading=said,
         digest=compute_reading_digest(said),
-        at=clock.now(),
+        at=at,
     )
 
 

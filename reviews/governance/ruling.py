@@ -21,7 +21,7 @@ from policies import facts as policies_facts
 from policies.choices import Risk, Tier
 from policies.documents import ArgumentPath, Document, ToolDefinition
 from policies.evaluation import Evaluation
-from policies.facts import RevisionInputs
+from policies.facts import RevisionInputs, Windows
 from policies.models import PolicyVersion, Tool
 from policies.money import Money
 from reviews.models import Revision
@@ -90,14 +90,22 @@ class Ruling:
         return next((r.id for r in self.evaluation.rules if r.blocks), "policy.block")
 
 
-def govern(action: ProposedAction, *, now: datetime, firmly: bool = True) -> Ruling:
+def govern(
+    action: ProposedAction,
+    *,
+    now: datetime,
+    policy: PolicyVersion | None = None,
+    known: KnownSums | None = None,
+    firmly: bool = True,
+) -> Ruling:
     """Validate the arguments, gather the facts under their locks, evaluate the policy.
 
     The caller holds the thread's or the request's lock; this takes the advisory locks
     of the sums it reads. A preview that decides nothing passes `firmly=False` and takes
-    no locks. Raises InvalidArgs with the paths of the wrong arguments.
+    no locks. `policy` is the active one, and `known` its sums, where the caller
+    has just read them. Raises InvalidArgs with the paths of the wrong arguments.
     """
-    policy = active.find_active_policy()
+    policy = policy or active.find_active_policy()
     tool = tools.find_current_tool(action.tool, policy) if policy else None
     if policy is None or tool is None:
         return Ruling(_build_no_tool_evaluation(policy), policy=policy)
@@ -109,9 +117,10 @@ def govern(action: ProposedAction, *, now: datetime, firmly: bool = True) -> Rul
     undecoded = _list_undecoded_arguments(
         definition, action
     )  # slow, so before the sums are locked
-    if firmly:
+    seen = known.windows if known and known.policy.pk == policy.pk else None
+    if firmly and seen is None:
         policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
-    gathered = policies_facts.collect_facts(document, inputs, now=now)
+    gathered = policies_facts.collect_facts(document, inputs, now=now, seen=seen)
     gathered["uninspectable"] = undecoded
     gathered["conflicts"] = conflicts.list_conflicts(definition, gathered)
     found = policies_evaluation.evaluate(document, definition, gathered)
@@ -124,6 +133,28 @@ def govern(action: ProposedAction, *, now: datetime, firmly: bool = True) -> Rul
         money=policies_facts.compute_moved_money(document, definition, inputs),
         inputs=inputs,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSums:
+    """What others moved in the windows of an action under a policy, read under the
+    locks of its sums."""
+
+    policy: PolicyVersion
+    windows: Windows
+
+
+def lock_action_sums(
+    action: ProposedAction, policy: PolicyVersion | None
+) -> Mapping[str, Any]:
+    """Lock the sums of an action under a policy, and return the parameters that read
+    them as a column of the next statement. The caller is in a transaction."""
+    tool = tools.find_current_tool(action.tool, policy) if policy else None
+    if policy is None or tool is None:
+        return policies_facts.NO_WINDOW_VALUES
+    document, inputs = active.load_document(policy), _action_to_inputs(action, tool)
+    policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
+    return policies_facts.build_window_values(document, inputs)
 
 
 def record_observations(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
@@ -160,7 +191,7 @@ def reevaluate_revision(
         return _build_no_tool_evaluation(policy)
     document, definition = active.load_document(policy), tools.load_definition(current)
     known: Mapping[str, Any] = revision.facts
-    if revision.policy is not None and revision.policy.pk != policy.pk and known:
+    if revision.policy_id not in {None, policy.pk} and known:
         known = _rebase_facts(revision, document, current, reading, now)
     return policies_evaluation.evaluate(document, definition, known)
 

@@ -7,17 +7,20 @@ them, and that they are enough under the present policy [I11].
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
+from journal.statements import Row, Statement
 from policies.choices import Role
 from policies.evaluation import Evaluation, RequiredStep
 from policies.models import Person, Queue
 from reviews import permissions, quorum
-from reviews.choices import Scope, Verdict
-from reviews.models import ApprovalRequest, Decision, RequestVersion, Revision, Stop
+from reviews.choices import Verdict
+from reviews.models import ApprovalRequest, Decision, RequestVersion, Revision
 from reviews.people.identities import normalise_mailbox
+from reviews.permissions import Decider
 from reviews.quorum import StepData
 
 
@@ -29,11 +32,15 @@ class ApproverVote:
     for an editor's vote and for an approval carried over from an earlier version.
     """
 
-    person: Person
+    decider: Decider  # as they are now
     place: str
     seen: str
     proved: bool = True  # with a step-up
     at: datetime | None = None
+
+    @property
+    def person(self) -> Person:
+        return self.decider.person
 
     @property
     def role(self) -> Role | None:
@@ -42,13 +49,93 @@ class ApproverVote:
 
 
 @dataclass(frozen=True, slots=True)
+class BallotVersion:
+    """What of a request's version its votes are counted by."""
+
+    steps: Sequence[StepData]
+    carried: Sequence[str]
+    action_hash: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ballot:
     """A request with what its votes are counted from: its versions by number, and its
     counting decisions, oldest version first."""
 
     request: ApprovalRequest
-    versions: Mapping[int, RequestVersion]
+    versions: Mapping[int, BallotVersion]
     cast: Sequence[Decision]
+
+
+_REQUEST = ModelColumns(ApprovalRequest, "request")
+_QUEUE = ModelColumns(Queue, "queue")
+_VOTE = ModelColumns(Decision, "vote")
+# The ballot of a proposal and the deciders who voted: a row for each counting vote, or
+# one row.
+BALLOT_COLUMNS = f"""
+{_REQUEST.text}, {_QUEUE.text},
+(SELECT json_agg(json_build_array(version.number, version.steps, version.carried,
+                                  revision.action_hash))
+ FROM reviews_requestversion AS version
+ JOIN reviews_revision AS revision ON revision.id = version.revision_id
+ WHERE version.request_id = request.id),
+{_VOTE.text}, {permissions.DECIDER_COLUMNS}
+"""  # noqa: S608 constants
+BALLOT_TABLES = """
+(SELECT 1) AS always
+LEFT JOIN (reviews_approvalrequest AS request
+           JOIN policies_queue AS queue ON queue.id = request.queue_id)
+     ON request.proposal_id = %(proposal)s
+LEFT JOIN (reviews_decision AS vote
+           JOIN policies_person AS who ON who.id = vote.reviewer_id)
+     ON vote.request_id = request.id AND vote.counts
+ORDER BY vote.version
+"""
+_BALLOT = Statement(f"SELECT {BALLOT_COLUMNS} FROM {BALLOT_TABLES}")  # noqa: S608
+_VERSIONS = PreparedQuery(
+    lambda: RequestVersion.objects.filter(
+        request_id__any=Parameter("requests")
+    ).values_list("request", "number", "steps", "carried", "revision__action_hash")
+)
+_CAST = PreparedQuery(
+    lambda: (
+        Decision.objects.filter(request_id__any=Parameter("requests"), counts=True)
+        .select_related("reviewer")
+        .order_by("version")
+    )
+)
+Deciders = Mapping[int, Decider]
+
+
+def load_ballot_of_proposal(proposal_id: str) -> tuple[Ballot | None, Deciders]:
+    """Load the ballot of a proposal's request, with the request and its queue, and the
+    people who voted as they are now. One query. The ballot is None when the policy
+    alone decided the proposal."""
+    return build_ballot(_BALLOT.fetch_all(proposal=proposal_id))
+
+
+def build_ballot(rows: Sequence[Row]) -> tuple[Ballot | None, Deciders]:
+    """Build the ballot and its deciders from rows of `BALLOT_COLUMNS`."""
+    of_queue = _REQUEST.count + _QUEUE.count
+    request = _REQUEST.build_row(rows[0][: _REQUEST.count])
+    queue = _QUEUE.build_row(rows[0][_REQUEST.count : of_queue])
+    if request is None or queue is None:
+        return None, {}
+    request.queue = queue
+    of_vote = of_queue + 1 + _VOTE.count
+    deciders = permissions.collect_deciders(row[of_vote:] for row in rows)
+    cast = [
+        vote
+        for row in rows
+        if (vote := _VOTE.build_row(row[of_queue + 1 : of_vote])) is not None
+    ]
+    for vote in cast:
+        vote.reviewer = deciders[vote.reviewer_id].person
+    versions = {
+        number: BallotVersion(steps, carried, action_hash)
+        for number, steps, carried, action_hash in rows[0][of_queue]
+    }
+    return Ballot(request, versions, cast), deciders
 
 
 def load_ballot(request: ApprovalRequest) -> Ballot:
@@ -59,42 +146,53 @@ def load_ballot(request: ApprovalRequest) -> Ballot:
 def load_ballots(requests: Iterable[ApprovalRequest]) -> list[Ballot]:
     """Load the ballots of these requests, in two queries for any number of them."""
     rows = {request.pk: request for request in requests}
-    versions: dict[str, dict[int, RequestVersion]] = defaultdict(dict)
-    sealed = RequestVersion.objects.filter(request__in=rows).select_related("revision")
-    for version in sealed.only(
-        "request", "number", "steps", "carried", "revision__action_hash"
-    ):
-        versions[version.request_id][version.number] = version
+    versions: dict[str, dict[int, BallotVersion]] = defaultdict(dict)
+    for pk, number, *columns in _VERSIONS.fetch_all(requests=list(rows)):
+        versions[pk][number] = BallotVersion(*columns)
     cast: dict[str, list[Decision]] = defaultdict(list)
-    counted = Decision.objects.filter(request__in=rows, counts=True)
-    for row in counted.select_related("reviewer").order_by("version"):
+    for row in _CAST.fetch_all(requests=list(rows)):
         cast[row.request_id].append(row)
     return [Ballot(request, versions[pk], cast[pk]) for pk, request in rows.items()]
 
 
-def list_votes(ballot: Ballot) -> list[ApproverVote]:
-    """The counting votes on the current version, and those it carries over."""
+def list_votes(ballot: Ballot, known: Deciders | None = None) -> list[ApproverVote]:
+    """The counting votes on the current version, and those it carries over. The people
+    are loaded in one query, unless all of them are `known`."""
     request, versions = ballot.request, ballot.versions
     if request.version not in versions:
         return []
     carried = versions[request.version].carried
-    found = {
-        row.reviewer.public_id: _build_vote(versions, row)
+    rows = {
+        row.reviewer_id: row
         for row in ballot.cast
         if row.version == request.version or row.reviewer.public_id in carried
     }
-    others = set(carried) - set(found)
-    rows = Person.objects.filter(public_id__in=others) if others else ()
-    return [*found.values(), *(ApproverVote(person, "", "") for person in rows)]
+    named = {row.reviewer.public_id for row in rows.values()}
+    others = _list_people(set(carried) - named)
+    deciders = known or {}
+    if not deciders.keys() >= {*rows, *others}:
+        deciders = permissions.load_deciders([*rows, *others])
+    return [
+        *(_build_vote(versions, row, deciders[pk]) for pk, row in rows.items()),
+        *(ApproverVote(deciders[pk], "", "") for pk in others),
+    ]
 
 
-def _build_vote(versions: Mapping[int, RequestVersion], row: Decision) -> ApproverVote:
-    steps: Sequence[StepData] = versions[row.version].steps
+def _list_people(public_ids: Collection[str]) -> list[int]:
+    """The ids of these people."""
+    if not public_ids:
+        return []
+    found = Person.objects.filter(public_id__in=public_ids)
+    return list(found.values_list("pk", flat=True))
+
+
+def _build_vote(
+    versions: Mapping[int, BallotVersion], row: Decision, decider: Decider
+) -> ApproverVote:
+    steps = versions[row.version].steps
     seen = row.action_hash if row.verdict == Verdict.APPROVE else ""
     place = steps[row.step or 0]["role"]
-    return ApproverVote(
-        row.reviewer, place, seen, bool(row.authority["step_up"]), row.at
-    )
+    return ApproverVote(decider, place, seen, bool(row.authority["step_up"]), row.at)
 
 
 def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
@@ -117,12 +215,12 @@ def has_all_votes(ballot: Ballot) -> bool:
     version = versions.get(request.version)
     if version is None or request.version != max(versions):
         return False
-    if version.revision.action_hash != request.action_hash:
+    if version.action_hash != request.action_hash:
         return False
     yes = [vote for vote in ballot.cast if _is_approval(vote, request.action_hash)]
     now = [vote.step for vote in yes if vote.version == request.version]
     before = {vote.reviewer.public_id for vote in yes if vote.version < request.version}
-    steps: Sequence[StepData] = version.steps
+    steps = version.steps
     return (
         bool(steps or version.carried)
         and quorum.is_complete(steps, [step for step in now if step is not None])
@@ -145,15 +243,13 @@ def are_approvers_valid(
     Each must still have the role of their step, be admitted to the queue, have a
     ceiling above the amount, and not have been stopped since the vote.
     """
-    given = list(given)
-    stopped = _list_reviewer_stops(given)
     for vote in given:
         person, role = vote.person, vote.role
         valid = (
             role is not None
             and quorum.can_fill_step(role, vote.place or role)
             and request.queue_id in permissions.queues_of(person)
-            and not _is_revoked(vote, stopped)
+            and not _is_revoked(vote)
             and not permissions.is_above_ceiling(
                 person, revision.amount_minor, revision.currency
             )
@@ -163,21 +259,15 @@ def are_approvers_valid(
     return True
 
 
-def _list_reviewer_stops(given: Sequence[ApproverVote]) -> list[Stop]:
-    theirs = [vote.person.public_id for vote in given]
-    return list(Stop.objects.filter(scope=Scope.REVIEWER, key__in=theirs))
-
-
-def _is_revoked(vote: ApproverVote, stopped: Iterable[Stop]) -> bool:
+def _is_revoked(vote: ApproverVote) -> bool:
     """Whether a stop on the reviewer is in force or was set after the vote.
 
     A lifted stop still revokes earlier votes: the reviewer has to vote again.
     """
     # guard: revoked-vote
     return any(
-        row.lifted_at is None or (vote.at is not None and row.at >= vote.at)
-        for row in stopped
-        if row.key == vote.person.public_id
+        in_force or (vote.at is not None and at >= vote.at)
+        for at, in_force in vote.decider.stops
     )
 
 

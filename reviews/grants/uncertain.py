@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from journal import log, restore_epochs
+from journal.restore_epochs import BackupCutoff
 from policies import facts
 from reviews import transitions
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus
@@ -20,12 +21,14 @@ from reviews.models import ApprovalRequest, Execution, Proposal
 from . import approved_tool, sequence
 
 
-def predates_restore(execution: Execution) -> bool:
+def predates_restore(execution: Execution, backup: BackupCutoff | None = None) -> bool:
     """Whether its proposal is older than the present epoch.
 
-    True for every execution while a restore waits for two people to confirm it.
+    True for every execution while a restore waits for two people to confirm it. Given
+    `backup`, this and the functions below take no query.
     """
-    return restore_epochs.is_from_backup(execution.proposal.created_at)
+    cutoff = backup or restore_epochs.load_backup_cutoff()
+    return cutoff.covers_row(execution.proposal.created_at)
 
 
 def release_sums(proposals: Sequence[str]) -> None:
@@ -34,31 +37,38 @@ def release_sums(proposals: Sequence[str]) -> None:
     Proposals older than the present epoch stay in the sums, because they may have been
     approved and run in the lost history. The caller is in a transaction.
     """
-    until = restore_epochs.find_backup_cutoff()
+    until = restore_epochs.load_backup_cutoff().until
     if until is None:
         return facts.release_many(proposals)
     own = Proposal.objects.filter(pk__in=proposals, created_at__gte=until)
     return facts.release_many(list(own.values_list("pk", flat=True)))
 
 
-def was_unknown_since_restore(execution: Execution) -> bool:
+def was_unknown_since_restore(
+    execution: Execution, backup: BackupCutoff | None = None
+) -> bool:
     """Whether its outcome became unknown after the present epoch began.
 
     Then its service or people have been asked already what became of it.
     """
     at = execution.unknown_at
-    return at is not None and not restore_epochs.is_from_backup(at)
+    if at is None:
+        return False
+    return not (backup or restore_epochs.load_backup_cutoff()).covers_row(at)
 
 
-def is_revised_since_restore(execution: Execution) -> bool:
+def is_revised_since_restore(
+    execution: Execution, backup: BackupCutoff | None = None
+) -> bool:
     """Whether its revision was made after the present epoch began.
 
     Then an earlier revision, with another idempotency key, may have run.
     """
     revision = execution.grant.revision
-    return revision.number > 1 and not restore_epochs.is_from_backup(
-        revision.created_at
-    )
+    if revision.number == 1:
+        return False
+    cutoff = backup or restore_epochs.load_backup_cutoff()
+    return not cutoff.covers_row(revision.created_at)
 
 
 def may_have_run(request: ApprovalRequest) -> bool:
@@ -127,15 +137,20 @@ REPORTED = UncertainOutcome(
 )
 
 
-def find_uncertain_outcome(execution: Execution) -> UncertainOutcome | None:
+def find_uncertain_outcome(
+    execution: Execution, backup: BackupCutoff | None = None
+) -> UncertainOutcome | None:
     """Why an execution that predates a restore may have run in the lost history.
 
     None when it does not predate one, or when its outcome became unknown since then.
     """
-    if not predates_restore(execution) or was_unknown_since_restore(execution):
+    backup = backup or restore_epochs.load_backup_cutoff()
+    if not predates_restore(execution, backup) or was_unknown_since_restore(
+        execution, backup
+    ):
         return None
     # guard: revised-since
-    return OTHER_VERSION if is_revised_since_restore(execution) else RESTORED
+    return OTHER_VERSION if is_revised_since_restore(execution, backup) else RESTORED
 
 
 def mark_unknown(

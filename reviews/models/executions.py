@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Q
@@ -107,6 +107,8 @@ class Execution(models.Model):
     # was refused or its agent reported a failure. While the answer is unclear, the next
     # look-up runs at `ask_at`.
     audited_at = models.DateTimeField(null=True)
+    # The facts of the checks before its effect, for `executions.rechecks`; no column.
+    checked: Any = None
 
     class Meta:
         constraints: ClassVar = [

@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
-from journal import clock, failpoints, log, outbox
+from journal import clock, failpoints, log, outbox, writes
 from journal.errors import (
     AlreadyDecided,
     Conflict,
@@ -27,6 +27,7 @@ from policies.choices import Tier
 from reviews import locks, transitions
 from reviews.choices import OPEN, ExecutionStatus, RequestStatus
 from reviews.governance.ruling import (
+    KnownSums,
     ProposedAction,
     Ruling,
     build_policy_refusal,
@@ -36,6 +37,7 @@ from reviews.governance.ruling import (
 from reviews.grants import grants, uncertain
 from reviews.models import ApprovalRequest, Proposal, Revision
 from reviews.stops import incidents, stops
+from reviews.stops.gate_state import GateState
 
 from . import versions
 from .revisions import Narrative, add_revision, build_redactor, replace_revision
@@ -69,34 +71,38 @@ def submit_proposal(
     narrative: Narrative,
     origin: ProposalOrigin,
     *,
-    now: datetime,
+    state: GateState,
     by: log.Actor | None = None,
+    known: KnownSums | None = None,
     asks: bool = False,
+    key: int = 0,
 ) -> Proposal:
     """Store a proposal, evaluate the policy, and open a request or issue a grant.
 
-    `by` is the person who proposes in the agent's place. `asks` requires an approval
-    even where the policy does not. A blocked proposal is stored and nothing more
-    happens.
+    `state` was read under the thread's lock, and so was `known`, if the caller has read
+    the sums. `key` is the revision's, where the caller has drawn it. `by` is the person
+    who proposes in the agent's place. `asks` requires an approval even where the policy
+    does not. A blocked proposal is stored and nothing more happens.
 
     A step of the agents' propose operation; the caller holds the thread's lock. Raises
     AgentStopped, InvalidArgs, RationaleMissing, TooLittleTime, NotFound or Conflict.
     """
-    stops.check_may_propose(action.agent, action.thread, action.tool)
-    actor = by or log.Actor("agent", action.agent)
+    stops.check_may_propose(state.mode)
+    actor, now = by or log.Actor("agent", action.agent), state.now
     check_time_to_answer(origin.expires_in)
     if origin.supersedes:
         _supersede_proposal(origin.supersedes, action.agent, actor, now)
-    ruling = govern(action, now=now)
+    ruling = govern(action, now=now, policy=state.policy, known=known)
     check_rationale(ruling, narrative)
-    proposal = Proposal.objects.create(
+    redactor = build_redactor(action, ruling)
+    proposal = Proposal(
         id=action.proposal,
         agent=action.agent,
         thread=action.thread,
         tool_name=action.tool,
         barred=list(origin.barred),
         kept_out=list(origin.kept_out),
-        on_behalf_of=build_redactor(action, ruling).members(origin.on_behalf_of),
+        on_behalf_of=redactor.members(origin.on_behalf_of),
         parent=origin.parent,
         supersedes=origin.supersedes,
         group=origin.group,
@@ -106,7 +112,10 @@ def submit_proposal(
         heard=origin.heard,
         created_at=now,
     )
-    revision = add_revision(proposal, 1, action, narrative, ruling, actor, now)
+    writes.insert_rows([proposal])
+    revision = add_revision(
+        proposal, 1, action, narrative, ruling, actor, now, redactor=redactor, key=key
+    )
     _log_submitted(proposal, revision, ruling, actor, now)
     if ruling.tier is not Tier.BLOCK:
         asks = asks or ruling.tier in {Tier.APPROVE, Tier.ESCALATE}
@@ -153,12 +162,18 @@ def _open_or_grant(
             expires_in=origin.expires_in,
         )
         return
+    mark_without_request(proposal)
     policy = log.Actor("system", f"policy:{revision.policy_number}")
     tells = ruling.tier is Tier.NOTIFY
     queue = versions.load_queue(ruling) if tells else None
     grants.issue_grant(proposal, revision, actor=policy, now=now, announced_in=queue)
     if tells:
         outbox.publish("proposal.announced", subject=proposal.pk)
+
+
+def mark_without_request(proposal: Proposal) -> None:
+    """Let `proposal.request` raise without a query: it is known to have none."""
+    Proposal._meta.get_field("request").set_cached_value(proposal, None)
 
 
 def _log_submitted(
@@ -294,31 +309,36 @@ def revise_proposal(
     action: ProposedAction,
     narrative: Narrative,
     *,
-    now: datetime,
+    state: GateState,
     expires_in: int | None = None,
+    key: int = 0,
 ) -> ApprovalRequest:
     """Replace the proposed action of an open request; all votes on it are void.
 
-    A step of the agents' revise operation; the caller holds the thread's lock. Raises
+    A step of the agents' revise operation; the caller holds the thread's lock. `state`
+    and `key` as for `submit_proposal`. Raises
     NotFound, Conflict, Decided, Expired, Withdrawn, AgentStopped, InvalidArgs,
     RationaleMissing, TooLittleTime, or Policy when the new action is blocked, which
     leaves the old one in place. Locks: the request.
     """
-    stops.check_may_propose(action.agent, action.thread, action.tool)
+    stops.check_may_propose(state.mode)
+    now = state.now
     check_time_to_answer(expires_in)
     request = _lock_own_request(action.proposal, action.agent)
     incidents.catch_up_deadline(request, now, always=True)
     _check_request_open(request, now)
     before = request.sealed.revision.facts
     action = replace(action, resembles=bool(before.get("resembles")))
-    ruling = govern(action, now=now)
+    ruling = govern(action, now=now, policy=state.policy)
     check_rationale(ruling, narrative)
     if ruling.tier is Tier.BLOCK:
         raise build_policy_refusal(ruling)
     actor = log.Actor("agent", action.agent)
     request.expires_at = _compute_new_deadline(request, ruling, expires_in, now)
     request.reminded_at = None
-    replace_revision(request, action, narrative, ruling, actor, now, event="revise")
+    replace_revision(
+        request, action, narrative, ruling, actor, now, event="revise", key=key
+    )
     return request
 
 

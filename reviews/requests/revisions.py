@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from journal import canonical, log
+from journal import canonical, log, writes
 from policies.choices import Tier
 from reviews import transitions
 from reviews.governance.ruling import ProposedAction, Ruling, record_observations
 from reviews.models import ApprovalRequest, Proposal, Revision
-from reviews.redaction import redactor
-from reviews.redaction.redactor import Redactor
+from reviews.redaction.redactor import Redactor, load_redactor
 
 from . import versions
 
@@ -37,12 +36,15 @@ def add_revision(
     ruling: Ruling,
     author: log.Actor,
     now: datetime,
+    *,
+    redactor: Redactor,
+    key: int = 0,
 ) -> Revision:
-    """Store an immutable revision with its canonical bytes and redacted texts."""
+    """Store an immutable revision with its canonical bytes and redacted texts. `key` is
+    its primary key, where the caller has drawn it."""
     tool = ruling.tool
     blob = action.canonical(tool.version if tool else 0)
-    hider = build_redactor(action, ruling)
-    texts = hider.members(
+    texts = redactor.members(
         {
             "rationale": narrative.rationale,
             "expected_outcome": narrative.expected_outcome,
@@ -50,7 +52,8 @@ def add_revision(
             "alternatives": list(narrative.alternatives),
         }
     )
-    return Revision.objects.create(
+    revision = Revision(
+        id=key or writes.draw_keys(Revision)[0],
         proposal=proposal,
         number=number,
         tool=tool,
@@ -69,19 +72,25 @@ def add_revision(
         currency=ruling.money.currency if ruling.money else "",
         policy=ruling.policy,
         created_at=now,
-        evidence=hider.items(narrative.evidence),
+        evidence=redactor.items(narrative.evidence),
         **texts,
     )
+    writes.insert_rows([revision])
+    proposal.current = revision
+    return revision
 
 
-def build_redactor(action: ProposedAction, ruling: Ruling) -> Redactor:
-    """The redactor for the texts of this proposal."""
-    return redactor.load_redactor(
+def build_redactor(
+    action: ProposedAction, ruling: Ruling, *, earlier: bool = False
+) -> Redactor:
+    """The redactor for the texts of this proposal, which has `earlier` revisions or
+    not."""
+    return load_redactor(
         action.agent,
         action.thread,
         ruling.definition,
         action.args,
-        proposal=action.proposal,
+        proposal=action.proposal if earlier else "",
     )
 
 
@@ -95,6 +104,7 @@ def replace_revision(
     *,
     event: str,
     least: Tier = Tier.AUTO,
+    key: int = 0,
 ) -> Revision:
     """Store revision n+1 and seal request version n+1, at tier `least` or above.
 
@@ -104,7 +114,15 @@ def replace_revision(
     """
     proposal = request.proposal
     revision = add_revision(
-        proposal, proposal.revision + 1, action, narrative, ruling, author, now
+        proposal,
+        proposal.revision + 1,
+        action,
+        narrative,
+        ruling,
+        author,
+        now,
+        redactor=build_redactor(action, ruling, earlier=True),
+        key=key,
     )
     Proposal.objects.filter(pk=proposal.pk).update(revision=revision.number)
     proposal.revision = revision.number

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from journal import canonical, log, outbox
+from journal import canonical, log, outbox, writes
 from policies.choices import Risk, Role, Tier
 from policies.evaluation import Evaluation
 from policies.models import Queue
@@ -162,7 +162,8 @@ def seal_version(
         created_at=now,
     )
     version.seal = canonical.digest(canonical.encode(_build_sealed_content(version)))
-    version.save(force_insert=True)
+    writes.insert_rows([version])
+    request.sealed = version
     if version.number > 1:
         _update_list_columns(version)
     return version

@@ -5,10 +5,10 @@ A pause keeps what is waiting; a stop refuses and withdraws it. Each is a Stop r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from journal import clock, log, notify, outbox
 from journal.errors import (
@@ -19,20 +19,23 @@ from journal.errors import (
     NotPermitted,
     build_field_error,
 )
+from journal.statements import Statement
 from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.models import Stop
 
-# Raw SQL because one pass through the gate runs it five times. The stop of everything
-# has an empty key. A lifted stop still covers what was granted before it was set.
+# A condition on stops. The stop of everything has an empty key. A lifted stop still
+# covers what was granted before it was set.
 # guard: stopped-since
-_MODES_SQL = """
-SELECT scope, key, mode FROM reviews_stop
-WHERE key = ANY(%(keys)s)
-  AND (lifted_at IS NULL OR mode = 'stopped' AND at >= %(since)s)
+COVERS_ACTION = """
+key = ANY(%(keys)s::text[])
+AND (lifted_at IS NULL OR mode = 'stopped' AND at >= %(since)s::timestamptz)
 """
+_MODES = Statement(
+    f"SELECT scope, key, mode FROM reviews_stop WHERE {COVERS_ACTION}"  # noqa: S608
+)
 STOPS_CHANNEL = "stops"  # wake-up channel of every page that shows something stoppable
 StoppableAction = tuple[str, str, str]  # agent, thread, tool
 MAX_KEY_LENGTH = 200  # characters: an agent's slug, a slash and a thread's name
@@ -70,38 +73,39 @@ def load_stop_modes(
 def _query_modes(
     actions: Collection[StoppableAction], since: datetime | None
 ) -> dict[StoppableAction, StopMode | None]:
-    switches = {action: _list_covering_stops(*action) for action in actions}
-    keys = {key for named in switches.values() for _, key in named}
-    with connection.cursor() as cursor:
-        cursor.execute(_MODES_SQL, {"keys": sorted(keys), "since": since})
-        off = cursor.fetchall()
-    return {
-        action: _find_strictest_mode(
-            mode for scope, key, mode in off if (scope, key) in named
-        )
-        for action, named in switches.items()
-    }
+    keys = {key for action in actions for key in list_keys(action)}
+    found = _MODES.fetch_all(keys=sorted(keys), since=since)
+    return {action: find_strictest_mode(action, found) for action in actions}
 
 
-def _list_covering_stops(agent: str, thread: str, tool: str) -> set[tuple[str, str]]:
-    return {
+def list_keys(action: StoppableAction) -> list[str]:
+    """The keys of all stops that could cover an action."""
+    return [key for _, key in _list_covering_stops(*action)]
+
+
+def _list_covering_stops(agent: str, thread: str, tool: str) -> list[tuple[Scope, str]]:
+    return [
         (Scope.AGENT, agent),
         (Scope.THREAD, build_thread_key(agent, thread)),
         (Scope.TOOL, tool),
         (Scope.EVERYTHING, ""),
-    }
+    ]
 
 
-def _find_strictest_mode(modes: Iterable[str]) -> StopMode | None:
-    found = set(modes)
-    if StopMode.STOPPED in found:
+def find_strictest_mode(
+    action: StoppableAction, found: Iterable[Sequence[str]]
+) -> StopMode | None:
+    """The strictest mode over an action among stops, given as scope, key and mode."""
+    covering = _list_covering_stops(*action)
+    modes = {mode for scope, key, mode in found if (scope, key) in covering}
+    if StopMode.STOPPED in modes:
         return StopMode.STOPPED
-    return StopMode.PAUSED if found else None
+    return StopMode.PAUSED if modes else None
 
 
-def check_may_propose(agent: str, thread: str, tool: str) -> None:
+def check_may_propose(mode: StopMode | None) -> None:
     """Raises AgentStopped under a stop. A paused agent may still propose."""
-    if find_stop_mode(agent, thread, tool) is StopMode.STOPPED:  # guard: propose-stop
+    if mode is StopMode.STOPPED:  # guard: propose-stop
         raise AgentStopped
 
 

@@ -23,9 +23,9 @@ from django.conf import settings
 
 from journal import canonical
 from journal.errors import InvalidJson
+from policies.callables import CallableNotListed, load_function
 from policies.documents import ToolDefinition
 from reviews.outbound import webhooks
-from reviews.outbound.callables import CallableNotListed, load_function
 
 # The largest stored result, in canonical bytes (gate.md 7).
 RESULT_LIMIT = 64 * 1024

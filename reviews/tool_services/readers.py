@@ -23,9 +23,9 @@ from django.utils import timezone
 
 from journal import canonical, ids
 from policies import tools
+from policies.callables import load_function
 from policies.documents import CallableTarget, ToolDefinition, ToolReader, WebhookTarget
 from reviews.outbound import webhooks
-from reviews.outbound.callables import load_function
 
 from . import executors
 from .executors import Call

@@ -15,10 +15,11 @@ import structlog
 from django.conf import settings
 
 from policies import active
+from policies.callables import load_function
 from policies.choices import Tier
 from policies.documents import CallableVerifier, ToolDefinition, WebhookTarget
+from policies.models import PolicyVersion
 from reviews.outbound import webhooks
-from reviews.outbound.callables import load_function
 from reviews.outbound.connection import Deadline
 
 log = structlog.get_logger(__name__)
@@ -46,10 +47,11 @@ VerifierAnswer = VerifierRefusal | VerifierDemand | None
 Verifier = CallableVerifier | WebhookTarget
 
 
-def list_verifiers(definition: ToolDefinition, queue: str) -> list[Verifier]:
+def list_verifiers(
+    definition: ToolDefinition, queue: str, policy: PolicyVersion | None
+) -> list[Verifier]:
     """List the verifiers of an effect: those of its tool, in the version that was
-    proposed, then those that the policy in force names for its queue."""
-    policy = active.find_active_policy()
+    proposed, then those that the active policy names for its queue."""
     document = active.load_document(policy) if policy else None
     of_queue = document.verifiers.get(queue, []) if document else []
     return [*definition.verifiers, *of_queue]

@@ -73,8 +73,8 @@ GUARDS = [
     ),
     Guard(
         "a row that is no longer as read is not written",
-        "journal/state_machine.py",
-        "Machine.apply_many",
+        "journal/writes.py",
+        "_check_count",
         "as-read",
         UNHEEDED,
         EXPIRE,
@@ -98,9 +98,9 @@ GUARDS = [
     Guard(
         "the deadline is checked by the write itself",
         "reviews/decisions/tally.py",
-        "build_unchanged_guard",
+        "",
         "deadline-in-write",
-        Value("Q(pk__isnull=False)"),
+        WithoutKeyword("condition"),
         EXPIRE,
     ),
     Guard(
@@ -267,9 +267,9 @@ GUARDS = [
     Guard(
         "an execution is locked before it is claimed",
         "reviews/locks.py",
-        "lock_execution",
+        "_lock_with_grant",
         "execution-lock",
-        WithoutMethod("select_for_update", times=2),
+        WithoutMethod("select_for_update"),
         CLAIM,
     ),
     Guard(
@@ -463,7 +463,7 @@ GUARDS = [
         "reviews/grants/approvers.py",
         "_is_revoked",
         "revoked-vote",
-        WithoutOperand("vote.at is not None and row.at >= vote.at"),
+        WithoutOperand("vote.at is not None and at >= vote.at"),
         "tests/reviews/decisions/test_revoke.py",
     ),
     Guard(
@@ -471,7 +471,7 @@ GUARDS = [
         "reviews/executions/rechecks.py",
         "find_final_refusal",
         "last-window",
-        WithoutOperand("_find_window_refusal(execution)"),
+        WithoutOperand("_find_window_refusal(is_open)"),
         EXECUTIONS,
     ),
     Guard(
@@ -479,7 +479,7 @@ GUARDS = [
         "reviews/executions/rechecks.py",
         "find_final_refusal",
         "last-approvers",
-        WithoutOperand("_find_approver_refusal(execution)"),
+        WithoutOperand("_find_approver_refusal(execution, seen, deciders)"),
         EXECUTIONS,
     ),
     Guard(

@@ -11,7 +11,6 @@ from pytest_django import Settings
 from policies import callables, versions
 from policies.documents import InvalidPolicy, parse_document
 from policies.models import PolicyVersion
-from reviews.outbound import callables as functions
 from reviews.tool_services import executors, readers, verifiers
 from reviews.tool_services.executors import Call
 from tests import factories, worlds
@@ -104,5 +103,5 @@ def test_it_is_refused_when_called(listed: Any, empty_world: None) -> None:
 
 def test_nothing_is_imported_to_refuse_it(listed: Any) -> None:
     listed("shop")
-    with pytest.raises(functions.CallableNotListed):
-        functions.load_function("nowhere.to.be_found")
+    with pytest.raises(callables.CallableNotListed):
+        callables.load_function("nowhere.to.be_found")

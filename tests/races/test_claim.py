@@ -76,7 +76,7 @@ def test_a_claim_waits_for_the_rivals_commit(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execution = queued(gate)
-    rival = while_held(monkeypatch, rechecks, "find_stop_refusal", taking(execution))
+    rival = while_held(monkeypatch, rechecks, "load_state", taking(execution))
     claim = taking(execution)()
     assert claim is not None
     assert rival.result.value is None
@@ -264,7 +264,7 @@ def test_a_pause_right_before_the_claim_keeps_it_queued(
 ) -> None:
     execution = queued(gate)
     pause = stopping(gate, mode=StopMode.PAUSED)
-    before(monkeypatch, rechecks, "find_stop_refusal", pause)
+    before(monkeypatch, rechecks, "load_state", pause)
     assert taking(execution)() is None
     assert status_of(execution) == ExecutionStatus.QUEUED
     assert elsewhere(taking(execution)).value is None

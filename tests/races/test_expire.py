@@ -13,11 +13,10 @@ from journal.models import LogRecord
 from policies import facts
 from reviews import deadlines, locks
 from reviews.choices import RequestStatus
+from reviews.decisions import checks, verdicts
 from reviews.decisions import decide as decisions
 from reviews.decisions import tally as tallies
-from reviews.decisions import verdicts
 from reviews.decisions.votes import StepVote
-from reviews.grants import grants
 from reviews.models import ApprovalRequest, Decision, Grant
 from reviews.stops import incidents
 from tests import factories
@@ -94,7 +93,7 @@ def test_the_sweep_passes_over_what_is_being_decided(
         return deadlines.expire_chunk()
 
     overdue = ApprovalRequest.objects.filter(expires_at__lt=clock.ClockTimestamp())
-    rival = before(monkeypatch, grants, "issue_request_grants", sweep_when_due)
+    rival = before(monkeypatch, checks, "check_deferred_refusal", sweep_when_due)
     decisions.decide_request(seen)
     assert rival.result.value == []
     assert status_of(request) == RequestStatus.AUTHORIZED

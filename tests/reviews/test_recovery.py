@@ -111,7 +111,7 @@ def test_so_does_one_that_the_disk_does_not_give(gate: Gate) -> None:
     propose(gate.agent)
     high_water_mark.build_mark_path().mkdir()
     assert restore_epochs.find_halt_reason() == restore_epochs.DISK_ERROR
-    assert restore_epochs.find_backup_cutoff() is not None
+    assert restore_epochs.load_backup_cutoff().until is not None
     assert recovery.watch_for_restore() == restore_epochs.DISK_ERROR
     assert not Epoch.objects.exists(), "nobody need look at the database"
     with pytest.raises(Conflict):

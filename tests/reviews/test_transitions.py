@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 
 from journal import canonical, clock, errors, log, outbox
 from journal.models import LogRecord, OutboxMessage
 from journal.state_machine import NO_SOURCE, Machine
+from journal.writes import Guard
 from policies import versions
 from policies.models import PolicyVersion
 from reviews import deadlines, transitions
@@ -181,7 +181,7 @@ def move(rows: list[ApprovalRequest], event: str, **changes: Any) -> None:
         actor=ACTOR,
         now=clock.now(),
         changes=changes,
-        guard=Q(version=1),
+        guard=Guard(same=("version",)),
         each=said_of,
     )
 
@@ -196,7 +196,7 @@ def test_without_its_record_nothing_is_changed(
     """I26: what cannot write its log record or its outbox row does not happen."""
     request = states.pending(gate)
     before = everything()
-    for module, name in [(log, "_insert_records"), (outbox, "publish_many")]:
+    for module, name in [(log, "_build_row"), (outbox, "publish_many")]:
         with monkeypatch.context() as patch:
             patch.setattr(module, name, broken)
             with pytest.raises(ZeroDivisionError):
