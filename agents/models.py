@@ -68,7 +68,9 @@ class AgentKey(models.Model):
 class Thread(models.Model):
     """One run of an agent, named by the agent's own id."""
 
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="threads")
+    agent = models.ForeignKey(
+        Agent, on_delete=models.PROTECT, related_name="threads", db_index=False
+    )
     name = models.CharField(max_length=128)
     status = models.CharField(
         max_length=8, choices=[(s.value, s.value) for s in ThreadStatus]
@@ -112,7 +114,7 @@ class Checkpoint(models.Model):
     """One version of an agent's suspended state. People see all of it but the blob."""
 
     thread = models.ForeignKey(
-        Thread, on_delete=models.PROTECT, related_name="checkpoints"
+        Thread, on_delete=models.PROTECT, related_name="checkpoints", db_index=False
     )
     number = models.PositiveIntegerField()
     proposal = models.CharField(max_length=40)
@@ -141,7 +143,7 @@ class IdempotencyKey(models.Model):
     """An idempotency key and the answer to its first call, kept for longer than any
     proposal can wait. `status` and `body` are null until the answer is stored."""
 
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, db_index=False)
     key = models.CharField(max_length=255)
     fingerprint = models.CharField(max_length=80)
     proposal = models.CharField(max_length=40, blank=True)

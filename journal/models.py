@@ -47,7 +47,6 @@ class LogRecord(models.Model):
             models.Index(fields=["xid", "id"], name="log_unsequenced"),
             models.Index(fields=["proposal", "id"], name="log_by_proposal"),
             models.Index(fields=["agent", "thread", "id"], name="log_by_thread"),
-            models.Index(fields=["-id"], name="log_newest"),
             models.Index(
                 fields=["actor_id", "id"],
                 name="log_by_actor_alone",

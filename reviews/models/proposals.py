@@ -9,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies import active
 from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Tool
@@ -40,6 +41,7 @@ class Proposal(models.Model):
     # An endpoint of the agent is to receive webhook events about it.
     heard = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
+    _current: Revision | None = None
 
     class Meta:
         indexes: ClassVar = [
@@ -58,8 +60,15 @@ class Proposal(models.Model):
 
     @property
     def current(self) -> Revision:
-        """The newest revision (one query unless prefetched)."""
-        return self.revisions.get(number=self.revision)
+        """The newest revision. It never changes, so each number takes one query."""
+        if self._current is None or self._current.number != self.revision:
+            self._current = _REVISION.fetch_one(proposal=self.pk, number=self.revision)
+            self._current.proposal = self
+        return self._current
+
+    @current.setter
+    def current(self, revision: Revision) -> None:
+        self._current = revision
 
     def bars(self, public_id: str) -> bool:
         """Whether this person is behind the proposal and so may not decide it [I9]."""
@@ -74,10 +83,10 @@ class Revision(models.Model):
     """
 
     proposal = models.ForeignKey(
-        Proposal, on_delete=models.PROTECT, related_name="revisions"
+        Proposal, on_delete=models.PROTECT, related_name="revisions", db_index=False
     )
     number = models.PositiveIntegerField()
-    tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT)
+    tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT, db_index=False)
     canonical = models.BinaryField()
     action_hash = models.CharField(max_length=80)
     author_kind = models.CharField(max_length=16)
@@ -98,7 +107,9 @@ class Revision(models.Model):
     amount_minor = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
     # Null only when it was blocked because no policy was active.
-    policy = models.ForeignKey(PolicyVersion, null=True, on_delete=models.PROTECT)
+    policy = models.ForeignKey(
+        PolicyVersion, null=True, on_delete=models.PROTECT, db_index=False
+    )
     created_at = models.DateTimeField()
 
     class Meta:
@@ -138,6 +149,13 @@ class Revision(models.Model):
         return found
 
 
+_REVISION = PreparedQuery(
+    lambda: Revision.objects.filter(
+        proposal_id=Parameter("proposal"), number=Parameter("number")
+    )
+)
+
+
 class StateReading(models.Model):
     """The business state as read again after the proposal.
 
@@ -146,7 +164,7 @@ class StateReading(models.Model):
     """
 
     revision = models.ForeignKey(
-        Revision, on_delete=models.PROTECT, related_name="readings"
+        Revision, on_delete=models.PROTECT, related_name="readings", db_index=False
     )
     cause = models.CharField(max_length=8)  # "opened" or "claimed"
     reading = models.JSONField()

@@ -13,6 +13,7 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Q
 
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Queue
 from reviews.choices import SETTLED, RequestStatus, Verdict
@@ -160,23 +161,29 @@ class ApprovalRequest(models.Model):
         These rows never change, so each version number takes one query.
         """
         if self._sealed is None or self._sealed.number != self.version:
-            versions = self.versions.select_related("revision__tool")
-            self._sealed = versions.get(number=self.version)
+            self._sealed = _load_version(self)
         return self._sealed
+
+    @sealed.setter
+    def sealed(self, version: RequestVersion) -> None:
+        self._sealed = version
 
 
 class RequestVersion(models.Model):
     """An immutable record of what is asked: revision, tier, open steps, deadline."""
 
     request = models.ForeignKey(
-        ApprovalRequest, on_delete=models.PROTECT, related_name="versions"
+        ApprovalRequest,
+        on_delete=models.PROTECT,
+        related_name="versions",
+        db_index=False,
     )
     number = models.PositiveIntegerField()
-    revision = models.ForeignKey(Revision, on_delete=models.PROTECT)
+    revision = models.ForeignKey(Revision, on_delete=models.PROTECT, db_index=False)
     cause = models.CharField(max_length=16)  # opened, revised, modified, escalated, …
     tier = models.CharField(max_length=8, choices=build_choices(Tier))
     risk = models.CharField(max_length=8, choices=build_choices(Risk))
-    queue = models.ForeignKey(Queue, on_delete=models.PROTECT)
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, db_index=False)
     steps = models.JSONField()  # [{"role": …, "required": n}], the steps still open
     # People who filled a step of an earlier version: it counts, so no second vote.
     carried = ArrayField(models.CharField(max_length=40), default=list)
@@ -186,7 +193,7 @@ class RequestVersion(models.Model):
     step_up = models.BooleanField(default=False)
     recall_seconds = models.PositiveIntegerField(default=0)
     expires_at = models.DateTimeField()
-    policy = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT)
+    policy = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, db_index=False)
     rules = models.JSONField(default=list)
     seal = models.CharField(max_length=80)  # digest of everything above
     created_at = models.DateTimeField()
@@ -202,15 +209,34 @@ class RequestVersion(models.Model):
         return f"{self.request_id} v{self.number}"
 
 
+_VERSION = PreparedQuery(
+    lambda: RequestVersion.objects.select_related("revision__tool").filter(
+        request_id=Parameter("request"), number=Parameter("number")
+    )
+)
+
+
+def _load_version(request: ApprovalRequest) -> RequestVersion:
+    version = _VERSION.fetch_one(request=request.pk, number=request.version)
+    version.request = request
+    return version
+
+
 class Decision(models.Model):
     """One person's verdict on one version, with the action hash they saw."""
 
     request = models.ForeignKey(
-        ApprovalRequest, on_delete=models.PROTECT, related_name="decisions"
+        ApprovalRequest,
+        on_delete=models.PROTECT,
+        related_name="decisions",
+        db_index=False,
     )
     version = models.PositiveIntegerField()
     reviewer = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="decisions"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        related_name="decisions",
+        db_index=False,
     )
     verdict = models.CharField(max_length=8, choices=build_choices(Verdict))
     # Whether it counts towards a step; `step` is the index of that step.
@@ -226,7 +252,9 @@ class Decision(models.Model):
     # The attention check and its answers: {"question", "answers", "right"}.
     check_asked = models.JSONField(default=dict)
     # The reading shown on the page; null for the revision's own.
-    reading = models.ForeignKey(StateReading, null=True, on_delete=models.PROTECT)
+    reading = models.ForeignKey(
+        StateReading, null=True, on_delete=models.PROTECT, db_index=False
+    )
     at = models.DateTimeField()
 
     class Meta:
