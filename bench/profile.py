@@ -22,6 +22,8 @@ from .seed import Seed
 ROOT = Path(__file__).resolve().parent.parent
 _WARM_UP, _ACTIONS = 10, 40
 _WIDTH = 100  # of a statement on the page
+# What every statement passes through.
+_DOORS = {("journal", name) for name in ("statements", "prepared_queries", "writes")}
 
 
 @dataclass
@@ -89,15 +91,14 @@ def _print_stage(name: str, stage: Stage) -> None:
 
 
 def _find_sender(frame: FrameType | None) -> str:
-    """The innermost function of the product on this stack, as `module:function`."""
+    """The innermost function on this stack that chose a statement, as
+    `module:function`."""
     while frame is not None:
         file = Path(frame.f_code.co_filename)
-        if file.is_relative_to(ROOT) and file.relative_to(ROOT).parts[0] not in (
-            ".venv",
-            "bench",
-        ):
-            module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
-            return f"{module}:{frame.f_code.co_name}"
+        if file.is_relative_to(ROOT):
+            parts = file.relative_to(ROOT).with_suffix("").parts
+            if parts[0] not in (".venv", "bench") and parts not in _DOORS:
+                return f"{'.'.join(parts)}:{frame.f_code.co_name}"
         frame = frame.f_back
     return "bench"
 
