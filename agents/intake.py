@@ -47,7 +47,7 @@ from .webhooks import endpoints
 
 def parse_call_key(header: str | None, method: str, path: str, body: Any) -> CallKey:
     """Return the call's idempotency key with the fingerprint of its body. Raises
-    KeyMissing without a header, Invalid for one that is too long."""
+    IdempotencyKeyMissing without a header, InvalidInput for one that is too long."""
     text = parse_key_header(header)
     if not text:
         raise IdempotencyKeyMissing
@@ -55,7 +55,8 @@ def parse_call_key(header: str | None, method: str, path: str, body: Any) -> Cal
 
 
 def parse_key_header(header: str | None) -> str:
-    """Return the header's text, or "" without one. Raises Invalid if it is too long."""
+    """Return the header's text, or "" without one. Raises InvalidInput if it is too
+    long."""
     if header and len(header) > idempotency.MAX_KEY_LENGTH:
         longest = f"at most {idempotency.MAX_KEY_LENGTH} characters"
         raise InvalidInput(errors=[build_field_error("Idempotency-Key", longest)])
@@ -63,16 +64,16 @@ def parse_key_header(header: str | None) -> str:
 
 
 def check_key_contents(key: CallKey) -> None:
-    """Raise Invalid for a key that holds personal data or a credential, which must not
-    be stored. Call this only for an unused key: a used one is stored already."""
+    """Raise InvalidInput for a key that holds personal data or a credential, which must
+    not be stored. Call this only for an unused key: a used one is stored already."""
     _check_identifiers({"Idempotency-Key": key.text})
 
 
 def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
     """Check a new proposal, ask the tool's reader, and build the operation's input.
 
-    Raises TooLarge, Invalid, AgentStopped, ToolNotAllowed, TooMany, InvalidArgs. Caller
-    holds no transaction.
+    Raises TooLarge, InvalidInput, AgentStopped, ToolNotAllowed, AgentRateLimited,
+    InvalidArgs. Caller holds no transaction.
     """
     _check_size(body)
     _check_identifiers(
@@ -117,7 +118,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
 
 
 def _parse_callback_url(body: ProposalIn) -> str:
-    """Raise Invalid for an address that Holdpoint never calls."""
+    """Raise InvalidInput for an address that Holdpoint never calls."""
     if body.callback_url is None:
         return ""
     endpoints.check_url(body.callback_url, "callback_url")
@@ -129,7 +130,8 @@ def build_revision_input(
 ) -> ProposalInput:
     """Check a revision, ask the tool's reader, and build the operation's input.
 
-    Raises TooLarge, Invalid, ToolNotAllowed, InvalidArgs. Caller holds no transaction.
+    Raises TooLarge, InvalidInput, ToolNotAllowed, InvalidArgs. Caller holds no
+    transaction.
     """
     _check_size(body)
     policy = active.find_active_policy()
@@ -210,7 +212,8 @@ def _check_size(body: ActionIn) -> None:
 
 
 def _check_evidence_count(body: ActionIn, policy: PolicyVersion | None) -> None:
-    """Raise Invalid for more pieces of evidence than the policy in force allows."""
+    """Raise InvalidInput for more pieces of evidence than the policy in force
+    allows."""
     if policy is None:
         return
     most = active.load_document(policy).evidence_items
@@ -232,8 +235,8 @@ def _collect_resume_at(body: ActionIn) -> dict[str, str]:
 
 
 def _check_identifiers(fields: Mapping[str, str]) -> None:
-    """Raise Invalid for a name that holds what redaction would remove from a text. A
-    name is compared or returned exactly as it was given, so it cannot be redacted."""
+    """Raise InvalidInput for a name that holds what redaction would remove from a text.
+    A name is compared or returned exactly as it was given, so it cannot be redacted."""
     errors = [
         build_field_error(path, _describe_forbidden_kinds(kinds))
         for path, text in fields.items()
@@ -249,7 +252,7 @@ def _describe_forbidden_kinds(kinds: Sequence[str]) -> str:
 
 
 def _check_tool_name(name: str) -> None:
-    """Raise Invalid for a text that no tool could be called."""
+    """Raise InvalidInput for a text that no tool could be called."""
     if not re.fullmatch(TOOL_NAME, name):
         rule = "must be letters, digits, dots, dashes and _, beginning with a letter"
         raise InvalidInput(errors=[build_field_error("tool", rule)])

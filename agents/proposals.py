@@ -87,7 +87,7 @@ class ProposalInput:
     suspended: SuspendedState | None
     reading: ToolReading | None
     callback_url: str = ""
-    policy: PolicyVersion | None = None  # the active one, as the input was checked
+    policy: PolicyVersion | None = None  # active when the input was checked
     resembles: bool = False  # it names somebody who only resembles a known person
 
 
@@ -162,7 +162,7 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
     messages, and only then answer (invariant I1).
 
     Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
-    agent's listeners, the sums.
+    agent's listeners (shared), a superseded request, the sums.
     """
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
         restore_epochs.check_not_restored()
@@ -170,7 +170,7 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
     thread = _lock_or_start_thread(agent, asked.thread)
     agent_locks.lock_listeners(agent, shared=True)
     action = _build_action(agent, asked, new_proposal_id())
-    # A proposal that another replaces is locked before the sums are.
+    # A superseded request is locked before the sums, so the sums are locked there.
     policy = None if asked.origin.supersedes else asked.policy
     windows = lock_action_sums(action, policy)
     facts = _load_facts(agent, thread, asked.tool, policy, windows)
@@ -330,7 +330,7 @@ def _lock_proposal_thread(agent: Agent, proposal_id: str) -> Thread:
 
 @transaction.atomic(durable=True)
 def withdraw_proposal(*, agent: Agent, proposal_id: str) -> None:
-    """Take a proposal back. Raises NotFound, Decided. Locks: thread, request."""
+    """Take a proposal back. Raises NotFound, AlreadyDecided. Locks: thread, request."""
     _lock_proposal_thread(agent, proposal_id)
     proposals.withdraw_proposal(
         proposal_id,

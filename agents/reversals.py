@@ -28,8 +28,9 @@ def propose_reversal(*, execution_id: str, person: Person, reason: str) -> Propo
     """Ask the compensating tool's reader outside any transaction, then create the
     proposal.
 
-    Raises NotFound, NotYours, Conflict or Invalid for an effect that this person cannot
-    have undone, and what `reviews.requests.proposals.submit_proposal` raises.
+    Raises NotFound, NotPermitted, Conflict or InvalidInput for an effect that this
+    person cannot have undone, and what `reviews.requests.proposals.submit_proposal`
+    raises.
     """
     undoing = reversals.plan_reversal(execution_id, person, clock.now())
     original = undoing.execution.proposal

@@ -209,12 +209,12 @@ def advance_mark(
 ) -> None:
     """Move the high-water mark to the newest record. It runs before each effect, so
     that a backup from before the effect's claim is always detected. A caller that has
-    read both since the claim passes them.
+    read both after the claim passes them.
 
     Raises DatabaseRestored, or OSError when the mark cannot be written. Caller holds no
     transaction: the mark may only name committed records.
     """
-    if mark is None or database is None:
+    if mark is None or mark.why == DISK_ERROR or database is None:
         mark = _read_readable_mark()
         database = load_database_state(mark.seen)
     if compute_halt_reason(mark, database):

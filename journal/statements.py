@@ -9,7 +9,6 @@ action that costs more than running them.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -59,11 +58,6 @@ class Statement:
 
     def _order(self, values: dict[str, Any]) -> list[Any]:
         return [values[name] for name in self.names]
-
-
-def load_statement(file: Path) -> Statement:
-    """The statement in a file, whose first lines say what it is for."""
-    return Statement(file.read_text(encoding="utf-8"))
 
 
 def run_statement(text: str, values: list[Any]) -> CursorWrapper:

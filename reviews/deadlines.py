@@ -44,8 +44,8 @@ def expire_chunk() -> list[str]:
     """Expire up to 500 overdue requests; return the ids of their proposals.
 
     A request under an open incident is not overdue, even when its stored deadline has
-    not been moved yet. Raises Restored while nobody has confirmed a restored database.
-    Locks: deadlines (shared), requests (skipping locked).
+    not been moved yet. Raises DatabaseRestored while nobody has confirmed a restored
+    database. Locks: deadlines (shared), requests (skipping locked).
     """
     restore_epochs.check_not_restored()  # guard: expire-epoch
     locks.lock_deadlines(shared=True)
@@ -72,7 +72,7 @@ def close_recall_windows() -> list[str]:
 
     The votes are counted again from the Decision rows. A request whose votes are
     missing keeps its status, and an alarm reports it once for each version [I18].
-    Raises Restored. Locks: requests (skipping locked).
+    Raises DatabaseRestored. Locks: requests (skipping locked).
     """
     restore_epochs.check_not_restored()
     # guard: recall-over
@@ -123,8 +123,8 @@ def enqueue_reminders() -> int:
 def extend_deadline(*, request_id: str, person: Person) -> ApprovalRequest:
     """Extend a deadline by the policy rule's time-out, up to the rule's maximum.
 
-    Raises NotFound, NotYours, Escalated, Decided, Expired, or Conflict when the
-    maximum is reached already. Locks: the request.
+    Raises NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired, or
+    Conflict when the maximum is reached already. Locks: the request.
     """
     request = locks.lock_request(request_id)
     now = clock.now()

@@ -131,7 +131,6 @@ DECIDER_COLUMNS = f"""
  FROM reviews_stop AS stop
  WHERE stop.scope = 'reviewer' AND stop.key = who.public_id)
 """  # noqa: S608 constants
-DECIDER_COUNT = _PERSON.count + 3
 _DECIDERS = Statement(f"""
 SELECT {DECIDER_COLUMNS} FROM policies_person AS who
 WHERE who.id = ANY(%(people)s::bigint[])
@@ -251,7 +250,7 @@ def has_permission(person: Person, permission: Permission) -> bool:
 
 
 def check_permission(person: Person, permission: Permission) -> None:
-    """Raises NotYours unless one of the person's roles carries the permission."""
+    """Raises NotPermitted unless one of the person's roles carries the permission."""
     if not has_permission(person, permission):
         raise NotPermitted("Your role does not allow this. Nothing was changed.")
 
@@ -352,7 +351,7 @@ def check_admitted_to_queue(
 ) -> Role:
     """Return the role in which the person decides in this queue.
 
-    `known` saves a query. Raises NotYours.
+    `known` saves a query. Raises NotPermitted.
     """
     role = find_deciding_role(person)
     if role is None:
@@ -370,7 +369,7 @@ def check_can_settle_unknown(
     """Check that the person may settle an unknown outcome.
 
     They must be a supervisor admitted to the tool's queue whose decisions are not
-    stopped, and must not be barred from the proposal. Raises NotYours.
+    stopped, and must not be barred from the proposal. Raises NotPermitted.
     """
     check_permission(person, Permission.SETTLE_UNKNOWN)
     if execution.grant.proposal.bars(person.public_id):
@@ -393,7 +392,7 @@ def check_can_decide(
 
     The same person never votes twice across all steps and versions in which their vote
     still counts. `known` saves the queries when many requests are checked; an operation
-    loads it under its locks. Raises NotYours or Escalated.
+    loads it under its locks. Raises NotPermitted or AlreadyEscalated.
     """
     if request.proposal.bars(person.public_id):  # guard: own-request
         raise NotPermitted(f"{CONCERNED_PREFIX}decide it.")
@@ -432,7 +431,7 @@ def check_vote_counts(
     """Return the index of the step that this person's approval would fill.
 
     The caller has checked that the person may decide. `filled` holds the step index of
-    every counting vote. Raises NotYours when the approval would not count.
+    every counting vote. Raises NotPermitted when the approval would not count.
     """
     revision = version.revision
     # guard: person-ceiling
@@ -474,7 +473,7 @@ def check_can_stop(
 ) -> None:
     """Check that the person may set this stop; `owns` says they own the agent.
 
-    Raises NotYours.
+    Raises NotPermitted.
     """
     if owns and scope in {Scope.THREAD, Scope.AGENT} and person.is_active:
         return

@@ -110,8 +110,8 @@ def mark_switched_off(
 
 
 def check_new_url(agent: Agent, url: str) -> None:
-    """Raise Invalid for an address that cannot become an endpoint of this agent: it is
-    never called, is registered already, or the agent has too many."""
+    """Raise InvalidInput for an address that cannot become an endpoint of this agent:
+    it is never called, is registered already, or the agent has too many."""
     check_url(url, "url")
     if agent.endpoints.filter(url=url, by_proposal=False).exists():
         raise InvalidInput(
@@ -134,7 +134,7 @@ def _check_named_count(agent: Agent) -> None:
 
 
 def check_url(url: str, path: str) -> addresses.Target:
-    """Return the parts of a URL. Raises Invalid, at `path`, for one that Holdpoint
+    """Return the parts of a URL. Raises InvalidInput, at `path`, for one that Holdpoint
     never calls, such as a private address."""
     try:
         if len(url) > MAX_URL_LENGTH:
@@ -153,20 +153,20 @@ _REGISTERED = PreparedQuery(
 )
 
 
-def has_listener(agent: Agent, callback_url: str = "") -> bool:
+def has_listener(agent: Agent) -> bool:
     """Whether any endpoint is to receive the events of a proposal in creation.
 
     Takes the shared lock of `lock_listeners`: a concurrent registration waits for this
     transaction and then sees the proposal. Caller holds a transaction.
     """
     locks.lock_listeners(agent, shared=True)
-    return bool(callback_url) or bool(_REGISTERED.fetch_all(agent=agent.pk))
+    return bool(_REGISTERED.fetch_all(agent=agent.pk))
 
 
 def record_callback(agent: Agent, proposal: str, url: str, now: datetime) -> None:
     """Record the callback URL of one proposal. An endpoint of the same origin signs its
     deliveries, a registered one before one that a callback created; without any, one is
-    created. Raises Invalid. Caller holds a transaction."""
+    created. Raises InvalidInput. Caller holds a transaction."""
     origin = format_origin(check_url(url, "callback_url"))
     Callback.objects.create(
         proposal=proposal,

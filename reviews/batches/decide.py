@@ -117,7 +117,7 @@ MAX_ITEMS = 50  # items of one decision
 
 def check_list_unchanged(said: BatchSubmission, members: Sequence[BatchMember]) -> None:
     """Check that the list is the one the person saw: the same items, in the same order,
-    each unchanged. Raises BatchChanged, Invalid."""
+    each unchanged. Raises BatchChanged, InvalidInput."""
     if not said.items or len(said.items) > MAX_ITEMS:
         raise InvalidInput(f"Choose 1 to {MAX_ITEMS} items. Nothing was recorded.")
     changes = _collect_changes(said.items, members, said.marks, left_out=said.left_out)
@@ -188,7 +188,7 @@ def _describe_changed_list(changed: int, of: int) -> str:
 
 def check_batch_total(batch: Batch, chosen: Sequence[BatchMember]) -> None:
     """Check that the items together stay within the tool's limit for one batch. Raises
-    Policy."""
+    PolicyViolation."""
     definition = tools.load_definition(batch.tool)
     total = similarity.compute_total(member.version for member in chosen)
     if not similarity.is_above_batch_limit(total, definition):
@@ -209,7 +209,7 @@ def run_preflights(said: BatchSubmission) -> Preflights:
     """Call the verifiers of every named item, before any lock is taken.
 
     Returns the results by request id; empty unless this approves a batch of a tool with
-    verifiers. Raises Invalid, NotFound, VerifierRefused and what
+    verifiers. Raises InvalidInput, NotFound, VerifierRefused and what
     `preflight.run_preflight` raises.
     """
     if not VERDICT_SPECS[said.verdict].batchable:
@@ -247,10 +247,10 @@ REQUEST_ID = re.compile(
 def decide_batch(said: BatchSubmission) -> Batch:
     """Record one verdict on every item of the list, or on none.
 
-    Raises BatchChanged with what changed, Decided, NotFound, Invalid, Policy above the
-    tool's ceiling, and for any single item what `decisions.decide.decide_request`
-    raises; `errors` then names the item. A refusal is logged in a separate transaction.
-    Locks: the batch, then its requests by id.
+    Raises BatchChanged with what changed, AlreadyDecided, NotFound, InvalidInput,
+    PolicyViolation above the tool's ceiling, and for any single item what
+    `decisions.decide.decide_request` raises; `errors` then names the item. A refusal is
+    logged in a separate transaction. Locks: the batch, then its requests by id.
     """
     try:
         return _record_verdict(said, run_preflights(said))

@@ -61,7 +61,8 @@ SELECT {gate_state.COLUMNS},
      JOIN policies_person AS voter ON voter.id = cast_vote.reviewer_id
      WHERE cast_vote.request_id = ANY(%(requests)s::text[])),
     {permissions.DECIDER_COLUMNS}
-FROM policies_person AS who WHERE who.id = %(person)s
+FROM (SELECT 1) AS always
+LEFT JOIN policies_person AS who ON who.id = %(person)s
 """)  # noqa: S608 constants
 
 
@@ -82,7 +83,8 @@ def load_decision_facts(
     said: Sequence[VerdictSubmission], requests: Mapping[str, ApprovalRequest]
 ) -> DecisionFacts:
     """Load the facts for these verdicts of one person, in a number of queries that does
-    not grow with them. Locks their holds. Caller holds the locks of the requests."""
+    not grow with them. Locks their holds. Caller holds the locks of the requests.
+    Raises LookupError when the person is gone."""
     rows = [requests[one.request_id] for one in said]
     ids = [row.pk for row in rows]
     leases = locks.lock_holds(ids)
@@ -92,10 +94,10 @@ def load_decision_facts(
     )
     who, cast = permissions.build_decider(decider), votes or []
     if who is None:
-        raise LookupError("there is no such person")
+        raise LookupError(f"there is no person {said[0].person.pk}")
     filled: dict[str, list[int]] = {pk: [] for pk in ids}
     for request, version, current, _, _, step, counts in cast:
-        if counts and version == current:
+        if counts and version == current and step is not None:
             filled[request].append(step)
     return DecisionFacts(
         state=state,
@@ -167,7 +169,8 @@ def check_step_up(said: VerdictSubmission, now: datetime) -> None:
     """Check that the person just confirmed exactly this verdict with a usable password
     [I16].
 
-    Raises Reauth. Caller holds the request's lock and read the person after it.
+    Raises ReauthenticationRequired. Caller holds the request's lock and read the person
+    after it.
     """
     proof = said.step_up
     if proof is None or not proof.holds(said.bound, now):  # guard: step-up-bound

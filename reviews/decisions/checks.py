@@ -55,8 +55,8 @@ def check_still_open(
     request: ApprovalRequest, said: VerdictSubmission, now: datetime
 ) -> None:
     """Check that the request is still open for this verdict; a rejection may still end
-    a recall window. Raises Expired, Withdrawn, Decided or LeaseLapsed, worded for this
-    person. Caller holds the request's lock."""
+    a recall window. Raises RequestExpired, RequestWithdrawn, AlreadyDecided or
+    HoldLapsed, worded for this person. Caller holds the request's lock."""
     status = RequestStatus(request.status)
     overdue = status is RequestStatus.PENDING and request.expires_at <= now
     if overdue or status is RequestStatus.EXPIRED:  # guard: deadline
@@ -217,7 +217,7 @@ def _check_reason(said: VerdictSubmission, version: RequestVersion) -> None:
 
 def _check_reason_fits(said: VerdictSubmission) -> None:
     """The agent acts on the reason code, so one that contradicts the verdict would
-    mislead it. Raises Reason."""
+    mislead it. Raises ReasonMissing."""
     code, verdict = said.reason_code, said.verdict
     if not code or code in VERDICT_SPECS[verdict].reasons:
         return
@@ -239,7 +239,8 @@ def _describe_reason_codes(verdict: Verdict) -> str:
 
 
 def build_vote(case: DecisionContext) -> StepVote:
-    """Build the vote: for an approval, with the step that it fills. Raises NotYours."""
+    """Build the vote: for an approval, with the step that it fills. Raises
+    NotPermitted."""
     if case.said.verdict is not Verdict.APPROVE:
         return StepVote(case)
     person, role = case.said.person, case.role

@@ -25,11 +25,12 @@ from .votes import StepVote
 def decide_request(said: VerdictSubmission) -> ApprovalRequest:
     """Record one verdict and apply its consequences.
 
-    Raises the people's codes of api.md: NotYours, Stale, Decided, Expired, Withdrawn,
-    Escalated, Held, LeaseLapsed, Precondition, Reason, Reauth, Policy, InvalidArgs,
-    VerifierRefused, Conflict; and last of all the refusal that the page deferred
-    (`too_fast`, `check`, `stale`, `throttle`). A refusal rolls the decision back and is
-    logged in a separate transaction.
+    Raises the people's codes of api.md: NotPermitted, StaleVersion, AlreadyDecided,
+    RequestExpired, RequestWithdrawn, AlreadyEscalated, Held, HoldLapsed,
+    PreconditionFailed, ReasonMissing, ReauthenticationRequired, PolicyViolation,
+    InvalidArgs, VerifierRefused, Conflict; and last of all the refusal that the page
+    deferred (`too_fast`, `check`, `stale`, `throttle`). A refusal rolls the decision
+    back and is logged in a separate transaction.
     """
     try:
         return _record_verdict(said, preflight.run_preflight(said))

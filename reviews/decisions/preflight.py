@@ -65,7 +65,7 @@ def run_preflight(said: VerdictSubmission) -> Preflight:
     Nothing is called for a person who may not decide this, or for arguments that break
     the schema. A stale verdict is refused later, under the lock.
 
-    Raises NotFound, NotYours, InvalidArgs, VerifierRefused.
+    Raises NotFound, NotPermitted, InvalidArgs, VerifierRefused.
     """
     version = _NEWEST.fetch_first(request=said.request_id)
     if version is None:

@@ -41,9 +41,9 @@ def return_with_guidance(
     """Return an escalated request to the people whom the policy asks, including the one
     who escalated it, with guidance and with time to answer.
 
-    Raises NotFound, NotYours, Decided, Expired, Reason without guidance, Held, and
-    Conflict when nobody escalated it or only the supervisor's answer is missing.
-    Locks: the request, its hold.
+    Raises NotFound, NotPermitted, AlreadyDecided, RequestExpired, ReasonMissing without
+    guidance, Held, and Conflict when nobody escalated it or only the supervisor's
+    answer is missing. Locks: the request, its hold.
     """
     request = locks.lock_request(request_id)
     now = clock.now()
@@ -144,8 +144,8 @@ def _intersect_steps(
 def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
     """Assign a request to one person who may decide it; others may still decide it too.
 
-    Raises NotFound, NotYours, Decided, Expired, Invalid if that person may not decide
-    it. Locks: the request.
+    Raises NotFound, NotPermitted, AlreadyDecided, RequestExpired, InvalidInput if that
+    person may not decide it. Locks: the request.
     """
     request = locks.lock_request(request_id)
     now = clock.now()
@@ -176,7 +176,7 @@ def record_view_shown(*, request_id: str, person: Person) -> None:
     """Log that a supervisor looked at the opinion of the person who escalated: it may
     influence the supervisor's own decision.
 
-    Raises NotFound, NotYours.
+    Raises NotFound, NotPermitted.
     """
     request = locks.lock_request(request_id)
     _check_supervises(person, request)
@@ -193,8 +193,8 @@ def record_arbitration(*, request_id: str, person: Person, text: str) -> Note:
     """Close a disagreement with a note on what it taught. It reopens nothing: the
     rejection remains.
 
-    Raises NotFound, NotYours, Reason for an empty text, Conflict when nobody disagreed
-    or it was closed before. Locks: the request.
+    Raises NotFound, NotPermitted, ReasonMissing for an empty text, Conflict when nobody
+    disagreed or it was closed before. Locks: the request.
     """
     request = locks.lock_request(request_id)
     _check_supervises(person, request)

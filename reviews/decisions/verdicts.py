@@ -69,9 +69,9 @@ def escalate_requests(votes: Sequence[StepVote], cause: str = "escalated") -> No
     """Escalate the requests: each asks for one more supervisor.
 
     `cause` is `escalated` for the voter's own verdict, or `verifier` when a verifier
-    demands it for an approval. Raises Policy when a voter's escalation would leave too
-    few people to decide. A verifier's escalation always applies; an alarm then reports
-    a request that nobody can decide.
+    demands it for an approval. Raises PolicyViolation when a voter's escalation would
+    leave too few people to decide. A verifier's escalation always applies; an alarm
+    then reports a request that nobody can decide.
     """
     if cause == "escalated":
         _check_enough_people(votes)
@@ -82,7 +82,7 @@ def escalate_requests(votes: Sequence[StepVote], cause: str = "escalated") -> No
 
 def _check_enough_people(votes: Sequence[StepVote]) -> None:
     """Check that enough people can decide each request after it is escalated. Raises
-    Policy."""
+    PolicyViolation."""
     counted = voters.list_counted_votes([case.request.pk for case, _ in votes])
     queues = {case.request.queue_id for case, _ in votes}
     people = {queue: voters.list_voters(queue) for queue in queues}

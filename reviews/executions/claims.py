@@ -166,8 +166,8 @@ def claim_execution(
     it may have happened). An execution that its agent performs is claimed only with
     `redeeming`; a repeated call with the same `key` gets the same claim, unchanged.
 
-    Raises NotFound, and Restored while a restored database has not been checked.
-    Locks: the grant, the execution.
+    Raises NotFound, and DatabaseRestored while a restored database has not been
+    checked. Locks: the grant, the execution.
     """
     execution = locks.lock_execution(execution_id)
     state = rechecks.load_state(execution)

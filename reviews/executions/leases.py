@@ -41,8 +41,9 @@ def record_outside_database(execution: Execution) -> None:
     """Record outside the database that a claim was made, before its effect, so that an
     older backup is recognised after a restore (proof.md T25).
 
-    Raises Restored, or OSError when the note cannot be written. Call it outside a
-    transaction; inside the transaction of a test, which never commits, it does nothing.
+    Raises DatabaseRestored, or OSError when the note cannot be written. Call it outside
+    a transaction; inside the transaction of a test, which never commits, it does
+    nothing.
     """
     facts: CheckedFacts | None = execution.checked
     state = facts.state if facts else None

@@ -40,10 +40,10 @@ def redeem_grant(*, token: str, agent: str, key: str = "") -> Claim:
     call with the same `key` gets the same claim while it is valid, if every check of a
     new claim still passes.
 
-    Raises NotFound, GrantExpired, GrantSpent, AgentStopped, ToolChanged, Precondition
-    (its fact `reason` says which check failed), Conflict. After a lapsed lease the same
-    agent may redeem a keyed or queryable tool again, if a look-up does not find the
-    effect.
+    Raises NotFound, GrantExpired, GrantSpent, AgentStopped, ToolChanged,
+    PreconditionFailed (its fact `reason` says which check failed), Conflict. After a
+    lapsed lease the same agent may redeem a keyed or queryable tool again, if a look-up
+    does not find the effect.
     """
     grant = grants.load_grant_by_token(token, agent=agent)
     execution = grant.execution

@@ -59,9 +59,9 @@ class ReversalPlan:
 def plan_reversal(execution_id: str, person: Person, now: datetime) -> ReversalPlan:
     """Plan the reversal of an effect, for a person who may propose it.
 
-    Raises NotFound, NotYours; Conflict when the effect did not succeed, is itself a
+    Raises NotFound, NotPermitted; Conflict when the effect did not succeed, is itself a
     reversal, is already being undone or is stopped, or its tool declares no reversal;
-    Invalid when the result lacks a value that the declaration names.
+    InvalidInput when the result lacks a value that the declaration names.
     """
     rows = Execution.objects.select_related("proposal", "grant__revision__tool")
     execution = rows.filter(pk=execution_id).first()
@@ -165,8 +165,9 @@ def propose_reversal(
     """Submit the reversal as a proposal that the person who asks for it may not decide
     [I9]. With `heard`, its agent is told what becomes of it.
 
-    A step of the agents' operation. Raises Unwritten and what `submit_proposal` raises.
-    Caller holds the thread's lock, and checked under it that no other reversal is open.
+    A step of the agents' operation. Raises TextMissing and what `submit_proposal`
+    raises. Caller holds the thread's lock, and checked under it that no other reversal
+    is open.
     """
     if not reason.strip():
         raise TextMissing(

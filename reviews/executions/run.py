@@ -62,7 +62,7 @@ def run_execution(execution_id: str) -> None:
 
     Any number of concurrent calls is safe: only one gets the claim. If the process
     dies, the lease lapses and a sweep queues the execution again. Raises NotFound,
-    Restored.
+    DatabaseRestored.
     """
     failpoints.point("before_claim", execution_id)
     claim = claims.claim_execution(

@@ -161,7 +161,7 @@ def check_reading(
 
     `number` comes from the page: OWN_READING for the revision's own, None when the page
     showed no reading; then nothing is checked. `found` comes from `load_readings`.
-    Raises Precondition when the state has changed.
+    Raises PreconditionFailed when the state has changed.
     """
     if number is None:
         return None
@@ -186,7 +186,7 @@ def _load_page_reading(
 ) -> StateReading | None:
     """The row that a page's number names; None for the revision's own.
 
-    Raises Precondition for a number of another revision.
+    Raises PreconditionFailed for a number of another revision.
     """
     if number == OWN_READING:
         return None

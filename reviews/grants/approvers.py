@@ -50,7 +50,7 @@ class ApproverVote:
 
 @dataclass(frozen=True, slots=True)
 class BallotVersion:
-    """What of a request's version its votes are counted by."""
+    """The columns of a request's version that counting its votes needs."""
 
     steps: Sequence[StepData]
     carried: Sequence[str]
@@ -138,11 +138,6 @@ def build_ballot(rows: Sequence[Row]) -> tuple[Ballot | None, Deciders]:
     return Ballot(request, versions, cast), deciders
 
 
-def load_ballot(request: ApprovalRequest) -> Ballot:
-    """Load the ballot of one request, in two queries."""
-    return load_ballots([request])[0]
-
-
 def load_ballots(requests: Iterable[ApprovalRequest]) -> list[Ballot]:
     """Load the ballots of these requests, in two queries for any number of them."""
     rows = {request.pk: request for request in requests}
@@ -155,9 +150,10 @@ def load_ballots(requests: Iterable[ApprovalRequest]) -> list[Ballot]:
     return [Ballot(request, versions[pk], cast[pk]) for pk, request in rows.items()]
 
 
-def list_votes(ballot: Ballot, known: Deciders | None = None) -> list[ApproverVote]:
-    """The counting votes on the current version, and those it carries over. The people
-    are loaded in one query, unless all of them are `known`."""
+def list_votes(ballot: Ballot, deciders: Deciders | None = None) -> list[ApproverVote]:
+    """The counting votes on the current version, and those it carries over. One query
+    loads the people, unless all of them are in `deciders`; another one finds the
+    carried people."""
     request, versions = ballot.request, ballot.versions
     if request.version not in versions:
         return []
@@ -169,7 +165,7 @@ def list_votes(ballot: Ballot, known: Deciders | None = None) -> list[ApproverVo
     }
     named = {row.reviewer.public_id for row in rows.values()}
     others = _list_people(set(carried) - named)
-    deciders = known or {}
+    deciders = deciders or {}
     if not deciders.keys() >= {*rows, *others}:
         deciders = permissions.load_deciders([*rows, *others])
     return [

@@ -224,8 +224,8 @@ def withdraw_proposal(
 ) -> None:
     """Withdraw a proposal: end its open request, or refuse its queued execution.
 
-    Raises NotFound, or Decided when there is nothing left to withdraw. The caller holds
-    the thread's lock, or is a sweep that holds none. Locks: the request.
+    Raises NotFound, or AlreadyDecided when there is nothing left to withdraw. The
+    caller holds the thread's lock, or is a sweep that holds none. Locks: the request.
     """
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
     if proposal is None:
@@ -249,7 +249,7 @@ def withdraw_proposal(
 def withdraw_stopped_proposal(*, proposal_id: str, code: str) -> None:
     """Withdraw one proposal in the scope of a stop, with the system as the actor.
 
-    Raises NotFound or Decided.
+    Raises NotFound or AlreadyDecided.
     """
     now = clock.now()
     proposal = Proposal.objects.get(pk=proposal_id)
@@ -289,7 +289,8 @@ def _lock_own_request(proposal_id: str, agent: str) -> ApprovalRequest:
 
 
 def _check_request_open(request: ApprovalRequest, now: datetime) -> None:
-    """Raises Decided, Expired or Withdrawn when the request is settled or overdue."""
+    """Raises AlreadyDecided, RequestExpired or RequestWithdrawn when the request is
+    settled or overdue."""
     if request.status == RequestStatus.EXPIRED or (
         request.status == RequestStatus.PENDING and request.expires_at <= now
     ):
@@ -316,10 +317,10 @@ def revise_proposal(
     """Replace the proposed action of an open request; all votes on it are void.
 
     A step of the agents' revise operation; the caller holds the thread's lock. `state`
-    and `key` as for `submit_proposal`. Raises
-    NotFound, Conflict, Decided, Expired, Withdrawn, AgentStopped, InvalidArgs,
-    RationaleMissing, TooLittleTime, or Policy when the new action is blocked, which
-    leaves the old one in place. Locks: the request.
+    and `key` as for `submit_proposal`. Raises NotFound, Conflict, AlreadyDecided,
+    RequestExpired, RequestWithdrawn, AgentStopped, InvalidArgs, RationaleMissing,
+    TooLittleTime, or PolicyViolation when the new action is blocked, which leaves the
+    old one in place. Locks: the request.
     """
     stops.check_may_propose(state.mode)
     now = state.now

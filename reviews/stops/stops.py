@@ -126,8 +126,8 @@ def create_stop(
     refuses what waits, in chunks. `reason_code` is the reason as a code for statistics.
     `owns` says that the person owns the agent.
 
-    Raises NotYours, Invalid for an impossible key, or Conflict when a stop over the
-    same scope and key is in force already.
+    Raises NotPermitted, InvalidInput for an impossible key, or Conflict when a stop
+    over the same scope and key is in force already.
     """
     permissions.check_can_stop(person, scope, mode, owns=owns)
     key = _check_key(scope, key)
@@ -156,7 +156,7 @@ def pause_run(
 ) -> None:
     """Pause a run within the caller's transaction.
 
-    A pause or stop that is in force stays as it is. Raises NotYours.
+    A pause or stop that is in force stays as it is. Raises NotPermitted.
     """
     permissions.check_can_stop(person, Scope.THREAD, StopMode.PAUSED)
     row = Stop(
@@ -174,7 +174,7 @@ def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> 
     """Stop a reviewer within the transaction that deactivates their account.
 
     Their approvals of what has not run are revoked. Returns False when a stop was in
-    force already. Raises NotYours.
+    force already. Raises NotPermitted.
     """
     permissions.check_can_stop(person, Scope.REVIEWER, StopMode.STOPPED)
     _check_not_self(reviewer.public_id, person)
@@ -216,7 +216,7 @@ def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
 
 
 def _check_not_self(key: str, person: Person) -> None:
-    """Raises NotYours for the person's own key: nobody revokes their own votes."""
+    """Raises NotPermitted for the person's own key: nobody revokes their own votes."""
     if key == person.public_id:
         raise NotPermitted("Someone else must revoke your own approvals.")
 
@@ -235,7 +235,7 @@ def lift_stop(*, stop_id: int, person: Person, reason: str) -> Stop:
     """Lift a stop or a pause.
 
     Lifting a stop over everything takes two people: the first call only records the
-    wish. Raises NotFound, NotYours, or Conflict when it has been lifted already.
+    wish. Raises NotFound, NotPermitted, or Conflict when it has been lifted already.
     """
     permissions.check_permission(person, permissions.Permission.LIFT)
     row = Stop.objects.filter(pk=stop_id).first()
