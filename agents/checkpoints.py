@@ -108,10 +108,10 @@ def _load_or_create_key(thread: Thread) -> bytes:
     if thread.wrapped_key is None:
         key = encryption.create_key()
         thread.wrapped_key = encryption.wrap_key(key, format_key_binding(thread))
-        writes.write_statement(
+        writes.execute_write(
             _STORE_KEY,
             {"thread": thread.pk, "wrapped_key": thread.wrapped_key},
-            places=[(Thread._meta.db_table, thread.pk)],
+            row_keys=[(Thread._meta.db_table, thread.pk)],
         )
         return key
     return encryption.unwrap_key(bytes(thread.wrapped_key), format_key_binding(thread))

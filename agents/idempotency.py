@@ -51,8 +51,8 @@ def find_stored_answer(agent: Agent, key: str, print_: str) -> StoredAnswer | No
     """Return the stored answer of a used key, or None for an unused one. `print_` is
     the call's fingerprint.
 
-    Raises KeyReused when the key was used with another body, InProgress when the first
-    call has not stored its answer yet.
+    Raises IdempotencyKeyReused when the key was used with another body, InProgress when
+    the first call has not stored its answer yet.
     """
     row = IdempotencyKey.objects.filter(agent=agent, key=key).first()
     if row is None:
@@ -77,7 +77,7 @@ def store_answer(
     agent: Agent, key: str, *, status: int, body: Mapping[str, Any], proposal: str
 ) -> None:
     """Store the answer of a call. Caller holds the transaction that claimed the key."""
-    writes.write_statement(
+    writes.execute_write(
         _STORE_ANSWER,
         {
             "agent": agent.pk,

@@ -33,7 +33,7 @@ from . import delegation, idempotency
 from .checkpoints import SuspendedState
 from .delegation import Delegation
 from .models import Agent
-from .proposals import CallKey, ProposalInput, check_caps, load_agent_load
+from .proposals import CallKey, ProposalInput, check_caps, load_agent_usage
 from .schemas import (
     ARGS_LIMIT,
     STATE_LIMIT,
@@ -85,7 +85,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
             **_collect_resume_at(body),
         }
     )
-    state, load = load_agent_load(agent, body.thread, body.tool)
+    state, usage = load_agent_usage(agent, body.thread, body.tool)
     _check_evidence_count(body, state.policy)
     stops.check_may_propose(state.mode)
     tool = tools.find_current_tool(body.tool, state.policy)
@@ -97,7 +97,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
         raise ToolNotAllowed
     if tool is not None and _has_service_reads(tools.load_definition(tool)):
         # An agent over its caps must not put load on the tool's service.
-        check_caps(load)
+        check_caps(usage)
     behind = _build_delegation(agent, body)
     return ProposalInput(
         thread=body.thread,

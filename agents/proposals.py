@@ -52,7 +52,7 @@ from .webhooks import endpoints
 NOT_LOGGED = (InvalidJson, IdempotencyKeyMissing, InvalidAgentKey)
 # One subquery for each open status: only then does PostgreSQL use the partial indexes.
 # Otherwise the cost of a proposal grows with all requests ever.
-_LOAD_COLUMNS = """
+_USAGE_COLUMNS = """
 (SELECT count(*) FROM reviews_proposal
  WHERE agent = %(agent)s AND created_at > statement_timestamp() - interval '1 minute'),
 (SELECT count(*) FROM reviews_approvalrequest
@@ -60,9 +60,9 @@ _LOAD_COLUMNS = """
 + (SELECT count(*) FROM reviews_approvalrequest
    WHERE status = 'recallable' AND agent = %(agent)s)
 """
-_AGENT_LOAD = Statement(f"SELECT {gate_state.COLUMNS}, {_LOAD_COLUMNS}")
+_AGENT_USAGE = Statement(f"SELECT {gate_state.COLUMNS}, {_USAGE_COLUMNS}")
 _FACTS = Statement(f"""
-SELECT {gate_state.COLUMNS}, {_LOAD_COLUMNS},
+SELECT {gate_state.COLUMNS}, {_USAGE_COLUMNS},
     (SELECT number FROM agents_checkpoint WHERE thread_id = %(thread)s
      ORDER BY number DESC LIMIT 1),
     nextval('reviews_revision_id_seq'),
@@ -104,29 +104,29 @@ class ProposalFacts:
     """What a proposal or a revision needs to know, read under the thread's lock."""
 
     state: GateState
-    load: AgentLoad
+    usage: AgentUsage
     checkpoint: int  # the number of the thread's newest; 0 without one
     revision_key: int
-    listens: bool  # the agent has registered an endpoint
-    known: KnownSums | None
+    has_endpoint: bool  # the agent has registered one
+    sums: KnownSums | None
 
 
 @dataclass(frozen=True, slots=True)
-class AgentLoad:
+class AgentUsage:
     """An agent's proposals of the last minute, and its open requests."""
 
     recent: int
     waiting: int
 
 
-def load_agent_load(
+def load_agent_usage(
     agent: Agent, thread: str, tool: str
-) -> tuple[GateState, AgentLoad]:
-    """The state of the gate for an action, and the load of its agent. One query."""
-    state, row = gate_state.load_facts(
-        _AGENT_LOAD, [(agent.slug, thread, tool)], agent=agent.slug
+) -> tuple[GateState, AgentUsage]:
+    """The state of the gate for an action, and the usage of its agent. One query."""
+    state, row = gate_state.load_row(
+        _AGENT_USAGE, [(agent.slug, thread, tool)], agent=agent.slug
     )
-    return state, AgentLoad(*row)
+    return state, AgentUsage(*row)
 
 
 def _load_facts(
@@ -137,7 +137,7 @@ def _load_facts(
     windows: Mapping[str, Any] = policies_facts.NO_WINDOW_VALUES,
 ) -> ProposalFacts:
     """`windows` names the sums to read, which are locked under `policy`."""
-    state, row = gate_state.load_facts(
+    state, row = gate_state.load_row(
         _FACTS,
         [(agent.slug, thread.name, tool)],
         agent=agent.slug,
@@ -145,13 +145,13 @@ def _load_facts(
         thread=thread.pk,
         **windows,
     )
-    recent, waiting, checkpoint, revision_key, listens, found = row
+    recent, waiting, checkpoint, revision_key, has_endpoint, found = row
     return ProposalFacts(
         state,
-        AgentLoad(recent, waiting),
+        AgentUsage(recent, waiting),
         checkpoint or 0,
         revision_key,
-        listens,
+        has_endpoint,
         KnownSums(policy, policies_facts.parse_windows(found)) if policy else None,
     )
 
@@ -175,17 +175,19 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
     windows = lock_action_sums(action, policy)
     facts = _load_facts(agent, thread, asked.tool, policy, windows)
     restore_epochs.check_not_restored(facts.state.halted)
-    check_caps(facts.load)
+    check_caps(facts.usage)
     _check_running(thread)
     with writes.unit_of_work():
-        origin = replace(asked.origin, heard=facts.listens or bool(asked.callback_url))
+        origin = replace(
+            asked.origin, heard=facts.has_endpoint or bool(asked.callback_url)
+        )
         proposal = proposals.submit_proposal(
             action,
             asked.narrative,
             origin,
             state=facts.state,
-            known=facts.known,
-            key=facts.revision_key,
+            sums=facts.sums,
+            revision_key=facts.revision_key,
         )
         if asked.suspended is not None:
             _save_checkpoint(thread, asked.suspended, action, facts)
@@ -216,16 +218,16 @@ def _store_answer(
     return StoredAnswer(status, body, proposal.pk)
 
 
-def check_caps(load: AgentLoad) -> None:
+def check_caps(usage: AgentUsage) -> None:
     """Raise AgentRateLimited when the agent has reached its limit of proposals a minute
     or of waiting requests."""
     limits = settings.HOLDPOINT
-    if load.recent >= limits.agent_rate_per_minute:
+    if usage.recent >= limits.agent_rate_per_minute:
         raise AgentRateLimited(
             "This agent has too many proposals in one minute. Nothing was proposed.",
             retry_after=10,
         )
-    if load.waiting >= limits.agent_pending_cap:
+    if usage.waiting >= limits.agent_pending_cap:
         raise AgentRateLimited(
             "This agent has too many pending requests. Nothing was proposed.",
             retry_after=60,
@@ -253,17 +255,17 @@ def _save_checkpoint(
     action: ProposedAction,
     facts: ProposalFacts,
     *,
-    earlier: bool = False,
+    has_earlier: bool = False,
 ) -> None:
-    """Store the agent's state with the proposal, which has `earlier` revisions or
-    not."""
+    """Store the agent's state with the proposal. `has_earlier`: the proposal has
+    earlier revisions, whose redacted values count too."""
     tool = tools.find_current_tool(action.tool, facts.state.policy)
     redactor = load_redactor(
         action.agent,
         action.thread,
         tools.load_definition(tool) if tool else None,
         action.args,
-        proposal=action.proposal if earlier else "",
+        proposal=action.proposal if has_earlier else "",
     )
     checkpoints.save_checkpoint(
         thread,
@@ -314,10 +316,10 @@ def revise_proposal(
             asked.narrative,
             state=facts.state,
             expires_in=asked.origin.expires_in,
-            key=facts.revision_key,
+            revision_key=facts.revision_key,
         )
         if asked.suspended is not None:
-            _save_checkpoint(thread, asked.suspended, action, facts, earlier=True)
+            _save_checkpoint(thread, asked.suspended, action, facts, has_earlier=True)
         return _store_answer(agent, key, request.proposal, status=200)
 
 

@@ -105,8 +105,8 @@ def match_tools(
     patterns: Iterable[str], among: Iterable[str] | None = None
 ) -> list[str]:
     """Return the tool names, sorted, that match any of these names and patterns such as
-    `files_*`. `among` defaults to the active policy's tools. Raises Invalid for a name
-    or pattern that matches none."""
+    `files_*`. `among` defaults to the active policy's tools. Raises InvalidInput for a
+    name or pattern that matches none."""
     known = sorted(_list_policy_tools() if among is None else among)
     found: set[str] = set()
     for pattern in patterns:

@@ -48,8 +48,8 @@ def propose_repair(
     state: str = "",
 ) -> Repair:
     """Propose a repair of a run. `resume_at` and `state` (JSON text) are for the
-    correction of a checkpoint. Raises NotFound, NotYours, Unwritten, Conflict, Invalid,
-    TooLarge. Locks: the thread."""
+    correction of a checkpoint. Raises NotFound, NotPermitted, TextMissing, Conflict,
+    InvalidInput, TooLarge. Locks: the thread."""
     thread = locks.lock_thread(agent, name)
     now = clock.now()
     if change is RepairChange.FINISH:
@@ -63,9 +63,9 @@ def propose_repair(
 
 @transaction.atomic(durable=True)
 def confirm_repair(*, repair_id: str, person: Person) -> Repair:
-    """Confirm a repair and apply it. Raises NotFound, NotYours, and Conflict when the
-    run has changed since the repair was proposed. Locks: the repair, the thread, its
-    requests by pk."""
+    """Confirm a repair and apply it. Raises NotFound, NotPermitted, and Conflict when
+    the run has changed since the repair was proposed. Locks: the repair, the thread,
+    its requests by pk."""
     now = clock.now()
     repair = repairs.load_confirmable_repair(repair_id, person=person, now=now)
     agent = Agent.objects.get(slug=repair.agent)
@@ -151,7 +151,7 @@ def _load_latest_checkpoint(thread: Thread) -> Checkpoint:
 
 def _parse_state(thread: Thread, typed: str) -> Any:
     """Parse the JSON object that a person typed, and redact it like an agent's. Raises
-    Invalid, TooLarge."""
+    InvalidInput, TooLarge."""
     raw = typed.encode()
     if len(raw) > STATE_LIMIT:
         raise TooLarge("The state is larger than 64 KiB. Nothing was changed.")

@@ -35,7 +35,7 @@ def list_own_proposals(
     """Return the agent's proposals, newest first. Pages start at a key, not at an
     offset, so new proposals do not shift them.
 
-    Raises Invalid for an unknown status or a malformed cursor.
+    Raises InvalidInput for an unknown status or a malformed cursor.
     """
     rows = representation.annotate_status(Proposal.objects.filter(agent=agent))
     if thread:

@@ -22,8 +22,10 @@ from .seed import Seed
 ROOT = Path(__file__).resolve().parent.parent
 _WARM_UP, _ACTIONS = 10, 40
 _WIDTH = 100  # of a statement on the page
-# What every statement passes through.
-_DOORS = {("journal", name) for name in ("statements", "prepared_queries", "writes")}
+# They send the statements of others.
+_SENDING_MODULES = {
+    ("journal", name) for name in ("statements", "prepared_queries", "writes")
+}
 
 
 @dataclass
@@ -91,13 +93,13 @@ def _print_stage(name: str, stage: Stage) -> None:
 
 
 def _find_sender(frame: FrameType | None) -> str:
-    """The innermost function on this stack that chose a statement, as
+    """The innermost function on this stack outside `_SENDING_MODULES`, as
     `module:function`."""
     while frame is not None:
         file = Path(frame.f_code.co_filename)
         if file.is_relative_to(ROOT):
             parts = file.relative_to(ROOT).with_suffix("").parts
-            if parts[0] not in (".venv", "bench") and parts not in _DOORS:
+            if parts[0] not in (".venv", "bench") and parts not in _SENDING_MODULES:
                 return f"{'.'.join(parts)}:{frame.f_code.co_name}"
         frame = frame.f_back
     return "bench"

@@ -35,7 +35,7 @@ OTHERS = ("DATABASE_URL", "REDIS_URL", "BASE_URL", "PORT", "STORE_PORT")
 def start_private_servers() -> Iterator[Layout]:
     """Start both and name them in the environment; stop and remove them afterwards.
 
-    *Raises* Fault.
+    *Raises* InstallationError.
     """
     with ExitStack() as stack:
         here = stack.enter_context(
@@ -51,7 +51,7 @@ def start_private_servers() -> Iterator[Layout]:
 @contextmanager
 def create_installation(name: str, **more: str) -> Iterator[Layout]:
     """The folders of one installation, named in the environment with `more`; removed
-    afterwards, when its servers must have been stopped. *Raises* Fault."""
+    afterwards, when its servers must have been stopped. *Raises* InstallationError."""
     with ExitStack() as stack:
         state = Path(tempfile.mkdtemp(prefix=f"holdpoint-{name}-", dir=DISK))
         stack.callback(shutil.rmtree, state, ignore_errors=True)

@@ -109,7 +109,7 @@ CLIENT_OPTIONS = {
     "tcp_user_timeout": UNACKNOWLEDGED_MS,
 }
 SERVER_OPTIONS = {
-    # Only statements with parameters have a plan to reuse, and their texts hold what
+    # Only prepared statements reuse plans. Their texts contain the constants that
     # partial indexes need (journal/statements.py).
     "plan_cache_mode": "force_generic_plan",
     "lock_timeout": LOCK_TIMEOUT_MS,

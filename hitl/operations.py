@@ -36,7 +36,8 @@ class Operation:
 AGENTS = (
     Operation(
         ("agents.proposals.propose_action",),
-        locks="idempotency key, thread, superseded request, sums",
+        locks="idempotency key, thread, the agent's listeners (advisory, shared), "
+        "superseded request, sums",
         writes="Thread, Checkpoint, Proposal, Revision, Observation; ApprovalRequest "
         "and RequestVersion, or Grant and Execution",
         logs="thread.started; proposal.submitted or proposal.blocked; request.opened "
@@ -60,7 +61,7 @@ AGENTS = (
     Operation(
         ("agents.reversals.propose_reversal",),
         private=("agents.reversals._create_reversal",),
-        locks="thread, sums",
+        locks="thread, the agent's listeners (advisory, shared), sums",
         writes="Reversal, and the rows of a proposal that asks people",
         logs="reversal.proposed, proposal.submitted, request.opened",
         after="mail to the people who may decide",
@@ -362,7 +363,8 @@ REVIEWS = (
             "reviews.executions.record.release_claim",
         ),
         locks="grant, execution, Alarm",
-        writes="Execution, Grant, Observation, Batch (halted), LateReport, Alarm",
+        writes="Execution, Grant, StateReading, Observation, Batch (halted), "
+        "LateReport, Alarm",
         logs="execution.succeeded, execution.failed, execution.requeued, "
         "execution.unknown, execution.refused, execution.reported_late, "
         "alarm.raised, alarm.closed",

@@ -70,8 +70,9 @@ def parse(raw: bytes) -> Any:
 def encode(value: Any) -> bytes:
     """The RFC 8785 form of a JSON value. Raises `ValueError` for a value that JSON
     cannot express."""
-    # The encoder of the standard library, which is in C, writes the same for values
-    # without floats, large integers and keys beyond ASCII, which sort differently.
+    # For values without floats, large integers or non-ASCII keys, the C encoder of the
+    # standard library writes the same bytes, faster. RFC 8785 sorts other keys
+    # differently.
     if _is_simple(value):
         return _encode_simple(value).encode()
     return rfc8785.dumps(value)

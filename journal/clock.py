@@ -26,7 +26,7 @@ def now() -> datetime:
     It uses `clock_timestamp()` because PostgreSQL's `now()` is the start of the
     transaction: a decision that waited for a lock would be compared with an old time.
     """
-    value: datetime = _NOW.fetch_row()[0]
+    value: datetime = _NOW.fetch_one()[0]
     return value
 
 

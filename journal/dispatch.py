@@ -43,22 +43,21 @@ def send_message(task: str, pk: str | int) -> None:
     """Send one message, without retries: the row it names stays pending, so a sweep
     sends it again. Raises what the broker's client raises. Caller holds no
     transaction."""
-    form = _load_form(task)
+    template = _build_template(task)
     name = str(uuid4())
-    body = json.dumps([[pk], *form.rest]).encode()
+    body = json.dumps([[pk], *template.rest]).encode()
     message = (
-        form.text.replace(_NAME, name)
+        template.text.replace(_NAME, name)
         .replace(_ARGS, f"[{pk!r}]")
         .replace(_BODY, base64.b64encode(body).decode())
     )
-    _connect_broker(settings.HOLDPOINT.redis_url).lpush(form.queue, message)
+    _connect_broker(settings.HOLDPOINT.redis_url).lpush(template.queue, message)
 
 
 @dataclass(frozen=True, slots=True)
-class _MessageForm:
-    """The message that Celery sends for a task, as its transport writes it to `queue`,
-    with marks where two messages of the task differ. `rest` is what follows the
-    arguments in the body."""
+class _MessageTemplate:
+    """A message as Celery's transport writes it to `queue`, with placeholders for what
+    differs between two messages of a task. `rest` follows the arguments in the body."""
 
     queue: str
     text: str
@@ -69,9 +68,9 @@ _NAME, _ARGS, _BODY = "<name>", "<args>", "<body>"
 
 
 @cache
-def _load_form(task: str) -> _MessageForm:
-    """Let Celery build one message of a task. Building each anew takes ten times as
-    long as sending it."""
+def _build_template(task: str) -> _MessageTemplate:
+    """Build the template from one message that Celery makes. Celery takes ten times as
+    long to build a message as to send it."""
     caught: list[tuple[str, dict[str, Any]]] = []
     with current_app.producer_or_acquire() as producer:
         channel = producer.channel
@@ -86,7 +85,7 @@ def _load_form(task: str) -> _MessageForm:
     _, *rest = json.loads(base64.b64decode(message["body"]))
     message["headers"]["argsrepr"] = _ARGS
     message["properties"]["delivery_tag"] = _NAME
-    return _MessageForm(queue, json.dumps({**message, "body": _BODY}), rest)
+    return _MessageTemplate(queue, json.dumps({**message, "body": _BODY}), rest)
 
 
 @cache

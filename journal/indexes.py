@@ -1,4 +1,4 @@
-"""Indexes that Django makes and nothing reads. Migrations use this function."""
+"""A migration operation that drops indexes which no query uses."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from django.db.migrations import RunSQL
 
 
 def drop_pattern_indexes(app: str) -> RunSQL:
-    """A migration that drops the `_like` indexes of an app's tables.
+    """Return the operation that drops the `_like` indexes of an app's tables.
 
     Django adds one to every unique or indexed text column for `LIKE 'x%'`. No query of
-    the product has such a condition on these columns, and each row written would be
-    entered in two indexes.
+    the product has such a condition on these columns, and each INSERT would write two
+    index entries instead of one.
     """
     return RunSQL(
         f"""

@@ -136,7 +136,7 @@ def _insert_messages(messages: Sequence[OutboxMessage]) -> None:
         {"topic": m.topic, "task": m.task, "subject": m.subject, "facts": m.facts}
         for m in messages
     ]
-    writes.insert_values(_PARTS, rows, key="id", returned=partial(_set_keys, messages))
+    writes.insert_values(_PARTS, rows, key="id", on_result=partial(_set_keys, messages))
 
 
 def _set_keys(messages: Sequence[OutboxMessage], ids: Sequence[int]) -> None:

@@ -160,7 +160,7 @@ def list_restores() -> tuple[tuple[datetime, datetime | None], ...]:
 def load_database_state(seen: HighWaterMark | None) -> DatabaseState:
     """The present state of the database. `leaf` is the hash of the record that `seen`
     names, None where there is no such record."""
-    return build_state(_DATABASE_STATE.fetch_row(record=seen.record if seen else 0))
+    return build_state(_DATABASE_STATE.fetch_one(record=seen.record if seen else 0))
 
 
 def build_state(values: Sequence[Any]) -> DatabaseState:
@@ -183,7 +183,7 @@ def _load_identity() -> DatabaseIdentity:
     pooled: Any = connections[DEFAULT_DB_ALIAS].connection
     found: DatabaseIdentity | None = getattr(pooled, "identity", None)
     if found is None:
-        found = pooled.identity = DatabaseIdentity(*_IDENTITY.fetch_row())
+        found = pooled.identity = DatabaseIdentity(*_IDENTITY.fetch_one())
     return found
 
 

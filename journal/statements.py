@@ -1,9 +1,9 @@
 """SQL statements that are written by hand: PostgreSQL prepares them once a connection
 and gets their parameters apart from the text.
 
-The ORM compiles a query each time it runs, and the driver writes the parameters into
-its text, so that PostgreSQL parses and plans every one anew. For the statements of an
-action that costs more than running them.
+The ORM compiles a query on every run, and the driver writes the parameters into the
+text, so PostgreSQL parses and plans each run again. For the statements of an action,
+this costs more than running them.
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ class Statement:
 
     def fetch_all(self, **values: Any) -> list[Row]:
         """Run it and return all rows."""
-        found: list[Row] = run_statement(self.text, self._order(values)).fetchall()
-        return found
+        rows: list[Row] = run_statement(self.text, self._order(values)).fetchall()
+        return rows
 
-    def fetch_one(self, **values: Any) -> Row | None:
+    def fetch_first(self, **values: Any) -> Row | None:
         """Run it and return the first row; None without one."""
-        found: Row | None = run_statement(self.text, self._order(values)).fetchone()
-        return found
+        row: Row | None = run_statement(self.text, self._order(values)).fetchone()
+        return row
 
-    def fetch_row(self, **values: Any) -> Row:
-        """Run a statement that always returns a row, and return it."""
-        found = self.fetch_one(**values)
-        if found is None:
+    def fetch_one(self, **values: Any) -> Row:
+        """Run a statement that always returns a row, and return it. Raises LookupError
+        without one."""
+        row = self.fetch_first(**values)
+        if row is None:
             raise LookupError(f"no row from: {self.text}")
-        return found
+        return row
 
     def execute(self, **values: Any) -> int:
         """Run it and return the number of rows that it found or changed."""
@@ -96,11 +97,11 @@ class _LoggedCursor(_PreparedCursor, CursorDebugWrapper):
     """Adds to `connection.queries`, which tests read."""
 
     def execute(self, sql: Any, params: Any = None) -> Any:
-        with self.debug_sql(write_values(sql, params)):
+        with self.debug_sql(format_statement(sql, params)):
             return super().execute(sql, params)
 
 
-def write_values(text: str, values: list[Any]) -> str:
+def format_statement(text: str, values: list[Any]) -> str:
     """The text of a statement with its values in place of `$1`, `$2`, …, for people who
     read or EXPLAIN it."""
     connection = connections[DEFAULT_DB_ALIAS].connection

@@ -29,8 +29,8 @@ from . import transactions
 from .errors import Conflict
 from .statements import PLACEHOLDER, Statement, run_statement
 
-Place = tuple[str, Any]  # a table, and the primary key of one of its rows
-Returned = Callable[[Any], None]
+RowKey = tuple[str, Any]  # a table, and a key of the rows that a write changes
+ResultHandler = Callable[[Any], None]
 Columns = tuple[tuple[str, str], ...]  # pairs of a column and its SQL type
 Parts = tuple[tuple[str, str], ...]  # pairs of a name and a common table expression
 
@@ -63,7 +63,7 @@ def _ignore(value: Any) -> None:
 class _Write:
     """One of the writes of a statement. `parts` are its common table expressions by
     name, with placeholders `%(name)s` for `values`. `result` is an SQL expression over
-    the last of them, and `returned` gets its value.
+    the last of them, and `on_result` gets its value.
 
     An insert keeps its rows in `rows` until it is sent, so that more can be added.
     """
@@ -71,7 +71,7 @@ class _Write:
     parts: Parts
     values: dict[str, Any]
     result: str
-    returned: Returned
+    on_result: ResultHandler
     rows: list[Mapping[str, Any]] | None = None
 
 
@@ -80,16 +80,16 @@ class _UnitOfWork:
     """The writes collected so far, in their order, and the rows that they change."""
 
     writes: list[_Write] = field(default_factory=list)
-    places: set[Place] = field(default_factory=set)
+    row_keys: set[RowKey] = field(default_factory=set)
     is_sending: bool = False
 
-    def add_write(self, write: _Write, places: Iterable[Place]) -> None:
+    def add_write(self, write: _Write, row_keys: Iterable[RowKey]) -> None:
         """Collect a write. A statement can change a row only once, so an earlier write
         of one of these rows is sent first."""
-        found = set(places)
-        if not self.places.isdisjoint(found):
+        found = set(row_keys)
+        if not self.row_keys.isdisjoint(found):
             self.send_all()
-        self.places |= found
+        self.row_keys |= found
         if not self._merge_rows(write):
             self.writes.append(write)
 
@@ -99,8 +99,8 @@ class _UnitOfWork:
             return False
         for earlier in self.writes:
             if earlier.rows is not None and earlier.parts == write.parts:
-                earlier.returned = partial(
-                    _share_keys, len(earlier.rows), earlier.returned, write.returned
+                earlier.on_result = partial(
+                    _split_keys, len(earlier.rows), earlier.on_result, write.on_result
                 )
                 earlier.rows = [*earlier.rows, *write.rows]
                 return True
@@ -109,7 +109,7 @@ class _UnitOfWork:
     def send_all(self) -> None:
         """Send what is collected as one statement."""
         writes = self.writes
-        self.writes, self.places = [], set()
+        self.writes, self.row_keys = [], set()
         if writes:
             self.is_sending = True
             try:
@@ -117,7 +117,7 @@ class _UnitOfWork:
             finally:
                 self.is_sending = False
 
-    def send_first(
+    def send_before_statement(
         self,
         execute: Callable[..., Any],
         sql: str,
@@ -132,8 +132,8 @@ class _UnitOfWork:
         return execute(sql, params, many, context)
 
 
-def _share_keys(
-    count: int, earlier: Returned, later: Returned, keys: Sequence[Any]
+def _split_keys(
+    count: int, earlier: ResultHandler, later: ResultHandler, keys: Sequence[Any]
 ) -> None:
     """Give the keys of merged inserts to both: the first `count` to the earlier one."""
     earlier(keys[:count])
@@ -161,7 +161,7 @@ def unit_of_work() -> Iterator[None]:
         return
     unit = _current.unit = _UnitOfWork()
     try:
-        with connections[DEFAULT_DB_ALIAS].execute_wrapper(unit.send_first):
+        with connections[DEFAULT_DB_ALIAS].execute_wrapper(unit.send_before_statement):
             yield
             unit.send_all()
     finally:
@@ -177,7 +177,7 @@ def send_pending() -> None:
 
 def insert_rows(rows: Sequence[models.Model]) -> None:
     """Insert new rows of one model with one INSERT. They have their primary keys once
-    it is sent."""
+    it is sent. Caller holds a transaction."""
     if not rows:
         return
     model, columns = type(rows[0]), _list_columns(rows)
@@ -207,12 +207,12 @@ def insert_values(
     rows: Sequence[Mapping[str, Any]],
     *,
     key: str,
-    returned: Returned = _ignore,
+    on_result: ResultHandler = _ignore,
 ) -> None:
-    """Insert rows by common table expressions of one's own, by name. Their parameter
-    `%(rows)s` is the JSON list of the rows, and the last one returns a column `key`.
-    `returned` gets the list of its values, in the order of the rows."""
-    _add_write(_Write(parts, {}, f"array_agg({key})", returned, list(rows)))
+    """Insert rows with hand-written common table expressions. They read the rows from
+    `%(rows)s`, a JSON list; the last one returns a column `key`. `on_result` gets the
+    list of its values, in the order of the rows. Caller holds a transaction."""
+    _add_write(_Write(parts, {}, f"array_agg({key})", on_result, list(rows)))
 
 
 def update_rows(
@@ -222,19 +222,22 @@ def update_rows(
     source: str,
     guard: Guard = NO_GUARD,
 ) -> None:
-    """Set the same columns of rows of one model that have the status `source`. The rows
-    in hand stay as they are. Raises Conflict, once it is sent, unless every row is
-    found."""
+    """Set the same columns of rows that have the status `source`; the Python objects
+    stay as they are. Raises Conflict, when the statement is sent, unless every row
+    matches. Caller holds a transaction."""
     meta, many = rows[0]._meta, len(rows) > 1
     changed = dict(_resolve_column(rows[0], *item) for item in changes.items())
     known = (meta.pk.attname, *guard.same)
-    said = [{name: getattr(row, name) for name in known} for row in rows]
+    compared = [{name: getattr(row, name) for name in known} for row in rows]
     text = _build_update_text(
         type(rows[0]), known, tuple(changed), source, guard.condition, many
     )
     write = _Write(
         (("", text),),
-        {"known": _to_json(said if many else said[0]), "changed": _to_json(changed)},
+        {
+            "known": _to_json(compared if many else compared[0]),
+            "changed": _to_json(changed),
+        },
         "count(*)",
         partial(_check_count, len(rows)),
     )
@@ -242,7 +245,7 @@ def update_rows(
 
 
 def format_rows(rows: Sequence[models.Model]) -> str:
-    """The JSON of new rows of one model, for a statement of one's own."""
+    """New rows of one model as JSON, for a hand-written statement."""
     columns = _list_columns(rows) if rows else ()
     return _to_json([{name: getattr(row, name) for name, _ in columns} for row in rows])
 
@@ -252,21 +255,21 @@ def _check_count(expected: int, found: int) -> None:
         raise Conflict
 
 
-def write_statement(
-    parts: Parts, values: Mapping[str, Any], *, places: Iterable[Place] = ()
+def execute_write(
+    parts: Parts, values: Mapping[str, Any], *, row_keys: Iterable[RowKey] = ()
 ) -> None:
-    """Run a data-modifying statement of one's own as one of the writes: its common
-    table expressions by name, with placeholders `%(name)s`. The last one has RETURNING.
-    `places` are the rows that it changes and that another write of the unit may change
-    as well."""
-    _add_write(_Write(parts, dict(values), "count(*)", _ignore), places)
+    """Run hand-written common table expressions that change rows, as part of the unit
+    of work if there is one. The last one has RETURNING. `row_keys` names the rows that
+    it changes and that another write of the unit may change as well. Caller holds a
+    transaction."""
+    _add_write(_Write(parts, dict(values), "count(*)", _ignore), row_keys)
 
 
-def _add_write(write: _Write, places: Iterable[Place] = ()) -> None:
+def _add_write(write: _Write, row_keys: Iterable[RowKey] = ()) -> None:
     if _current.unit is None:
         _send_writes([write])
     else:
-        _current.unit.add_write(write, places)
+        _current.unit.add_write(write, row_keys)
 
 
 def _send_writes(writes: Sequence[_Write]) -> None:
@@ -278,7 +281,7 @@ def _send_writes(writes: Sequence[_Write]) -> None:
     )
     cursor = run_statement(text, [writes[at].values[name] for at, name in names])
     for write, value in zip(writes, cursor.fetchone(), strict=True):
-        write.returned(value)
+        write.on_result(value)
 
 
 @lru_cache(maxsize=512)

@@ -56,12 +56,12 @@ _tools = _RecentCache()
 def find_active_policy() -> PolicyVersion | None:
     """The active policy version, or None. It runs one small query each time and reads
     the document only the first time."""
-    found = _ACTIVE.fetch_one()
+    found = _ACTIVE.fetch_first()
     return None if found is None else load_policy(*found)
 
 
 def load_policy(version_id: int, digest: str) -> PolicyVersion:
-    """A version that was activated, cached because it never changes since then."""
+    """Load a version that has been activated. It never changes, so it is cached."""
     return _versions.keep(
         (version_id, digest), lambda: PolicyVersion.objects.get(pk=version_id)
     )

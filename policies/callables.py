@@ -1,5 +1,5 @@
-"""The Python functions that a policy names, as `package.module.function` or
-`package.module:function`: checks of them, and their import.
+"""Check and import the Python functions that a policy names
+(`package.module.function` or `package.module:function`).
 
 A policy is data: its author must not be able to run any function that happens to be
 installed. So the deployment lists the modules that a policy may call

@@ -34,8 +34,8 @@ _EVENTS = "event:"
 # A waiting proposal counts in every window: it runs within this time or never.
 LONGEST_WAIT: timedelta = LONGEST + LONGEST_WINDOW
 
-# What other proposals moved in each window, as a JSON list. Without `window_end` the
-# windows end when the statement begins.
+# Count and total of the other proposals in each window, as a JSON list. Each window
+# ends at `window_end`, or when the statement begins.
 WINDOWS_COLUMN = """
 (SELECT json_agg(json_build_array(found.name, found.currency, found.count, found.total))
  FROM (SELECT asked.name, seen.currency, count(*) AS count,
@@ -135,11 +135,11 @@ def collect_facts(
     inputs: RevisionInputs,
     *,
     now: datetime,
-    seen: Windows | None = None,
+    windows: Windows | None = None,
 ) -> dict[str, Any]:
     """The facts of this proposal. Every sum and count includes the proposal itself.
-    `seen` is what others moved, where the caller has read it; otherwise this takes a
-    query.
+    `windows` holds the sums of other proposals, if the caller has read them; otherwise
+    this takes a query.
 
     Caller holds a transaction and the locks of `list_measures`.
     """
@@ -147,7 +147,7 @@ def collect_facts(
     definition = tools.load_definition(inputs.tool)
     return {
         **build_plain_facts(document, definition, inputs, now=now),
-        **_compute_aggregates(document, definition, inputs, now, seen),
+        **_compute_aggregates(document, definition, inputs, now, windows),
     }
 
 
@@ -287,7 +287,7 @@ def record_observations(
         for name, measure, key in _list_own_measures(document, inputs)
     ]
     names, keys, amounts, currencies = zip(*rows, strict=True) if rows else ((),) * 4
-    writes.write_statement(
+    writes.execute_write(
         _OBSERVE,
         {
             "proposal": inputs.proposal,
@@ -298,7 +298,7 @@ def record_observations(
             "amounts": list(amounts),
             "currencies": list(currencies),
         },
-        places=[(Observation._meta.db_table, inputs.proposal)],
+        row_keys=[(Observation._meta.db_table, inputs.proposal)],
     )
 
 
@@ -309,10 +309,10 @@ def mark_effect_ran(proposal: str, *, at: datetime) -> None:
     Caller holds a transaction.
     """
     transactions.require_transaction("Counting an effect")
-    writes.write_statement(
+    writes.execute_write(
         _MARK_RAN,
         {"proposal": proposal, "at": at},
-        places=[(Observation._meta.db_table, proposal)],
+        row_keys=[(Observation._meta.db_table, proposal)],
     )
 
 
@@ -499,7 +499,7 @@ def _load_windows(document: Document, inputs: RevisionInputs, now: datetime) -> 
     values = build_window_values(document, inputs, now)
     if not values["window_names"]:
         return {}
-    return parse_windows(_WINDOWS.fetch_row(**values)[0])
+    return parse_windows(_WINDOWS.fetch_one(**values)[0])
 
 
 def _count_others(seen: Windows, name: str) -> int:

@@ -204,7 +204,7 @@ def lock_execution(pk: str) -> Execution:
 
 
 def _lock_with_grant(rows: QuerySet[Execution]) -> QuerySet[Execution]:
-    # The rows are locked in the order of their names here.
+    # PostgreSQL locks in this order: the grant, then the execution.
     # guard: execution-lock
     return rows.select_for_update(of=("grant", "self"), no_key=True)
 

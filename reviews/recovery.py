@@ -81,9 +81,9 @@ def _record_restore(why: str, now: datetime) -> None:
 def confirm_restore(*, person: Person, reason: str) -> Epoch:
     """Confirm a restore: one person says what happened, a second begins the epoch.
 
-    When the epoch begins, claimed executions become UNKNOWN, pending requests get
-    their whole time again, and log records continue above every number that the lost
-    history used. Locks: requests, executions. Raises NotYours, Unwritten or Conflict.
+    When the epoch begins, claimed executions become UNKNOWN, pending requests get their
+    whole time again, and log records continue above every number that the lost history
+    used. Locks: requests, executions. Raises NotPermitted, TextMissing or Conflict.
     """
     permissions.check_permission(person, Permission.LIFT)
     if not reason.strip():

@@ -24,7 +24,7 @@ def extend_deadlines(*, request_ids: Iterable[str], person: Person) -> int:
     """Extend up to 100 of these deadlines as far as the policy allows; return how many.
 
     Requests that cannot be extended, for example because they were decided in the
-    meantime, are skipped. Raises NotYours.
+    meantime, are skipped. Raises NotPermitted.
     """
     check_supervisor(person)
     return _apply_to_each(
@@ -38,7 +38,7 @@ def assign_requests(*, request_ids: Iterable[str], person: Person, to: Person) -
 
     The colleague gets a mail; other people may still decide the requests. Requests
     decided in the meantime, or that the colleague may not decide, are skipped. Raises
-    NotYours.
+    NotPermitted.
     """
     check_supervisor(person)
     return _apply_to_each(
@@ -48,7 +48,7 @@ def assign_requests(*, request_ids: Iterable[str], person: Person, to: Person) -
 
 
 def check_supervisor(person: Person) -> None:
-    """Raises NotYours unless the person decides as a supervisor."""
+    """Raises NotPermitted unless the person decides as a supervisor."""
     if permissions.find_deciding_role(person) is not Role.SUPERVISOR:
         raise NotPermitted("Only a supervisor may do this. Nothing was changed.")
 

@@ -128,7 +128,7 @@ def may_manage(person: Person, agent: Agent) -> bool:
 
 
 def check_may_manage(person: Person, agent: Agent) -> None:
-    """Raise NotYours unless this person may manage the agent's endpoints."""
+    """Raise NotPermitted unless this person may manage the agent's endpoints."""
     if not may_manage(person, agent):
         raise NotPermitted("Only the agent's owner or an administrator may do that.")
 
@@ -146,8 +146,8 @@ def check_may_read(person: Person, agent: Agent) -> None:
 
 
 def check_may_manage_delivery(person: Person, delivery_id: str) -> None:
-    """Raise NotFound for a delivery that this person may not see, NotYours for one that
-    they may only see."""
+    """Raise NotFound for a delivery that this person may not see, NotPermitted for one
+    that they may only see."""
     found = _select_deliveries(select_visible_endpoints(person)).filter(pk=delivery_id)
     endpoint = found.values_list("endpoint", flat=True).first()
     load_managed_endpoint(person, endpoint or "")
@@ -155,7 +155,7 @@ def check_may_manage_delivery(person: Person, delivery_id: str) -> None:
 
 def load_managed_endpoint(person: Person, endpoint_id: str) -> Endpoint:
     """Return an endpoint that this person may manage. Raises NotFound for one that they
-    may not see, NotYours for one that they may only see."""
+    may not see, NotPermitted for one that they may only see."""
     found = select_visible_endpoints(person).filter(pk=endpoint_id).first()
     if found is None:
         raise NotFound

@@ -1,5 +1,4 @@
-"""The primary key is read backwards as well, and no query has conditions of the form
-LIKE 'x%'."""
+"""PostgreSQL reads the primary key in both directions, and no query uses LIKE 'x%'."""
 
 from __future__ import annotations
 

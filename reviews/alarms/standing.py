@@ -35,7 +35,7 @@ CHUNK = 100  # alarms that one sweep raises or closes
 
 def check_may_answer(person: Person, alarm: Alarm) -> None:
     """Check that this person is a supervisor of the alarm's queue, or any supervisor
-    for an alarm without a queue. Raises NotYours."""
+    for an alarm without a queue. Raises NotPermitted."""
     permissions.check_permission(person, Permission.ANSWER_ALARMS)
     if alarm.queue_id and alarm.queue_id not in permissions.queues_of(person):
         raise NotPermitted("You are not admitted to this queue. Nothing was recorded.")
@@ -43,8 +43,8 @@ def check_may_answer(person: Person, alarm: Alarm) -> None:
 
 @transaction.atomic(durable=True)
 def acknowledge_alarm(*, alarm_id: int, person: Person) -> Alarm:
-    """Acknowledge an open alarm: this person looks into it. Raises NotFound, NotYours,
-    Conflict. Locks: the alarm."""
+    """Acknowledge an open alarm: this person looks into it. Raises NotFound,
+    NotPermitted, Conflict. Locks: the alarm."""
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
     if alarm.status != AlarmStatus.OPEN:
@@ -61,7 +61,8 @@ def acknowledge_alarm(*, alarm_id: int, person: Person) -> Alarm:
 def close_alarm(*, alarm_id: int, person: Person, note: str) -> Alarm:
     """Close an alarm with a note on what it was and what was done about it.
 
-    Raises NotFound, NotYours, Unwritten without a note, Conflict. Locks: the alarm.
+    Raises NotFound, NotPermitted, TextMissing without a note, Conflict. Locks: the
+    alarm.
     """
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)

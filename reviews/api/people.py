@@ -49,7 +49,7 @@ READING = (
 class PersonAuth(AuthBase):
     """Authenticate by a personal token, or by the page's session with its CSRF check.
 
-    Raises BadKey, and NotAPerson for an agent's key.
+    Raises InvalidAgentKey, and NotAPerson for an agent's key.
     """
 
     openapi_type = "http"

@@ -25,7 +25,7 @@ from . import membership
 def run_rest(*, batch_id: str, person: Person) -> None:
     """Resume a batch halted by a failure: its queued executions may run.
 
-    Raises NotFound, NotYours, and Conflict when the batch is not halted.
+    Raises NotFound, NotPermitted, and Conflict when the batch is not halted.
     """
     batch = _load_decided_batch(batch_id, person)
     _resume_batch(batch, person, clock.now())
@@ -39,7 +39,7 @@ def retry_failed(*, batch_id: str, person: Person) -> int:
     """Queue the batch's FAILED executions again, with the same grants, bytes and keys,
     and resume the batch if it is halted. Returns how many.
 
-    Raises NotFound, NotYours, GrantExpired, Conflict when nothing has failed.
+    Raises NotFound, NotPermitted, GrantExpired, Conflict when nothing has failed.
     Locks: the executions by id.
     """
     batch = _load_decided_batch(batch_id, person)
@@ -59,7 +59,7 @@ def retry_failed(*, batch_id: str, person: Person) -> int:
 
 
 def _load_decided_batch(batch_id: str, person: Person) -> Batch:
-    """Raises NotFound, NotYours, Conflict."""
+    """Raises NotFound, NotPermitted, Conflict."""
     batch = Batch.objects.filter(pk=batch_id).first()
     if batch is None:
         raise NotFound
@@ -86,7 +86,7 @@ def recall_batch(*, batch_id: str, person: Person) -> int:
     """Recall every approval of a batch whose recall window is still open. Returns how
     many.
 
-    Raises NotFound, NotYours, Running when no window is open any more.
+    Raises NotFound, NotPermitted, AlreadyRunning when no window is open any more.
     Locks: the batch, then its requests by id.
     """
     batch = locks.lock_batch(batch_id)

@@ -89,7 +89,7 @@ def load_decision_facts(
     ids = [row.pk for row in rows]
     leases = locks.lock_holds(ids)
     actions = {build_action_key(row.proposal) for row in rows}
-    state, (votes, *decider) = gate_state.load_facts(
+    state, (votes, *decider) = gate_state.load_row(
         _FACTS, actions, requests=ids, person=said[0].person.pk
     )
     who, cast = permissions.build_decider(decider), votes or []

@@ -26,7 +26,7 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
     """Record one verdict and apply its consequences.
 
     Raises the people's codes of api.md: NotPermitted, StaleVersion, AlreadyDecided,
-    RequestExpired, RequestWithdrawn, AlreadyEscalated, Held, HoldLapsed,
+    RequestExpired, RequestWithdrawn, AlreadyEscalated, HeldByAnother, HoldLapsed,
     PreconditionFailed, ReasonMissing, ReauthenticationRequired, PolicyViolation,
     InvalidArgs, VerifierRefused, Conflict; and last of all the refusal that the page
     deferred (`too_fast`, `check`, `stale`, `throttle`). A refusal rolls the decision
@@ -42,7 +42,7 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
 @transaction.atomic(durable=True)
 def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
     request = locks.lock_request(said.request_id)
-    found.share_version(request)
+    found.reuse_version(request)
     known = load_decision_facts([said], {request.pk: request})
     restore_epochs.check_not_restored(known.state.halted)
     # Their role may have been revoked during the wait for the lock.

@@ -125,8 +125,8 @@ def add_note(
 ) -> Note:
     """Add a note to a request in any state.
 
-    Raises NotFound, Unwritten for an empty text, NotYours for a person who may decide
-    nothing in its queue.
+    Raises NotFound, TextMissing for an empty text, NotPermitted for a person who may
+    decide nothing in its queue.
     """
     request = (
         ApprovalRequest.objects.select_related("proposal").filter(pk=request_id).first()

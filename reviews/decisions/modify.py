@@ -60,7 +60,7 @@ def modify_requests(votes: Sequence[StepVote]) -> None:
     If an edit needs more authority than was asked or than the editor may give, the new
     version is open for others; otherwise it also records the editor's approval. A
     verifier may demand a higher tier than the policy. Raises what `assess_edit` raises,
-    and Reauth. Caller holds the locks of the requests.
+    and ReauthenticationRequired. Caller holds the locks of the requests.
     """
     for case, _ in votes:
         _modify_request(case)
@@ -96,9 +96,9 @@ def assess_edit(case: DecisionContext, *, firmly: bool = True) -> EditAssessment
     """Assess the edited action by the policy, without writing anything. The preflight
     holds the state that was read for the edited arguments.
 
-    Raises Policy when the policy blocks it, or when it would lower the required
-    authority and this person could not have given all of it; Invalid when nothing
-    changed. `firmly` as in `govern`.
+    Raises PolicyViolation when the policy blocks it, or when it would lower the
+    required authority and this person could not have given all of it; InvalidInput when
+    nothing changed. `firmly` as in `govern`.
     """
     action = _build_edited_action(case, case.version.revision)
     ruling = govern(action, now=case.now, firmly=firmly)
@@ -120,7 +120,8 @@ def _exceeds_editor(case: DecisionContext, ruling: Ruling) -> bool:
 
 def _check_may_lower_tier(case: DecisionContext, ruling: Ruling) -> None:
     """Only a person who could fill every step may lower the required authority by an
-    edit: a reviewer's edit cannot undo a colleague's escalation. Raises Policy."""
+    edit: a reviewer's edit cannot undo a colleague's escalation. Raises
+    PolicyViolation."""
     asked = case.version.steps
     if all(quorum.can_fill_step(case.role, step["role"]) for step in asked):
         return
@@ -212,8 +213,8 @@ def preview_edit(said: VerdictSubmission) -> EditRequirements:
     """Preview an edit for the person who types it.
 
     Raises what committing the edit would raise, except for verifiers, reasons and
-    step-up proofs: NotFound, NotYours, Stale, InvalidArgs, Invalid, Policy. Calls the
-    tool's reader once, outside any transaction.
+    step-up proofs: NotFound, NotPermitted, StaleVersion, InvalidArgs, InvalidInput,
+    PolicyViolation. Calls the tool's reader once, outside any transaction.
     """
     request = (
         ApprovalRequest.objects.select_related("proposal")

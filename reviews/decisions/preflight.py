@@ -51,7 +51,7 @@ class Preflight:
     raised: bool = False
     version: RequestVersion | None = None  # the newest, as read before the lock
 
-    def share_version(self, request: ApprovalRequest) -> None:
+    def reuse_version(self, request: ApprovalRequest) -> None:
         """Spare the locked request a query for its version, if it still has this one:
         a version never changes."""
         if self.version is not None and self.version.number == request.version:

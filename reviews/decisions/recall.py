@@ -26,7 +26,8 @@ def recall_approval(*, request_id: str, person: Person) -> ApprovalRequest:
     """Recall an approval while its window is open. The request is open again, and the
     person who recalled it holds it if they may decide it.
 
-    Raises NotFound, NotYours, Running (the window is over), Decided. Locks: request.
+    Raises NotFound, NotPermitted, AlreadyRunning (the window is over), AlreadyDecided.
+    Locks: request.
     """
     request = locks.lock_request(request_id)
     now = clock.now()

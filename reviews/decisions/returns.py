@@ -42,8 +42,8 @@ def return_with_guidance(
     who escalated it, with guidance and with time to answer.
 
     Raises NotFound, NotPermitted, AlreadyDecided, RequestExpired, ReasonMissing without
-    guidance, Held, and Conflict when nobody escalated it or only the supervisor's
-    answer is missing. Locks: the request, its hold.
+    guidance, HeldByAnother, and Conflict when nobody escalated it or only the
+    supervisor's answer is missing. Locks: the request, its hold.
     """
     request = locks.lock_request(request_id)
     now = clock.now()
@@ -74,7 +74,7 @@ def return_with_guidance(
             ),
             "reminded_at": None,
         },
-        guard=tally.UNCHANGED,
+        guard=tally.UNCHANGED_GUARD,
         steps=steps,
         data={"cause": "returned"},
     )
@@ -165,7 +165,7 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
         actor=build_actor(person),
         now=now,
         changes={"assignee": to},
-        guard=tally.UNCHANGED,
+        guard=tally.UNCHANGED_GUARD,
         data={"to": to.public_id},
     )
     return request

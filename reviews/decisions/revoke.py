@@ -29,7 +29,7 @@ def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
     """Revoke one reviewer's approval of a proposal. An open request is asked again
     without their vote; a queued execution is refused and its grant revoked.
 
-    Raises Decided when no vote of theirs is left to revoke, or Conflict when the
+    Raises AlreadyDecided when no vote of theirs is left to revoke, or Conflict when the
     execution was just claimed. Locks: the request, the grant, the execution.
     """
     request = locks.lock_request_of_proposal(proposal_id)

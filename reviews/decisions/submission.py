@@ -185,8 +185,8 @@ def prove_identity(
 ) -> StepUpProof | None:
     """Check the password and return a proof; None for an empty one, which is no try.
 
-    Wrong passwords count towards the login lockout. Raises Reauth for a wrong password,
-    and always for a person without a usable one.
+    Wrong passwords count towards the login lockout. Raises ReauthenticationRequired for
+    a wrong password, and always for a person without a usable one.
     """
     if not password:
         return None

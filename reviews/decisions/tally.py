@@ -39,7 +39,7 @@ def _authorize_or_hold(cases: Sequence[DecisionContext]) -> None:
     first, rows = cases[0], [case.request for case in cases]
     seconds, actor, now = first.version.recall_seconds, first.said.actor, first.now
     if seconds == 0:
-        authorize_requests(rows, actor=actor, now=now, guard=UNCHANGED)
+        authorize_requests(rows, actor=actor, now=now, guard=UNCHANGED_GUARD)
         return
     until = now + timedelta(seconds=seconds)
     transitions.request.apply_many(
@@ -48,7 +48,7 @@ def _authorize_or_hold(cases: Sequence[DecisionContext]) -> None:
         actor=actor,
         now=now,
         changes={"recall_until": until},
-        guard=UNCHANGED,
+        guard=UNCHANGED_GUARD,
     )
 
 
@@ -64,7 +64,7 @@ def hide_from_voter(case: DecisionContext) -> None:
 # The request still has the version and bytes that were read, and a pending one is in
 # time by the database's clock. A recallable request has no deadline.
 # guard: deadline-in-write
-UNCHANGED = Guard(
+UNCHANGED_GUARD = Guard(
     same=("version", "action_hash"),
     condition="(stored.expires_at > clock_timestamp() OR stored.status <> 'pending')",
 )

@@ -19,7 +19,7 @@ from reviews.stops import stops
 
 from .case import DecisionContext, list_complete_step_people
 from .modify import modify_requests
-from .tally import UNCHANGED, tally_votes
+from .tally import UNCHANGED_GUARD, tally_votes
 from .votes import StepVote, record_votes
 
 ESCALATION_ALTERNATIVES = (
@@ -44,7 +44,7 @@ def reject_requests(votes: Sequence[StepVote]) -> None:
         actor=first.said.actor,
         now=first.now,
         changes={"settled_at": first.now, "recall_until": None},
-        guard=UNCHANGED,
+        guard=UNCHANGED_GUARD,
         verdict=Verdict.REJECT,
     )
     uncertain.release_sums([request.proposal_id for request in rows])
@@ -130,7 +130,7 @@ def _add_supervisor_step(case: DecisionContext, cause: str) -> None:
                 request, evaluation.timeout
             ),
         },
-        guard=UNCHANGED,
+        guard=UNCHANGED_GUARD,
         steps=steps,
         verdict=case.said.verdict,
         data={"cause": cause},

@@ -30,7 +30,7 @@ def record_votes(votes: Sequence[StepVote]) -> None:
     in a few statements for all. The log holds a person's words only as an HMAC."""
     rows = [_build_decision(*vote) for vote in votes]
     pages = [(vote.case.said.page or PageEvidence()).rendered for vote in votes]
-    if any(pages):  # their snapshots name the decisions
+    if any(pages):  # a snapshot refers to the key of its decision
         for row, key in zip(rows, writes.draw_keys(Decision, len(rows)), strict=True):
             row.pk = key
     writes.insert_rows(rows)

@@ -65,8 +65,8 @@ def reveal_argument(
     """Return the values under one sensitive argument. The log record is committed
     before they are returned.
 
-    *Raises* NotYours, Reason for a missing or unknown reason, and NotFound for an
-    argument that is not sensitive.
+    *Raises* NotPermitted, ReasonMissing for a missing or unknown reason, and NotFound
+    for an argument that is not sensitive.
     """
     permissions.check_permission(person, Permission.REVEAL)
     if reason_code not in set(RevealReason):

@@ -17,10 +17,10 @@ from reviews.choices import ExecutionStatus
 from reviews.models import Execution, StateReading
 
 from .claims import Claim
-from .rechecks import CheckedFacts
+from .rechecks import RecheckFacts
 
-# The commit need not reach the disk at once. A crash of the database loses it together
-# with the connection of the attempt, which then ends as one whose lease lapsed.
+# Without `durably`, the commit does not wait for the disk. If the database crashes and
+# loses it, the attempt also loses its connection and ends like one whose lease lapsed.
 _BEGIN = Statement("""
 WITH begun AS (
     UPDATE reviews_execution SET began_at = clock_timestamp(), retried_at = NULL
@@ -45,13 +45,13 @@ def record_outside_database(execution: Execution) -> None:
     a transaction; inside the transaction of a test, which never commits, it does
     nothing.
     """
-    facts: CheckedFacts | None = execution.checked
+    facts: RecheckFacts | None = execution.recheck_facts
     state = facts.state if facts else None
     known = (state.mark, state.database) if state else ()
     transaction.on_commit(partial(restore_epochs.advance_mark, *known))
 
 
-def check_lease_holds(claim: Claim) -> None:
+def begin_attempt(claim: Claim) -> None:
     """Mark the attempt as begun, and store what was read for it. Raises StaleFence when
     the lease may end during the effect: a delayed holder must not begin what a
     successor may already perform."""
@@ -66,7 +66,7 @@ def mark_handed_out(claim: Claim) -> None:
 
 
 def _mark_begun(claim: Claim, enough: timedelta, *, durably: bool) -> None:
-    held, _ = _BEGIN.fetch_row(
+    held, _ = _BEGIN.fetch_one(
         pk=claim.execution.pk,
         fence=claim.fence,
         enough=enough,
@@ -78,8 +78,9 @@ def _mark_begun(claim: Claim, enough: timedelta, *, durably: bool) -> None:
 
 
 def take_readings(execution: Execution) -> list[StateReading]:
-    """The readings of the checks that are not stored yet. The caller stores them."""
-    facts: CheckedFacts | None = execution.checked
+    """Remove and return the readings that are not stored yet; the caller stores
+    them."""
+    facts: RecheckFacts | None = execution.recheck_facts
     if facts is None:
         return []
     found = list(facts.readings)

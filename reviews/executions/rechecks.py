@@ -87,7 +87,7 @@ LEFT JOIN policies_person AS who ON who.id = ANY(%(people)s::bigint[])
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedFacts:
+class RecheckFacts:
     """The facts of the checks before an effect. They stay with the execution in hand
     until the effect: a new reading is stored with the next write."""
 
@@ -99,8 +99,8 @@ class CheckedFacts:
 
 
 class _SeenRequest(NamedTuple):
-    """The columns of a request that change, and the number of its counting votes. All
-    None for a proposal without a request."""
+    """The columns of a request that change, and the number of its counting votes. For a
+    proposal without a request the columns are None and `votes` is 0."""
 
     status: str | None
     version: int | None
@@ -119,7 +119,7 @@ def find_refusal(execution: Execution, definition: ToolDefinition) -> Refusal | 
     """The first reason not to perform this execution now, or None; cheapest check
     first. Readers and verifiers may take seconds, so call `find_final_refusal` as well,
     right before the effect."""
-    facts = execution.checked = _load_facts(execution)
+    facts = execution.recheck_facts = _load_facts(execution)
     state = facts.state
     return (
         find_stop_refusal(execution, state)
@@ -138,7 +138,7 @@ def load_state(execution: Execution) -> GateState:
     )
 
 
-def _load_facts(execution: Execution) -> CheckedFacts:
+def _load_facts(execution: Execution) -> RecheckFacts:
     grant = execution.grant
     state, rows = gate_state.load_rows(
         _FACTS,
@@ -148,13 +148,13 @@ def _load_facts(execution: Execution) -> CheckedFacts:
         revision=str(grant.revision.number),
     )
     ballot, deciders = approvers.build_ballot([row[1:] for row in rows])
-    return CheckedFacts(state, rows[0][0], ballot, deciders)
+    return RecheckFacts(state, rows[0][0], ballot, deciders)
 
 
 def find_final_refusal(execution: Execution) -> Refusal | None:
     """Repeat the checks whose answer may have changed during the others, which take
     seconds: the execution window, the approvers, and last the stops and pauses."""
-    known: CheckedFacts | None = execution.checked
+    known: RecheckFacts | None = execution.recheck_facts
     ballot = known.ballot if known else None
     state, rows = gate_state.load_rows(
         _FINAL_FACTS,
@@ -181,7 +181,7 @@ def _find_approver_refusal(
 ) -> Refusal | None:
     """Versions and votes never change, so those of the first check are used again,
     unless there are others by now. The people are those of this moment."""
-    known: CheckedFacts | None = execution.checked
+    known: RecheckFacts | None = execution.recheck_facts
     ballot = known.ballot if known else None
     if seen != _describe_request(ballot):
         ballot, deciders = approvers.load_ballot_of_proposal(execution.proposal_id)
@@ -204,8 +204,8 @@ def find_stop_refusal(
     execution: Execution, state: GateState | None = None
 ) -> Refusal | None:
     """A stop or pause of the thread, agent, tool or everything since the grant was
-    issued [I24]; None without one. `state` was read for this execution since its grant;
-    without it this takes a query."""
+    issued [I24]; None without one. `state` holds every stop since the grant; without
+    it, one query reads them."""
     action = _build_action_key(execution)
     if state is None:
         mode = stops.find_blocking_mode(action, execution.grant.issued_at)
@@ -273,7 +273,7 @@ def _collect_destination(tool: Tool) -> tuple[object, str]:
     return definition.executor, definition.destination
 
 
-def _find_policy_refusal(execution: Execution, facts: CheckedFacts) -> Refusal | None:
+def _find_policy_refusal(execution: Execution, facts: RecheckFacts) -> Refusal | None:
     """The authority that the current policy requires, on the facts known when it was
     proposed, was given by people who may still give it, on these bytes [I11, I18]."""
     revision, state = execution.grant.revision, facts.state
@@ -400,7 +400,7 @@ def _find_window_refusal(is_open: bool) -> Refusal | None:
 
 
 def _find_state_refusal(
-    execution: Execution, facts: CheckedFacts, definition: ToolDefinition
+    execution: Execution, facts: RecheckFacts, definition: ToolDefinition
 ) -> Refusal | None:
     """The business state still meets the preconditions that the last approver was
     shown."""
@@ -437,7 +437,7 @@ def _has_expected_values(expected: Mapping[str, Any], fresh: Mapping[str, Any]) 
 
 
 def _find_verifier_refusal(
-    execution: Execution, facts: CheckedFacts, definition: ToolDefinition
+    execution: Execution, facts: RecheckFacts, definition: ToolDefinition
 ) -> Refusal | None:
     request = facts.ballot.request if facts.ballot else None
     revision, given = (

@@ -70,7 +70,7 @@ def look_up_if_due(execution_id: str) -> Execution | None:
 
 
 def look_up_for_person(execution_id: str, person: Person) -> Execution:
-    """Make one look-up now for a person. Raises NotFound, NotYours, Conflict."""
+    """Make one look-up now for a person. Raises NotFound, NotPermitted, Conflict."""
     inquiry = plan_look_up(execution_id=execution_id, person=person)
     if inquiry is None:
         raise Conflict("Its outcome is known by now. Nobody was asked.")
@@ -92,7 +92,7 @@ def plan_look_up(
     """Count the look-up and schedule the next one, before the service is called, so
     that a call that crashes the worker counts too. None when there is nothing to ask.
 
-    Raises NotFound, and for a person NotYours or Conflict. Locks: grant, execution.
+    Raises NotFound, and for a person NotPermitted or Conflict. Locks: grant, execution.
     """
     execution = locks.lock_execution(execution_id)
     definition = approved_tool.load_tool_definition(execution)

@@ -55,7 +55,7 @@ class PlannedRepair:
 def propose_repair(
     *, execution_id: str, change: RepairChange, person: Person, reason: str
 ) -> Repair:
-    """Propose the repair of an execution. Raises NotFound, NotYours, Unwritten,
+    """Propose the repair of an execution. Raises NotFound, NotPermitted, TextMissing,
     Conflict. Locks: the grant, the execution."""
     execution = locks.lock_execution(execution_id)
     permissions.check_admitted_to_queue(
@@ -68,8 +68,8 @@ def propose_repair(
 
 @transaction.atomic(durable=True)
 def confirm_repair(*, repair_id: str, person: Person) -> Repair:
-    """Confirm a repair and apply it. Raises NotFound, NotYours, or Conflict when the
-    repair is over or the execution has changed. Locks: the repair, the grant, the
+    """Confirm a repair and apply it. Raises NotFound, NotPermitted, or Conflict when
+    the repair is over or the execution has changed. Locks: the repair, the grant, the
     execution."""
     now = clock.now()
     repair = load_confirmable_repair(repair_id, person=person, now=now)
@@ -91,7 +91,7 @@ def confirm_repair(*, repair_id: str, person: Person) -> Repair:
 @transaction.atomic(durable=True)
 def refuse_repair(*, repair_id: str, person: Person, answer: str) -> Repair:
     """Refuse a repair, or withdraw one's own; its subject stays unchanged. Raises
-    NotFound, NotYours, Unwritten, Conflict. Locks: the repair."""
+    NotFound, NotPermitted, TextMissing, Conflict. Locks: the repair."""
     repair = locks.lock_repair(repair_id)
     if repair.proposed_by != person.public_id:
         permissions.check_permission(person, Permission.CONFIRM_REPAIR)
@@ -193,8 +193,8 @@ def create_repair(
     wanted: PlannedRepair, *, person: Person, reason: str, now: datetime
 ) -> Repair:
     """Create the proposed repair, for a second person to confirm. A step. Raises
-    NotYours, Unwritten, or Conflict when one is already open for the subject. Caller
-    holds the subject's lock."""
+    NotPermitted, TextMissing, or Conflict when one is already open for the subject.
+    Caller holds the subject's lock."""
     permissions.check_permission(person, Permission.PROPOSE_REPAIR)
     if not reason.strip():
         raise TextMissing(errors=[build_field_error("reason", "say what is wrong")])
@@ -234,7 +234,7 @@ def _write_proposal(repair: Repair, person: Person, now: datetime) -> None:
 
 def load_confirmable_repair(repair_id: str, *, person: Person, now: datetime) -> Repair:
     """Load the open repair, locked, for a second person of another role. A step. Raises
-    NotFound, NotYours, Conflict."""
+    NotFound, NotPermitted, Conflict."""
     repair = locks.lock_repair(repair_id)
     check_may_confirm(person, repair)
     if repair.status != RepairStatus.PROPOSED or repair.lapses_at <= now:
@@ -244,7 +244,7 @@ def load_confirmable_repair(repair_id: str, *, person: Person, now: datetime) ->
 
 def check_may_confirm(person: Person, repair: Repair) -> None:
     """Check that this person may confirm it; nobody confirms their own proposal.
-    Raises NotYours."""
+    Raises NotPermitted."""
     permissions.check_permission(person, Permission.CONFIRM_REPAIR)
     if repair.proposed_by == person.public_id:  # guard: own-repair
         raise NotPermitted("You proposed this, so someone else must confirm it.")

@@ -124,7 +124,7 @@ def _attempt_effect(claim: Claim) -> EffectOutcome | Refusal:
 
 def _perform_effect(claim: Claim) -> EffectOutcome | Refusal:
     no = try_record_outside(claim.execution)
-    leases.check_lease_holds(claim)
+    leases.begin_attempt(claim)
     # guard: at-last
     no = no or rechecks.find_final_refusal(
         claim.execution

@@ -36,7 +36,8 @@ def settle_unknown(
 ) -> Execution:
     """Settle an unknown outcome by a person's word, with their reason.
 
-    Raises NotFound, NotYours, Unwritten, Conflict. Locks: the grant, the execution.
+    Raises NotFound, NotPermitted, TextMissing, Conflict. Locks: the grant, the
+    execution.
     """
     permissions.check_permission(person, permissions.Permission.SETTLE_UNKNOWN)
     if not reason.strip():
@@ -67,7 +68,7 @@ def settle_unknown(
 def retry_execution(*, execution_id: str, person: Person) -> Execution:
     """Queue a failed execution again: same grant, bytes and key, inside its window.
 
-    Raises NotFound, NotYours, GrantExpired; Conflict when it has not failed, when a
+    Raises NotFound, NotPermitted, GrantExpired; Conflict when it has not failed, when a
     stop came since the grant, when its sums have grown and the policy now requires more
     authority, or when its batch is halted: then retry the batch as a whole.
     Locks: the grant, the execution, then the keys of its sums.
@@ -85,7 +86,7 @@ def requeue_failed(
 ) -> None:
     """Queue several failed executions again, as a step. Each counts in the sums that
     the next is checked against. Caller holds the executions' locks; this locks their
-    sums. Raises NotYours, GrantExpired, Conflict."""
+    sums. Raises NotPermitted, GrantExpired, Conflict."""
     ruling.lock_sums([one.grant.revision for one in executions])
     for execution in executions:
         _check_may_retry(execution, person, now)

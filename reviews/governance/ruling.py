@@ -95,14 +95,14 @@ def govern(
     *,
     now: datetime,
     policy: PolicyVersion | None = None,
-    known: KnownSums | None = None,
+    sums: KnownSums | None = None,
     firmly: bool = True,
 ) -> Ruling:
     """Validate the arguments, gather the facts under their locks, evaluate the policy.
 
     The caller holds the thread's or the request's lock; this takes the advisory locks
     of the sums it reads. A preview that decides nothing passes `firmly=False` and takes
-    no locks. `policy` is the active one, and `known` its sums, where the caller
+    no locks. `policy` is the active one, and `sums` its sums, where the caller
     has just read them. Raises InvalidArgs with the paths of the wrong arguments.
     """
     policy = policy or active.find_active_policy()
@@ -117,10 +117,10 @@ def govern(
     undecoded = _list_undecoded_arguments(
         definition, action
     )  # slow, so before the sums are locked
-    seen = known.windows if known and known.policy.pk == policy.pk else None
-    if firmly and seen is None:
+    windows = sums.windows if sums and sums.policy.pk == policy.pk else None
+    if firmly and windows is None:
         policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
-    gathered = policies_facts.collect_facts(document, inputs, now=now, seen=seen)
+    gathered = policies_facts.collect_facts(document, inputs, now=now, windows=windows)
     gathered["uninspectable"] = undecoded
     gathered["conflicts"] = conflicts.list_conflicts(definition, gathered)
     found = policies_evaluation.evaluate(document, definition, gathered)
@@ -137,8 +137,8 @@ def govern(
 
 @dataclass(frozen=True, slots=True)
 class KnownSums:
-    """What others moved in the windows of an action under a policy, read under the
-    locks of its sums."""
+    """The sums of other proposals that count for an action under a policy, read under
+    their locks."""
 
     policy: PolicyVersion
     windows: Windows

@@ -24,8 +24,8 @@ from . import approved_tool, sequence
 def predates_restore(execution: Execution, backup: BackupCutoff | None = None) -> bool:
     """Whether its proposal is older than the present epoch.
 
-    True for every execution while a restore waits for two people to confirm it. Given
-    `backup`, this and the functions below take no query.
+    True for every execution while a restore waits for two people to confirm it. Takes
+    one query unless `backup` is given.
     """
     cutoff = backup or restore_epochs.load_backup_cutoff()
     return cutoff.covers_row(execution.proposal.created_at)

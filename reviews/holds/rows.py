@@ -111,8 +111,8 @@ def check_hold(
 ) -> None:
     """Check that nobody else holds the request.
 
-    `token` is the hold token of the page that sent the decision. Raises Held, or
-    LeaseLapsed when the person had a hold and lost it. The caller holds the locks of
+    `token` is the hold token of the page that sent the decision. Raises HeldByAnother,
+    or HoldLapsed when the person had a hold and lost it. The caller holds the locks of
     the lease and its request.
     """
     if lease is None or not is_held(lease, now) or lease.holder_id == person.pk:

@@ -64,9 +64,9 @@ def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldR
 
     Nothing changes while another person holds it, unless `accept` is set and the holder
     offered it to this person. Taking it again gives a new token. When the person would
-    have more than three, the hold that was renewed longest ago is freed.
-    Raises NotFound, NotYours, Escalated, Decided or Expired. Locks: the request, the
-    person's holds (advisory), the lease.
+    have more than three, the hold that was renewed longest ago is freed. Raises
+    NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided or RequestExpired. Locks:
+    the request, the person's holds (advisory), the lease.
     """
     request = locks.lock_request(request_id)
     now = clock.now()
@@ -76,7 +76,7 @@ def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldR
 
 
 def check_request_open(request: ApprovalRequest, now: datetime) -> None:
-    """Raises Decided or Expired. The caller holds the request's lock."""
+    """Raises AlreadyDecided or RequestExpired. The caller holds the request's lock."""
     incidents.catch_up_deadline(request, now)
     if request.status != RequestStatus.PENDING:
         raise AlreadyDecided("There is nothing left to decide. Nothing was changed.")
@@ -208,9 +208,9 @@ def _free_oldest_holds(person: Person, request: ApprovalRequest, now: datetime) 
 def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     """End somebody else's hold as a supervisor, with a reason.
 
-    The holder is told, and the next decision is flagged. Raises NotFound, NotYours,
-    Reason when none is given, or Conflict when nobody else holds the request. Locks:
-    the request, the lease.
+    The holder is told, and the next decision is flagged. Raises NotFound, NotPermitted,
+    ReasonMissing when none is given, or Conflict when nobody else holds the request.
+    Locks: the request, the lease.
     """
     request = locks.lock_request(request_id)
     now = clock.now()
@@ -241,9 +241,9 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     """Offer a hold to a colleague who may decide the request.
 
     The hold stays with its holder until the colleague takes it. Offering a free request
-    takes a hold on it first. Raises NotFound, NotYours, Escalated, Decided, Expired,
-    Invalid when the colleague may not decide it, or Conflict when another person holds
-    it. Locks: as `take_hold`.
+    takes a hold on it first. Raises NotFound, NotPermitted, AlreadyEscalated,
+    AlreadyDecided, RequestExpired, InvalidInput when the colleague may not decide it,
+    or Conflict when another person holds it. Locks: as `take_hold`.
     """
     request = locks.lock_request(request_id)
     now = clock.now()

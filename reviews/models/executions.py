@@ -107,8 +107,8 @@ class Execution(models.Model):
     # was refused or its agent reported a failure. While the answer is unclear, the next
     # look-up runs at `ask_at`.
     audited_at = models.DateTimeField(null=True)
-    # The facts of the checks before its effect, for `executions.rechecks`; no column.
-    checked: Any = None
+    # What the re-checks read (executions.rechecks); not a column.
+    recheck_facts: Any = None
 
     class Meta:
         constraints: ClassVar = [

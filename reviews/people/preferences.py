@@ -179,7 +179,8 @@ def list_saved_views(person: Person, page: str) -> list[SavedView]:
 
 @transaction.atomic(durable=True)
 def create_saved_view(*, person: Person, page: str, name: str, query: str) -> SavedView:
-    """Save a filter under a name. Raises Invalid, or Conflict for a name in use."""
+    """Save a filter under a name. Raises InvalidInput, or Conflict for a name in
+    use."""
     own = SavedView.objects.filter(person=person, page=page)
     if own.count() >= MAX_VIEWS:
         raise InvalidInput(f"You can save at most {MAX_VIEWS} views. Delete one first.")

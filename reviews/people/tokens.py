@@ -24,7 +24,7 @@ USUAL_DAYS, MOST_DAYS = 90, 365
 def create_token(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
     """Create a token that is valid for `days`; return its text, which is not stored.
 
-    Raises Invalid.
+    Raises InvalidInput.
     """
     if not 1 <= days <= MOST_DAYS:
         raise InvalidInput(errors=[build_field_error("days", f"from 1 to {MOST_DAYS}")])
@@ -68,7 +68,8 @@ def select_live_tokens() -> QuerySet[PersonalToken]:
 
 
 def authenticate_token(text: str) -> Person:
-    """The person a live token belongs to. Raises the same BadKey for every failure."""
+    """The person a live token belongs to. Raises the same InvalidAgentKey for every
+    failure."""
     prefix, secret = bearer_tokens.parse_token(PERSONAL_PREFIX, text)
     token = (
         select_live_tokens()

@@ -73,16 +73,17 @@ def submit_proposal(
     *,
     state: GateState,
     by: log.Actor | None = None,
-    known: KnownSums | None = None,
+    sums: KnownSums | None = None,
     asks: bool = False,
-    key: int = 0,
+    revision_key: int = 0,
 ) -> Proposal:
     """Store a proposal, evaluate the policy, and open a request or issue a grant.
 
-    `state` was read under the thread's lock, and so was `known`, if the caller has read
-    the sums. `key` is the revision's, where the caller has drawn it. `by` is the person
-    who proposes in the agent's place. `asks` requires an approval even where the policy
-    does not. A blocked proposal is stored and nothing more happens.
+    `state` and `sums` were read under the thread's lock; without `sums`, `govern` locks
+    and reads them. `revision_key` is the revision's primary key if the caller has drawn
+    it. `by` is the person who proposes in the agent's place. `asks` requires an
+    approval even where the policy does not. A blocked proposal is stored and nothing
+    more happens.
 
     A step of the agents' propose operation; the caller holds the thread's lock. Raises
     AgentStopped, InvalidArgs, RationaleMissing, TooLittleTime, NotFound or Conflict.
@@ -92,7 +93,7 @@ def submit_proposal(
     check_time_to_answer(origin.expires_in)
     if origin.supersedes:
         _supersede_proposal(origin.supersedes, action.agent, actor, now)
-    ruling = govern(action, now=now, policy=state.policy, known=known)
+    ruling = govern(action, now=now, policy=state.policy, sums=sums)
     check_rationale(ruling, narrative)
     redactor = build_redactor(action, ruling)
     proposal = Proposal(
@@ -114,7 +115,15 @@ def submit_proposal(
     )
     writes.insert_rows([proposal])
     revision = add_revision(
-        proposal, 1, action, narrative, ruling, actor, now, redactor=redactor, key=key
+        proposal,
+        1,
+        action,
+        narrative,
+        ruling,
+        actor,
+        now,
+        redactor=redactor,
+        key=revision_key,
     )
     _log_submitted(proposal, revision, ruling, actor, now)
     if ruling.tier is not Tier.BLOCK:
@@ -162,7 +171,7 @@ def _open_or_grant(
             expires_in=origin.expires_in,
         )
         return
-    mark_without_request(proposal)
+    _cache_missing_request(proposal)
     policy = log.Actor("system", f"policy:{revision.policy_number}")
     tells = ruling.tier is Tier.NOTIFY
     queue = versions.load_queue(ruling) if tells else None
@@ -171,8 +180,9 @@ def _open_or_grant(
         outbox.publish("proposal.announced", subject=proposal.pk)
 
 
-def mark_without_request(proposal: Proposal) -> None:
-    """Let `proposal.request` raise without a query: it is known to have none."""
+def _cache_missing_request(proposal: Proposal) -> None:
+    """Record on the row that it has no request, so that `proposal.request` raises
+    without a query."""
     Proposal._meta.get_field("request").set_cached_value(proposal, None)
 
 
@@ -312,15 +322,15 @@ def revise_proposal(
     *,
     state: GateState,
     expires_in: int | None = None,
-    key: int = 0,
+    revision_key: int = 0,
 ) -> ApprovalRequest:
     """Replace the proposed action of an open request; all votes on it are void.
 
     A step of the agents' revise operation; the caller holds the thread's lock. `state`
-    and `key` as for `submit_proposal`. Raises NotFound, Conflict, AlreadyDecided,
-    RequestExpired, RequestWithdrawn, AgentStopped, InvalidArgs, RationaleMissing,
-    TooLittleTime, or PolicyViolation when the new action is blocked, which leaves the
-    old one in place. Locks: the request.
+    and `revision_key` as for `submit_proposal`. Raises NotFound, Conflict,
+    AlreadyDecided, RequestExpired, RequestWithdrawn, AgentStopped, InvalidArgs,
+    RationaleMissing, TooLittleTime, or PolicyViolation when the new action is blocked,
+    which leaves the old one in place. Locks: the request.
     """
     stops.check_may_propose(state.mode)
     now = state.now
@@ -338,7 +348,14 @@ def revise_proposal(
     request.expires_at = _compute_new_deadline(request, ruling, expires_in, now)
     request.reminded_at = None
     replace_revision(
-        request, action, narrative, ruling, actor, now, event="revise", key=key
+        request,
+        action,
+        narrative,
+        ruling,
+        actor,
+        now,
+        event="revise",
+        revision_key=revision_key,
     )
     return request
 

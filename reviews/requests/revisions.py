@@ -81,16 +81,16 @@ def add_revision(
 
 
 def build_redactor(
-    action: ProposedAction, ruling: Ruling, *, earlier: bool = False
+    action: ProposedAction, ruling: Ruling, *, has_earlier: bool = False
 ) -> Redactor:
-    """The redactor for the texts of this proposal, which has `earlier` revisions or
-    not."""
+    """The redactor for the texts of this proposal. `has_earlier`: it has earlier
+    revisions, whose redacted values count too."""
     return load_redactor(
         action.agent,
         action.thread,
         ruling.definition,
         action.args,
-        proposal=action.proposal if earlier else "",
+        proposal=action.proposal if has_earlier else "",
     )
 
 
@@ -104,7 +104,7 @@ def replace_revision(
     *,
     event: str,
     least: Tier = Tier.AUTO,
-    key: int = 0,
+    revision_key: int = 0,
 ) -> Revision:
     """Store revision n+1 and seal request version n+1, at tier `least` or above.
 
@@ -121,8 +121,8 @@ def replace_revision(
         ruling,
         author,
         now,
-        redactor=build_redactor(action, ruling, earlier=True),
-        key=key,
+        redactor=build_redactor(action, ruling, has_earlier=True),
+        key=revision_key,
     )
     Proposal.objects.filter(pk=proposal.pk).update(revision=revision.number)
     proposal.revision = revision.number

@@ -23,8 +23,8 @@ def deactivate_account(*, person: Person, by: Person) -> None:
     If the person decides or has decided, their decisions are stopped: what they
     approved and has not run is decided again by others or refused.
 
-    Raises NotYours unless `by` is another administrator, or Conflict when the account
-    is inactive already.
+    Raises NotPermitted unless `by` is another administrator, or Conflict when the
+    account is inactive already.
     """
     people.check_administrator(by)
     if person.pk == by.pk:
@@ -48,7 +48,7 @@ def reactivate_account(*, person: Person, by: Person) -> None:
 
     The stop over the person's decisions stays until somebody lifts it.
 
-    Raises NotYours unless `by` is an administrator, or Conflict when it is active.
+    Raises NotPermitted unless `by` is an administrator, or Conflict when it is active.
     """
     people.check_administrator(by)
     found = Person.objects.filter(pk=person.pk, is_active=False)

@@ -21,12 +21,13 @@ from reviews.choices import StopMode
 from . import stops
 from .stops import StoppableAction
 
+# Its parameters are keys, since and record.
 COLUMNS = f"""
 clock_timestamp(),
 (SELECT json_build_array(id, digest) FROM policies_policyversion
  WHERE status = 'active'),
 (SELECT json_agg(json_build_array(scope, key, mode)) FROM reviews_stop
- WHERE {stops.COVERS_ACTION}),
+ WHERE {stops.STOP_CONDITION}),
 {restore_epochs.COLUMNS}
 """  # noqa: S608 constants
 _COUNT = 3 + restore_epochs.COLUMN_COUNT
@@ -61,10 +62,10 @@ class GateState:
 def load_state(action: StoppableAction, *, since: datetime | None = None) -> GateState:
     """The state for an action. With `since`, a stop that was set at that time or later
     counts although it has been lifted."""
-    return load_facts(_STATE, [action], since=since)[0]
+    return load_row(_STATE, [action], since=since)[0]
 
 
-def load_facts(
+def load_row(
     statement: Statement,
     actions: Collection[StoppableAction],
     *,
@@ -84,8 +85,8 @@ def load_rows(
     since: datetime | None = None,
     **values: Any,
 ) -> tuple[GateState, list[Row]]:
-    """`load_facts` for a statement with one or more rows: the further columns of
-    each."""
+    """As `load_row`, for a statement that returns at least one row: the further columns
+    of each."""
     mark = restore_epochs.read_local_mark()
     rows = statement.fetch_all(
         keys=sorted({key for action in actions for key in stops.list_keys(action)}),

@@ -170,8 +170,8 @@ def declare_incident(
     """Declare an incident over one queue, or over all queues without one.
 
     A task then moves the stored deadlines; expiry also checks for open incidents, so
-    nothing expires before that. Raises NotYours, Reason when none is given, or Conflict
-    when this scope has an open incident. Locks: deadlines.
+    nothing expires before that. Raises NotPermitted, ReasonMissing when none is given,
+    or Conflict when this scope has an open incident. Locks: deadlines.
     """
     permissions.check_permission(person, Permission.DECLARE)
     if not reason.strip():
@@ -195,7 +195,7 @@ def end_incident(*, incident_id: int, person: Person) -> Incident:
     """End an incident: deadlines run again, with the time they had left.
 
     A request opened during the incident has its whole time. Requests that another open
-    incident covers stay frozen. Raises NotFound, NotYours, or Conflict when it has
+    incident covers stay frozen. Raises NotFound, NotPermitted, or Conflict when it has
     ended already. Locks: deadlines, requests by pk.
     """
     permissions.check_permission(person, Permission.DECLARE)

@@ -29,12 +29,12 @@ from reviews.models import Stop
 # A condition on stops. The stop of everything has an empty key. A lifted stop still
 # covers what was granted before it was set.
 # guard: stopped-since
-COVERS_ACTION = """
+STOP_CONDITION = """
 key = ANY(%(keys)s::text[])
 AND (lifted_at IS NULL OR mode = 'stopped' AND at >= %(since)s::timestamptz)
 """
 _MODES = Statement(
-    f"SELECT scope, key, mode FROM reviews_stop WHERE {COVERS_ACTION}"  # noqa: S608
+    f"SELECT scope, key, mode FROM reviews_stop WHERE {STOP_CONDITION}"  # noqa: S608
 )
 STOPS_CHANNEL = "stops"  # wake-up channel of every page that shows something stoppable
 StoppableAction = tuple[str, str, str]  # agent, thread, tool

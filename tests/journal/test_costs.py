@@ -21,7 +21,7 @@ from agents.models import Delivery, IdempotencyKey
 from hitl.celery import SWEEPS, app
 from journal import clock, restore_epochs, tasks
 from journal.models import LogRecord, OutboxMessage
-from journal.statements import write_values
+from journal.statements import format_statement
 from reviews.executions import redeem, run
 from reviews.models import Execution, Notice
 from tests.agents.webhooks import deliveries
@@ -129,7 +129,7 @@ def pages(work: Callable[[], Any]) -> dict[str, int]:
         if not (measuring or many) and sql.lstrip().startswith(MEASURED):
             measuring = True
             prepared = isinstance(context["cursor"].cursor, psycopg.RawCursor)
-            write = write_values if prepared else compose
+            write = format_statement if prepared else compose
             text = write(sql, params)
             found[text] = touched(text)
             measuring = False

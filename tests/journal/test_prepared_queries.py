@@ -126,10 +126,10 @@ def test_a_row_is_built_from_the_columns_of_its_model(asked: list[Proposal]) -> 
         " WHERE r.proposal_id = %(pk)s"
     )
     expected = ApprovalRequest.objects.get(proposal=asked[0].pk)
-    row = found.fetch_row(pk=asked[0].pk, tool="pay")
+    row = found.fetch_one(pk=asked[0].pk, tool="pay")
     assert state(request.build_row(row[: request.count])) == state(expected)
     known = Tool.objects.get(name="pay")
     assert state(tool.build_row(row[request.count :])) == state(known)
-    row = found.fetch_row(pk=asked[0].pk, tool="none")
+    row = found.fetch_one(pk=asked[0].pk, tool="none")
     assert tool.build_row(row[request.count :]) is None
     assert Queue.objects.filter(pk=expected.queue_id).exists()

@@ -33,15 +33,15 @@ def test_a_name_is_one_parameter_wherever_it_stands() -> None:
 def test_what_each_way_of_running_returns() -> None:
     some = Statement("SELECT n FROM generate_series(1, %(count)s) AS n")
     assert some.fetch_all(count=2) == [(1,), (2,)]
-    assert some.fetch_one(count=2) == (1,)
-    assert some.fetch_one(count=0) is None
-    assert some.fetch_row(count=1) == (1,)
+    assert some.fetch_first(count=2) == (1,)
+    assert some.fetch_first(count=0) is None
+    assert some.fetch_one(count=1) == (1,)
     with pytest.raises(LookupError):
-        some.fetch_row(count=0)
+        some.fetch_one(count=0)
     assert some.execute(count=3) == 3
 
 
-def test_a_value_that_is_missing_is_loud() -> None:
+def test_a_missing_value_raises() -> None:
     with pytest.raises(KeyError):
         Statement("SELECT %(a)s::text").fetch_all()
 

@@ -206,7 +206,7 @@ def test_a_statement_of_ones_own_is_one_of_the_writes(sent: Any) -> None:
     writes.insert_rows([row])
     with sent(1), writes.unit_of_work():
         writes.insert_rows([parcel("two")])
-        writes.write_statement(
+        writes.execute_write(
             (("renamed", RENAME),), {"said": "%(said)s $1", "count": 5, "pk": row.pk}
         )
     assert sorted(stored()) == ["%(said)s $1", "two"]

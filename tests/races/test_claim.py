@@ -157,7 +157,7 @@ def test_who_slept_before_the_effect_does_not_begin_it(
         factories.lapsed(execution)
         run.run_execution(execution.pk)
 
-    before(monkeypatch, leases, "check_lease_holds", overtaken)
+    before(monkeypatch, leases, "begin_attempt", overtaken)
     run.run_execution(execution.pk)
     assert status_of(execution) == status
     assert len(worlds.effects()) == happened

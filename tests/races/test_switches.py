@@ -35,7 +35,7 @@ PLACES = {
     "while-the-world-is-read": (readers, "read_state"),
     "while-verifiers-are-asked": (verifiers, "run_verifiers"),
     "while-the-note-is-written": (leases, "record_outside_database"),
-    "while-the-fence-is-looked-at": (leases, "check_lease_holds"),
+    "while-the-fence-is-looked-at": (leases, "begin_attempt"),
 }
 SCOPES = [
     (Scope.THREAD, "riley/t-1", "sue"),
@@ -122,7 +122,7 @@ def test_a_pause_after_the_claim_keeps_it_for_later(
     tools(gate, outside, "webhook")
     execution = queued(gate, tool)
     pause = partial(stopping(gate, *SCOPES[1], tool), mode=StopMode.PAUSED)
-    rival = before(monkeypatch, leases, "check_lease_holds", pause)
+    rival = before(monkeypatch, leases, "begin_attempt", pause)
     run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.attempts) == (ExecutionStatus.QUEUED, 0)

@@ -33,7 +33,7 @@ def encode_cursor(place: CursorPosition) -> str:
 def parse_cursor(cursor: str) -> CursorPosition | None:
     """The position in a cursor; None for an empty one, where the list begins.
 
-    Raises Invalid for a cursor that the gate did not issue.
+    Raises InvalidInput for a cursor that the gate did not issue.
     """
     if not cursor:
         return None

@@ -119,7 +119,7 @@ COLUMNS = (
 def create_export(*, person: Person, file_format: str, query: str) -> Export:
     """Create an export of the records that fit the filter now; a job writes it.
 
-    Raises NotYours, or InvalidArgs for an unknown format or too many records.
+    Raises NotPermitted, or InvalidArgs for an unknown format or too many records.
     """
     permissions.check_permission(person, Permission.EXPORT)
     if file_format not in FORMATS:

@@ -395,8 +395,8 @@ def commit_verdict(
     """Submit the verdict.
 
     Raises what `decide_request` raises, DigestMissing for a form without version or
-    action hash, Reason for another invalid field, InvalidArgs for an input of the wrong
-    type.
+    action hash, ReasonMissing for another invalid field, InvalidArgs for an input of
+    the wrong type.
     """
     _check_form(form)
     sent = form.cleaned_data

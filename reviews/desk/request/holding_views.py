@@ -202,7 +202,7 @@ def _load_request(request: HttpRequest, pk: str) -> LoadedRequest:
 
 
 def _load_for_decider(request: HttpRequest, pk: str) -> LoadedRequest:
-    """Load the request for a person who decides in its queue. Raises NotYours."""
+    """Load the request for a person who decides in its queue. Raises NotPermitted."""
     loaded = _load_request(request, pk)
     permissions.check_admitted_to_queue(loaded.person, loaded.request.queue_id)
     return loaded

@@ -129,7 +129,7 @@ def _check_input(
     loaded: LoadedRequest, data: Mapping[str, str], wrong: list[FieldError]
 ) -> None:
     """Refuse an old version, unreadable fields and too many previews before the tool's
-    reader is asked. Raises Stale, InvalidArgs or Throttle."""
+    reader is asked. Raises StaleVersion, InvalidArgs or ReviewerRateLimited."""
     if data.get("version") != str(loaded.request.version):
         raise StaleVersion(current_version=loaded.request.version)
     if wrong:
