@@ -44,6 +44,7 @@ TABLES = "(" + "|".join(model._meta.db_table for model in MACHINES) + ")"
 STATUS_SQL = re.compile(rf"(INSERT INTO|UPDATE)\s+\"?{TABLES}", re.I)
 SQL_DOORS = {
     "agents/transitions.py",  # ON CONFLICT DO NOTHING, by the machine's edge
+    "agents/checkpoints.py",  # stores the key of a thread, and no status
     "reviews/executions/leases.py",  # sets when it began, and no status
 }
 
