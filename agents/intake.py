@@ -95,9 +95,8 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
         _check_tool_name(body.tool)
     if tool is not None and body.tool not in agent.tools:
         raise ToolNotAllowed
-    if tool is not None and _has_service_reads(tools.load_definition(tool)):
-        # An agent over its caps must not put load on the tool's service.
-        check_caps(usage)
+    # An agent over its caps must put no load on the tool's service, and take no locks.
+    check_caps(usage)
     behind = _build_delegation(agent, body)
     return ProposalInput(
         thread=body.thread,
@@ -176,11 +175,6 @@ def read_tool_state(
     if problems:
         raise InvalidArgs(errors=problems)
     return readers.read_state(definition, args, asker=asker)
-
-
-def _has_service_reads(definition: ToolDefinition) -> bool:
-    """Whether a proposal of this tool calls the tool's own service."""
-    return definition.reader is not None or definition.dry_run is not None
 
 
 def _list_undeclared(

@@ -156,7 +156,10 @@ def _load_facts(
     )
 
 
-@transaction.atomic(durable=True)
+class _PolicyChanged(Exception):
+    """Another policy is active than when the sums were locked."""
+
+
 def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
     """Create a proposal: commit checkpoint, proposal, request, log records and outbox
     messages, and only then answer (invariant I1).
@@ -164,6 +167,14 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
     Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
     agent's listeners (shared), a superseded request, the sums.
     """
+    try:
+        return _create_proposal(agent, key, asked)
+    except _PolicyChanged:  # all sums are locked in one call, by the new policy
+        return _create_proposal(agent, key, replace(asked, policy=None))
+
+
+@transaction.atomic(durable=True)
+def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
         restore_epochs.check_not_restored()
         return _load_stored_answer(agent, key)
@@ -176,6 +187,8 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
     facts = _load_facts(agent, thread, asked.tool, policy, windows)
     restore_epochs.check_not_restored(facts.state.halted)
     check_caps(facts.usage)
+    if policy is not None and policy != facts.state.policy:
+        raise _PolicyChanged
     _check_running(thread)
     with writes.unit_of_work():
         origin = replace(

@@ -36,6 +36,7 @@ class Operation:
 AGENTS = (
     Operation(
         ("agents.proposals.propose_action",),
+        private=("agents.proposals._create_proposal",),
         locks="idempotency key, thread, the agent's listeners (advisory, shared), "
         "superseded request, sums",
         writes="Thread, Checkpoint, Proposal, Revision, Observation; ApprovalRequest "

@@ -83,7 +83,7 @@ def _build_template(task: str) -> _MessageTemplate:
             del channel._put
     ((queue, message),) = caught
     _, *rest = json.loads(base64.b64decode(message["body"]))
-    message["headers"]["argsrepr"] = _ARGS
+    message["headers"] |= {"argsrepr": _ARGS, "root_id": _NAME, "parent_id": None}
     message["properties"]["delivery_tag"] = _NAME
     return _MessageTemplate(queue, json.dumps({**message, "body": _BODY}), rest)
 

@@ -87,11 +87,19 @@ class _UnitOfWork:
         """Collect a write. A statement can change a row only once, so an earlier write
         of one of these rows is sent first."""
         found = set(row_keys)
-        if not self.row_keys.isdisjoint(found):
+        if not self.row_keys.isdisjoint(found) or self._has_names(write):
             self.send_all()
         self.row_keys |= found
         if not self._merge_rows(write):
             self.writes.append(write)
+
+    def _has_names(self, write: _Write) -> bool:
+        """Whether names of its parts are taken by a write that it cannot be merged
+        with."""
+        if write.rows is not None:
+            return False
+        taken = {name for earlier in self.writes for name, _ in earlier.parts if name}
+        return any(name in taken for name, _ in write.parts)
 
     def _merge_rows(self, write: _Write) -> bool:
         """Add the rows of an insert to an earlier one of the same form, if any."""

@@ -22,7 +22,7 @@ from tests.reviews.executions.attempts import deployment, reported
 
 STATEMENTS = {
     "propose": 8,
-    "revise": 20,
+    "revise": 21,
     "decide": 8,
     "run": 9,
     "redeem": 7,

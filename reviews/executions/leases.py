@@ -12,15 +12,18 @@ from django.db import transaction
 from journal import restore_epochs, writes
 from journal.errors import StaleFence
 from journal.statements import Statement
+from policies.choices import ExecutionClass
 from reviews import locks
 from reviews.choices import ExecutionStatus
+from reviews.grants import approved_tool
 from reviews.models import Execution, StateReading
 
 from .claims import Claim
 from .rechecks import RecheckFacts
 
-# Without `durably`, the commit does not wait for the disk. If the database crashes and
-# loses it, the attempt also loses its connection and ends like one whose lease lapsed.
+# Without `durably`, the commit does not wait for the disk, and a crash of the database
+# can lose it. The attempt also loses its connection then, and another one follows once
+# its lease has lapsed.
 _BEGIN = Statement("""
 WITH begun AS (
     UPDATE reviews_execution SET began_at = clock_timestamp(), retried_at = NULL
@@ -33,7 +36,11 @@ WITH begun AS (
         AS given (revision_id bigint, cause text, reading jsonb, digest text,
                   at timestamptz)
 )
-SELECT count(*), set_config('synchronous_commit', %(durably)s, true) FROM begun
+SELECT count(*), set_config('synchronous_commit',
+                            CASE WHEN %(durably)s THEN
+                                current_setting('synchronous_commit') ELSE 'off' END,
+                            true)
+FROM begun
 """)
 
 
@@ -56,7 +63,7 @@ def begin_attempt(claim: Claim) -> None:
     the lease may end during the effect: a delayed holder must not begin what a
     successor may already perform."""
     enough = timedelta(seconds=settings.HOLDPOINT.http_timeout)
-    _mark_begun(claim, enough, durably=False)
+    _mark_begun(claim, enough, durably=_needs_begin(claim.execution))
 
 
 def mark_handed_out(claim: Claim) -> None:
@@ -65,16 +72,28 @@ def mark_handed_out(claim: Claim) -> None:
     _mark_begun(claim, timedelta(), durably=True)
 
 
+def _needs_begin(execution: Execution) -> bool:
+    """Whether the note that the attempt began must outlive a crash of the database: not
+    for a first attempt at a keyed service, which performs the same key once."""
+    keyed = approved_tool.load_execution_class(execution) is ExecutionClass.KEYED
+    return not keyed or execution.retried_at is not None
+
+
 def _mark_begun(claim: Claim, enough: timedelta, *, durably: bool) -> None:
     held, _ = _BEGIN.fetch_one(
         pk=claim.execution.pk,
         fence=claim.fence,
         enough=enough,
-        durably="on" if durably else "off",
+        durably=durably,
         readings=writes.format_rows(take_readings(claim.execution)),
     )
     if held != 1:  # guard: begin-in-time
         raise StaleFence
+
+
+def store_readings(execution: Execution) -> None:
+    """Store the readings of checks after which nothing else is written."""
+    writes.insert_rows(take_readings(execution))
 
 
 def take_readings(execution: Execution) -> list[StateReading]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from journal import canonical
+from journal import canonical, restore_epochs
 from journal.statements import Statement
 from policies import active, tools
 from policies.choices import Tier
@@ -153,7 +153,8 @@ def _load_facts(execution: Execution) -> RecheckFacts:
 
 def find_final_refusal(execution: Execution) -> Refusal | None:
     """Repeat the checks whose answer may have changed during the others, which take
-    seconds: the execution window, the approvers, and last the stops and pauses."""
+    seconds: the execution window, the approvers, and last the stops and pauses. Raises
+    DatabaseRestored."""
     known: RecheckFacts | None = execution.recheck_facts
     ballot = known.ballot if known else None
     state, rows = gate_state.load_rows(
@@ -164,6 +165,7 @@ def find_final_refusal(execution: Execution) -> Refusal | None:
         proposal=execution.proposal_id,
         people=[row.reviewer_id for row in ballot.cast] if ballot else [],
     )
+    restore_epochs.check_not_restored(state.halted)  # guard: restored-since
     is_open, *found = rows[0][:5]
     seen = _SeenRequest(*found)
     deciders = permissions.collect_deciders(row[5:] for row in rows)

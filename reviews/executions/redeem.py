@@ -110,6 +110,7 @@ def _release_unless_replayed(claim: Claim, no: Refusal) -> None:
     if not claim.replayed:
         with suppress(StaleFence):
             record.release_claim(claim=claim, no=no)
+    leases.store_readings(claim.execution)
 
 
 def _refusal_to_error(no: Refusal) -> DomainError:

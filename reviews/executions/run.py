@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import structlog
 
-from journal import failpoints
+from journal import failpoints, writes
 from journal.errors import StaleFence
 from policies.choices import ExecutionClass
 from reviews.grants import approved_tool
@@ -154,18 +154,25 @@ def try_record_outside(execution: Execution) -> Refusal | None:
 
 
 def _record_conclusion(claim: Claim, outcome: EffectOutcome | Refusal) -> None:
-    if isinstance(outcome, Refusal):
-        record_refusal(
-            execution_id=claim.execution.pk,
-            fence=claim.fence,
-            no=outcome,
-            readings=leases.take_readings(claim.execution),
-        )
-        return
-    record_outcome(
-        execution_id=claim.execution.pk,
-        fence=claim.fence,
-        outcome=outcome,
-        actor=claims.EXECUTOR_ACTOR,
-        readings=leases.take_readings(claim.execution),
-    )
+    """Record the outcome with the readings that no earlier write stored. They are kept
+    even when another attempt has taken over."""
+    execution, readings = claim.execution, leases.take_readings(claim.execution)
+    try:
+        if isinstance(outcome, Refusal):
+            record_refusal(
+                execution_id=execution.pk,
+                fence=claim.fence,
+                no=outcome,
+                readings=readings,
+            )
+        else:
+            record_outcome(
+                execution_id=execution.pk,
+                fence=claim.fence,
+                outcome=outcome,
+                actor=claims.EXECUTOR_ACTOR,
+                readings=readings,
+            )
+    except StaleFence:
+        writes.insert_rows(readings)
+        raise

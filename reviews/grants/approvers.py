@@ -133,7 +133,7 @@ def build_ballot(rows: Sequence[Row]) -> tuple[Ballot | None, Deciders]:
         vote.reviewer = deciders[vote.reviewer_id].person
     versions = {
         number: BallotVersion(steps, carried, action_hash)
-        for number, steps, carried, action_hash in rows[0][of_queue]
+        for number, steps, carried, action_hash in rows[0][of_queue] or ()
     }
     return Ballot(request, versions, cast), deciders
 

@@ -340,7 +340,7 @@ def revise_proposal(
     _check_request_open(request, now)
     before = request.sealed.revision.facts
     action = replace(action, resembles=bool(before.get("resembles")))
-    ruling = govern(action, now=now, policy=state.policy)
+    ruling = govern(action, now=now)  # by the policy of now: it waited for the request
     check_rationale(ruling, narrative)
     if ruling.tier is Tier.BLOCK:
         raise build_policy_refusal(ruling)

@@ -229,6 +229,16 @@ def test_a_key_that_is_needed_at_once_can_be_had(sent: Any) -> None:
     assert stored() == ["one", "two"]
 
 
+def test_two_statements_of_one_form_do_not_meet(sent: Any) -> None:
+    rows = [parcel("one"), parcel("two")]
+    writes.insert_rows(rows)
+    with sent(2), writes.unit_of_work():
+        for row in rows:
+            values = {"said": f"new {row.pk}", "count": 1, "pk": row.pk}
+            writes.execute_write((("renamed", RENAME),), values)
+    assert stored() == [f"new {row.pk}" for row in rows]
+
+
 def test_a_conflict_ends_the_block_and_writes_nothing() -> None:
     row = parcel("one")
     writes.insert_rows([row])

@@ -475,6 +475,14 @@ GUARDS = [
         EXECUTIONS,
     ),
     Guard(
+        "a restore that is noticed during the checks lets nothing begin",
+        "reviews/executions/rechecks.py",
+        "find_final_refusal",
+        "restored-since",
+        NOTHING,
+        RESTORES,
+    ),
+    Guard(
         "an approver who goes during the checks is gone",
         "reviews/executions/rechecks.py",
         "find_final_refusal",

@@ -299,6 +299,22 @@ def test_a_full_disk_under_the_note_runs_nothing_and_tries_again(
 
 
 @pytest.mark.django_db
+def test_a_restore_that_is_noticed_during_the_checks_lets_nothing_begin(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution, begin = queued(gate, "pay_opaque"), leases.begin_attempt
+
+    def begin_then_notice(claim: claims.Claim) -> None:
+        begin(claim)
+        Epoch.objects.create(number=2, noticed_at=clock.now(), why="told")
+
+    monkeypatch.setattr(leases, "begin_attempt", begin_then_notice)
+    with pytest.raises(DatabaseRestored):
+        run.run_execution(execution.pk)
+    assert not worlds.effects()
+
+
+@pytest.mark.django_db
 def test_the_command_takes_two_people(gate: Gate) -> None:
     propose(gate.agent)
     restore_an_older_one()
