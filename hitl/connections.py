@@ -109,9 +109,6 @@ CLIENT_OPTIONS = {
     "tcp_user_timeout": UNACKNOWLEDGED_MS,
 }
 SERVER_OPTIONS = {
-    # Only prepared statements reuse plans. Their texts contain the constants that
-    # partial indexes need (journal/statements.py).
-    "plan_cache_mode": "force_generic_plan",
     "lock_timeout": LOCK_TIMEOUT_MS,
     "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_MS,
     "tcp_keepalives_idle": SILENT_S,
@@ -119,6 +116,10 @@ SERVER_OPTIONS = {
     "tcp_keepalives_count": PROBES,
     "tcp_user_timeout": UNACKNOWLEDGED_MS,
 }
+
+# Only prepared statements reuse plans. Their texts contain the constants that partial
+# indexes need (journal/statements.py).
+PLAN_OPTIONS = {"plan_cache_mode": "force_generic_plan"}
 
 
 def build_database_config(url: str, *, application_name: str) -> dict[str, Any]:
@@ -149,7 +150,8 @@ def build_database_config(url: str, *, application_name: str) -> dict[str, Any]:
 
 
 def _format_switches() -> list[str]:
-    return [f"-c {name}={value}" for name, value in SERVER_OPTIONS.items()]
+    options = {**SERVER_OPTIONS, **PLAN_OPTIONS}
+    return [f"-c {name}={value}" for name, value in options.items()]
 
 
 MAIL_BACKENDS = "django.core.mail.backends"
