@@ -21,14 +21,13 @@ from reviews.models import (
     ApprovalRequest,
     Decision,
     Lease,
-    Proposal,
     RequestVersion,
     StateReading,
 )
 from reviews.permissions import DeciderFacts
 from reviews.stops import gate_state
 from reviews.stops.gate_state import GateState
-from reviews.stops.stops import StoppableAction
+from reviews.stops.stops import build_action_key
 
 from .preflight import Preflight
 from .submission import VerdictSubmission
@@ -116,11 +115,6 @@ def load_decision_facts(
         ),
         filled=filled,
     )
-
-
-def build_action_key(proposal: Proposal) -> StoppableAction:
-    """What a stop over this proposal's agent, thread or tool covers."""
-    return proposal.agent, proposal.thread, proposal.tool_name
 
 
 _FILLED = PreparedQuery(

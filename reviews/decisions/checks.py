@@ -39,11 +39,11 @@ from reviews.models import (
     RequestVersion,
     StateReading,
 )
+from reviews.stops.stops import build_action_key
 
 from .case import (
     DecisionContext,
     DecisionFacts,
-    build_action_key,
     check_step_up,
 )
 from .preflight import Preflight

@@ -32,7 +32,6 @@ from reviews.models import (
 )
 from reviews.stops import gate_state, stops
 from reviews.stops.gate_state import GateState
-from reviews.stops.stops import StoppableAction
 from reviews.tool_services import readers, verifiers
 from reviews.tool_services.readers import ToolReading
 
@@ -134,7 +133,8 @@ def find_refusal(execution: Execution, definition: ToolDefinition) -> Refusal | 
 def load_state(execution: Execution) -> GateState:
     """The state of the gate for an execution, with every stop since its grant."""
     return gate_state.load_state(
-        _build_action_key(execution), since=execution.grant.issued_at
+        stops.build_action_key(execution.grant.proposal),
+        since=execution.grant.issued_at,
     )
 
 
@@ -142,7 +142,7 @@ def _load_facts(execution: Execution) -> RecheckFacts:
     grant = execution.grant
     state, rows = gate_state.load_rows(
         _FACTS,
-        [_build_action_key(execution)],
+        [stops.build_action_key(execution.grant.proposal)],
         since=grant.issued_at,
         proposal=grant.proposal_id,
         revision=str(grant.revision.number),
@@ -159,7 +159,7 @@ def find_final_refusal(execution: Execution) -> Refusal | None:
     ballot = known.ballot if known else None
     state, rows = gate_state.load_rows(
         _FINAL_FACTS,
-        [_build_action_key(execution)],
+        [stops.build_action_key(execution.grant.proposal)],
         since=execution.grant.issued_at,
         grant=execution.grant_id,
         proposal=execution.proposal_id,
@@ -197,18 +197,13 @@ def _find_approver_refusal(
     return None if held else APPROVER_GONE
 
 
-def _build_action_key(execution: Execution) -> StoppableAction:
-    proposal = execution.grant.proposal
-    return proposal.agent, proposal.thread, proposal.tool_name
-
-
 def find_stop_refusal(
     execution: Execution, state: GateState | None = None
 ) -> Refusal | None:
     """A stop or pause of the thread, agent, tool or everything since the grant was
     issued [I24]; None without one. `state` holds every stop since the grant; without
     it, one query reads them."""
-    action = _build_action_key(execution)
+    action = stops.build_action_key(execution.grant.proposal)
     if state is None:
         mode = stops.find_blocking_mode(action, execution.grant.issued_at)
     else:

@@ -24,8 +24,7 @@ from .stops import StoppableAction
 # Its parameters are keys, since and record.
 COLUMNS = f"""
 clock_timestamp(),
-(SELECT json_build_array(id, digest) FROM policies_policyversion
- WHERE status = 'active'),
+{active.ACTIVE_COLUMN},
 (SELECT json_agg(json_build_array(scope, key, mode)) FROM reviews_stop
  WHERE {stops.STOP_CONDITION}),
 {restore_epochs.COLUMNS}
@@ -99,7 +98,7 @@ def load_rows(
     return (
         GateState(
             now=now,
-            policy=active.load_policy(*policy) if policy else None,
+            policy=active.load_known_policy(policy),
             modes={one: stops.find_strictest_mode(one, found or ()) for one in actions},
             mark=mark,
             database=database,

@@ -24,7 +24,7 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions
 from reviews.choices import Scope, StopMode
-from reviews.models import Stop
+from reviews.models import Proposal, Stop
 
 # A condition on stops. The stop of everything has an empty key. A lifted stop still
 # covers what was granted before it was set.
@@ -44,6 +44,11 @@ MAX_KEY_LENGTH = 200  # characters: an agent's slug, a slash and a thread's name
 def build_thread_key(agent: str, thread: str) -> str:
     """The key of a stop over a thread."""
     return f"{agent}/{thread}"
+
+
+def build_action_key(proposal: Proposal) -> StoppableAction:
+    """What a stop over this proposal's agent, thread or tool covers."""
+    return proposal.agent, proposal.thread, proposal.tool_name
 
 
 def find_stop_mode(agent: str, thread: str, tool: str) -> StopMode | None:

@@ -276,9 +276,7 @@ def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
         .select_related("grant")
         .order_by("queued_at")
         .last(),
-        stopped=stops.find_stop_mode(
-            proposal.agent, proposal.thread, proposal.tool_name
-        ),
+        stopped=stops.find_stop_mode(*stops.build_action_key(proposal)),
         now=now,
         reading=_find_reading(sealed.newest_reading),
         remarked=sealed.remarked,
