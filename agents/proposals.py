@@ -40,8 +40,7 @@ from reviews.stops import gate_state
 from reviews.stops.gate_state import GateState
 from reviews.tool_services.readers import ToolReading
 
-from . import checkpoints, idempotency, representation, transitions
-from . import locks as agent_locks
+from . import checkpoints, idempotency, locks, representation, transitions
 from .checkpoints import SuspendedState
 from .choices import ThreadResult, ThreadStatus
 from .idempotency import StoredAnswer
@@ -179,7 +178,7 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
         restore_epochs.check_not_restored()
         return _load_stored_answer(agent, key)
     thread = _lock_or_start_thread(agent, asked.thread)
-    agent_locks.lock_listeners(agent, shared=True)
+    locks.lock_listeners(agent, shared=True)
     action = _build_action(agent, asked, new_proposal_id())
     # A superseded request is locked before the sums, so the sums are locked there.
     policy = None if asked.origin.supersedes else asked.policy
@@ -250,10 +249,10 @@ def check_caps(usage: AgentUsage) -> None:
 def _lock_or_start_thread(agent: Agent, name: str) -> Thread:
     """Return the thread, locked. The thread's first proposal starts it."""
     try:
-        return agent_locks.lock_thread(agent, name)
+        return locks.lock_thread(agent, name)
     except NotFound:
         transitions.start_thread(agent, name, now=clock.now())
-        return agent_locks.lock_thread(agent, name)
+        return locks.lock_thread(agent, name)
 
 
 def _check_running(thread: Thread) -> None:
@@ -340,7 +339,7 @@ def _lock_proposal_thread(agent: Agent, proposal_id: str) -> Thread:
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent.slug).first()
     if proposal is None:
         raise NotFound
-    return agent_locks.lock_thread(agent, proposal.thread)
+    return locks.lock_thread(agent, proposal.thread)
 
 
 @transaction.atomic(durable=True)
@@ -364,7 +363,7 @@ def finish_thread(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
     did not get the first answer. Raises NotFound, and IllegalTransition when the run
     was finished with another result. Locks: the thread, then its requests by pk.
     """
-    thread = agent_locks.lock_thread(agent, name)
+    thread = locks.lock_thread(agent, name)
     if thread.status == ThreadStatus.FINISHED and thread.result == result:
         return thread
     actor = log.Actor("agent", agent.slug)

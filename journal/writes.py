@@ -195,7 +195,7 @@ def insert_rows(rows: Sequence[models.Model]) -> None:
         {},
         f"array_agg({key})",
         partial(_mark_stored, rows),
-        [{name: getattr(row, name) for name, _ in columns} for row in rows],
+        _read_columns(rows, [name for name, _ in columns]),
     )
     _add_write(write, [(model._meta.db_table, row.pk) for row in rows if row.pk])
 
@@ -236,7 +236,7 @@ def update_rows(
     meta, many = rows[0]._meta, len(rows) > 1
     changed = dict(_resolve_column(rows[0], *item) for item in changes.items())
     known = (meta.pk.attname, *guard.same)
-    compared = [{name: getattr(row, name) for name in known} for row in rows]
+    compared = _read_columns(rows, known)
     text = _build_update_text(
         type(rows[0]), known, tuple(changed), source, guard.condition, many
     )
@@ -255,7 +255,13 @@ def update_rows(
 def format_rows(rows: Sequence[models.Model]) -> str:
     """New rows of one model as JSON, for a hand-written statement."""
     columns = _list_columns(rows) if rows else ()
-    return _to_json([{name: getattr(row, name) for name, _ in columns} for row in rows])
+    return _to_json(_read_columns(rows, [name for name, _ in columns]))
+
+
+def _read_columns(
+    rows: Sequence[models.Model], names: Iterable[str]
+) -> list[Mapping[str, Any]]:
+    return [{name: getattr(row, name) for name in names} for row in rows]
 
 
 def _check_count(expected: int, found: int) -> None:

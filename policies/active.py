@@ -20,9 +20,12 @@ from .documents import Document, ToolDefinition, restore_document
 from .models import PolicyVersion, Tool
 
 Kept = TypeVar("Kept")
-_ACTIVE = Statement(
-    "SELECT id, digest FROM policies_policyversion WHERE status = 'active'"
-)
+# The id and the digest of the active version; NULL without one.
+ACTIVE_COLUMN = """
+(SELECT json_build_array(id, digest) FROM policies_policyversion
+ WHERE status = 'active')
+"""
+_ACTIVE = Statement(f"SELECT {ACTIVE_COLUMN}")
 _CACHE_SIZE = 16  # versions: the active one, and retired ones that old requests name
 
 
@@ -56,8 +59,12 @@ _tools = _RecentCache()
 def find_active_policy() -> PolicyVersion | None:
     """The active policy version, or None. It runs one small query each time and reads
     the document only the first time."""
-    found = _ACTIVE.fetch_first()
-    return None if found is None else load_policy(*found)
+    return load_known_policy(_ACTIVE.fetch_one()[0])
+
+
+def load_known_policy(found: tuple[int, str] | None) -> PolicyVersion | None:
+    """The version that the value of `ACTIVE_COLUMN` names."""
+    return load_policy(*found) if found else None
 
 
 def load_policy(version_id: int, digest: str) -> PolicyVersion:

@@ -462,28 +462,28 @@ def build_window_values(
         for name, measure in document.measures.items()
         if measure.event
     ]
-    names, measures, keys, spans = (
-        zip(*asked, strict=True) if asked else ((), (), (), ())
-    )
+    return _format_windows(asked, inputs.proposal, end)
+
+
+def _format_windows(
+    asked: Iterable[tuple[str, str, str, timedelta]],
+    proposal: str,
+    end: datetime | None,
+) -> dict[str, Any]:
+    columns: list[list[Any]] = [list(column) for column in zip(*asked, strict=True)]
+    names, measures, keys, spans = columns or ([], [], [], [])
     return {
-        "window_names": list(names),
-        "window_measures": list(measures),
-        "window_keys": list(keys),
-        "window_spans": list(spans),
+        "window_names": names,
+        "window_measures": measures,
+        "window_keys": keys,
+        "window_spans": spans,
         "window_end": end,
-        "window_proposal": inputs.proposal,
+        "window_proposal": proposal,
     }
 
 
 # The parameters of a proposal that is in no window.
-NO_WINDOW_VALUES: Mapping[str, Any] = {
-    "window_names": [],
-    "window_measures": [],
-    "window_keys": [],
-    "window_spans": [],
-    "window_end": None,
-    "window_proposal": "",
-}
+NO_WINDOW_VALUES: Mapping[str, Any] = _format_windows([], "", None)
 
 
 def parse_windows(found: Iterable[Sequence[Any]] | None) -> Windows:

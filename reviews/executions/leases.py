@@ -63,7 +63,7 @@ def begin_attempt(claim: Claim) -> None:
     the lease may end during the effect: a delayed holder must not begin what a
     successor may already perform."""
     enough = timedelta(seconds=settings.HOLDPOINT.http_timeout)
-    _mark_begun(claim, enough, durably=_needs_begin(claim.execution))
+    _mark_begun(claim, enough, durably=_needs_durable_begin(claim.execution))
 
 
 def mark_handed_out(claim: Claim) -> None:
@@ -72,7 +72,7 @@ def mark_handed_out(claim: Claim) -> None:
     _mark_begun(claim, timedelta(), durably=True)
 
 
-def _needs_begin(execution: Execution) -> bool:
+def _needs_durable_begin(execution: Execution) -> bool:
     """Whether the note that the attempt began must outlive a crash of the database: not
     for a first attempt at a keyed service, which performs the same key once."""
     keyed = approved_tool.load_execution_class(execution) is ExecutionClass.KEYED

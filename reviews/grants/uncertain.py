@@ -44,31 +44,22 @@ def release_sums(proposals: Sequence[str]) -> None:
     return facts.release_many(list(own.values_list("pk", flat=True)))
 
 
-def was_unknown_since_restore(
-    execution: Execution, backup: BackupCutoff | None = None
-) -> bool:
+def was_unknown_since_restore(execution: Execution, backup: BackupCutoff) -> bool:
     """Whether its outcome became unknown after the present epoch began.
 
     Then its service or people have been asked already what became of it.
     """
     at = execution.unknown_at
-    if at is None:
-        return False
-    return not (backup or restore_epochs.load_backup_cutoff()).covers_row(at)
+    return at is not None and not backup.covers_row(at)
 
 
-def is_revised_since_restore(
-    execution: Execution, backup: BackupCutoff | None = None
-) -> bool:
+def is_revised_since_restore(execution: Execution, backup: BackupCutoff) -> bool:
     """Whether its revision was made after the present epoch began.
 
     Then an earlier revision, with another idempotency key, may have run.
     """
     revision = execution.grant.revision
-    if revision.number == 1:
-        return False
-    cutoff = backup or restore_epochs.load_backup_cutoff()
-    return not cutoff.covers_row(revision.created_at)
+    return revision.number > 1 and not backup.covers_row(revision.created_at)
 
 
 def may_have_run(request: ApprovalRequest) -> bool:
