@@ -31,7 +31,7 @@ from reviews.choices import (
     Verdict,
 )
 from reviews.executions import claims, record
-from reviews.grants import approved_tool, grants, uncertain
+from reviews.grants import grants, uncertain
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -352,7 +352,7 @@ def _is_redeemable(execution: Execution) -> bool:
     now, until = clock.now(), execution.lease_until
     if until is None or until > now or claims.find_end_code(execution, now):
         return False
-    return approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
+    return execution.execution_class is not ExecutionClass.OPAQUE
 
 
 def build_decision(

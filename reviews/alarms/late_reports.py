@@ -18,7 +18,6 @@ from reviews.choices import (
     ExecutionStatus,
     GrantStatus,
 )
-from reviews.grants import approved_tool
 from reviews.models import Alarm, Execution, LateReport
 
 from .standing import is_same_effect, raise_execution_alarm
@@ -168,9 +167,7 @@ def _is_harmless(execution: Execution, report: LateReport) -> bool:
         return execution.status != ExecutionStatus.UNKNOWN
     looks = {ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED}
     if execution.status in looks:
-        return (
-            approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
-        )
+        return execution.execution_class is not ExecutionClass.OPAQUE
     return execution.status == ExecutionStatus.SUCCEEDED
 
 

@@ -22,7 +22,7 @@ from policies.documents import ToolDefinition
 from reviews import locks, transitions
 from reviews.alarms import late_reports
 from reviews.choices import ExecutionStatus, GrantStatus
-from reviews.grants import approved_tool, sequence, tokens, uncertain
+from reviews.grants import sequence, tokens, uncertain
 from reviews.grants.uncertain import UncertainOutcome
 from reviews.models import Execution
 from reviews.stops.gate_state import GateState
@@ -46,7 +46,7 @@ def find_may_have_run_reason(
 def _find_restore_reason(
     execution: Execution, state: GateState
 ) -> UncertainOutcome | None:
-    opaque = approved_tool.load_execution_class(execution) is ExecutionClass.OPAQUE
+    opaque = execution.execution_class is ExecutionClass.OPAQUE
     if not opaque and execution.grant.revision.number == 1:
         return None  # the service knows its only key
     found = uncertain.find_uncertain_outcome(execution, state.backup)
@@ -61,7 +61,7 @@ def is_untouched(execution: Execution, state: GateState) -> bool:
     effect is repeated, and so is everything that came back with a restore.
     """
     doubted = execution.unknown_at is not None or _is_reported_done(execution)
-    can_look = approved_tool.has_look_up(execution)
+    can_look = execution.has_look_up
     restored = uncertain.predates_restore(execution, state.backup)
     return not (doubted and can_look) and not restored  # guard: unknown-once
 
@@ -74,8 +74,8 @@ def _is_reported_done(execution: Execution) -> bool:
 
 def _cannot_be_confirmed(execution: Execution) -> bool:
     """Whether the service cannot be asked and the provider does not know our key."""
-    keyed = approved_tool.load_execution_class(execution) is ExecutionClass.KEYED
-    return not keyed and not approved_tool.has_look_up(execution)
+    keyed = execution.execution_class is ExecutionClass.KEYED
+    return not keyed and not execution.has_look_up
 
 
 def record_redeem_key(execution: Execution, key: str) -> None:
@@ -184,7 +184,7 @@ def claim_execution(
 
 
 def _replay_claim(execution: Execution) -> Claim:
-    definition = approved_tool.load_tool_definition(execution)
+    definition = execution.tool_definition
     return Claim(execution, definition, execution.fence, untouched=False, replayed=True)
 
 
@@ -231,10 +231,7 @@ def _claim_lapsed(
         return None
     why = find_end_code(execution, now)
     # guard: opaque-once
-    if (
-        not why
-        and approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
-    ):
+    if not why and execution.execution_class is not ExecutionClass.OPAQUE:
         held = not ours or _is_held_back(execution, state)
         return None if held else _start_lease(execution, "reclaim", actor, state)
     if not _may_look_up(execution):
@@ -250,14 +247,14 @@ def find_end_code(execution: Execution, now: datetime) -> str:
     """Why no new attempt may begin, as a code; "" while one may."""
     if execution.grant.expires_at <= now:
         return "window_closed"
-    most = approved_tool.load_tool_definition(execution).retry.attempts
+    most = execution.tool_definition.retry.attempts
     return "tried_out" if execution.attempts >= most else ""
 
 
 def _may_look_up(execution: Execution) -> bool:
     """Whether the service can be asked what became of it. The number of attempts is
     bounded, in case every worker that asks crashes."""
-    definition = approved_tool.load_tool_definition(execution)
+    definition = execution.tool_definition
     most = 2 * definition.retry.attempts
     return definition.look_up is not None and execution.attempts < most
 
@@ -269,7 +266,7 @@ def _is_held_back(execution: Execution, state: GateState) -> bool:
     no = rechecks.find_stop_refusal(execution, state)
     if no is None:
         return False
-    looked_up = approved_tool.has_look_up(execution)
+    looked_up = execution.has_look_up
     return execution.by_agent or (no.later and not looked_up)
 
 
@@ -305,7 +302,7 @@ def _start_lease(
     failpoints.point("claim_uncommitted", execution.pk)
     return Claim(
         execution,
-        approved_tool.load_tool_definition(execution),
+        execution.tool_definition,
         execution.fence,
         untouched=event == "claim" and is_untouched(execution, state),
     )

@@ -15,7 +15,6 @@ from journal.statements import Statement
 from policies.choices import ExecutionClass
 from reviews import locks
 from reviews.choices import ExecutionStatus
-from reviews.grants import approved_tool
 from reviews.models import Execution, StateReading
 
 from .claims import Claim
@@ -75,7 +74,7 @@ def mark_handed_out(claim: Claim) -> None:
 def _needs_durable_begin(execution: Execution) -> bool:
     """Whether the note that the attempt began must outlive a crash of the database: not
     for a first attempt at a keyed service, which performs the same key once."""
-    keyed = approved_tool.load_execution_class(execution) is ExecutionClass.KEYED
+    keyed = execution.execution_class is ExecutionClass.KEYED
     return not keyed or execution.retried_at is not None
 
 

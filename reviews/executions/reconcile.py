@@ -28,7 +28,7 @@ from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.alarms import standing
 from reviews.choices import SETTLED_BY_LOOK_UP, AlarmKind, ExecutionStatus
-from reviews.grants import approved_tool, uncertain
+from reviews.grants import uncertain
 from reviews.models import Execution, LookUp
 from reviews.models.executions import NO_LOOK_UP
 from reviews.tool_services import executors
@@ -95,7 +95,7 @@ def plan_look_up(
     Raises NotFound, and for a person NotPermitted or Conflict. Locks: grant, execution.
     """
     execution = locks.lock_execution(execution_id)
-    definition = approved_tool.load_tool_definition(execution)
+    definition = execution.tool_definition
     if person is not None:
         permissions.check_can_settle_unknown(person, execution)
         if definition.look_up is None:
@@ -284,7 +284,7 @@ def audit_execution(execution_id: str) -> bool:
 
 def _perform_audit(execution: Execution) -> bool:
     """Call the service. Runs outside any transaction."""
-    definition = approved_tool.load_tool_definition(execution)
+    definition = execution.tool_definition
     found = executors.look_up_effect(definition, claims.build_look_up_call(execution))
     if found.status == "unknown":
         return False  # a later audit asks again
@@ -299,7 +299,7 @@ def plan_audit(*, execution_id: str) -> Execution | None:
     execution, now = locks.lock_execution(execution_id), clock.now()
     if not _is_audit_due(execution, now):
         return None
-    looked_up = approved_tool.has_look_up(execution)
+    looked_up = execution.has_look_up
     ask_at = _compute_next_audit(execution, now) if looked_up else None
     Execution.objects.filter(pk=execution_id).update(audited_at=now, ask_at=ask_at)
     return execution if looked_up else None

@@ -25,7 +25,7 @@ from policies.choices import ExecutionClass
 from reviews import locks, transitions
 from reviews.alarms import late_reports, standing
 from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
-from reviews.grants import approved_tool, sequence
+from reviews.grants import sequence
 from reviews.models import Execution, StateReading
 from reviews.redaction.redactor import Redactor, load_redactor
 from reviews.tool_services.executors import EffectOutcome
@@ -37,15 +37,12 @@ from .rechecks import Refusal
 
 def compute_back_off(execution: Execution) -> timedelta:
     """The wait before the next attempt, by the number of attempts so far."""
-    return approved_tool.load_tool_definition(execution).retry.after(execution.attempts)
+    return execution.tool_definition.retry.after(execution.attempts)
 
 
 def has_tries_left(execution: Execution) -> bool:
     """Whether the tool's retry limit allows another attempt."""
-    return (
-        execution.attempts
-        < approved_tool.load_tool_definition(execution).retry.attempts
-    )
+    return execution.attempts < execution.tool_definition.retry.attempts
 
 
 def requeue_execution(
@@ -258,7 +255,7 @@ def _record_failure(
         return
     by_agent = actor.kind == "agent"
     why: dict[str, Any] = {"code": outcome.code, "detail": outcome.detail}
-    if by_agent and approved_tool.has_look_up(execution):
+    if by_agent and execution.has_look_up:
         why["ask_at"] = claims.compute_quiet_time(execution)
     finish.finish_execution(execution, "fail", actor, now, why, code=outcome.code)
     sequence.halt_batch(execution, now)
@@ -277,7 +274,7 @@ def _retry_or_mark_unknown(
     service, or repeats the call; otherwise the outcome is UNKNOWN."""
     due = _compute_next_ask(execution, now)
     again = (
-        approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE
+        execution.execution_class is not ExecutionClass.OPAQUE
         and has_tries_left(execution)
         and due < execution.grant.expires_at
         and not execution.by_agent
@@ -295,7 +292,7 @@ def _compute_next_ask(execution: Execution, now: datetime) -> datetime:
     is still working would deny the effect, and then perform it beside the next attempt.
     """
     due = now + compute_back_off(execution)
-    looked_up = approved_tool.has_look_up(execution)
+    looked_up = execution.has_look_up
     if execution.began_at is None or execution.lease_until is None or not looked_up:
         return due
     return max(due, execution.lease_until)  # guard: lease-later

@@ -14,7 +14,6 @@ import structlog
 from journal import failpoints, writes
 from journal.errors import StaleFence
 from policies.choices import ExecutionClass
-from reviews.grants import approved_tool
 from reviews.models import Execution
 from reviews.tool_services import executors
 from reviews.tool_services.executors import EffectOutcome
@@ -50,7 +49,7 @@ def is_effect_denied(claim: Claim, found: EffectOutcome) -> bool:
 def may_repeat_effect(claim: Claim, found: EffectOutcome) -> bool:
     """Whether the effect may be requested again although the look-up gave no answer: a
     keyed provider performs the same key once."""
-    keyed = approved_tool.load_execution_class(claim.execution) is ExecutionClass.KEYED
+    keyed = claim.execution.execution_class is ExecutionClass.KEYED
     return keyed and found.status == "unknown" and not claim.over
 
 

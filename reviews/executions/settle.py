@@ -16,7 +16,7 @@ from reviews import locks, permissions, transitions
 from reviews.alarms import late_reports
 from reviews.choices import SETTLED_BY_PERSON, ExecutionStatus
 from reviews.governance import ruling
-from reviews.grants import approved_tool, sequence
+from reviews.grants import sequence
 from reviews.models import Execution
 
 from . import claims, rechecks
@@ -121,7 +121,7 @@ def compute_retry_time(execution: Execution, now: datetime) -> datetime:
     """When a retry begins: now. If the outcome was ever unknown and the service can be
     asked, not before the last lease is over: a service that is still working would deny
     the effect."""
-    if not approved_tool.has_look_up(execution) or execution.unknown_at is None:
+    if not execution.has_look_up or execution.unknown_at is None:
         return now
     return max(now, claims.compute_quiet_time(execution))
 

@@ -18,7 +18,7 @@ from reviews import transitions
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus
 from reviews.models import ApprovalRequest, Execution, Proposal
 
-from . import approved_tool, sequence
+from . import sequence
 
 
 def predates_restore(execution: Execution, backup: BackupCutoff | None = None) -> bool:
@@ -179,7 +179,7 @@ def mark_unknown(
             "code": why.code,
             "detail": why.detail,
             "unknown_at": now,
-            "ask_at": ask_at if approved_tool.has_look_up(execution) else None,
+            "ask_at": ask_at if execution.has_look_up else None,
         },
         data={"execution": execution.pk, "fence": execution.fence, "code": why.code},
     )

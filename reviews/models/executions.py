@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 from django.db import models
 from django.db.models import Q
 
+from policies import tools
+from policies.choices import ExecutionClass
+from policies.documents import ToolDefinition
 from policies.models import Queue
 from reviews.choices import ExecutionStatus, GrantStatus
 
@@ -186,6 +189,21 @@ class Execution(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def tool_definition(self) -> ToolDefinition:
+        """The approved version of the tool, as the policy document defines it."""
+        return tools.load_definition(self.grant.revision.known_tool)
+
+    @property
+    def execution_class(self) -> ExecutionClass:
+        """What the approved tool's service promises about repetition."""
+        return ExecutionClass(self.grant.revision.known_tool.execution_class)
+
+    @property
+    def has_look_up(self) -> bool:
+        """Whether the approved tool defines a look-up for the outcome of an effect."""
+        return self.tool_definition.look_up is not None
 
 
 class LookUp(models.Model):

@@ -285,9 +285,7 @@ GUARDS = [
         "reviews/executions/claims.py",
         "_claim_lapsed",
         "opaque-once",
-        WithoutOperand(
-            "approved_tool.load_execution_class(execution) is not ExecutionClass.OPAQUE"
-        ),
+        WithoutOperand("execution.execution_class is not ExecutionClass.OPAQUE"),
         f"{EXECUTIONS} {MODEL}",
     ),
     Guard(

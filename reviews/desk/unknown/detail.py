@@ -21,7 +21,7 @@ from reviews.desk.components import frame, retry, visibility
 from reviews.desk.components.frame import UpkeepTab
 from reviews.desk.components.retry import LateReportLine
 from reviews.executions import rechecks, settle
-from reviews.grants import approved_tool, sequence
+from reviews.grants import sequence
 from reviews.models import Execution
 from reviews.permissions import Permission
 
@@ -121,7 +121,7 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
     step, at = _describe_last_step(execution)
     return UnknownOutcomePage(
         line=build_unknown_line(execution, newest, not why_not),
-        execution_class=CLASS_SENTENCES[approved_tool.load_execution_class(execution)],
+        execution_class=CLASS_SENTENCES[execution.execution_class],
         key=execution.idempotency_key,
         reference=execution.pk,
         last_step=step,
@@ -137,7 +137,7 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
             for one in look_ups
         ],
         late=retry.list_late_reports(execution),
-        can_be_asked=approved_tool.has_look_up(execution),
+        can_be_asked=execution.has_look_up,
         settlers=_list_settlers(person, execution),
         why_not=why_not,
         answers=_build_answers(execution, now),

@@ -15,7 +15,6 @@ from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStat
 from reviews.desk.components import frame, visibility
 from reviews.desk.components.frame import UpkeepTab
 from reviews.effects import describe
-from reviews.grants import approved_tool
 from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
 from reviews.presenters.shapes import SentencePart
@@ -148,7 +147,7 @@ def _list_attempt_details(execution: Execution) -> tuple[str, str]:
 
 
 def _describe_look_ups(execution: Execution, newest: LookUp | None) -> str:
-    if not approved_tool.has_look_up(execution):
+    if not execution.has_look_up:
         return "Cannot be looked up"
     if newest is None:
         return "Not looked up yet"

@@ -24,7 +24,7 @@ from reviews.executions import (
     run,
     settle,
 )
-from reviews.grants import approved_tool, grants
+from reviews.grants import grants
 from reviews.models import Alarm, ApprovalRequest, Execution, Repair
 from reviews.requests import proposals
 from reviews.tool_services.executors import build_failure
@@ -62,7 +62,7 @@ def test_what_came_back_is_never_untouched(
 ) -> None:
     execution = queued(gate, tool)
     if ran_before:  # in the history that is lost
-        definition = approved_tool.load_tool_definition(execution)
+        definition = execution.tool_definition
         perform = worlds.keyed if tool == "pay" else worlds.plain
         perform(claims.Claim(execution, definition, 1, untouched=True).call)
     restored(gate)
