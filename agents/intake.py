@@ -87,7 +87,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
     )
     state, usage = load_agent_usage(agent, body.thread, body.tool)
     _check_evidence_count(body, state.policy)
-    stops.check_may_propose(state.mode)
+    stops.check_run_may_propose(state.mode, agent.slug, body.thread)
     tool = tools.find_current_tool(body.tool, state.policy)
     # A proposal of an unknown tool is answered with `blocked` and logged as an attempt.
     # The log keeps the tool's name for good, so the name is checked first.

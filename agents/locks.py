@@ -4,12 +4,17 @@ slow lane, alarm."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import connection
 from django.db.models import QuerySet
 
 from journal.errors import NotFound
 from journal.prepared_queries import Parameter, PreparedQuery
 from journal.statements import Statement
+from reviews.requests import repeats
+from reviews.requests.repeats import EarlierProposals
 
 from .models import Agent, Delivery, Endpoint, Thread
 
@@ -23,6 +28,10 @@ _LOCK_EXCLUSIVE = Statement(
 _LOCK_SHARED = Statement(
     "SELECT pg_advisory_xact_lock_shared(%(kind)s::integer, hashtext(%(name)s))"
 )
+_LOCK_SHARED_AND_FIND = Statement(f"""
+SELECT pg_advisory_xact_lock_shared(%(kind)s::integer, hashtext(%(name)s)),
+    {repeats.COLUMNS}
+""")
 SLOW_LANE_LOCK = 0x4C_65_74_74_65_72_73  # a single key that no other advisory lock uses
 
 
@@ -55,6 +64,18 @@ def lock_listeners(agent: Agent, *, shared: bool = False) -> None:
     is not committed yet. Caller holds a transaction."""
     statement = _LOCK_SHARED if shared else _LOCK_EXCLUSIVE
     statement.execute(kind=LISTENERS_LOCK, name=agent.slug)
+
+
+def lock_listeners_and_find_earlier(
+    agent: Agent, action: Mapping[str, Any]
+) -> EarlierProposals:
+    """Take the shared lock of `lock_listeners`, and find the earlier proposals of an
+    action, which `repeats.build_action_values` identifies. Caller holds the thread's
+    lock, so no other call adds one."""
+    _, open_request, rejected = _LOCK_SHARED_AND_FIND.fetch_one(
+        kind=LISTENERS_LOCK, name=agent.slug, **action
+    )
+    return EarlierProposals(open_request or "", rejected or "")
 
 
 def lock_delivery(pk: str) -> Delivery:

@@ -33,10 +33,11 @@ from reviews.governance.ruling import KnownSums, ProposedAction, lock_action_sum
 from reviews.models import Execution, Proposal
 from reviews.models.base import new_proposal_id
 from reviews.redaction.redactor import load_redactor
-from reviews.requests import proposals
+from reviews.requests import proposals, repeats
 from reviews.requests.proposals import ProposalOrigin
+from reviews.requests.repeats import EarlierProposals
 from reviews.requests.revisions import Narrative
-from reviews.stops import gate_state
+from reviews.stops import gate_state, stops
 from reviews.stops.gate_state import GateState
 from reviews.tool_services.readers import ToolReading
 
@@ -178,8 +179,15 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
         restore_epochs.check_not_restored()
         return _load_stored_answer(agent, key)
     thread = _lock_or_start_thread(agent, asked.thread)
-    locks.lock_listeners(agent, shared=True)
     action = _build_action(agent, asked, new_proposal_id())
+    same = repeats.build_action_values(action, asked.policy)
+    earlier = locks.lock_listeners_and_find_earlier(agent, same)
+    if earlier.open_request and not asked.origin.supersedes:
+        joined = _join_proposal(agent, key, asked, thread, action, earlier)
+        if joined is not None:
+            return joined
+        # It may have been rejected while this call waited for its lock.
+        earlier = locks.lock_listeners_and_find_earlier(agent, same)
     # A superseded request is locked before the sums, so the sums are locked there.
     policy = None if asked.origin.supersedes else asked.policy
     windows = lock_action_sums(action, policy)
@@ -191,7 +199,9 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
     _check_running(thread)
     with writes.unit_of_work():
         origin = replace(
-            asked.origin, heard=facts.has_endpoint or bool(asked.callback_url)
+            asked.origin,
+            heard=facts.has_endpoint or bool(asked.callback_url),
+            repeats=earlier.rejected,
         )
         proposal = proposals.submit_proposal(
             action,
@@ -212,6 +222,42 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
     return answer
 
 
+def _join_proposal(
+    agent: Agent,
+    key: CallKey,
+    asked: ProposalInput,
+    thread: Thread,
+    action: ProposedAction,
+    earlier: EarlierProposals,
+) -> StoredAnswer | None:
+    """Answer with the open proposal of the same action, or return None if this call
+    must be judged by itself. The checkpoint and the callback address of the call are
+    kept: the agent resumes from its newest state."""
+    facts = _load_facts(agent, thread, asked.tool)
+    restore_epochs.check_not_restored(facts.state.halted)
+    stops.check_run_may_propose(facts.state.mode, agent.slug, thread.name)
+    _check_running(thread)
+    origin = asked.origin
+    with writes.unit_of_work():
+        proposal = repeats.join_request(
+            earlier.open_request,
+            action,
+            [*origin.barred, *origin.kept_out],
+            now=facts.state.now,
+        )
+        if proposal is None:
+            return None
+        if asked.suspended is not None:
+            own = replace(action, proposal=proposal.pk)
+            _save_checkpoint(thread, asked.suspended, own, facts, has_earlier=True)
+        if asked.callback_url:
+            proposals.mark_has_callback(proposal)
+            endpoints.record_callback(
+                agent, proposal.pk, asked.callback_url, facts.state.now
+            )
+        return _store_answer(agent, key, proposal, status=200, undecided=False)
+
+
 def _load_stored_answer(agent: Agent, key: CallKey) -> StoredAnswer:
     stored = idempotency.find_stored_answer(agent, key.text, key.fingerprint)
     if stored is None:
@@ -220,10 +266,16 @@ def _load_stored_answer(agent: Agent, key: CallKey) -> StoredAnswer:
 
 
 def _store_answer(
-    agent: Agent, key: CallKey, proposal: Proposal, *, status: int
+    agent: Agent,
+    key: CallKey,
+    proposal: Proposal,
+    *,
+    status: int,
+    undecided: bool = True,
 ) -> StoredAnswer:
-    """Store the answer with the key. Nobody has voted on what this call has made."""
-    body = representation.build_proposal_json(proposal, undecided=True)
+    """Store the answer with the key. `undecided`: this call made the version that it
+    returns, so nobody has voted on it."""
+    body = representation.build_proposal_json(proposal, undecided=undecided)
     idempotency.store_answer(
         agent, key.text, status=status, body=body, proposal=proposal.pk
     )

@@ -41,6 +41,7 @@ from reviews.models import (
     Revision,
 )
 from reviews.redaction.redactor import load_redactor
+from reviews.requests import repeats
 
 from .models import Acknowledgement
 from .schemas import ProposalOut
@@ -114,6 +115,7 @@ def annotate_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
         execution_status=Subquery(newest.values("status")[:1]),
         said=Case(
             When(blocked_by__gt="", then=Value("blocked")),
+            When(repeats__gt="", then=Value("rejected")),
             default=Coalesce(
                 _build_word_case("execution_status", EXECUTION_WORDS),
                 _build_word_case("request__status", REQUEST_WORDS),
@@ -140,6 +142,8 @@ def compute_status_word(
     Raises LookupError for a proposal that is in none of the states."""
     if proposal.blocked_by:
         return "blocked"
+    if proposal.repeats:
+        return "rejected"
     if execution is not None:
         return EXECUTION_WORDS[ExecutionStatus(execution.status)]
     if request is None:
@@ -169,6 +173,7 @@ def build_proposal_json(
     request = getattr(proposal, "request", None)
     execution = _find_newest_execution(proposal, request)
     said = compute_status_word(proposal, request, execution)
+    rejected = repeats.find_rejected_request(proposal)
     grant = _build_grant(execution)
     outcome = _find_outcome_id(proposal, execution, said, grant)
     return _check_fits_schema(
@@ -186,15 +191,21 @@ def build_proposal_json(
             "returned": _is_returned(request),
             "messages": _build_messages(request, revision) if request else [],
             "grant": grant,
-            "decision": build_decision(request, revision) if request else None,
+            "decision": _build_settling_decision(request or rejected),
             "execution": _build_execution(execution),
             "outcome": outcome,
             "acknowledged_at": _find_acknowledged_at(outcome),
             "may_have_run": request is not None and _may_have_run(request),
+            "joined": request.joined if request else 0,
+            "repeats": proposal.repeats or None,
             "parent": proposal.parent or None,
             "source": proposal.source or None,
             "created_at": format_timestamp(proposal.created_at),
-            "settled_at": format_timestamp(_find_settled_at(request, execution)),
+            "settled_at": format_timestamp(
+                proposal.created_at
+                if proposal.repeats
+                else _find_settled_at(request, execution)
+            ),
         }
     )
 
@@ -353,6 +364,12 @@ def _is_redeemable(execution: Execution) -> bool:
     if until is None or until > now or claims.find_end_code(execution, now):
         return False
     return execution.execution_class is not ExecutionClass.OPAQUE
+
+
+def _build_settling_decision(request: ApprovalRequest | None) -> dict[str, Any] | None:
+    """Build the verdict that settled the request of a proposal, or the one that it got
+    from an earlier proposal."""
+    return build_decision(request, request.proposal.current) if request else None
 
 
 def build_decision(

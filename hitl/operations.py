@@ -38,11 +38,13 @@ AGENTS = (
         ("agents.proposals.propose_action",),
         private=("agents.proposals._create_proposal",),
         locks="idempotency key, thread, the agent's listeners (advisory, shared), "
-        "superseded request, sums",
+        "superseded request or the open request of the same action, sums",
         writes="Thread, Checkpoint, Proposal, Revision, Observation; ApprovalRequest "
-        "and RequestVersion, or Grant and Execution",
-        logs="thread.started; proposal.submitted or proposal.blocked; request.opened "
-        "or grant.issued and execution.queued",
+        "and RequestVersion, or Grant and Execution; Stop for a repeat that pauses the "
+        "run",
+        logs="thread.started; proposal.submitted, proposal.blocked, proposal.repeated "
+        "or request.joined; request.opened or grant.issued and execution.queued; "
+        "stop.raised",
         after="mail to the people who may decide, nudge to the worker",
     ),
     Operation(

@@ -111,6 +111,8 @@ request = Machine(
             "request.escalated",
         ),
         Edge(R.PENDING, "return", R.PENDING, "request.returned", "request.returned"),
+        Edge(R.PENDING, "join", R.PENDING, "request.joined"),
+        Edge(R.RECALLABLE, "join", R.RECALLABLE, "request.joined"),
         Edge(R.PENDING, "extend", R.PENDING, "request.extended"),
         Edge(R.PENDING, "assign", R.PENDING, "request.assigned", "request.assigned"),
         Edge(R.PENDING, "hold", R.RECALLABLE, "request.recallable"),

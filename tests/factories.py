@@ -203,6 +203,11 @@ def propose(agent: Agent, tool: str = "pay", **fields: Any) -> Proposal:
     return Proposal.objects.get(pk=stored.proposal)
 
 
+def new_thread() -> str:
+    """The name of a run of its own: there, the same action is asked again."""
+    return f"t-new-{next(_numbers)}"
+
+
 def proposal_body(tool: str = "pay", **fields: Any) -> ProposalIn:
     """A body of `POST /proposals`; `amount` stands for the arguments of a payment."""
     amount = fields.pop("amount", "40.00")

@@ -42,9 +42,9 @@ OWN_CODES = {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
 @dataclass(frozen=True, slots=True)
 class ProposalRow:
     """One proposal. `approval`: what the policy demands; `way`: whether approval was
-    requested, not needed, or the proposal blocked; `took`: how long its request was
-    open; `why`: Holdpoint's words for a rejection, failure or refusal; `note`: the
-    tool's or the agent's own words."""
+    requested, not needed, or the proposal blocked or a repeat; `took`: how long its
+    request was open; `why`: Holdpoint's words for a rejection, failure or refusal;
+    `note`: the tool's or the agent's own words."""
 
     id: str
     at: datetime
@@ -178,6 +178,8 @@ def _build_proposal_row(
 def _describe_route(proposal: Proposal, request: Any, revision: Revision) -> str:
     if proposal.blocked_by:
         return "Blocked"
+    if proposal.repeats:
+        return f"Rejected before in this run, as {proposal.repeats}"
     if request is not None:
         return "Approval requested"
     noted = revision.tier == Tier.NOTIFY
@@ -229,6 +231,8 @@ def _build_state(
 ) -> StateLabel:
     if proposal.blocked_by:
         return StateLabel("blocked", f"Blocked: {proposal.blocked_by}", icon="void")
+    if proposal.repeats:
+        return StateLabel("rejected", "Rejected without asking again", icon="no")
     if request is None:
         return states.build_execution_state(execution)
     sealed = request.sealed_now[0]

@@ -121,6 +121,11 @@ class ProposalOut(Schema):
     # The proposal ended without an approval, but it was restored from a backup, and its
     # effect may have happened in the lost history. Check that before proposing again.
     may_have_run: bool = False
+    # How many later calls proposed the same action while the request was open; each got
+    # this proposal as its answer.
+    joined: int = 0
+    # The rejected proposal of the same action. This one got its rejection at once.
+    repeats: str | None = None
     # The proposal that this one is part of, or undoes; `source` is then "reversal".
     parent: str | None = None
     source: str | None = None

@@ -179,6 +179,9 @@ class Document(DocumentPart):
     critical_above: Figure | None = None  # a larger amount makes the risk critical
     # The most pieces of evidence that a proposal may have.
     evidence_items: int = Field(default=12, ge=0, le=50, strict=True)
+    # After this many rejections in a row, a run is paused and cannot propose until a
+    # person resumes it. 0 never pauses one.
+    rejections_in_a_row: int = Field(default=5, ge=0, le=100, strict=True)
     measures: dict[Name, Measure] = Field(default_factory=dict)
     tools: dict[ToolName, ToolDefinition]
     # Verifiers of each queue: they check every request in it, after the tool's own.

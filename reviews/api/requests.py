@@ -214,6 +214,7 @@ def build_line(asked: RequestForPerson) -> dict[str, Any]:
         "expires_at": row.expires_at.isoformat(),
         "settled_at": row.settled_at.isoformat() if row.settled_at else None,
         "steps": asked.steps,
+        "joined": row.joined,
         "requires_reason": version.requires_reason,
         "step_up": version.step_up,
         "reading": asked.reading,

@@ -54,6 +54,9 @@ class RequestLineOut(Schema):
     expires_at: str
     settled_at: str | None
     steps: list[RequestStepOut]
+    joined: int = Field(
+        description="How many later calls proposed the same action while it was open."
+    )
     requires_reason: bool
     step_up: bool
     reading: str = Field(

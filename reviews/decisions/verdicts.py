@@ -14,7 +14,7 @@ from reviews import transitions
 from reviews.choices import Verdict
 from reviews.governance import voters
 from reviews.grants import uncertain
-from reviews.requests import versions
+from reviews.requests import repeats, versions
 from reviews.stops import stops
 
 from .case import DecisionContext, list_complete_step_people
@@ -35,7 +35,8 @@ def approve_requests(votes: Sequence[StepVote]) -> None:
 
 def reject_requests(votes: Sequence[StepVote]) -> None:
     """Reject the requests and release their amounts from the sums. One rejection is
-    enough. Where the submission says so, also pause the run."""
+    enough. Pause a run where the submission says so, and after as many rejections in a
+    row as the policy allows."""
     record_votes(votes)
     first, rows = votes[0].case, [case.request for case, _ in votes]
     transitions.request.apply_many(
@@ -51,6 +52,7 @@ def reject_requests(votes: Sequence[StepVote]) -> None:
     for case, _ in votes:
         if case.said.pause:
             _pause_run(case)
+    repeats.pause_rejected_runs([request.proposal for request in rows], first.now)
 
 
 def _pause_run(case: DecisionContext) -> None:

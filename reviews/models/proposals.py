@@ -38,6 +38,8 @@ class Proposal(models.Model):
     source = models.CharField(max_length=64, blank=True)
     # The rule that blocked it; empty unless the answer was `blocked`.
     blocked_by = models.CharField(max_length=64, blank=True)
+    # The rejected proposal of the same action in its run. This one got its rejection.
+    repeats = models.CharField(max_length=40, blank=True, db_default="")
     # An endpoint of the agent is to receive webhook events about it.
     heard = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
@@ -52,6 +54,9 @@ class Proposal(models.Model):
             models.Index(fields=["-created_at"], name="proposal_newest"),
             models.Index(
                 fields=["parent"], name="proposal_parent", condition=~Q(parent="")
+            ),
+            models.Index(
+                fields=["repeats"], name="proposal_repeats", condition=~Q(repeats="")
             ),
         ]
 

@@ -53,6 +53,8 @@ class ApprovalRequest(models.Model):
         db_index=False,
     )
     settled_at = models.DateTimeField(null=True)
+    # How many later calls proposed the same action in the run while this one was open.
+    joined = models.PositiveIntegerField(default=0, db_default=0)
     # Copies of values of proposal, revision and sealed version, so that every list is
     # served by one index. Only `requests.versions.build_list_columns` computes them.
     agent = models.CharField(max_length=64)
@@ -106,6 +108,11 @@ class ApprovalRequest(models.Model):
                 fields=["repeat_key"],
                 name="request_repeats",
                 condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["repeat_key"],
+                name="request_rejected_repeats",
+                condition=Q(status="rejected"),
             ),
             models.Index(
                 fields=["queue", "expires_at", "id"],

@@ -39,7 +39,7 @@ from reviews.models import ApprovalRequest, Proposal, Revision
 from reviews.stops import incidents, stops
 from reviews.stops.gate_state import GateState
 
-from . import versions
+from . import repeats, versions
 from .revisions import Narrative, add_revision, build_redactor, replace_revision
 
 UNFINISHED_EXECUTIONS = (
@@ -64,6 +64,7 @@ class ProposalOrigin:
     source: str = ""
     expires_in: int | None = None
     heard: bool = False  # the agent has an endpoint for webhook events
+    repeats: str = ""  # the rejected proposal of the same action in its run
 
 
 def submit_proposal(
@@ -83,12 +84,13 @@ def submit_proposal(
     and reads them. `revision_key` is the revision's primary key if the caller has drawn
     it. `by` is the person who proposes in the agent's place. `asks` requires an
     approval even where the policy does not. A blocked proposal is stored and nothing
-    more happens.
+    more happens; so is one that gets the rejection of an earlier proposal.
 
     A step of the agents' propose operation; the caller holds the thread's lock. Raises
     AgentStopped, InvalidArgs, RationaleMissing, TooLittleTime, NotFound or Conflict.
     """
-    stops.check_may_propose(state.mode)
+    if by is None:
+        stops.check_run_may_propose(state.mode, action.agent, action.thread)
     actor, now = by or log.Actor("agent", action.agent), state.now
     check_time_to_answer(origin.expires_in)
     if origin.supersedes:
@@ -110,6 +112,7 @@ def submit_proposal(
         priority=origin.priority,
         source=origin.source,
         blocked_by=ruling.blocked_by,
+        repeats="" if ruling.blocked_by else origin.repeats,
         heard=origin.heard,
         created_at=now,
     )
@@ -126,7 +129,10 @@ def submit_proposal(
         key=revision_key,
     )
     _log_submitted(proposal, revision, ruling, actor, now)
-    if ruling.tier is not Tier.BLOCK:
+    if proposal.repeats:
+        _cache_missing_request(proposal)
+        repeats.pause_rejected_runs([proposal], now)
+    elif ruling.tier is not Tier.BLOCK:
         asks = asks or ruling.tier in {Tier.APPROVE, Tier.ESCALATE}
         record_observations(ruling, now=now, asks=asks)
         _open_or_grant(proposal, revision, ruling, origin, actor, now, asks=asks)
@@ -194,7 +200,7 @@ def _log_submitted(
     now: datetime,
 ) -> None:
     log.append(
-        "proposal.blocked" if proposal.blocked_by else "proposal.submitted",
+        _find_record_kind(proposal),
         actor=actor,
         at=now,
         proposal=proposal.pk,
@@ -209,8 +215,15 @@ def _log_submitted(
             "tier": ruling.tier,
             "risk": ruling.evaluation.risk,
             "rules": [rule.id for rule in ruling.evaluation.rules],
+            **({"repeats": proposal.repeats} if proposal.repeats else {}),
         },
     )
+
+
+def _find_record_kind(proposal: Proposal) -> str:
+    if proposal.blocked_by:
+        return "proposal.blocked"
+    return "proposal.repeated" if proposal.repeats else "proposal.submitted"
 
 
 def _supersede_proposal(
@@ -268,6 +281,13 @@ def withdraw_stopped_proposal(*, proposal_id: str, code: str) -> None:
         proposal_id, agent=proposal.agent, actor=actor, now=now, code=code
     )
     failpoints.point("stop_uncommitted", proposal_id)
+
+
+def mark_has_callback(proposal: Proposal) -> None:
+    """Send webhook events for this proposal too. The caller holds its request's
+    lock."""
+    Proposal.objects.filter(pk=proposal.pk, heard=False).update(heard=True)
+    proposal.heard = True
 
 
 def mark_has_listener(agent: str) -> int:

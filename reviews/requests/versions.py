@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -81,7 +81,9 @@ def build_list_columns(
     return {
         "agent": proposal.agent,
         "tool_name": proposal.tool_name,
-        "repeat_key": compute_repeat_key(proposal, revision),
+        "repeat_key": compute_repeat_key(
+            proposal.agent, proposal.tool_name, revision.args
+        ),
         "rank": RISK_BANDS[Risk(risk)] * 10 + PRIORITY_RANKS.get(proposal.priority, 1),
         "supervisors_only": not any(
             quorum.can_fill_step(Role.REVIEWER, step["role"]) for step in steps
@@ -91,13 +93,9 @@ def build_list_columns(
     }
 
 
-def compute_repeat_key(proposal: Proposal, revision: Revision) -> UUID:
+def compute_repeat_key(agent: str, tool: str, args: Mapping[str, Any]) -> UUID:
     """A key that is equal for equal agent, tool and canonical arguments, in any run."""
-    said = {
-        "agent": proposal.agent,
-        "tool": proposal.tool_name,
-        "args": revision.args,
-    }
+    said = {"agent": agent, "tool": tool, "args": args}
     return UUID(bytes=hashlib.sha256(canonical.encode(said)).digest()[:16])
 
 

@@ -36,6 +36,8 @@ AND (lifted_at IS NULL OR mode = 'stopped' AND at >= %(since)s::timestamptz)
 _MODES = Statement(
     f"SELECT scope, key, mode FROM reviews_stop WHERE {STOP_CONDITION}"  # noqa: S608
 )
+# Who set a pause that no person set.
+SYSTEM = "system"
 STOPS_CHANNEL = "stops"  # wake-up channel of every page that shows something stoppable
 StoppableAction = tuple[str, str, str]  # agent, thread, tool
 MAX_KEY_LENGTH = 200  # characters: an agent's slug, a slash and a thread's name
@@ -114,6 +116,27 @@ def check_may_propose(mode: StopMode | None) -> None:
         raise AgentStopped
 
 
+def check_run_may_propose(mode: StopMode | None, agent: str, thread: str) -> None:
+    """Raises AgentStopped under a stop, and for a run that is paused because people
+    rejected its proposals. Takes a query only under a pause."""
+    check_may_propose(mode)
+    # guard: rejected-run
+    if mode is StopMode.PAUSED and _is_paused_for_rejections(agent, thread):
+        raise AgentStopped(
+            "This run is paused because several of its proposals in a row were"
+            " rejected. Nothing was proposed. A person must resume the run."
+        )
+
+
+def _is_paused_for_rejections(agent: str, thread: str) -> bool:
+    return Stop.objects.filter(
+        scope=Scope.THREAD,
+        key=build_thread_key(agent, thread),
+        by=SYSTEM,
+        lifted_at__isnull=True,
+    ).exists()
+
+
 @transaction.atomic(durable=True)
 def create_stop(
     *,
@@ -144,7 +167,7 @@ def create_stop(
     row = Stop(
         scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
     )
-    made = _insert_stop(row, person, reason_code)
+    made = _insert_stop(row, build_actor(person), reason_code)
     if made is None:
         raise Conflict("This is already stopped or paused. Nothing was changed.")
     return made
@@ -172,7 +195,21 @@ def pause_run(
         by=person.public_id,
         at=now,
     )
-    _insert_stop(row, person, reason_code)
+    _insert_stop(row, build_actor(person), reason_code)
+
+
+def pause_rejected_run(agent: str, thread: str, *, count: int, now: datetime) -> None:
+    """Pause a run after `count` rejections in a row, within the caller's transaction.
+    A pause or stop that is in force stays as it is."""
+    row = Stop(
+        scope=Scope.THREAD,
+        key=build_thread_key(agent, thread),
+        mode=StopMode.PAUSED,
+        reason=f"{count} of its proposals in a row were rejected.",
+        by=SYSTEM,
+        at=now,
+    )
+    _insert_stop(row, log.SYSTEM, "rejections")
 
 
 def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> bool:
@@ -191,10 +228,10 @@ def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> 
         by=person.public_id,
         at=now,
     )
-    return _insert_stop(row, person, "deactivated") is not None
+    return _insert_stop(row, build_actor(person), "deactivated") is not None
 
 
-def _insert_stop(row: Stop, person: Person, reason_code: str) -> Stop | None:
+def _insert_stop(row: Stop, actor: log.Actor, reason_code: str) -> Stop | None:
     """Store, log and publish the stop; None when its scope and key have one in force,
     including one that was set at the same moment."""
     said = {"mode": row.mode, "reason": row.reason, "by": row.by, "at": row.at}
@@ -206,7 +243,7 @@ def _insert_stop(row: Stop, person: Person, reason_code: str) -> Stop | None:
         return None
     if not made:
         return None
-    _log_stop_change("stop.raised", kept, person, kept.at, kept.reason, reason_code)
+    _log_stop_change("stop.raised", kept, actor, kept.at, kept.reason, reason_code)
     outbox.publish("stop.raised", subject=str(kept.pk))
     return kept
 
@@ -217,7 +254,7 @@ def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
     row = pauses.filter(lifted_at__isnull=True).first()
     if row is not None:
         _update_stop(row, lifted_by=person.public_id, lifted_at=now)
-        _log_stop_change("stop.tightened", row, person, now, row.reason)
+        _log_stop_change("stop.tightened", row, build_actor(person), now, row.reason)
 
 
 def _check_not_self(key: str, person: Person) -> None:
@@ -255,12 +292,12 @@ def lift_stop(*, stop_id: int, person: Person, reason: str) -> Stop:
     now = clock.now()
     if row.scope == Scope.EVERYTHING and not row.lift_asked_by:
         _update_stop(row, lift_asked_by=person.public_id)
-        _log_stop_change("stop.lift_asked", row, person, now, reason)
+        _log_stop_change("stop.lift_asked", row, build_actor(person), now, reason)
         return row
     if row.lift_asked_by == person.public_id:  # guard: lift-by-two
         raise NotPermitted("A second person must confirm before everything resumes.")
     _update_stop(row, lifted_by=person.public_id, lifted_at=now)
-    _log_stop_change("stop.lifted", row, person, now, reason)
+    _log_stop_change("stop.lifted", row, build_actor(person), now, reason)
     return row
 
 
@@ -274,7 +311,7 @@ def _update_stop(row: Stop, **values: object) -> None:
 
 
 def _log_stop_change(
-    kind: str, row: Stop, person: Person, now: datetime, reason: str, code: str = ""
+    kind: str, row: Stop, actor: log.Actor, now: datetime, reason: str, code: str = ""
 ) -> None:
     notify.announce(STOPS_CHANNEL)
     more = {"reason_code": code} if code else {}
@@ -283,7 +320,7 @@ def _log_stop_change(
     )
     log.append(
         kind,
-        actor=build_actor(person),
+        actor=actor,
         at=now,
         agent=row.key if row.scope == Scope.AGENT else agent,
         thread=thread,

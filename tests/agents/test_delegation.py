@@ -133,7 +133,7 @@ def test_who_is_barred_from_a_proposal_is_barred_from_what_it_started(
     first = propose(gate.agent, on_behalf_of={"kind": "user", "id": "rita"})
     other = factories.agent(gate.owen, "other")
     child = propose(other, parent=first.pk)
-    grandchild = propose(gate.agent, parent=child.pk)
+    grandchild = propose(gate.agent, parent=child.pk, thread="t-2")
     for one in (child, grandchild):
         assert rita.public_id in one.kept_out
         assert rita.public_id not in one.barred

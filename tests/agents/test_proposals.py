@@ -14,15 +14,15 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_policy_that_is_activated_meanwhile_governs(gate: Gate) -> None:
-    factories.propose(gate.agent)
+    factories.propose(gate.agent, thread="t-0")
     body = factories.proposal_body()
     asked = intake.build_proposal_input(gate.agent, body)
     other = factories.policy(gate.people)
-    key = intake.parse_call_key("key-1", "POST", "/proposals", body.model_dump())
+    key = intake.parse_call_key("key-own", "POST", "/proposals", body.model_dump())
     stored = proposals.propose_action(agent=gate.agent, key=key, asked=asked)
     revision = Proposal.objects.get(pk=stored.proposal).current
     assert asked.policy == gate.policy
     assert revision.policy == other
     assert revision.facts["sum"]["paid"] == 8000
-    assert IdempotencyKey.objects.get(key="key-1").proposal == stored.proposal
+    assert IdempotencyKey.objects.get(key="key-own").proposal == stored.proposal
     assert Proposal.objects.count() == 2

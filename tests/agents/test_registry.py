@@ -59,7 +59,7 @@ def test_a_release_is_a_record_and_marks_what_is_proposed_from_then_on(
 ) -> None:
     before = factories.propose(gate.agent)
     call_command("release_agent", "riley", "2026.11", by="adam")
-    after = factories.propose(Agent.objects.get(slug="riley"))
+    after = factories.propose(Agent.objects.get(slug="riley"), thread="t-2")
     assert [one.current.agent_version for one in (before, after)] == ["", "2026.11"]
     record = LogRecord.objects.get(kind="agent.released", agent="riley")
     assert b'"version":"2026.11"' in bytes(record.leaf)

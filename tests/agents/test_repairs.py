@@ -62,7 +62,7 @@ def never_taken(gate: Gate, tool: str = "pay") -> Execution:
 
 def dead(gate: Gate) -> Thread:
     """A run with an open request, of which nobody heard for long."""
-    proposal = propose(gate.agent, checkpoint=LEFT)
+    proposal = propose(gate.agent, checkpoint=LEFT, customer="C-9")
     ago = clock.now() - timedelta(minutes=11)
     Proposal.objects.filter(pk=proposal.pk).update(created_at=ago)
     Thread.objects.update(started_at=ago)

@@ -40,6 +40,7 @@ REDEEM = "tests/races/test_redeem.py"
 REDEEM_KEYS = "tests/reviews/executions/test_redeem_keys.py"
 PERMISSIONS = "tests/reviews/test_permissions.py"
 REPAIRS = "tests/agents/test_repairs.py"
+REPEATS = "tests/reviews/requests/test_repeats.py"
 RESTORES = "tests/reviews/test_recovery.py"
 STOPS = "tests/reviews/stops/test_stops.py"
 STREAMS = "tests/hitl/live/test_event_stream.py"
@@ -633,6 +634,38 @@ GUARDS = [
         "propose-stop",
         NEVER,
         f"{STOP} {MODEL}",
+    ),
+    Guard(
+        "a call joins no request that others may decide",
+        "reviews/requests/repeats.py",
+        "join_request",
+        "joined-bars",
+        NEVER,
+        REPEATS,
+    ),
+    Guard(
+        "a call that the agent is less sure of joins no request",
+        "reviews/requests/repeats.py",
+        "join_request",
+        "joined-doubt",
+        NEVER,
+        REPEATS,
+    ),
+    Guard(
+        "a run is paused after rejections in a row",
+        "reviews/requests/repeats.py",
+        "pause_rejected_runs",
+        "rejections-in-a-row",
+        NEVER,
+        REPEATS,
+    ),
+    Guard(
+        "a run paused for rejections proposes nothing",
+        "reviews/stops/stops.py",
+        "check_run_may_propose",
+        "rejected-run",
+        NEVER,
+        REPEATS,
     ),
     Guard(
         "a task uses up no other task's message",

@@ -72,6 +72,32 @@ def check_one(agent: Agent) -> None:
     assert kinds["proposal.submitted"] == kinds["request.opened"] == 1
 
 
+def test_the_same_action_at_the_same_moment_is_one_request(gate: Gate) -> None:
+    """Each call has a key of its own; all but one join the first."""
+    count = 12
+    results = at_once(*[proposing(gate.agent, f"racer-{n}") for n in range(count)])
+    assert all(result.won for result in results)
+    assert sorted(result.value.status for result in results) == [200] * 11 + [201]
+    request = ApprovalRequest.objects.get()
+    assert request.joined == count - 1
+    assert {result.value.proposal for result in results} == {request.proposal_id}
+
+
+def test_a_decision_beside_joining_calls_loses_none(gate: Gate) -> None:
+    """No deadlock, and every call gets the proposal it joined or one of its own."""
+    request = propose(gate.agent).request
+    verdict = partial(factories.decide, request, gate.rita, "reject")
+    results = at_once(*[proposing(gate.agent, f"racer-{n}") for n in range(3)], verdict)
+    assert all(result.won for result in results)
+    answers = [result.value for result in results[:-1]]
+    joined = [one for one in answers if one.status == 200]
+    repeats = Proposal.objects.filter(repeats=request.proposal_id)
+    request.refresh_from_db()
+    assert len(joined) == request.joined
+    assert len(answers) - len(joined) == repeats.count()
+    assert ApprovalRequest.objects.count() == 1
+
+
 @pytest.fixture
 def caller(gate: Gate) -> Caller:
     key = keys.issue_key(agent=gate.agent, by=gate.owen)

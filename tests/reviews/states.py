@@ -51,8 +51,8 @@ def withdraw(agent: Agent, proposal: Proposal) -> None:
     proposals.withdraw_proposal(agent=agent, proposal_id=proposal.pk)
 
 
-def pending(gate: Gate) -> ApprovalRequest:
-    return propose(gate.agent).request
+def pending(gate: Gate, thread: str = "t-1") -> ApprovalRequest:
+    return propose(gate.agent, thread=thread).request
 
 
 def held(gate: Gate) -> Lease:

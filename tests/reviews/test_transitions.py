@@ -160,7 +160,7 @@ def test_a_row_that_moved_meanwhile_is_a_conflict(
 def test_many_move_as_one_does_each_with_its_record_or_none_of_them(
     gate: Gate,
 ) -> None:
-    rows = [states.pending(gate) for _ in range(3)]
+    rows = [states.pending(gate, f"t-{n}") for n in range(3)]
     last = LogRecord.objects.latest("pk").pk
     move(rows, "hold", recall_until=clock.now())
     records = LogRecord.objects.filter(pk__gt=last).order_by("pk")

@@ -109,3 +109,13 @@ class ReasonChoice:
     code: str
     label: str
     checked: bool
+
+
+def format_times(count: int) -> str:
+    """`once`, `twice`, `14 times`."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def format_times_asked(joined: int) -> str:
+    """How often an action was proposed: its first call and those that joined it."""
+    return f"Asked {format_times(joined + 1)}"

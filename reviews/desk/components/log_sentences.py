@@ -12,6 +12,7 @@ from reviews.effects.wording import WordingPart, build_wording
 HIDDEN_NAME = "A reviewer"
 SENTENCES = {
     "proposal.submitted": "{who} proposed an action",
+    "proposal.repeated": "{who} proposed an action that was rejected before in its run",
     "proposal.blocked": "{who} proposed an action that the policy blocks",
     "proposal.refused": "{who} made a call that Holdpoint refused",
     "proposal.announced": "No approval required; listed under Activity",
@@ -112,6 +113,7 @@ SENTENCES = {
     "batch.recalled": "{who} undid the approval of a batch; nothing was executed",
     "batch.resumed": "{who} resumed the rest of a batch",
     "batch.dissolved": "The batch was dissolved; each request is decided separately",
+    "request.joined": "{who} proposed the same action again while this was open",
     "request.returned": "{who} returned the request with guidance",
     "request.assigned": "{who} assigned the request",
     "execution.reported_late": "{who} reported a result too late",

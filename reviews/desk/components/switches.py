@@ -110,7 +110,7 @@ def _build_switch_line(
         target=f"{row.scope}:{row.key}",
         said=_describe_target(row, names),
         paused=row.mode == StopMode.PAUSED,
-        by=names.get(row.by, "Someone"),
+        by="Holdpoint" if row.by == stops.SYSTEM else names.get(row.by, "Someone"),
         at=row.at,
         reason=row.reason,
         asked=open_ and bool(row.lift_asked_by),

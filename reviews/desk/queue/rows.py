@@ -254,6 +254,8 @@ def _list_flags(sealed: RequestVersion, shown: describe.EffectBrief) -> tuple[st
     if request.status in OPEN and sealed.switched_off:  # type: ignore[attr-defined]
         scope, mode = sealed.switched_off.split()  # type: ignore[attr-defined]
         flags.insert(0, f"{SCOPE_NOUNS[Scope(scope)]} {mode}")
+    if request.joined:
+        flags.append(formatting.format_times_asked(request.joined))
     if sealed.requires_reason and request.status in OPEN:
         flags.append("Reason required")
     if request.rank % 10 == URGENT_DIGIT:

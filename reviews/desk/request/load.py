@@ -233,7 +233,8 @@ class LoadedRequest:
         """A text that changes whenever the state strip changes."""
         until = f"{self.request.expires_at.timestamp():.0f}"
         told = int(bool(self.lost))
-        return f"{self.key}.{self.given}.{until}.{self.holding.key}.{told}"
+        asked = f"{self.given}.{self.request.joined}"
+        return f"{self.key}.{asked}.{until}.{self.holding.key}.{told}"
 
 
 def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:

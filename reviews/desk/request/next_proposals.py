@@ -22,12 +22,14 @@ _MOST_SEARCHED = 20  # proposals that are searched
 
 @dataclass(frozen=True, slots=True)
 class NextProposal:
-    """The next proposal; `url` is its request if there is one, else its run."""
+    """The next proposal; `url` is its request if there is one, else its run. `repeats`:
+    it got the rejection of an earlier proposal."""
 
     agent: str
     effect: tuple[SentencePart, ...]
     url: str
     asks: bool
+    repeats: bool
 
 
 def find_end_time(loaded: LoadedRequest) -> datetime | None:
@@ -83,5 +85,9 @@ def _build_next_proposal(
     else:
         url = reverse("agents:thread", args=[row.agent, row.thread])
     return NextProposal(
-        row.agent, describe.build_effect_sentence(row.current), url, asks
+        agent=row.agent,
+        effect=describe.build_effect_sentence(row.current),
+        url=url,
+        asks=asks,
+        repeats=bool(row.repeats),
     )

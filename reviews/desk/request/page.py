@@ -18,11 +18,12 @@ from journal.clock import format_time
 from policies import tools
 from policies.staffing import Shortage
 from reviews import deadlines, permissions
+from reviews.choices import RequestStatus
 from reviews.decisions import drafts
 from reviews.desk.batches import links
 from reviews.desk.components import formatting, log_lines, snapshots, undo
 from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictChoice
-from reviews.desk.components.formatting import DeadlineClock
+from reviews.desk.components.formatting import DeadlineClock, format_times
 from reviews.desk.components.states import StateLabel
 from reviews.effects import describe
 from reviews.effects.wording import format_names, format_people, format_required_people
@@ -31,6 +32,7 @@ from reviews.governance import readings, voters
 from reviews.grants import uncertain
 from reviews.models import Draft, RequestVersion, StateReading
 from reviews.permissions import Permission
+from reviews.requests import repeats
 
 from . import comparison, next_proposals, versions
 from . import escalation as escalations
@@ -161,6 +163,23 @@ class StripRegion(RenderedRegions):
         if not self.loaded.waiting:
             return None
         return formatting.build_request_clock(self.loaded.request, self.loaded.now)
+
+    @property
+    def times_asked(self) -> str:
+        """How often the agent has proposed the action; empty when only once."""
+        joined = self.loaded.request.joined
+        return formatting.format_times_asked(joined) if joined else ""
+
+    @cached_property
+    def repeats_said(self) -> str:
+        """How many later proposals got the rejection of this request; empty without
+        any."""
+        request = self.loaded.request
+        if request.status != RequestStatus.REJECTED:
+            return ""
+        count = repeats.count_repeats(request.proposal_id)
+        again = f"Proposed again {format_times(count)} since; rejected without asking"
+        return again if count else ""
 
     @property
     def over(self) -> bool:

@@ -3,6 +3,8 @@ did not arrive, and what one of them says."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from agents.models import Delivery
 from agents.webhooks import delivery, endpoints, enqueue, lanes
 from agents.webhooks.delivery import AttemptResult
@@ -59,6 +61,19 @@ def run_failed(gate: StoreGate) -> str:
 def run_stopped(gate: StoreGate) -> str:
     request = stop_thread(gate, StopMode.STOPPED)
     return f"/threads/riley/{request.proposal.thread}/"
+
+
+@AGENTS.scene("run-rejections", "By Holdpoint", "sue")
+def run_rejections(gate: StoreGate) -> str:
+    """Paused by the gate, after four rejections and a repeat of the last one."""
+    thread = "ticket-of-rejections"
+    args: dict[str, Any] = {}
+    for _ in range(4):
+        request = gate.refund("12.00", thread=thread)
+        args = request.proposal.current.args
+        decide(request, gate.rita, "reject", reason_code="unsafe")
+    gate.propose("process_refund", args, thread=thread)
+    return f"/threads/riley/{thread}/"
 
 
 AGENTS.add(

@@ -143,6 +143,15 @@ def rejected(gate: StoreGate) -> ApprovalRequest:
     return decide(gate.refund(), gate.tom, "reject", **said)
 
 
+@OVER.scene("rejected-again", "Proposed again twice since")
+def rejected_again(gate: StoreGate) -> ApprovalRequest:
+    request = rejected(gate)
+    args, thread = request.proposal.current.args, request.proposal.thread
+    for _ in range(2):
+        gate.propose("process_refund", args, thread=thread)
+    return request
+
+
 OVER.add("withdrawn", "Withdrawn", after(withdraw))
 OVER.add(
     "superseded",

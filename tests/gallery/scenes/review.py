@@ -162,6 +162,15 @@ def returned(gate: StoreGate) -> ApprovalRequest:
     return request
 
 
+@WAITING.scene("asked-again", "Asked 14 times")
+def asked_again(gate: StoreGate) -> ApprovalRequest:
+    request = gate.refund()
+    args = request.proposal.current.args
+    for _ in range(13):
+        gate.ask("process_refund", args, thread=request.proposal.thread)
+    return request
+
+
 @WAITING.scene("recalled", "Approval undone. Nothing was executed.", "sue")
 def recalled(gate: StoreGate) -> ApprovalRequest:
     request = decide(gate.refund(), gate.rita)

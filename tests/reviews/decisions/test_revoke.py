@@ -136,8 +136,8 @@ def two_steps(gate: Gate) -> ApprovalRequest:
 
 def test_what_ran_and_what_others_decided_stays(gate: Gate) -> None:
     done = states.succeeded(gate)
-    rejected = states.rejected(gate)
     withdrawn = states.withdrawn(gate)
+    rejected = states.rejected(gate)
     waiting = propose(gate.agent, customer="C-9").request
     before = [fresh(one).version for one in (rejected, withdrawn, waiting)]
     revoke(gate)

@@ -84,7 +84,9 @@ def said_to_fail(gate: Gate) -> Execution:
 
 def next_tier(gate: Gate) -> str:
     """What the next payment to this customer asks for."""
-    request: ApprovalRequest = propose(gate.agent, args=dict(PAYMENT)).request
+    run = factories.new_thread()
+    proposal = propose(gate.agent, args=dict(PAYMENT), thread=run)
+    request: ApprovalRequest = proposal.request
     return request.tier
 
 
@@ -266,7 +268,8 @@ def cancelled(gate: Gate, total: str | None, **fields: Any) -> Proposal:
     known = {"order_total": total, "order_total_currency": "USD"} if total else {}
     worlds.WORLD["facts"] = known
     try:
-        return propose(gate.agent, args={"customer": "C-1"}, **fields)
+        run = factories.new_thread()
+        return propose(gate.agent, args={"customer": "C-1"}, thread=run, **fields)
     finally:
         del worlds.WORLD["facts"]
 

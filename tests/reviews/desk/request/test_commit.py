@@ -159,7 +159,8 @@ def test_a_page_is_on_the_screen_of_its_own_person_and_request_only(
 ) -> None:
     """Whose screen shows an older version gets no panel over it; a token that was made
     for somebody else, or for another request, says nothing of that screen."""
-    request, other = propose(gate.agent).request, propose(gate.agent).request
+    request = propose(gate.agent).request
+    other = propose(gate.agent, thread="t-2").request
     tokens = {
         "own": pages.token(request),
         "another person's": pages.token(request, "sue"),
@@ -183,7 +184,8 @@ def test_a_verdict_comes_from_the_page_of_its_own_person_and_request(
     gate: Gate, as_: SignIn, whose: str
 ) -> None:
     """The pages read the same, so that only whose they are is left to tell by."""
-    request, other = propose(gate.agent).request, propose(gate.agent).request
+    request = propose(gate.agent).request
+    other = propose(gate.agent, thread="t-2").request
     made = {
         "another person's": pages.seen(request, "tom"),
         "another request's": replace(pages.seen(request), request=other.pk),
@@ -232,7 +234,8 @@ def sampled(gate: Gate) -> ApprovalRequest:
     """One that the policy picks, though it does not ask about each."""
     asking(gate, check=4)
     for _ in range(60):
-        request = propose(gate.agent, "decline").request
+        run = factories.new_thread()
+        request = propose(gate.agent, "decline", thread=run).request
         loaded = load.load_request(gate.people["rita"], request.pk, clock.now())
         if questions.is_check_due(care.compute_check_seed(loaded), 4):
             return request
@@ -242,7 +245,8 @@ def sampled(gate: Gate) -> ApprovalRequest:
 def decided(gate: Gate, number: int) -> None:
     """Rita decides so many others."""
     for _ in range(number):
-        request = propose(gate.agent, "decline").request
+        run = factories.new_thread()
+        request = propose(gate.agent, "decline", thread=run).request
         factories.decide(request, gate.people["rita"], "reject")
 
 
