@@ -42,7 +42,7 @@ _SIGNATURE_ONLY: Any = {
 
 
 class ForgedToken(Exception):
-    """The text is not a grant token signed by one of our keys."""
+    """The text is not a token of the expected type, signed by one of our keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +63,23 @@ def list_key_seeds() -> Iterator[bytes]:
     yield from here.grant_keys_retired
 
 
-def sign_claims(claims: Mapping[str, Any]) -> str:
-    """Sign claims as a compact JWS. Deterministic for the same key and claims."""
+def sign_claims(claims: Mapping[str, Any], *, typ: str = GRANT_TYPE) -> str:
+    """Sign claims as a compact JWS of type `typ`. Deterministic for the same key and
+    claims."""
     key = _build_key(settings.HOLDPOINT.grant_key)
-    headers = {"kid": key.kid, "typ": GRANT_TYPE}
+    headers = {"kid": key.kid, "typ": typ}
     return jwt.encode(dict(claims), key.private, ALGORITHM, headers=headers)
 
 
-def verify_token(token: str) -> dict[str, Any]:
-    """Verify a token's signature and type, and return its claims.
+def verify_token(token: str, *, typ: str = GRANT_TYPE) -> dict[str, Any]:
+    """Verify a token's signature and that it is of type `typ`, and return its claims.
 
     Times and audience are not checked. Raises ForgedToken.
     """
     try:
         header = jwt.get_unverified_header(token)
         key = _list_accepted_keys().get(header.get("kid", ""))
-        if key is None or header.get("typ") != GRANT_TYPE:
+        if key is None or header.get("typ") != typ:
             raise ForgedToken
         return jwt.decode(token, key.public, [ALGORITHM], _SIGNATURE_ONLY)
     except (jwt.PyJWTError, ValueError) as error:

@@ -183,6 +183,20 @@ def test_what_nobody_of_ours_signed_redeems_nothing(gate: Gate) -> None:
         assert Execution.objects.get().attempts == 0, how
 
 
+def test_a_token_is_accepted_as_its_own_type_only(gate: Gate) -> None:
+    grant = deployment(gate)
+    token = tokens.sign_claims(tokens.build_claims(grant), typ="other+jwt")
+    assert tokens.verify_token(token, typ="other+jwt") == tokens.build_claims(grant)
+    for text, typ in (
+        (token, tokens.GRANT_TYPE),
+        (grants.load_token(grant.pk), "other+jwt"),
+    ):
+        with pytest.raises(tokens.ForgedToken):
+            tokens.verify_token(text, typ=typ)
+    with pytest.raises(errors.NotFound):
+        grants.load_grant_by_token(token, agent="riley")
+
+
 def test_what_a_claim_gave_out_redeems_nothing(gate: Gate) -> None:
     grant = deployment(gate)
     taken = redeem.redeem_grant(token=grants.load_token(grant.pk), agent="riley")
