@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, get_args
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import path
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
@@ -53,6 +54,7 @@ def _build_webhooks() -> dict[str, Any]:
     return {event: {"post": call} for event in events}
 
 
+ROOT = "/api/v1/"
 # Operation ids that were published under another module name must not change.
 OPERATION_PREFIXES = {"reviews.api.batches": "reviews_batch_api"}
 
@@ -66,6 +68,10 @@ class HoldpointApi(NinjaAPI):
         app, package, *_ = module.split(".")
         return f"{OPERATION_PREFIXES.get(module, f'{app}_{package}')}_{name}"
 
+    def get_root_path(self, path_params: dict[str, Any]) -> str:
+        """The routers carry whole paths, so nothing stands before them."""
+        return "/"
+
 
 api = HoldpointApi(
     title="Holdpoint",
@@ -73,12 +79,13 @@ api = HoldpointApi(
     description="The approval gate for agents that act in the real world.",
     urls_namespace="api",
     docs_url=None,
+    openapi_url=f"{ROOT}openapi.json",
     parser=StrictParser(),
     openapi_extra={"webhooks": _build_webhooks()},
 )
-api.add_router("", agents_api.router)
-api.add_router("", people.router)
-api.add_router("", batches.router)
+api.add_router(ROOT, agents_api.router)
+api.add_router(ROOT, people.router)
+api.add_router(ROOT, batches.router)
 
 
 @api.exception_handler(DomainError)
@@ -144,8 +151,11 @@ def openapi(request: HttpRequest) -> HttpResponse:
 
 
 def build_routes() -> list[Any]:
-    """The API's routes, exempt from the login redirect: the API answers 401 itself."""
+    """The API's routes with their whole paths, exempt from the login redirect: the API
+    answers 401 itself."""
     routes: list[Any] = api.urls[0]
+    root = routes.pop()
+    routes.append(path(ROOT.lstrip("/"), root.callback, name=root.name))
     for route in routes:
         if route.name == "openapi-json":
             route.callback = openapi

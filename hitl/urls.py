@@ -18,7 +18,7 @@ urlpatterns = [
     path(".well-known/jwks.json", jwks.jwks, name="jwks"),
     path("admin/", admin.site.urls),
     path("api/v1/docs", docs.docs, name="docs"),
-    path("api/v1/", include((api.build_routes(), "api"))),
+    path("", include((api.build_routes(), "api"))),
     path("", include("policies.urls")),
     path("", include("agents.urls")),
     path("", include("reviews.desk.urls")),
