@@ -39,3 +39,8 @@ class TakenBy(StrEnum):
 
     CALL = "call"
     WEBHOOK = "webhook"
+
+
+# The source of a proposal that an AuthZEN access request made. Reserved: an agent may
+# not use it, so what such a proposal says of its subject comes from the adapter.
+AUTHZEN_SOURCE = "authzen"

@@ -1,7 +1,7 @@
 """The HTTP API, version 1: one strict parser and one form of refusal for every caller.
 
-The endpoints themselves are in `agents.api`, `reviews.api.people` and
-`reviews.api.batches`.
+The endpoints themselves are in `agents.api`, `agents.adapters`, `reviews.api.people`
+and `reviews.api.batches`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ninja.responses import Response
 
 from agents import api as agents_api
 from agents import schema_alarm
+from agents.adapters import authzen
 from agents.schemas import LetterOut
 from journal import canonical
 from journal.errors import (
@@ -54,7 +55,7 @@ def _build_webhooks() -> dict[str, Any]:
     return {event: {"post": call} for event in events}
 
 
-ROOT = "/api/v1/"
+ROOT, ACCESS_ROOT = "/api/v1/", "/access/v1/"
 # Operation ids that were published under another module name must not change.
 OPERATION_PREFIXES = {"reviews.api.batches": "reviews_batch_api"}
 
@@ -86,6 +87,7 @@ api = HoldpointApi(
 api.add_router(ROOT, agents_api.router)
 api.add_router(ROOT, people.router)
 api.add_router(ROOT, batches.router)
+api.add_router(ACCESS_ROOT, authzen.router)
 
 
 @api.exception_handler(DomainError)

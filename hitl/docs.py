@@ -27,7 +27,7 @@ class ApiField:
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """One operation: its address, its audience (`agents` or `people`) and its input."""
+    """One operation: its address, its audience and its input."""
 
     method: str
     path: str
@@ -50,7 +50,7 @@ def docs(request: HttpRequest) -> HttpResponse:
     return render(request, "docs.html", {"groups": groups})
 
 
-AUDIENCES = ("agents", "people")
+AUDIENCES = ("agents", "people", "AuthZEN")
 
 
 def list_calls(schema: dict[str, Any]) -> Iterator[ApiCall]:

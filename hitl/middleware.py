@@ -3,6 +3,7 @@ requests and caches, and the rendering of domain errors."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -25,6 +26,7 @@ from . import problems, views
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+REQUEST_ID_PATTERN = re.compile(r"[\x21-\x7e]{1,128}")
 log = structlog.get_logger("hitl.request")
 
 
@@ -32,8 +34,8 @@ class RequestContext:
     """Gives the request an id, binds it for all log lines, and logs the request.
 
     The id is generated here: a client could choose one that collides or forges log
-    lines. The path is logged but not the query, which may hold what people searched
-    for.
+    lines. Only the answers of AuthZEN carry the client's own id instead, as it demands.
+    The path is logged but not the query, which may hold what people searched for.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -46,7 +48,7 @@ class RequestContext:
         bind_contextvars(request_id=request_id)
         start = time.monotonic()
         response = self.get_response(request)
-        response["X-Request-Id"] = request_id
+        response["X-Request-Id"] = _find_own_request_id(request) or request_id
         if caller := _identify_caller(request, response):
             response["Holdpoint-Caller"] = caller  # hitl.live.callers removes it
         log.info(
@@ -57,6 +59,14 @@ class RequestContext:
             ms=round((time.monotonic() - start) * 1000, 1),
         )
         return response
+
+
+def _find_own_request_id(request: HttpRequest) -> str:
+    """The id that the client gave a call of AuthZEN (Authorization API 1.0, section
+    "Request Identification"); "" for other calls, and for what is no plain text."""
+    given = request.headers.get("X-Request-Id", "")
+    plain = REQUEST_ID_PATTERN.fullmatch(given)
+    return given if plain and request.path.startswith(problems.ACCESS) else ""
 
 
 def _identify_caller(request: HttpRequest, response: HttpResponse) -> str:

@@ -62,6 +62,11 @@ AGENTS = (
     ),
     Operation(("agents.proposals.log_refusal",), logs="proposal.refused"),
     Operation(
+        ("agents.adapters.authzen.evaluations.evaluate_access",),
+        private=("agents.adapters.authzen.evaluations._preview_ruling",),
+        writes="none: it only reads",
+    ),
+    Operation(
         ("agents.reversals.propose_reversal",),
         private=("agents.reversals._create_reversal",),
         locks="thread, the agent's listeners (advisory, shared), sums",

@@ -1,6 +1,7 @@
 """Renders refusals: problem details for the API, a notice for htmx, a page otherwise.
 
-Problem details follow RFC 9457, with the codes of the table in api.md.
+Problem details follow RFC 9457, with the codes of the table in api.md. The endpoints of
+AuthZEN answer with the statuses and problem types of that profile.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string, select_template
 
+from agents.adapters import authzen
 from journal.errors import DatabaseRestored, DomainError, FieldError
 from reviews.desk.components.htmx import wants_partial
 
-API = "/api/"
+ACCESS = "/access/"
+JSON_PATHS = ("/api/", ACCESS)
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -26,8 +29,8 @@ def build_problem(
     errors: list[FieldError] | None = None,
     **facts: Any,
 ) -> JsonResponse:
-    """One refusal as problem details. `facts` become members of the JSON; the seconds
-    of `retry_after` also become the header."""
+    """One refusal as problem details. `facts` become members of the JSON, in place of
+    those of the same name; the seconds of `retry_after` also become the header."""
     body = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -45,13 +48,30 @@ def build_problem(
 
 def render_refusal(request: HttpRequest, error: DomainError) -> HttpResponse:
     """Render a domain error in the form that this request accepts."""
-    if request.path.startswith(API):
+    if request.path.startswith(ACCESS):
+        return _build_access_problem(error)
+    if request.path.startswith(JSON_PATHS):
         return build_problem(
             error.status, error.code, error.detail, errors=error.errors, **error.facts
         )
     return render_error_page(
         request, error.status, error.code, error.detail, errors=error.errors
     )
+
+
+def _build_access_problem(error: DomainError) -> JsonResponse:
+    form = authzen.errors.describe_problem(error)
+    response = build_problem(
+        form.status,
+        error.code,
+        error.detail,
+        errors=error.errors,
+        type=form.type,
+        **error.facts,
+    )
+    if form.status == HTTPStatus.UNAUTHORIZED:
+        response["WWW-Authenticate"] = "Bearer"  # RFC 6750, which the profile asks for
+    return response
 
 
 def render_error_page(

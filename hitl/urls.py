@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from . import api, docs, jwks, views
+from . import api, authzen_metadata, docs, jwks, views
 
 handler400 = views.bad_request
 handler403 = views.forbidden
@@ -16,6 +16,11 @@ urlpatterns = [
     path("livez", views.livez, name="livez"),
     path("readyz", views.readyz, name="readyz"),
     path(".well-known/jwks.json", jwks.jwks, name="jwks"),
+    path(
+        ".well-known/authzen-configuration",
+        authzen_metadata.authzen_metadata,
+        name="authzen_metadata",
+    ),
     path("admin/", admin.site.urls),
     path("api/v1/docs", docs.docs, name="docs"),
     path("", include((api.build_routes(), "api"))),

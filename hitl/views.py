@@ -141,6 +141,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def _render_error(
     request: HttpRequest, status: int, code: str, detail: str
 ) -> HttpResponse:
-    if request.path.startswith(problems.API):
+    if request.path.startswith(problems.JSON_PATHS):
         return problems.build_problem(status, code, detail)
     return problems.render_error_page(request, status, code, detail)

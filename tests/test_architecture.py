@@ -223,6 +223,7 @@ OPEN_ROUTES = {
     "sign_in": "the way in",
     "help": "how it works",
     "jwks": "the public keys of grants",
+    "authzen_metadata": "where the endpoints of AuthZEN are",
 }
 
 
@@ -240,7 +241,7 @@ def routes(
 def test_every_page_needs_a_login_unless_listed() -> None:
     for path, route in routes():
         opened = not getattr(route.callback, "login_required", True)
-        if path.startswith(("api/", "admin/", "static/")):
+        if path.startswith(("api/", "access/", "admin/", "static/")):
             continue  # the API's own keys and tokens; Django's own check for staff
         assert opened == (route.name in OPEN_ROUTES), path
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import AfterValidator, Field, StrictBool, StrictInt
 
+from agents.choices import AUTHZEN_SOURCE
 from reviews.choices import REVERSAL_SOURCE
 
 from .types import (
@@ -169,7 +170,7 @@ def _check_base64(text: str) -> str:
     return text
 
 
-def _check_thread_name(name: str) -> str:
+def check_thread_name(name: str) -> str:
     """Refuse names that a URL path resolves away: the run would have no page, so nobody
     could stop it."""
     if name in {".", ".."}:
@@ -180,6 +181,8 @@ def _check_thread_name(name: str) -> str:
 def _check_source(name: str) -> str:
     if name == REVERSAL_SOURCE:
         raise ValueError("is reserved for proposals by people")
+    if name == AUTHZEN_SOURCE:
+        raise ValueError("is reserved for access requests over AuthZEN")
     return name
 
 
@@ -241,7 +244,7 @@ class ProposalIn(ActionIn):
     """`POST /proposals`. Only `thread`, `tool` and `args` are required."""
 
     thread: Annotated[
-        str, Field(pattern=THREAD_PATTERN), AfterValidator(_check_thread_name)
+        str, Field(pattern=THREAD_PATTERN), AfterValidator(check_thread_name)
     ]
     tool: Annotated[str, Field(min_length=1, max_length=64)]
     on_behalf_of: OnBehalfOf | None = None

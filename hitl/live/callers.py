@@ -18,6 +18,8 @@ from django.http import parse_cookie
 from .buffering import App, Message, Receive, Scope, Send
 
 API = "/api/v1/"
+ACCESS = "/access/v1/"  # AuthZEN
+KEYED = (API, ACCESS)  # where callers may identify themselves by a key or a token
 HEADER = b"holdpoint-caller"  # set by hitl.middleware; removed before sending
 NOBODY = "nobody"
 # Keys in the scope: whether a caller was accepted; whether the server failed.
@@ -93,7 +95,9 @@ def _hash_credential(scope: Scope) -> bytes:
     """A digest of the call's key, token or session; empty if it carries none. Two
     spellings of one credential have two digests, which both map to the same caller."""
     headers = dict(scope["headers"])
-    given = headers.get(b"authorization", b"") if scope["path"].startswith(API) else b""
+    given = (
+        headers.get(b"authorization", b"") if scope["path"].startswith(KEYED) else b""
+    )
     if given:
         return sha256(b"authorization " + given).digest()
     cookies = parse_cookie(headers.get(b"cookie", b"").decode("latin1"))

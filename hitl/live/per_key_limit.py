@@ -23,9 +23,17 @@ from .buffering import (
     call_app,
     read_body,
 )
-from .callers import ANSWERED, API, BROKEN, KnownCallers, format_client_address
+from .callers import (
+    ACCESS,
+    ANSWERED,
+    API,
+    BROKEN,
+    KEYED,
+    KnownCallers,
+    format_client_address,
+)
 
-PROPOSALS = f"{API}proposals"
+PROPOSALS = {f"{API}proposals", f"{ACCESS}requests"}
 AT_ONCE = 3  # one caller's API calls in Django at a time; leaves a thread for others
 MOST_QUEUED = 200  # waiting calls of one caller; more are refused at once
 COME_BACK_S, STRANGERS_BACK_S = 1, 10
@@ -66,7 +74,7 @@ class CallerLimit:
         caller = self.callers.of(scope)
         if not caller:
             await self._introduce(scope, receive, send)
-        elif scope["path"].startswith(API):
+        elif scope["path"].startswith(KEYED):
             await self._in_line(caller, scope, receive, send)
         else:
             await self.app(scope, receive, send)
@@ -160,7 +168,7 @@ def _refuse_anonymous(scope: Scope) -> BufferedResponse:
 
 def is_proposal(scope: Scope) -> bool:
     """Whether this call submits a proposal."""
-    return (scope["method"], scope["path"]) == ("POST", PROPOSALS)
+    return scope["method"] == "POST" and scope["path"] in PROPOSALS
 
 
 def set_refusal_count(scope: Scope, again: int) -> Scope:

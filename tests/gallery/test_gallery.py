@@ -30,6 +30,7 @@ NOT_PAGES = {
     "livez": "JSON",
     "readyz": "JSON",
     "jwks": "JSON",
+    "authzen_metadata": "JSON",
     "reviews:home": "leads to the page where one's work is",
     "reviews:queue_fresh": "a fragment of the queue",
     "reviews:events": "a stream",

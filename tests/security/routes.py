@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from agents import representation
+from agents.models import Agent
 from policies.choices import Risk
 from reviews import recovery
 from tests import pages
+from tests.agents.adapters.authzen.conftest import access, denied
 from tests.factories import PASSWORD
 from tests.reviews.batches import batching
 from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
@@ -127,6 +129,16 @@ def _outcome(world: World) -> dict[str, Any]:
     }
 
 
+def _access(world: World) -> dict[str, Any]:
+    return access("look", {"q": "shoes"})
+
+
+def _access_request(world: World) -> dict[str, Any]:
+    """What the caller itself was denied, if it is an agent."""
+    slug = "other" if world.caller is Who.OTHER_AGENT else "riley"
+    return denied(Agent.objects.get(slug=slug), _access(world))
+
+
 def _decided_together(world: World) -> dict[str, Any]:
     meant = batching.said(world.batch, world.people[Who.REVIEWER])
     return {"digest": meant.digest, "items": meant.items, "verdict": "approve"}
@@ -157,6 +169,7 @@ ROUTES: dict[str, Row] = {
     "livez": Row(get=ALL),
     "readyz": Row(get=ALL),
     "jwks": Row(get=ALL),
+    "authzen_metadata": Row(get=ALL),
     "docs": Row(get=ALL),
     "reviews:help": Row(get=ALL),
     "reviews:sign_in": Row(get=ALL, post=ALL, writes=False),
@@ -438,6 +451,11 @@ ROUTES: dict[str, Row] = {
         ids={"thread": "thread"},
         body=lambda world: {"result": "completed"},
     ),
+    # AuthZEN
+    "api:evaluate_access": Row(post=AGENTS, body=_access, writes=False),
+    "api:request_access": Row(post=AGENTS, body=_access_request),
+    "api:get_task": Row(get=FIRST_AGENT, ids={"task_id": "task"}),
+    "api:cancel_task": Row(post=FIRST_AGENT, ids={"task_id": "task"}),
     # The API: people
     "api:list_requests": Row(get=PEOPLE | {Who.TOKEN}),
     "api:get_request": Row(
@@ -478,6 +496,7 @@ ABSENT = {
     "held_batch": "b-00000000000000000000",
     "halted_batch": "b-00000000000000000000",
     "proposal": "p-00000000000000000000",
+    "task": "p-00000000000000000000",
     "execution": "x-00000000000000000000",
     "unknown": "x-00000000000000000000",
     "repair": "f-00000000000000000000",

@@ -13,7 +13,9 @@ from django.test import Client
 from guardian.shortcuts import assign_perm
 
 from agents import keys
+from agents.adapters.authzen import tasks
 from agents.models import Agent, Delivery
+from agents.schemas import AccessRequestIn
 from agents.webhooks import delivery, endpoints, enqueue
 from agents.webhooks.delivery import AttemptResult
 from journal import clock
@@ -42,6 +44,7 @@ from reviews.people import preferences, tokens
 from reviews.stops import incidents, stops
 from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
+from tests.agents.adapters.authzen.conftest import access, denied
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
@@ -166,6 +169,7 @@ def _fill(world: World, other: Agent) -> None:
         "version": 1,
         "hidden": hidden.pk,
         "proposal": world.waiting.proposal_id,
+        "task": _access_task(gate),
         "execution": running.pk,
         "fence": running.fence,
         "action_hash": running.grant.action_hash,
@@ -191,6 +195,14 @@ def _fill(world: World, other: Agent) -> None:
         "agent": gate.agent.slug,
         "thread": "t-1",
     }
+
+
+def _access_task(gate: Gate) -> str:
+    """The task of an access request that waits."""
+    args = {"customer": "C-41", "amount": "1.00", "currency": "USD"}
+    asked = denied(gate.agent, access("pay", args))
+    body = AccessRequestIn.model_validate(asked)
+    return tasks.submit_request(gate.agent, "arq-1", body).proposal_id
 
 
 def _numbered(waiting: ApprovalRequest) -> LogPosition:

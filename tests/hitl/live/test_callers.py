@@ -25,6 +25,8 @@ def test_a_caller_is_known_by_the_credential_of_the_answer(settings: Settings) -
     known.learn(scope(authorization="Bearer a"), "agent:riley")
     known.learn(scope("/queue/", cookie=f"a=b; {name}=s1"), "person:u-1")
     assert known.of(scope("/api/v1/runs", authorization="Bearer a")) == "agent:riley"
+    access = scope("/access/v1/evaluation", authorization="Bearer a")
+    assert known.of(access) == "agent:riley"
     assert known.of(scope("/alarms/", cookie=f"{name}=s1")) == "person:u-1"
     assert known.of(scope(cookie=f"{name}=s1")) == "person:u-1"
     for stranger in (
