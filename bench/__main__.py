@@ -35,6 +35,7 @@ MEASUREMENTS = {
     "G8": "races.measure_expiry",
     "G10": "races.measure_simultaneous_decisions",
     "G11": "live.measure_long_poll",
+    "G12": "cycles.measure_http_cycles",
     "W": "budgets.measure_page_budgets",
     "G6": "scale.measure_queue_queries",  # last: a million rows would slow the others
     "G7": "scale.measure_whole_pages",

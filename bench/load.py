@@ -10,7 +10,14 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -94,6 +101,26 @@ def _repeat_action(
     return began, now, times
 
 
+@dataclass(frozen=True, slots=True)
+class HttpConnection:
+    """One kept-alive connection to a web process."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def exchange(self, request: bytes) -> bytes:
+        """Send a request and return the body of its answer. Raises LookupError for an
+        answer that is not 2xx."""
+        self.writer.write(request)
+        head, body = await read_answer(self.reader)
+        if not head.startswith(b"HTTP/1.1 2"):
+            raise LookupError((head.split(b"\r\n", 1)[0] + b" " + body).decode())
+        return body
+
+
+HttpAction = Callable[[HttpConnection], Awaitable[object]]
+
+
 def run_http_clients(
     ports: Sequence[int], make: MakeRequest, *, connections: int, seconds: float
 ) -> Run:
@@ -101,17 +128,30 @@ def run_http_clients(
 
     Raises `LookupError` for an answer that is not 2xx.
     """
-    return asyncio.run(_run_connections(ports, make, connections, seconds))
+    return run_http_actions(
+        ports,
+        lambda connection: connection.exchange(make()),
+        connections=connections,
+        seconds=seconds,
+    )
+
+
+def run_http_actions(
+    ports: Sequence[int], act: HttpAction, *, connections: int, seconds: float
+) -> Run:
+    """Repeat an action of several requests on each connection, spread evenly over the
+    ports. Raises what the action raises."""
+    return asyncio.run(_run_connections(ports, act, connections, seconds))
 
 
 async def _run_connections(
-    ports: Sequence[int], make: MakeRequest, connections: int, seconds: float
+    ports: Sequence[int], act: HttpAction, connections: int, seconds: float
 ) -> Run:
     start = asyncio.Event()
     ready = asyncio.Semaphore(0)
     jobs = [
         asyncio.create_task(
-            _run_connection(ports[i % len(ports)], make, start, ready, seconds)
+            _run_connection(ports[i % len(ports)], act, start, ready, seconds)
         )
         for i in range(connections)
     ]
@@ -125,36 +165,27 @@ async def _run_connections(
 
 async def _run_connection(
     port: int,
-    make: MakeRequest,
+    act: HttpAction,
     start: asyncio.Event,
     ready: asyncio.Semaphore,
     seconds: float,
 ) -> list[float]:
-    reader, writer = await asyncio.open_connection(LOOPBACK, port)
+    connection = HttpConnection(*await asyncio.open_connection(LOOPBACK, port))
     try:
         for _ in range(WARM_UP):
-            await _exchange(reader, writer, make())
+            await act(connection)
     finally:
         ready.release()
     await start.wait()
     times: list[float] = []
     began = now = time.monotonic()
     while now < began + seconds:
-        await _exchange(reader, writer, make())
+        await act(connection)
         after = time.monotonic()
         times.append(after - now)
         now = after
-    writer.close()
+    connection.writer.close()
     return times
-
-
-async def _exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
-) -> None:
-    writer.write(request)
-    head, body = await read_answer(reader)
-    if not head.startswith(b"HTTP/1.1 2"):
-        raise LookupError((head.split(b"\r\n", 1)[0] + b" " + body).decode())
 
 
 async def read_answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:

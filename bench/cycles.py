@@ -1,0 +1,128 @@
+"""G12: propose, decide and read the outcome over HTTP, against two web processes.
+
+One cycle is three calls on one kept-alive connection: an agent proposes, a reviewer's
+program rejects by its personal token, and the agent reads the outcome. A peer did the
+same three calls on this kind of machine; the bar is a multiple of its rate.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import uuid
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from reviews.people import tokens
+
+from . import callables, clients, load, servers
+from .load import HttpConnection, Run
+from .report import GoalResult, Options, format_times, join_values, print_text
+from .seed import Seed, build_proposal_body, build_proposal_headers
+
+_PROCESSES = 2
+CONNECTIONS = (1, 4, 16)
+_PEER = (79, 76, 70)  # cycles a second, in the order of CONNECTIONS (speed.md)
+_BAR = 3.0
+
+
+@dataclass
+class CycleClient:
+    """The agents and the reviewers in turn, each cycle with a proposal of its own."""
+
+    keys: list[str]
+    tokens: list[str]
+    run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    async def run_cycle(self, connection: HttpConnection) -> None:
+        """Propose, reject and read. Raises LookupError for a wrong outcome."""
+        number = next(self.numbers)
+        lane, turn = number % len(self.keys), number // len(self.keys)
+        key, token = self.keys[lane], self.tokens[number % len(self.tokens)]
+        thread = f"{self.run}-{lane}-{turn // clients.ACTIONS_A_THREAD}"
+        sent = await connection.exchange(
+            load.build_request(
+                "POST",
+                "/api/v1/proposals",
+                build_proposal_headers(key, f"{self.run}-{number}"),
+                json.dumps(build_proposal_body(thread)).encode(),
+            )
+        )
+        proposal = json.loads(sent)
+        await connection.exchange(_build_rejection(token, proposal))
+        path = f"/api/v1/proposals/{proposal['id']}"
+        headers = {"Authorization": f"Bearer {key}"}
+        found = await connection.exchange(load.build_request("GET", path, headers))
+        if json.loads(found)["status"] != "rejected":
+            raise LookupError(found.decode())
+
+
+def _build_rejection(token: str, proposal: dict[str, Any]) -> bytes:
+    asked = proposal["request"]
+    verdict = {
+        "version": asked["version"],
+        "action_hash": proposal["action_hash"],
+        "verdict": "reject",
+        "reason_code": "other",
+        "reason": "The photo shows another lid.",
+    }
+    return load.build_request(
+        "POST",
+        f"/api/v1/requests/{asked['id']}/decide",
+        {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+        json.dumps(verdict).encode(),
+    )
+
+
+def measure_http_cycles(seed: Seed, options: Options) -> GoalResult:
+    """Measure each number of clients in turn."""
+    reviewers = [
+        tokens.create_token(person=person, name="bench") for person in seed.reviewers
+    ]
+    runs: dict[int, list[Run]] = defaultdict(list)
+    with servers.start_webs(_PROCESSES) as ports:
+        # Every process learns every key and parses the policy.
+        _run_cycles(CycleClient(seed.keys, reviewers), ports, CONNECTIONS[-1], 2.0)
+        for number in range(options.rounds):
+            for connections in CONNECTIONS:
+                client = CycleClient(seed.keys, reviewers)
+                run = _run_cycles(client, ports, connections, options.seconds)
+                runs[connections].append(run)
+            print_text(f"G12 round {number + 1}: {_describe_round(runs)}")
+    return _build_cycles_result(runs, options)
+
+
+def _run_cycles(
+    client: CycleClient, ports: list[int], connections: int, seconds: float
+) -> Run:
+    run = load.run_http_actions(
+        ports, client.run_cycle, connections=connections, seconds=seconds
+    )
+    callables.empty_broker()
+    return run
+
+
+def _describe_round(runs: dict[int, list[Run]]) -> str:
+    last = [found[-1] for found in runs.values()]
+    return join_values(f"{run.rate:.0f}/s {format_times(run.times)}" for run in last)
+
+
+def _build_cycles_result(runs: dict[int, list[Run]], options: Options) -> GoalResult:
+    rates = [median([run.rate for run in found]) for found in runs.values()]
+    times = [
+        format_times([taken for run in found for taken in run.times])
+        for found in runs.values()
+    ]
+    bars = [_BAR * peer for peer in _PEER]
+    counts = (sum(run.count for run in found) for found in runs.values())
+    return GoalResult(
+        "G12 propose, decide, outcome over HTTP",
+        f"{join_values(f'{rate:.0f}' for rate in rates)} cycles a second at "
+        f"{join_values(CONNECTIONS)} clients, {join_values(times)}",
+        f">= {join_values(f'{bar:.0f}' for bar in bars)} ({_BAR:.0f} x a peer's)",
+        all(rate >= bar for rate, bar in zip(rates, bars, strict=True)),
+        f"n = {join_values(counts)}, {options.rounds} rounds",
+    )
