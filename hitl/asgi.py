@@ -13,10 +13,9 @@ import os
 import signal
 import threading
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 import structlog
-from a2wsgi import WSGIMiddleware
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
@@ -27,12 +26,13 @@ _wsgi = get_wsgi_application()
 # Imported after Django is set up, because these modules import models.
 from .checks import run_startup_checks  # noqa: E402
 from .live.anonymous_limit import AnonymousLimits  # noqa: E402
-from .live.buffering import App, BodyMemory, ConcurrencyLimit, Receive, Scope, Send  # noqa: E402
+from .live.buffering import BodyMemory, ConcurrencyLimit, Receive, Scope, Send  # noqa: E402
 from .live.callers import CallerMiddleware, KnownCallers  # noqa: E402
 from .live.event_stream import EventStreams  # noqa: E402
 from .live.listen import Hub  # noqa: E402
 from .live.long_poll import LongPoll  # noqa: E402
 from .live.per_key_limit import CallerLimit  # noqa: E402
+from .live.threads import WsgiApp, WsgiThreads  # noqa: E402
 from .restore_watch import PeriodicChecks, check_epoch  # noqa: E402
 from .standstills import StandstillCheck  # noqa: E402
 
@@ -48,12 +48,11 @@ class WebApplication:
     """The ASGI application: handles the lifespan itself, passes HTTP requests to the
     event streams or to Django's threads, and closes WebSockets."""
 
-    def __init__(self, wsgi: Any, hub: Hub) -> None:
+    def __init__(self, wsgi: WsgiApp, hub: Hub) -> None:
         self.hub = hub
         self.epochs = PeriodicChecks(check_epoch, StandstillCheck().look)
         callers, strangers, room = KnownCallers(), AnonymousLimits(), BodyMemory()
-        threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
-        door = CallerMiddleware(threads, callers)
+        door = CallerMiddleware(WsgiThreads(wsgi, THREADS), callers)
         self.http = LongPoll(CallerLimit(door, callers, strangers), hub, callers, room)
         asked = ConcurrencyLimit(door, STREAM_CHECKS)
         self.streams = EventStreams(CallerLimit(asked, callers, strangers), hub, room)
