@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from ninja import Schema
-from pydantic import Field, StrictInt
+from pydantic import BaseModel, Field, StrictInt
 
 from .types import Strict
 
@@ -30,7 +29,7 @@ class AcknowledgeIn(Strict):
     outcome: Annotated[str, Field(min_length=1, max_length=40)]
 
 
-class RedeemOut(Schema):
+class RedeemOut(BaseModel):
     """A claim: the action that the agent must perform, its fence, and the end of its
     lease. `grant` is the signed token for the tool's service."""
 

@@ -7,8 +7,7 @@ import base64
 import binascii
 from typing import Annotated, Any, Literal
 
-from ninja import Schema
-from pydantic import AfterValidator, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
 
 from agents.choices import AUTHZEN_SOURCE
 from reviews.choices import REVERSAL_SOURCE
@@ -27,7 +26,7 @@ from .types import (
 )
 
 
-class StepOut(Schema):
+class StepOut(BaseModel):
     """One step of a request: a role, how many of its people must approve, and how many
     have."""
 
@@ -36,7 +35,7 @@ class StepOut(Schema):
     given: int
 
 
-class RequestOut(Schema):
+class RequestOut(BaseModel):
     """The approval request: its page for people, its version and its deadline."""
 
     id: str
@@ -46,26 +45,26 @@ class RequestOut(Schema):
     steps: list[StepOut]
 
 
-class RuleOut(Schema):
+class RuleOut(BaseModel):
     id: str
     text: str
 
 
-class PolicyOut(Schema):
+class PolicyOut(BaseModel):
     """The policy version that ruled on the action, and the rules that applied."""
 
     version: int | None
     rules: list[RuleOut]
 
 
-class GrantOut(Schema):
+class GrantOut(BaseModel):
     """A one-use grant for the agent to redeem before `expires_at`."""
 
     token: str
     expires_at: str
 
 
-class DecisionOut(Schema):
+class DecisionOut(BaseModel):
     """The verdict that settled the request. `final_args` are the arguments that were
     decided on; `by_role` is a role, never a name."""
 
@@ -77,7 +76,7 @@ class DecisionOut(Schema):
     decided_at: Timestamp
 
 
-class ExecutionOut(Schema):
+class ExecutionOut(BaseModel):
     """The proposal's newest execution."""
 
     id: str
@@ -88,7 +87,7 @@ class ExecutionOut(Schema):
     finished_at: Timestamp | None
 
 
-class MessageOut(Schema):
+class MessageOut(BaseModel):
     """What a person wrote to the agent, redacted. `from` is a role, never a name."""
 
     from_: Annotated[str, Field(alias="from")]
@@ -98,7 +97,7 @@ class MessageOut(Schema):
     round: int
 
 
-class ProposalOut(Schema):
+class ProposalOut(BaseModel):
     """A proposal, as every call that concerns one returns it. `outcome` is set once the
     agent can act on the result: the id to acknowledge, unchanged until then."""
 
@@ -134,12 +133,12 @@ class ProposalOut(Schema):
     settled_at: Timestamp | None
 
 
-class ProposalPage(Schema):
+class ProposalPage(BaseModel):
     items: list[ProposalOut]
     next_cursor: str | None
 
 
-class BatchItemOut(Schema):
+class BatchItemOut(BaseModel):
     """The response to one item: its status code, and a proposal or a problem."""
 
     status: int
@@ -148,7 +147,7 @@ class BatchItemOut(Schema):
     problem: dict[str, Any] | None = None
 
 
-class BatchOut(Schema):
+class BatchOut(BaseModel):
     items: list[BatchItemOut]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from ninja import Schema
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from agents.choices import ThreadResult
 
@@ -17,7 +16,7 @@ class FinishIn(Strict):
     result: Annotated[ThreadResult, Field(strict=False)]  # JSON has no enumerations
 
 
-class CheckpointOut(Schema):
+class CheckpointOut(BaseModel):
     """One checkpoint. `blob` is base64, null when there is none or it was erased; its
     digest stays."""
 
@@ -31,7 +30,7 @@ class CheckpointOut(Schema):
     created_at: str
 
 
-class ResumeOut(Schema):
+class ResumeOut(BaseModel):
     """The run's latest checkpoint, and in `outcome` the proposal that it waited for."""
 
     thread: str
@@ -41,13 +40,13 @@ class ResumeOut(Schema):
     acknowledged: bool  # the agent has acknowledged this outcome
 
 
-class ThreadOut(Schema):
+class ThreadOut(BaseModel):
     thread: str
     status: str
     result: str
 
 
-class ToolOut(Schema):
+class ToolOut(BaseModel):
     """A tool that the agent may propose. `schema` is the JSON Schema of its arguments,
     `tier` the authority that it needs before the policy's classes and rules apply."""
 
@@ -61,7 +60,7 @@ class ToolOut(Schema):
     requires_reason: bool
 
 
-class WhoamiOut(Schema):
+class WhoamiOut(BaseModel):
     """The agent that a key belongs to. `state` is "running", "paused" or "stopped"."""
 
     agent: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 MAX_TEXT_LENGTH = 20_000
 
 
-class Strict(Schema):
+# Not ninja's Schema, which validates a body without unknown fields twice at each level
+# and reads every value through an object that may call it.
+class Strict(BaseModel):
     """Base of the bodies that agents send. Unknown fields and values of another type
     are refused: the text "0" is not a number, "true" is not a boolean."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ninja import Schema
+from pydantic import BaseModel
 
 from .types import (
     ExecutionStatusName,
@@ -15,25 +15,25 @@ from .types import (
 )
 
 
-class LetterRequest(Schema):
+class LetterRequest(BaseModel):
     id: str
     version: int
 
 
-class LetterDecision(Schema):
+class LetterDecision(BaseModel):
     verdict: VerdictName
     reason_code: str | None
     by_role: str
     decided_at: Timestamp
 
 
-class LetterExecution(Schema):
+class LetterExecution(BaseModel):
     id: str
     status: ExecutionStatusName
     code: str | None
 
 
-class LetterData(Schema):
+class LetterData(BaseModel):
     """IDs and facts of the event. `outcome` is the id to acknowledge, null while the
     agent cannot act on the result."""
 
@@ -51,7 +51,7 @@ class LetterData(Schema):
     may_have_run: bool = False
 
 
-class LetterOut(Schema):
+class LetterOut(BaseModel):
     """A webhook event, in the form of Standard Webhooks."""
 
     type: Literal[

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
-from pydantic import ConfigDict, Field, StrictBool
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from journal import clock
 from policies import money
@@ -28,7 +28,7 @@ MAX_ITEMS = 50
 RequestId = Annotated[str, Field(max_length=40)]
 
 
-class DecideBatchIn(Schema):
+class DecideBatchIn(BaseModel):
     """One verdict on an exact ordered list. `digest` is the SHA-256 of the RFC 8785
     bytes of the items' `entry` in this order; `GET` returns it for any selection."""
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from ninja import Query, Router, Schema
+from ninja import Query, Router
 from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
-from pydantic import ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from structlog.contextvars import bind_contextvars
 
 from journal import clock
@@ -80,7 +80,7 @@ router = Router(auth=PersonAuth(), tags=["people"])
 router.add_decorator(schemas.reject_unknown_parameters, mode="operation")
 
 
-class DecideIn(Schema):
+class DecideIn(BaseModel):
     """A verdict on exactly the version and bytes that were shown."""
 
     model_config = ConfigDict(extra="forbid")
