@@ -10,6 +10,7 @@ from typing import Any
 
 from journal import canonical, writes
 from journal.errors import IdempotencyKeyReused, InProgress
+from journal.prepared_queries import Parameter, PreparedQuery
 from journal.statements import Statement
 
 from .models import Agent, IdempotencyKey
@@ -47,6 +48,13 @@ def compute_fingerprint(method: str, path: str, body: Any) -> str:
     return canonical.digest(canonical.encode([method, path, body]))
 
 
+_USED_KEY = PreparedQuery(
+    lambda: IdempotencyKey.objects.filter(
+        agent_id=Parameter("agent"), key=Parameter("key")
+    )
+)
+
+
 def find_stored_answer(agent: Agent, key: str, print_: str) -> StoredAnswer | None:
     """Return the stored answer of a used key, or None for an unused one. `print_` is
     the call's fingerprint.
@@ -54,7 +62,7 @@ def find_stored_answer(agent: Agent, key: str, print_: str) -> StoredAnswer | No
     Raises IdempotencyKeyReused when the key was used with another body, InProgress when
     the first call has not stored its answer yet.
     """
-    row = IdempotencyKey.objects.filter(agent=agent, key=key).first()
+    row = _USED_KEY.fetch_first(agent=agent.pk, key=key)
     if row is None:
         return None
     if row.fingerprint != print_:  # guard: key-body

@@ -239,11 +239,17 @@ def _may_have_run(request: ApprovalRequest) -> bool:
     return request.status in UNGRANTED_STATUSES and uncertain.may_have_run(request)
 
 
+_ACKNOWLEDGED_AT = PreparedQuery(
+    lambda: Acknowledgement.objects.filter(pk=Parameter("outcome")).values_list(
+        "at", flat=True
+    )
+)
+
+
 def _find_acknowledged_at(outcome: str | None) -> str | None:
     if outcome is None:
         return None
-    found = Acknowledgement.objects.filter(pk=outcome)
-    return format_timestamp(found.values_list("at", flat=True).first())
+    return format_timestamp(_ACKNOWLEDGED_AT.fetch_first(outcome=outcome))
 
 
 def _is_returned(request: ApprovalRequest | None) -> bool:
@@ -372,6 +378,13 @@ def _build_settling_decision(request: ApprovalRequest | None) -> dict[str, Any] 
     return build_decision(request, request.proposal.current) if request else None
 
 
+_NEWEST_DECISION = PreparedQuery(
+    lambda: Decision.objects.filter(request_id=Parameter("request")).order_by(
+        "-at", "-pk"
+    )[:1]
+)
+
+
 def build_decision(
     request: ApprovalRequest, revision: Revision
 ) -> dict[str, Any] | None:
@@ -379,7 +392,7 @@ def build_decision(
     settled without one."""
     if request.settled_at is None:
         return None
-    last = request.decisions.order_by("-at", "-pk").first()
+    last = _NEWEST_DECISION.fetch_first(request=request.pk)
     if last is None or request.status not in {
         RequestStatus.AUTHORIZED,
         RequestStatus.REJECTED,

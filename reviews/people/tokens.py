@@ -11,7 +11,9 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from journal import bearer_tokens, clock, log
+from journal.clock import ClockTimestamp
 from journal.errors import InvalidAgentKey, InvalidInput, NotFound, build_field_error
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies.models import Person
 from policies.people import build_actor
 from reviews.models import PersonalToken
@@ -67,20 +69,24 @@ def select_live_tokens() -> QuerySet[PersonalToken]:
     return PersonalToken.objects.filter(kept, revoked_at__isnull=True)
 
 
-def authenticate_token(text: str) -> Person:
-    """The person a live token belongs to. Raises the same InvalidAgentKey for every
-    failure."""
-    prefix, secret = bearer_tokens.parse_token(PERSONAL_PREFIX, text)
-    token = (
+_VALID_TOKEN = PreparedQuery(
+    lambda: (
         select_live_tokens()
         .select_related("person")
         .filter(
-            Q(expires_at__isnull=True) | Q(expires_at__gt=clock.now()),
-            prefix=prefix,
+            Q(expires_at__isnull=True) | Q(expires_at__gt=ClockTimestamp()),
+            prefix=Parameter("prefix"),
             person__is_active=True,
         )
-        .first()
     )
+)
+
+
+def authenticate_token(text: str) -> Person:
+    """The person a live token belongs to. Raises the same InvalidAgentKey for every
+    failure. One statement."""
+    prefix, secret = bearer_tokens.parse_token(PERSONAL_PREFIX, text)
+    token = _VALID_TOKEN.fetch_first(prefix=prefix)
     if token is None or not bearer_tokens.is_matching_secret(token.digest, secret):
         raise InvalidAgentKey
     return token.person
