@@ -182,15 +182,10 @@ def _prove_step_up(
 
 
 def _load_visible_request(person: Person, request_id: str) -> ApprovalRequest:
-    row = (
-        visibility.select_visible_requests(person)
-        .select_related("proposal", "queue")
-        .filter(pk=request_id)
-        .first()
-    )
-    if row is None:
+    request = visibility.find_visible_request(person, request_id)
+    if request is None:
         raise NotFound
-    return row
+    return request
 
 
 def _build_response(person: Person, request_id: str) -> HttpResponse:

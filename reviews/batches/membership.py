@@ -15,6 +15,7 @@ from typing import Any
 from django.db.models import F, Q
 
 from journal import log
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies import tools
 from policies.documents import ToolDefinition
 from reviews.choices import RequestStatus
@@ -128,17 +129,24 @@ def _build_members(
     return found
 
 
+_SEALED_VERSIONS = PreparedQuery(
+    lambda: (
+        RequestVersion.objects.filter(
+            request__any=Parameter("requests"), number=F("request__version")
+        )
+        .select_related("revision__tool", "policy")
+        .defer(*SHARED_DOCUMENTS)
+    )
+)
+
+
 def load_sealed_versions(
     requests: Iterable[ApprovalRequest],
 ) -> dict[str, RequestVersion]:
     """Load the current version of each request, by request id, in one query. Also sets
     it as the request's `sealed`."""
     by_id = {request.pk: request for request in requests}
-    rows = (
-        RequestVersion.objects.filter(request__in=by_id, number=F("request__version"))
-        .select_related("revision__tool", "policy")
-        .defer(*SHARED_DOCUMENTS)
-    )
+    rows = _SEALED_VERSIONS.fetch_all(requests=list(by_id))
     for row in rows:
         row.request = by_id[row.request_id]
         row.revision.proposal = row.request.proposal

@@ -14,6 +14,7 @@ from typing import Any
 from journal import canonical, clock, writes
 from journal.clock import format_time
 from journal.errors import PreconditionFailed
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies import tools
 from reviews.models import Proposal, Revision, StateReading
 from reviews.tool_services import readers
@@ -40,15 +41,21 @@ def find_newest_reading(revision: Revision) -> StateReading | None:
     return list_newest_by_revision([revision]).get(revision.pk)
 
 
+_NEWEST_READINGS = PreparedQuery(
+    lambda: (
+        StateReading.objects.filter(revision__any=Parameter("revisions"), cause=OPENED)
+        .order_by("revision", "-at", "-pk")
+        .distinct("revision")
+    )
+)
+
+
 def list_newest_by_revision(revisions: Iterable[Revision]) -> dict[int, StateReading]:
     """The newest reading of each revision, by revision id, in one query.
 
     Revisions that were never read again are left out.
     """
-    rows = StateReading.objects.filter(
-        revision__in=[one.pk for one in revisions], cause=OPENED
-    )
-    found = rows.order_by("revision", "-at", "-pk").distinct("revision")
+    found = _NEWEST_READINGS.fetch_all(revisions=[one.pk for one in revisions])
     return {row.revision_id: row for row in found}
 
 

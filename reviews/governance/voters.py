@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, F, OuterRef, Q
 
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Role
 from policies.documents import StepSpec
 from policies.models import Person, QueueGroupPermission, QueueUserPermission
@@ -63,16 +64,25 @@ def list_voters(queue_id: int) -> list[Voter]:
     ]
 
 
+_COUNTED_VOTES = PreparedQuery(
+    lambda: (
+        Decision.objects.filter(
+            request__any=Parameter("requests"),
+            version=F("request__version"),
+            counts=True,
+        )
+        .order_by("pk")
+        .values_list("request_id", "step", "reviewer__public_id")
+    )
+)
+
+
 def list_counted_votes(
     request_ids: Collection[str],
 ) -> dict[str, list[tuple[int, str]]]:
     """The counting votes on the current version of each request, in one query."""
     found: dict[str, list[tuple[int, str]]] = {pk: [] for pk in request_ids}
-    votes = Decision.objects.filter(
-        request__in=found, version=F("request__version"), counts=True
-    )
-    columns = ("request_id", "step", "reviewer__public_id")
-    for request, step, reviewer in votes.order_by("pk").values_list(*columns):
+    for request, step, reviewer in _COUNTED_VOTES.fetch_all(requests=list(found)):
         if step is not None:  # for mypy: a constraint pairs `counts` and `step`
             found[request].append((step, reviewer))
     return found

@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 
 from journal.clock import ClockTimestamp
 from journal.errors import NotPermitted
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
@@ -33,6 +34,30 @@ def select_visible_requests(person: Person) -> QuerySet[ApprovalRequest]:
     return ApprovalRequest.objects.filter(
         Q(queue__in=permissions.queues_of(person))
         | Q(barred__contains=[person.public_id])
+    )
+
+
+_REQUEST = PreparedQuery(
+    lambda: ApprovalRequest.objects.select_related("proposal", "queue").filter(
+        pk=Parameter("pk")
+    )
+)
+
+
+def find_visible_request(person: Person, request_id: str) -> ApprovalRequest | None:
+    """The request with its proposal and queue; None when there is none that this person
+    may see, by the same rule as `select_visible_requests`: a test compares the two."""
+    request = _REQUEST.fetch_first(pk=request_id)
+    if request is None or not _may_see_request(person, request):
+        return None
+    return request
+
+
+def _may_see_request(person: Person, request: ApprovalRequest) -> bool:
+    return (
+        permissions.has_permission(person, Permission.SEE_ALL)
+        or request.queue_id in permissions.queues_of(person)
+        or person.public_id in request.barred
     )
 
 

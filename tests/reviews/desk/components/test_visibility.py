@@ -77,6 +77,21 @@ def test_the_list_holds_exactly_what_the_operation_lets_pass(gate: Gate) -> None
         assert listed == allowed, name
 
 
+def test_one_request_is_found_by_the_rule_of_the_list(gate: Gate) -> None:
+    requests = [propose(gate.agent).request, propose(gate.agent, "write").request]
+    remove_perm("policies.decide", gate.rita, requests[0].queue)
+    seen = set()
+    for name, person in gate.people.items():
+        one = fresh(person)
+        listed = set(visibility.select_visible_requests(one))
+        found = [visibility.find_visible_request(one, row.pk) for row in requests]
+        assert {row for row in found if row} == listed, name
+        assert visibility.find_visible_request(one, "r-0") is None
+        seen.add(len(listed))
+    assert seen == {1, 2}
+    assert visibility.find_visible_request(fresh(gate.rita), requests[0].pk) is None
+
+
 def test_a_stopped_reviewer_has_nothing_to_decide(gate: Gate) -> None:
     propose(gate.agent)
     stops.create_stop(
