@@ -44,22 +44,24 @@ INSTALLED_APPS = [
 if HOLDPOINT.local:
     INSTALLED_APPS.append("demo")  # for `manage.py seed_demo` alone
 
+# A program's call of the API passes those of hitl.page_middleware. Checks of Django and
+# of axes look for theirs by name; neither does anything at a view of the API.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "hitl.middleware.RequestContext",
     # Before any middleware that may answer early, so that its answers get the headers.
-    "csp.middleware.CSPMiddleware",
+    "hitl.middleware.ContentPolicy",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "hitl.middleware.Boundary",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "hitl.page_middleware.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "reviews.desk.account.zones.ReadersZone",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
+    "hitl.page_middleware.Authentication",
+    "hitl.page_middleware.LoginRequired",
+    "hitl.page_middleware.Zones",
+    "hitl.page_middleware.Messages",
+    "hitl.page_middleware.Htmx",
     "hitl.middleware.DomainErrors",
     # Last: it replaces the answer to a sign-in that is locked out.
     "axes.middleware.AxesMiddleware",

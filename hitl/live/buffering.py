@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
 
-from hitl.middleware import Boundary, GetResponse, RequestContext
+from hitl.middleware import Boundary, ContentPolicy, GetResponse, RequestContext
 from hitl.problems import build_problem
 
 Scope = MutableMapping[str, Any]
@@ -214,9 +213,8 @@ def _build_request(scope: Scope) -> WSGIRequest:
 def _add_django_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Run the response through those middleware of settings.MIDDLEWARE that write
     headers, in their order."""
-    writers = XFrameOptionsMiddleware(Boundary(lambda _: response))
-    policy = cast(GetResponse, CSPMiddleware(writers))
-    answered = RequestContext(policy)(request)
+    writers = cast(GetResponse, XFrameOptionsMiddleware(Boundary(lambda _: response)))
+    answered = RequestContext(ContentPolicy(writers))(request)
     # Only its response half: the other half would redirect http requests to https.
     last = SecurityMiddleware(lambda _: answered)
     return last.process_response(request, answered)

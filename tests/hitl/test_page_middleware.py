@@ -1,0 +1,101 @@
+"""Which middleware a program's call of the API runs, and which it passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.utils.module_loading import import_string
+from pytest_django import Settings
+
+from hitl.page_middleware import PagesOnly, is_program_call
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.security.world import BACKEND
+
+KEY = {"Authorization": "Bearer hp_unknown"}
+# What every request runs. The list is in full, so that nothing joins it by accident.
+PROGRAMS = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "hitl.middleware.RequestContext",
+    "hitl.middleware.ContentPolicy",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "hitl.middleware.Boundary",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "hitl.page_middleware.LoginRequired",
+    "hitl.middleware.DomainErrors",
+    "axes.middleware.AxesMiddleware",
+]
+
+
+def test_a_program_runs_these_and_no_other() -> None:
+    run = [
+        name
+        for name in settings.MIDDLEWARE
+        if not issubclass(import_string(name), PagesOnly)
+    ]
+    assert run == PROGRAMS
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "program"),
+    [
+        ("/api/v1/whoami", KEY, True),
+        ("/api/v1/whoami", {"Authorization": ""}, True),
+        ("/api/v1/whoami", {**KEY, "Cookie": "a=b"}, True),
+        ("/api/v1/whoami", {"Cookie": "a=b"}, False),
+        ("/api/v1/whoami", {}, False),
+        ("/queue/", KEY, False),
+        ("/apis", KEY, False),
+    ],
+)
+def test_a_program_is_known_by_path_and_header(
+    path: str, headers: dict[str, str], program: bool
+) -> None:
+    assert is_program_call(RequestFactory().get(path, headers=headers)) is program
+
+
+@login_not_required
+def show_request(request: HttpRequest) -> HttpResponse:
+    """Tell what the middleware has added to the request."""
+    parts = ("session", "user", "htmx", "_messages", "request_id")
+    return HttpResponse(" ".join(part for part in parts if hasattr(request, part)))
+
+
+def guarded(request: HttpRequest) -> HttpResponse:
+    raise AssertionError("reached without a sign-in")
+
+
+@pytest.fixture
+def client(settings: Settings) -> Client:
+    settings.ROOT_URLCONF = "tests.hitl.showing"
+    return Client()
+
+
+def test_a_program_has_no_session_and_nothing_of_a_page(client: Client) -> None:
+    assert client.get("/api/v1/shown", headers=KEY).content == b"request_id"
+    page = client.get("/api/v1/shown").content.split()
+    assert set(page) == {b"session", b"user", b"htmx", b"_messages", b"request_id"}
+
+
+def test_a_view_that_requires_a_sign_in_stays_shut_to_programs(client: Client) -> None:
+    response = client.get("/api/v1/guarded", headers=KEY)
+    assert response.status_code == 302
+    assert response["Location"].startswith("/sign-in/")
+
+
+def test_a_page_calls_the_api_with_its_session_and_a_program_without(
+    gate: Gate,
+) -> None:
+    client: Any = Client()
+    path = f"/api/v1/requests/{propose(gate.agent).request.pk}"
+    client.force_login(gate.rita, BACKEND)
+    assert client.get(path).status_code == 200
+    # A key decides alone: the session beside it gives nothing.
+    assert client.get(path, headers=KEY).status_code in {401, 403}
