@@ -18,12 +18,15 @@ from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django_htmx.middleware import HtmxMiddleware
 
 from reviews.desk.account.zones import ReadersZone
 
 from .middleware import Boundary
 from .problems import JSON_PATHS
+
+PAGE_TYPE = "text/html"
 
 
 def is_program_call(request: HttpRequest) -> bool:
@@ -42,6 +45,26 @@ class PagesOnly:
         if is_program_call(request):
             return self.get_response(request)
         return super().__call__(request)  # type: ignore[misc]
+
+
+class Compression(PagesOnly, GZipMiddleware):
+    """Compresses pages, and no other answer: an event stream grows, a download may be
+    large, and an answer of the API is small or may be replaced while a client waits.
+
+    The length of a compressed page can tell an eavesdropper which guess of a secret the
+    page repeats (BREACH). For that the eavesdropper must make the browser request the
+    page, so a page that another site caused is not compressed. Django also adds up to
+    100 random bytes to each.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        is_page = response.headers.get("Content-Type", "").startswith(PAGE_TYPE)
+        sender = request.headers.get("Sec-Fetch-Site", "none")
+        if not is_page or sender not in Boundary.OWN:
+            return response
+        return super().process_response(request, response)
 
 
 class Sessions(PagesOnly, SessionMiddleware):

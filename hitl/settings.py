@@ -48,7 +48,9 @@ if HOLDPOINT.local:
 # of axes look for theirs by name; neither does anything at a view of the API.
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    # Above what compresses pages: it has compressed the static files already.
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "hitl.page_middleware.Compression",
     "hitl.middleware.RequestContext",
     # Before any middleware that may answer early, so that its answers get the headers.
     "hitl.middleware.ContentPolicy",

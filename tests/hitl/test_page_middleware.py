@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import pytest
@@ -59,6 +60,48 @@ def test_a_program_is_known_by_path_and_header(
     path: str, headers: dict[str, str], program: bool
 ) -> None:
     assert is_program_call(RequestFactory().get(path, headers=headers)) is program
+
+
+GZIP = {"Accept-Encoding": "gzip"}
+
+
+@pytest.fixture
+def reviewer(gate: Gate) -> Any:
+    propose(gate.agent)
+    client = Client()
+    client.force_login(gate.rita, BACKEND)
+    return client
+
+
+def test_a_page_is_compressed_and_says_so(reviewer: Any) -> None:
+    plain, packed = reviewer.get("/queue/"), reviewer.get("/queue/", headers=GZIP)
+    assert "Content-Encoding" not in plain
+    assert packed["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in packed["Vary"]
+    assert len(packed.content) == int(packed["Content-Length"])
+    assert len(packed.content) < len(plain.content) / 3
+    assert b"</html>" in gzip.decompress(packed.content)
+
+
+def test_two_copies_of_a_page_differ_in_length(reviewer: Any) -> None:
+    lengths = {len(reviewer.get("/queue/", headers=GZIP).content) for _ in range(20)}
+    assert len(lengths) > 1
+
+
+@pytest.mark.parametrize("sender", ["cross-site", "same-site"])
+def test_a_page_that_another_site_caused_is_not_compressed(
+    reviewer: Any, sender: str
+) -> None:
+    response = reviewer.get("/queue/", headers={**GZIP, "Sec-Fetch-Site": sender})
+    assert response.status_code == 200
+    assert "Content-Encoding" not in response
+
+
+@pytest.mark.parametrize("path", ["/events/", "/api/v1/openapi.json", "/readyz"])
+def test_nothing_but_a_page_is_compressed(reviewer: Any, path: str) -> None:
+    response = reviewer.get(path, headers=GZIP)
+    assert response.status_code == 200
+    assert "Content-Encoding" not in response
 
 
 @login_not_required
