@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from bench.seed import format_slug
-from holdpoint_client import ApiError, Backoff, Client, Proposal, Redeemed, Unreachable
+from holdpoint_client import ApiError, Backoff, Claim, Gate, Proposal, Unreachable
 
 from .generator import FROM_DRIVER, Operation
 from .history import Call, History
@@ -40,10 +40,10 @@ class Connections:
     addresses: Sequence[str]
     keys: Sequence[str]
     history: History
-    clients: dict[tuple[int, int], Client] = field(default_factory=dict)
+    clients: dict[tuple[int, int], Gate] = field(default_factory=dict)
 
     def ask(
-        self, what: str, subject: str, agent: int, call: Callable[[Client], Answer]
+        self, what: str, subject: str, agent: int, call: Callable[[Gate], Answer]
     ) -> Answer:
         """The answer, from a web process that is up.
 
@@ -60,7 +60,7 @@ class Connections:
                     raise
                 self.history.count("asked again")
                 web = (web + 1) % len(self.addresses)
-                time.sleep(PAUSE.delay(len(asked), None))
+                time.sleep(PAUSE.compute_delay(len(asked), None))
                 continue
             if len(asked) > 1:
                 now = time.time()
@@ -68,10 +68,10 @@ class Connections:
             return answer
         raise TimeoutError(f"{what} {subject}: no answer in {PATIENCE_S:g} s")
 
-    def _client(self, web: int, agent: int) -> Client:
+    def _client(self, web: int, agent: int) -> Gate:
         if (web, agent) not in self.clients:
             http = httpx2.Client(trust_env=False, verify=_PLAIN)
-            self.clients[web, agent] = Client(
+            self.clients[web, agent] = Gate(
                 self.addresses[web], self.keys[agent], backoff=QUICK, http=http
             )
         return self.clients[web, agent]
@@ -278,10 +278,10 @@ class Driver:
             "report",
             operation.key,
             operation.agent,
-            lambda at: at.outcome(taken, "succeeded", result={"done": True}),
+            lambda at: at.report(taken, "succeeded", result={"done": True}),
         )
 
-    def _act(self, taken: Redeemed) -> None:
+    def _act(self, taken: Claim) -> None:
         """Call the service as the agent, with the key that the gate gave it."""
         said = {
             "idempotency_key": taken.idempotency_key,

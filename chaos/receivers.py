@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from holdpoint_client import Backoff, Client, webhooks
+from holdpoint_client import Backoff, Gate, webhooks
 from holdpoint_client.errors import HoldpointError
 
 SCHEMA = """
@@ -256,8 +256,9 @@ def _told(to: Listener, event: webhooks.Event) -> bool:
     for address in to.gate.split():
         http = httpx2.Client(trust_env=False, timeout=1)
         try:
-            with Client(address, to.key, backoff=QUICK, http=http) as gate:
-                found = replace(gate.get(event.proposal), outcome=event.outcome)
+            with Gate(address, to.key, backoff=QUICK, http=http) as gate:
+                proposal = gate.get(event.proposal)
+                found = proposal.model_copy(update={"outcome": event.outcome})
                 gate.acknowledge(found)
         except HoldpointError:
             continue

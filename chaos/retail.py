@@ -23,7 +23,7 @@ from django.db import connections
 
 from hitl.environment import ROOT
 from hitl.local.layout import InstallationError
-from holdpoint_client import Client, Proposal
+from holdpoint_client import Gate, Proposal
 from reviews.models import Alarm
 from tests.guards import SHARED
 from tests.retail import actors, checks, policy, tasks
@@ -144,7 +144,7 @@ def _paced(calls: Iterable[Call], gap: float) -> Iterator[Call]:
 
 
 def _asking(hand: Connections, name: str) -> Ask:
-    def ask(wanted: Callable[[Client], Proposal]) -> Proposal:
+    def ask(wanted: Callable[[Gate], Proposal]) -> Proposal:
         answer = hand.ask("retail", name, 0, wanted)
         hand.history.answered[answer.id] = name
         if answer.final:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 
-from holdpoint_client import Client, Proposal
+from holdpoint_client import Gate, Proposal
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS taken (outcome TEXT PRIMARY KEY);
@@ -29,7 +29,7 @@ def act(db: sqlite3.Connection, proposal: Proposal) -> None:
 def main(url: str, key: str, thread: str, file: str) -> None:
     db = sqlite3.connect(file)
     db.executescript(TABLES)
-    with Client(url, key) as gate:
+    with Gate(url, key) as gate:
         outcome = gate.resume(thread).due  # None: nothing yet, come back later
         if outcome is not None:
             act(db, outcome)

@@ -1,52 +1,100 @@
-"""The light client of Holdpoint: propose an action, wait, carry on with the outcome.
+"""The Python client of Holdpoint: call tools through the gate, or propose an action,
+wait, and carry on with the outcome.
 
-It needs httpx2 and nothing else. Holdpoint itself never imports it.
+It needs httpx2 and pydantic. Holdpoint itself never imports it.
 """
 
 from __future__ import annotations
 
-from .client import CheckpointIn, Client, Details, pack
-from .errors import ApiError, HoldpointError, Unreachable
+from .calls import Backoff
+from .errors import (
+    ApiError,
+    FieldError,
+    HoldpointError,
+    InvalidAnswer,
+    InvalidArguments,
+    Unreachable,
+)
+from .gate import AsyncGate, Gate
+from .gated_tools import AsyncGatedTool, GatedTool
 from .models import (
-    FINAL,
+    FINAL_STATUSES,
+    ApprovalRequest,
     Checkpoint,
+    Claim,
     Decision,
     Execution,
-    FieldError,
     Grant,
+    Identity,
     Message,
     Proposal,
-    Redeemed,
-    Request,
-    Resume,
+    ProposalPage,
     Rule,
+    Ruling,
     StepCount,
+    ThreadState,
+    ToolDeclaration,
 )
-from .transport import Backoff
+from .operations import CheckpointIn, Details, ThreadResult, encode_blob
+from .tool_errors import (
+    ApprovalPending,
+    EffectFailed,
+    MissingThread,
+    NothingHappened,
+    NotPerformed,
+    OutcomeUnknown,
+    Rejected,
+    ReturnedForRevision,
+    ToolError,
+    ToolNotDeclared,
+)
+from .tools import ToolRisk, get_claim
 from .webhooks import Event, NotVerified
 
 __all__ = [
-    "FINAL",
+    "FINAL_STATUSES",
     "ApiError",
+    "ApprovalPending",
+    "ApprovalRequest",
+    "AsyncGate",
+    "AsyncGatedTool",
     "Backoff",
     "Checkpoint",
     "CheckpointIn",
-    "Client",
+    "Claim",
     "Decision",
     "Details",
+    "EffectFailed",
     "Event",
     "Execution",
     "FieldError",
+    "Gate",
+    "GatedTool",
     "Grant",
     "HoldpointError",
+    "Identity",
+    "InvalidAnswer",
+    "InvalidArguments",
     "Message",
+    "MissingThread",
+    "NotPerformed",
     "NotVerified",
+    "NothingHappened",
+    "OutcomeUnknown",
     "Proposal",
-    "Redeemed",
-    "Request",
-    "Resume",
+    "ProposalPage",
+    "Rejected",
+    "ReturnedForRevision",
     "Rule",
+    "Ruling",
     "StepCount",
+    "ThreadResult",
+    "ThreadState",
+    "ToolDeclaration",
+    "ToolError",
+    "ToolNotDeclared",
+    "ToolRisk",
     "Unreachable",
-    "pack",
+    "encode_blob",
+    "get_claim",
 ]

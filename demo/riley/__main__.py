@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx2
 
-from holdpoint_client import ApiError, Client
+from holdpoint_client import ApiError, Gate
 
 from .agent import Riley
 
@@ -32,7 +32,7 @@ def main() -> None:
         httpx2.Client(trust_env=False, base_url=demo["store_url"]) as store,
         contextlib.suppress(KeyboardInterrupt),
     ):
-        gate = Client(demo["base_url"], demo["agent_key"], http=http)
+        gate = Gate(demo["base_url"], demo["agent_key"], http=http)
         pace_s = float(os.environ.get("RILEY_PACE", "30"))
         try:
             Riley(gate, store, pace_s=pace_s).run()

@@ -15,7 +15,15 @@ from typing import Any
 
 import httpx2
 
-from holdpoint_client import ApiError, Client, Details, Proposal, Unreachable, pack
+from holdpoint_client import (
+    ApiError,
+    Details,
+    Gate,
+    Proposal,
+    ThreadResult,
+    Unreachable,
+    encode_blob,
+)
 
 from . import planner
 from .actions import Draft
@@ -51,7 +59,7 @@ class Riley:
 
     def __init__(
         self,
-        gate: Client,
+        gate: Gate,
         store: httpx2.Client,
         *,
         pace_s: float,
@@ -190,7 +198,7 @@ class Riley:
         current.proposal = ""
         log.info("%s: %s ended %s", thread, proposal.tool, proposal.status)
 
-    def finish(self, thread: str, result: str) -> None:
+    def finish(self, thread: str, result: ThreadResult) -> None:
         """End the run at the gate."""
         try:
             self.gate.finish(thread, result)
@@ -203,7 +211,7 @@ class Riley:
 
     def _check_final(self, error: ApiError) -> None:
         """Raise a refusal that concerns more than this case or may not be repeated."""
-        if error.code == "agent_stopped" and self.gate.whoami()["state"] != "stopped":
+        if error.code == "agent_stopped" and self.gate.whoami().state != "stopped":
             return  # a person stopped only this run or this tool
         if error.status == httpx2.codes.UNAUTHORIZED or is_temporary(error):
             raise error
@@ -235,7 +243,7 @@ def build_details(case: Case, draft: Draft, message: Message) -> Details:
                 "budget": {"proposals": f"{case.steps} of at most {planner.MAX_STEPS}"},
                 "notes": list(case.notes),
             },
-            "blob": pack(case.dump()),
+            "blob": encode_blob(case.dump()),
             "resume_at": case.action,
         },
         "source": "support inbox",

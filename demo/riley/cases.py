@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from holdpoint_client import ThreadResult
+
 Message = Mapping[str, str]
 """A message as the store's inbox serves it. Nothing in it is checked."""
 
@@ -44,7 +46,7 @@ class Case:
     known: Mapping[str, Any] = field(default_factory=dict)
     tries: Mapping[str, int] = field(default_factory=dict)
     steps: int = 0
-    result: str = "completed"
+    result: ThreadResult = "completed"
     notes: tuple[str, ...] = ()
 
     @property
@@ -75,7 +77,7 @@ class Case:
         """The case without its next action."""
         return replace(self, agenda=self.agenda[1:])
 
-    def turn_to(self, *agenda: str, result: str = "") -> Case:
+    def turn_to(self, *agenda: str, result: ThreadResult | None = None) -> Case:
         """The case with another agenda, and another result if one is given."""
         return replace(self, agenda=agenda, result=result or self.result)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
+from typing import Final
 
 from holdpoint_client import Proposal
 
@@ -19,7 +20,7 @@ MAX_STEPS = 25
 MAX_TRIES = 2
 """How often Riley proposes one action before it gives the action up."""
 ESSENTIAL = frozenset(SPECS["essential"])
-GAVE_UP = "gave_up"
+GAVE_UP: Final = "gave_up"
 CENT = Decimal("0.01")
 
 
@@ -47,7 +48,7 @@ def absorb_outcome(case: Case, proposal: Proposal) -> Case:
             case = replace(case, result="completed")
         return case.complete({**args, **result})
     code = (execution and execution.code) or (decision and decision.reason_code) or ""
-    details = [code] if code else [rule.id for rule in proposal.rules]
+    details = [code] if code else [rule.id for rule in proposal.policy.rules]
     case = case.note(", ".join([status, *details]))
     if status in REACTIONS:
         return REACTIONS[status](case, code)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from holdpoint_client import Backoff, Client
+from holdpoint_client import Backoff, Gate
 
-from .gate import KEY, Gate, running
+from .gate import KEY, LoopbackGate, running
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Pauses:
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
+def gate() -> Iterator[LoopbackGate]:
     with running() as gate:
         yield gate
 
@@ -32,7 +32,7 @@ def pauses() -> Pauses:
 
 
 @pytest.fixture
-def client(gate: Gate, pauses: Pauses) -> Iterator[Client]:
-    backoff = Backoff(attempts=4, first=0.1, sleep=pauses)
-    with Client(gate.url, KEY, backoff=backoff) as client:
+def client(gate: LoopbackGate, pauses: Pauses) -> Iterator[Gate]:
+    backoff = Backoff(attempts=4, first=0.1)
+    with Gate(gate.url, KEY, backoff=backoff, sleep=pauses) as client:
         yield client

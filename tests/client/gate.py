@@ -30,7 +30,7 @@ class Fault:
 
 
 @dataclass
-class Gate:
+class LoopbackGate:
     """The state: proposals by id, answers by idempotency key, every call received.
 
     `answers` holds facts by tool that a proposal begins with, such as its status.
@@ -47,6 +47,8 @@ class Gate:
     calls: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
     redeemed_by: str = ""  # the key that has the claim
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    state: str = "running"  # of the agent
     url: str = ""
 
     def settle(self, proposal: str, **facts: Any) -> None:
@@ -90,9 +92,9 @@ class Gate:
             case ["executions", _, "outcome"]:
                 return 200, self.proposals["p-1"], {}
             case ["tools"]:
-                return 200, {"items": []}, {}
+                return 200, self.tools, {}
             case ["whoami"]:
-                return 200, {"agent": "riley"}, {}
+                return 200, {"agent": "riley", "state": self.state}, {}
             case _:
                 return problem(404, "not_found")
 
@@ -208,7 +210,7 @@ def problem(status: int, code: str, **more: Any) -> tuple[int, Any, dict[str, st
 class Handler(BaseHTTPRequestHandler):
     """Carries one call to the gate, unless a fault is due."""
 
-    gate: Gate
+    gate: LoopbackGate
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -246,9 +248,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running() -> Iterator[Gate]:
+def running() -> Iterator[LoopbackGate]:
     """A gate that listens on a free port of loopback."""
-    gate = Gate()
+    gate = LoopbackGate()
     handler = type("GateHandler", (Handler,), {"gate": gate})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from holdpoint_client import ApiError, Backoff, Client, Unreachable
+from holdpoint_client import ApiError, Backoff, Gate, Unreachable
 
 from .conftest import Pauses
-from .gate import KEY, Fault, Gate
+from .gate import KEY, Fault, LoopbackGate
 
 REFUND = {"order_id": "78291", "amount": "49.00", "currency": "USD"}
 
 
-def keys_and_bodies(gate: Gate) -> set[tuple[str, bytes]]:
+def keys_and_bodies(gate: LoopbackGate) -> set[tuple[str, bytes]]:
     return {(headers["idempotency-key"], body) for _, _, headers, body in gate.calls}
 
 
@@ -99,9 +99,9 @@ def test_other_conflicts_are_not_asked_again(gate, client, code):
 
 
 def test_nobody_there_is_unreachable(pauses: Pauses):
-    backoff = Backoff(attempts=2, sleep=pauses)
+    backoff = Backoff(attempts=2)
     with (
-        Client("http://127.0.0.1:9", KEY, backoff=backoff) as client,
+        Gate("http://127.0.0.1:9", KEY, backoff=backoff, sleep=pauses) as client,
         pytest.raises(Unreachable),
     ):
         client.whoami()

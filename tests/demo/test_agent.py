@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from demo.riley import agent
-from holdpoint_client import ApiError, Backoff, Client
-from tests.client.gate import KEY, Fault, Gate, running
+from holdpoint_client import ApiError, Backoff, Gate
+from tests.client.gate import KEY, Fault, LoopbackGate, running
 
 from .conftest import Store
 from .test_planner import ORDER
@@ -26,7 +26,7 @@ def executed(**result: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def gate() -> Iterator[Gate]:
+def gate() -> Iterator[LoopbackGate]:
     """Look-ups and labels go through, money and mail wait, the rest is blocked."""
     with running() as gate:
         gate.answers = {
@@ -41,15 +41,19 @@ def gate() -> Iterator[Gate]:
 class Worker:
     """A Riley that can be killed and started again."""
 
-    def __init__(self, gate: Gate, store: Store, stack: contextlib.ExitStack) -> None:
+    def __init__(
+        self, gate: LoopbackGate, store: Store, stack: contextlib.ExitStack
+    ) -> None:
         self.gate, self.store, self.stack = gate, store, stack
         self.start()
 
     def start(self) -> None:
         http = httpx2.Client(trust_env=False, base_url=self.store.url)
-        backoff = Backoff(attempts=1, sleep=lambda _: None)
+        backoff = Backoff(attempts=1)
         self.riley = agent.Riley(
-            self.stack.enter_context(Client(self.gate.url, KEY, backoff=backoff)),
+            self.stack.enter_context(
+                Gate(self.gate.url, KEY, backoff=backoff, sleep=lambda _: None)
+            ),
             self.stack.enter_context(http),
             pace_s=0,
             sleep=lambda _: None,
@@ -76,7 +80,7 @@ class Worker:
 
 
 @pytest.fixture
-def worker(gate: Gate, store: Store) -> Iterator[Worker]:
+def worker(gate: LoopbackGate, store: Store) -> Iterator[Worker]:
     with contextlib.ExitStack() as stack:
         yield Worker(gate, store, stack)
 
@@ -132,8 +136,8 @@ def test_a_killed_riley_finds_its_cases_at_the_gate_and_proposes_nothing_twice(
 @pytest.mark.parametrize(
     "fault", [Fault(403, "agent_stopped"), Fault(429, "too_many"), Fault(500)]
 )
-def test_a_refusal_that_time_may_cure_keeps_the_case(worker, gate, monkeypatch, fault):
-    monkeypatch.setattr(worker.riley.gate, "whoami", lambda: {"state": "stopped"})
+def test_a_refusal_that_time_may_cure_keeps_the_case(worker, gate, fault):
+    gate.state = "stopped"
     worker.riley.take_message()
     gate.faults = [fault]
     with pytest.raises(ApiError):
@@ -142,8 +146,7 @@ def test_a_refusal_that_time_may_cure_keeps_the_case(worker, gate, monkeypatch, 
     assert worker.proposed("order_78260")
 
 
-def test_a_stopped_run_ends_its_case_alone(worker, gate, monkeypatch):
-    monkeypatch.setattr(worker.riley.gate, "whoami", lambda: {"state": "running"})
+def test_a_stopped_run_ends_its_case_alone(worker, gate):
     worker.riley.take_message()
     gate.faults = [Fault(403, "agent_stopped")]
     worker.riley.advance("order_78260")

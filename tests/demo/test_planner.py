@@ -52,7 +52,7 @@ def outcome(
     if status in ("executed", "failed", "refused"):
         execution = {"id": "x-1", "status": status, "result": result, "code": code}
         answer["execution"] = execution
-    return Proposal.parse(answer)
+    return Proposal.model_validate(answer)
 
 
 def propose(case: Case) -> tuple[Case, Draft]:
@@ -137,7 +137,7 @@ def test_the_customer_hears_what_a_reviewer_changed():
     answer = gate.proposal("p-1", {"thread": "t", "tool": "process_refund"})
     decision = {"verdict": "modify", "final_args": {"amount": "449.50"}}
     answer |= {"status": "executed", "decision": decision}
-    case = absorb_outcome(wait_for("refund"), Proposal.parse(answer))
+    case = absorb_outcome(wait_for("refund"), Proposal.model_validate(answer))
     _, draft = propose(case)
     assert draft.args["to"] == ["casey.lindholm@example.net"]
     assert "449.50 USD" in draft.args["body"]

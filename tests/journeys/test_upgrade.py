@@ -19,7 +19,7 @@ from django.db import connection
 from pytest_django import DjangoDbBlocker
 
 from hitl.environment import LOOPBACK
-from holdpoint_client import ApiError, Client, Redeemed
+from holdpoint_client import ApiError, Claim, Gate
 from reviews.models import Execution, Proposal
 from tests import worlds
 from tests.guards import ROOT
@@ -49,7 +49,7 @@ class Life:
 
     def __init__(self, port: int, secrets: dict[str, str]) -> None:
         self.base = f"http://{LOOPBACK}:{port}"
-        self.gate = Client(self.base, secrets["agent"])
+        self.gate = Gate(self.base, secrets["agent"])
         self.person, self.port = secrets["person"], port
         self.done: list[str] = []
 
@@ -112,10 +112,10 @@ class Life:
         granted = self.gate.wait(proposal, timeout=PATIENCE_S)
         assert granted.grant is not None, granted
         claim = self.redeem(granted.grant.token)
-        said = self.gate.outcome(claim, "succeeded", result={"written": True})
+        said = self.gate.report(claim, "succeeded", result={"written": True})
         assert said.status == "executed", said
 
-    def redeem(self, token: str) -> Redeemed:
+    def redeem(self, token: str) -> Claim:
         """Where the answer was lost with its web process: once more, after the lease
         that nobody holds (gate.md 7)."""
         end = time.monotonic() + PATIENCE_S

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from holdpoint_client import Client, Proposal
+from holdpoint_client import Gate, Proposal
 
 from .tasks import Call
 
@@ -25,7 +25,7 @@ LOST_RACE = frozenset({"conflict"})
 
 Script = Callable[[Call], bool]  # whether a call is to be rejected
 # What an agent wants of its client, and the answer to it.
-Ask = Callable[[Callable[[Client], Proposal]], Proposal]
+Ask = Callable[[Callable[[Gate], Proposal]], Proposal]
 # Whatever the people's API answers: `send("POST", "/requests/q-1/decide", json=said)`.
 Send = Callable[..., httpx2.Response]
 
@@ -68,7 +68,7 @@ class Agent:
             answer = self.ask(lambda at: at.wait(name, self.wait_s))
         return answer
 
-    def _propose(self, at: Client, call: Call) -> Proposal:
+    def _propose(self, at: Gate, call: Call) -> Proposal:
         return at.propose(
             call.thread,
             call.tool,

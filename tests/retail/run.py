@@ -20,7 +20,7 @@ from django.conf import settings
 from agents import keys
 from hitl.environment import LOOPBACK, ROOT
 from hitl.local.process import Child, Program
-from holdpoint_client import Client, Proposal
+from holdpoint_client import Gate, Proposal
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.models import Execution
@@ -160,7 +160,7 @@ class Run:
 
     def _asking(self, key: str, connections: ExitStack) -> Ask:
         http = httpx2.Client(trust_env=False)
-        client = Client(self.stack.base_url, key, http=http)
+        client = Gate(self.stack.base_url, key, http=http)
         connections.enter_context(client)
         return lambda wanted: wanted(client)
 

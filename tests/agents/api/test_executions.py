@@ -8,8 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
+import holdpoint_client
 from agents import keys
-from holdpoint_client import Backoff, Client
+from holdpoint_client import Backoff
 from journal.models import LogRecord
 from policies.models import Person
 from reviews.choices import Scope
@@ -200,9 +201,12 @@ def test_an_answer_lost_with_its_process_is_given_by_the_next(
     execution = Execution.objects.get()
     flag = live.arm(point, execution.pk)
     key = keys.issue_key(agent=gate.agent, by=gate.owen)
-    backoff = Backoff(attempts=3, first=0.1, sleep=lambda _: next_process(live))
-    http = httpx2.Client(trust_env=False)
-    with Client(live.base_url, key, backoff=backoff, http=http) as riley:
+    more: dict[str, Any] = {
+        "backoff": Backoff(attempts=3, first=0.1),
+        "sleep": lambda _: next_process(live),
+        "http": httpx2.Client(trust_env=False),
+    }
+    with holdpoint_client.Gate(live.base_url, key, **more) as riley:
         grant = riley.get(execution.proposal_id).grant
         assert grant is not None
         taken = riley.redeem(grant.token)
@@ -211,5 +215,5 @@ def test_an_answer_lost_with_its_process_is_given_by_the_next(
         assert (taken.fence, execution.fence, execution.attempts) == (1, 1, 1)
         kinds = ["execution.claimed", "execution.reclaimed"]
         assert LogRecord.objects.filter(kind__in=kinds).count() == 1
-        said = riley.outcome(taken, "succeeded", result={"ref": "v1"})
+        said = riley.report(taken, "succeeded", result={"ref": "v1"})
     assert said.status == "executed"

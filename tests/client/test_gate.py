@@ -7,15 +7,16 @@ import threading
 
 import pytest
 
-from holdpoint_client import ApiError, Client, pack
+from holdpoint_client import ApiError, Gate, encode_blob
 
 from .conftest import Pauses
-from .gate import Gate
+from .gate import LoopbackGate
 
+NOON = "2026-08-22T12:00:00Z"
 REFUND = {"order_id": "78291", "amount": "49.00", "currency": "USD"}
 
 
-def body_of(gate: Gate, call: int = -1) -> dict[str, object]:
+def body_of(gate: LoopbackGate, call: int = -1) -> dict[str, object]:
     body: dict[str, object] = json.loads(gate.calls[call][3])
     return body
 
@@ -37,12 +38,12 @@ def test_the_answer_is_typed_and_ignores_fields_of_later_versions(client):
     proposal = client.propose("order_1", "process_refund", REFUND)
     assert proposal.status == "pending"
     assert not proposal.final
-    assert proposal.rules[0].id == "refund.any"
+    assert proposal.policy.rules[0].id == "refund.any"
     assert proposal.request is not None
     assert proposal.request.steps[0].role == "reviewer"
     assert proposal.request.expires_at is not None
     assert proposal.request.expires_at.tzinfo is not None
-    assert proposal.raw["added_later"] is True
+    assert proposal.model_extra == {"added_later": True}
 
 
 def test_two_proposals_get_two_keys(gate, client):
@@ -73,7 +74,7 @@ def test_wrong_arguments_are_told_by_path(client, pauses: Pauses):
 
 
 def test_a_wrong_key_is_refused_at_once(gate, pauses: Pauses):
-    with Client(gate.url, "hp_wrong") as client, pytest.raises(ApiError) as caught:
+    with Gate(gate.url, "hp_wrong") as client, pytest.raises(ApiError) as caught:
         client.whoami()
     assert caught.value.code == "bad_key"
 
@@ -128,8 +129,8 @@ def test_an_outcome_is_acknowledged_by_its_name(gate, client):
     proposal = client.propose("t", "process_refund", REFUND)
     gate.settle(proposal.id, status="executed", outcome="o-1", acknowledged_at=None)
     settled = client.wait(proposal.id)
-    assert (settled.outcome, settled.acknowledged) == ("o-1", False)
-    assert client.acknowledge(settled).acknowledged
+    assert (settled.outcome, settled.acknowledged_at) == ("o-1", None)
+    assert client.acknowledge(settled).acknowledged_at
 
 
 def test_resuming_waits_for_the_outcome(gate, client):
@@ -146,7 +147,11 @@ def test_resuming_waits_for_the_outcome(gate, client):
     [
         {},
         {"returned": True},
-        {"status": "executed", "outcome": "o-1", "acknowledged_at": "2026-01-01"},
+        {
+            "status": "executed",
+            "outcome": "o-1",
+            "acknowledged_at": "2026-01-01T00:00:00Z",
+        },
     ],
     ids=["nothing", "given back", "taken by a letter"],
 )
@@ -183,7 +188,7 @@ def test_a_grant_is_redeemed_and_its_outcome_reported(gate, client):
     proposal = client.propose("t", "process_refund", REFUND)
     redeemed = client.redeem("token")
     assert (redeemed.execution, redeemed.fence) == ("x-1", 3)
-    assert client.outcome(redeemed, "succeeded", result={"ok": 1}).id == proposal.id
+    assert client.report(redeemed, "succeeded", result={"ok": 1}).id == proposal.id
     assert gate.calls[-1][1] == "/api/v1/executions/x-1/outcome"
     assert body_of(gate) == {
         "fence": 3,
@@ -195,7 +200,10 @@ def test_a_grant_is_redeemed_and_its_outcome_reported(gate, client):
 
 def test_a_checkpoint_comes_back_with_its_blob_and_outcome(gate, client):
     proposal = client.propose(
-        "order_78291", "process_refund", REFUND, checkpoint={"blob": pack(b"\x00\x01")}
+        "order_78291",
+        "process_refund",
+        REFUND,
+        checkpoint={"blob": encode_blob(b"\x00\x01")},
     )
     gate.settle(proposal.id, status="rejected")
     resume = client.checkpoint("order_78291")
@@ -213,6 +221,8 @@ def test_a_thread_is_finished_by_its_name(gate, client):
     assert body_of(gate) == {"result": "gave_up"}
 
 
-def test_who_am_i_and_my_tools(client):
-    assert client.whoami() == {"agent": "riley"}
-    assert client.tools() == {"items": []}
+def test_who_am_i_and_my_tools(gate, client):
+    gate.tools = [{"name": "process_refund", "schema": {"type": "object"}}]
+    assert client.whoami().agent == "riley"
+    assert [tool.name for tool in client.tools()] == ["process_refund"]
+    assert client.tools()[0].arguments == {"type": "object"}

@@ -1,0 +1,153 @@
+"""A function behind the gate, as its caller sees it (`Gate.tool`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, cast
+
+from .models import Proposal
+from .operations import Details
+from .tools import ToolCall, ToolDefinition
+
+if TYPE_CHECKING:
+    from .gate import AsyncGate, Gate
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _BaseTool:
+    """What both kinds of tools show of themselves."""
+
+    def __init__(self, definition: ToolDefinition) -> None:
+        self.definition = definition
+        self.__name__ = definition.name
+        self.__doc__ = definition.description
+
+    @property
+    def name(self) -> str:
+        """The tool's name in the policy."""
+        return self.definition.name
+
+    @property
+    def description(self) -> str:
+        """What the tool does: the function's docstring."""
+        return self.definition.description
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments, for a model."""
+        return self.definition.signature.build_schema()
+
+    def _build_call(
+        self,
+        arguments: dict[str, Any],
+        thread: str,
+        call_id: str,
+        wait_seconds: float | None,
+        details: Details,
+    ) -> ToolCall:
+        return self.definition.build_call(
+            arguments,
+            thread=thread,
+            call_id=call_id,
+            details=details,
+            wait_seconds=wait_seconds,
+        )
+
+
+class GatedTool(_BaseTool, Generic[P, R]):
+    """A function behind the gate. A call proposes the action, waits for the people whom
+    the policy asks, redeems the grant, runs the function with the approved arguments,
+    which a reviewer may have edited, and reports the outcome.
+
+    The same call continues where an earlier process died: it waits on, or performs what
+    was approved meanwhile, or returns the recorded result. Where the policy has the
+    gate perform the tool, the function is not called, and the call returns what the
+    gate recorded.
+
+    A call that ends without a result raises a ToolError.
+    """
+
+    def __init__(self, gate: Gate, definition: ToolDefinition) -> None:
+        super().__init__(definition)
+        self._gate = gate
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the tool in the current thread (`Gate.thread`)."""
+        return self._run(self.definition.build_call_here(*args, **kwargs))
+
+    def call(
+        self,
+        arguments: dict[str, Any],
+        *,
+        thread: str,
+        call_id: str,
+        wait_seconds: float | None = None,
+        **details: Unpack[Details],
+    ) -> R:
+        """Call the tool with arguments from a model, under the framework's own id for
+        the call. `wait_seconds` 0 raises ApprovalPending instead of waiting for
+        people."""
+        return self._run(
+            self._build_call(arguments, thread, call_id, wait_seconds, details)
+        )
+
+    def propose(
+        self,
+        arguments: dict[str, Any],
+        *,
+        thread: str,
+        call_id: str,
+        **details: Unpack[Details],
+    ) -> Proposal:
+        """Propose the call without performing it, and return its current state."""
+        call = self._build_call(arguments, thread, call_id, 0, details)
+        first = self._gate.run(self.definition.propose_call(call))
+        return self._gate.get(first.id)
+
+    def _run(self, call: ToolCall) -> R:
+        flow = self.definition.run_call(call)
+        return cast("R", self._gate.run(flow, self.definition.function))
+
+
+class AsyncGatedTool(_BaseTool, Generic[P, R]):
+    """`GatedTool` for AsyncGate: the same calls, to be awaited."""
+
+    def __init__(self, gate: AsyncGate, definition: ToolDefinition) -> None:
+        super().__init__(definition)
+        self._gate = gate
+
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """As of `GatedTool`."""
+        return await self._run(self.definition.build_call_here(*args, **kwargs))
+
+    async def call(
+        self,
+        arguments: dict[str, Any],
+        *,
+        thread: str,
+        call_id: str,
+        wait_seconds: float | None = None,
+        **details: Unpack[Details],
+    ) -> R:
+        """As `GatedTool.call`."""
+        return await self._run(
+            self._build_call(arguments, thread, call_id, wait_seconds, details)
+        )
+
+    async def propose(
+        self,
+        arguments: dict[str, Any],
+        *,
+        thread: str,
+        call_id: str,
+        **details: Unpack[Details],
+    ) -> Proposal:
+        """As `GatedTool.propose`."""
+        call = self._build_call(arguments, thread, call_id, 0, details)
+        first = await self._gate.run(self.definition.propose_call(call))
+        return await self._gate.get(first.id)
+
+    async def _run(self, call: ToolCall) -> R:
+        flow = self.definition.run_call(call)
+        return cast("R", await self._gate.run(flow, self.definition.function))
