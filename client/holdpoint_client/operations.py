@@ -30,6 +30,10 @@ QUICK = 0.5
 """Seconds. Holdpoint did not hold a call that returned sooner without news, so `wait`
 pauses for as long instead of calling in a tight loop."""
 
+LEASE_HOLD = 5.0
+"""Seconds. Nothing wakes a held call when a lease ends, after which a dead attempt may
+be repeated, so `wait` looks again while an effect is under way."""
+
 OutcomeStatus = Literal["succeeded", "failed", "unknown"]
 ThreadResult = Literal["completed", "gave_up", "failed"]
 
@@ -137,7 +141,8 @@ class Operations:
             if left <= 0:
                 break
             asked = time.monotonic()
-            now = yield from self._look_up(proposal, min(left, LONGEST_HOLD))
+            longest = LEASE_HOLD if now.status == "executing" else LONGEST_HOLD
+            now = yield from self._look_up(proposal, min(left, longest))
             if time.monotonic() - asked < QUICK and not is_news(now, first):
                 yield Pause(min(left, QUICK))
         return now

@@ -335,3 +335,21 @@ def test_the_async_gate_behaves_alike(desk: Desk) -> None:
         found, listed = answer.result()
     assert found == {"key": Execution.objects.get().idempotency_key}
     assert listed == ["executed"]
+
+
+def test_a_call_whose_process_died_in_the_effect_is_repeated_with_its_key(
+    desk: Desk,
+) -> None:
+    writer = desk.build_writer(desk.gate)
+    suspend(writer)
+    desk.decide()
+    proposal = next(desk.gate.list())
+    assert proposal.grant is not None
+    dead = desk.gate.redeem(proposal.grant.token)  # by a process that then dies
+    pool, answer = call_later(lambda: call_writer(writer))
+    with pool:
+        factories.lapsed(Execution.objects.get())
+        assert answer.result(30) == {"number": 1}
+    execution = Execution.objects.get()
+    assert (execution.fence, execution.status) == (2, "succeeded")
+    assert [key for _, _, key in desk.sent] == [dead.idempotency_key]
