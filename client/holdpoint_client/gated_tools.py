@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack, cast
 
 from .models import Proposal
 from .operations import Details
-from .tools import ToolCall, ToolDefinition
+from .tools import ToolCall, ToolDefinition, ToolResult
 
 if TYPE_CHECKING:
     from .gate import AsyncGate, Gate
@@ -74,7 +74,8 @@ class GatedTool(_BaseTool, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the tool in the current thread (`Gate.thread`)."""
-        return self._run(self.definition.build_call_here(*args, **kwargs))
+        call = self.definition.build_call_here(*args, **kwargs)
+        return cast("R", self._run(call).value)
 
     def call(
         self,
@@ -88,6 +89,19 @@ class GatedTool(_BaseTool, Generic[P, R]):
         """Call the tool with arguments from a model, under the framework's own id for
         the call. `wait_seconds` 0 raises ApprovalPending instead of waiting for
         people."""
+        call = self._build_call(arguments, thread, call_id, wait_seconds, details)
+        return cast("R", self._run(call).value)
+
+    def perform(
+        self,
+        arguments: dict[str, Any],
+        *,
+        thread: str,
+        call_id: str,
+        wait_seconds: float | None = None,
+        **details: Unpack[Details],
+    ) -> ToolResult:
+        """As `call`, and return the performed arguments with the result."""
         return self._run(
             self._build_call(arguments, thread, call_id, wait_seconds, details)
         )
@@ -105,9 +119,8 @@ class GatedTool(_BaseTool, Generic[P, R]):
         first = self._gate.run(self.definition.propose_call(call))
         return self._gate.get(first.id)
 
-    def _run(self, call: ToolCall) -> R:
-        flow = self.definition.run_call(call)
-        return cast("R", self._gate.run(flow, self.definition.function))
+    def _run(self, call: ToolCall) -> ToolResult:
+        return self._gate.run(self.definition.run_call(call), self.definition.function)
 
 
 class AsyncGatedTool(_BaseTool, Generic[P, R]):
@@ -119,7 +132,8 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """As of `GatedTool`."""
-        return await self._run(self.definition.build_call_here(*args, **kwargs))
+        call = self.definition.build_call_here(*args, **kwargs)
+        return cast("R", (await self._run(call)).value)
 
     async def call(
         self,
@@ -131,6 +145,19 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
         **details: Unpack[Details],
     ) -> R:
         """As `GatedTool.call`."""
+        call = self._build_call(arguments, thread, call_id, wait_seconds, details)
+        return cast("R", (await self._run(call)).value)
+
+    async def perform(
+        self,
+        arguments: dict[str, Any],
+        *,
+        thread: str,
+        call_id: str,
+        wait_seconds: float | None = None,
+        **details: Unpack[Details],
+    ) -> ToolResult:
+        """As `GatedTool.perform`."""
         return await self._run(
             self._build_call(arguments, thread, call_id, wait_seconds, details)
         )
@@ -148,6 +175,6 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
         first = await self._gate.run(self.definition.propose_call(call))
         return await self._gate.get(first.id)
 
-    async def _run(self, call: ToolCall) -> R:
+    async def _run(self, call: ToolCall) -> ToolResult:
         flow = self.definition.run_call(call)
-        return cast("R", await self._gate.run(flow, self.definition.function))
+        return await self._gate.run(flow, self.definition.function)

@@ -85,6 +85,16 @@ class ToolCall:
     wait_seconds: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What became of a call: the function's result, and the arguments that were
+    performed. `edited`: a reviewer changed them."""
+
+    value: Any
+    args: Mapping[str, Any]
+    edited: bool
+
+
 @dataclass(slots=True)
 class ThreadContext:
     """The run in which tools are called. `counts` numbers equal calls, so that a
@@ -196,7 +206,7 @@ class ToolDefinition:
             )
         )
 
-    def run_call(self, call: ToolCall) -> Flow[Any]:
+    def run_call(self, call: ToolCall) -> Flow[ToolResult]:
         """The result of the call, from wherever an earlier process left it.
 
         Raises a ToolError when there is none, and what the function raises.
@@ -209,14 +219,23 @@ class ToolDefinition:
             if proposal.grant is not None:
                 claim = yield from self._claim_grant(proposal.grant.token)
                 if claim is not None:
-                    return (yield from self._perform(claim))
+                    value = yield from self._perform(claim)
+                    return ToolResult(value, claim.args, claim.args != call.args)
             if proposal.returned:
                 raise ReturnedForRevision(proposal)
             proposal = yield from self._await_news(proposal, end)
         if proposal.status == "executed":
-            execution = proposal.execution
-            return self.signature.load_result(execution.result if execution else None)
+            return self._read_result(proposal, call)
         raise build_tool_error(proposal, self.build_declaration())
+
+    def _read_result(self, proposal: Proposal, call: ToolCall) -> ToolResult:
+        """The recorded result of a call that an earlier process, or the gate,
+        performed."""
+        execution, decision = proposal.execution, proposal.decision
+        value = self.signature.load_result(execution.result if execution else None)
+        args = decision.final_args if decision else None
+        performed = call.args if args is None else args
+        return ToolResult(value, performed, performed != call.args)
 
     def _claim_grant(self, token: str) -> Flow[Claim | None]:
         """The claim, or None when another process has it or has performed the call."""
