@@ -22,7 +22,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit
 # make chaos RETAIL=1: the retail tasks (../shared/data/retail) under the same faults.
 CHAOS := $(if $(SHORT),--short) $(if $(RETAIL),--retail)
 
-.PHONY: up test test-busy prove gallery check bench chaos lock
+.PHONY: up test test-busy prove gallery check bench chaos conformance lock
 
 up: .venv/.for-running
 	@exec $(BIN)/python manage.py up
@@ -62,6 +62,11 @@ bench: .venv/.for-testing
 # var/chaos/report.html.
 chaos: .venv/.for-testing
 	PYTHONPATH=client $(BIN)/python -m chaos $(CHAOS) $(ARGS)
+
+# The adapters' checks with the real frameworks, each in an environment of its own:
+# make conformance ARGS=langgraph
+conformance: .venv/.for-testing
+	PYTHONPATH=client $(BIN)/python -m tests.conformance $(ARGS)
 
 # After a change of pyproject.toml. Hashes, and no addresses.
 lock: .venv/.for-running

@@ -135,6 +135,9 @@ def test_edited_arguments_are_the_ones_that_run(desk: Desk) -> None:
     desk.decide("modify", args=args, reason_code="other", reason="Shorter.")
     call_writer(writer)
     assert [text for _, text, _ in desk.sent] == ["good morning"]
+    names: Any = {"thread": "t-1", "call_id": "c-1", "rationale": "asked"}
+    result = writer.perform(dict(LETTER), **names)
+    assert (result.value, result.args, result.edited) == ({"number": 1}, args, True)
 
 
 def test_an_edit_that_does_not_fit_the_function_is_not_performed(desk: Desk) -> None:

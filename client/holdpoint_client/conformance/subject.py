@@ -1,0 +1,264 @@
+"""One run of one framework under test, bare or with Holdpoint, as the checks drive it:
+processes that start and resume the agent, and people who decide."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from holdpoint_client.errors import ApiError
+from holdpoint_client.gate import Gate
+
+from .catalogue import CheckFailed, CheckNotRun, expect
+from .people import Reviewer, Visitor
+from .scripting import Effect, Ledger, Script
+from .worker import MARK, Job, Pending, Report
+
+PROCESS_SECONDS = 90.0  # for one process of an agent
+PATIENCE_SECONDS = 60.0  # for what the gate does in the background
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The gate that the kit runs against, from the `--target` file or the options.
+
+    `logins` has user name, password and token of people by role. `mail` is the folder
+    in which that gate leaves its mails, `kill_web` the command that kills its web
+    processes, `endpoint` the port and the secret of the agent's webhooks. What is
+    missing leaves checks out, and the kit says which.
+    """
+
+    url: str
+    key: str
+    agent: str = "conformance"
+    logins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    mail: str = ""
+    kill_web: tuple[str, ...] = ()
+    folder: str = "."
+    endpoint: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> Target:
+        """Read the file that `make conformance` writes."""
+        data = json.loads(path.read_text())
+        return cls(**{**data, "kill_web": tuple(data.get("kill_web", ()))})
+
+    def get_login(self, role: str) -> Mapping[str, str]:
+        """A person's login. Raises CheckNotRun without one."""
+        if role not in self.logins:
+            raise CheckNotRun(f"no login of the role {role} was given")
+        return self.logins[role]
+
+    def sign_in(self, role: str) -> Visitor:
+        """A session of that person at the pages."""
+        return Visitor.sign_in(self.url, self.get_login(role))
+
+    def restart_web(self) -> None:
+        """Kill the web processes and wait until new ones answer."""
+        if not self.kill_web:
+            raise CheckNotRun("this gate may not be killed")
+        subprocess.run(self.kill_web, cwd=self.folder, check=True)  # noqa: S603
+        wait_for(self.is_ready, "the gate did not come back")
+
+    def is_ready(self) -> bool:
+        """Whether the gate takes calls."""
+        try:
+            answer = httpx2.get(f"{self.url}/readyz", trust_env=False, timeout=5)
+        except httpx2.TransportError:
+            return False
+        return answer.status_code == 200
+
+
+def wait_for(
+    condition: Callable[[], bool], otherwise: str, seconds: float = PATIENCE_SECONDS
+) -> None:
+    """Wait until the condition holds. Raises CheckFailed with what happened instead."""
+    end = time.monotonic() + seconds
+    while not condition():
+        expect(time.monotonic() < end, otherwise)
+        time.sleep(0.1)
+
+
+class AgentProcess:
+    """A process of the agent. `kill` is SIGKILL."""
+
+    def __init__(self, job: Job) -> None:
+        words = ["-m", "holdpoint_client.conformance.worker", json.dumps(asdict(job))]
+        self._errors = Path(job.folder) / "errors"
+        with self._errors.open("a") as errors:
+            self._process = subprocess.Popen(  # noqa: S603
+                [sys.executable, *words],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+
+    def read_line(self, begins: str) -> str:
+        """The first line that begins so; empty when the process ends without one."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith(begins):
+                return line.removeprefix(begins)
+        return ""
+
+    def read_report(self) -> Report:
+        """What the process found. Raises CheckFailed when it died before."""
+        line = self.read_line(MARK)
+        if not line:
+            self._process.wait()
+            words = self._errors.read_text()[-1500:]
+            raise CheckFailed(f"the agent's process died: {words}")
+        data = json.loads(line)
+        return Report(
+            **{**data, "pending": [Pending(**row) for row in data["pending"]]}
+        )
+
+    def end(self) -> None:
+        """Let it end by itself. Raises CheckFailed when something keeps it alive."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(PROCESS_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise CheckFailed("the agent's process does not end") from None
+
+    def kill(self) -> None:
+        """SIGKILL, in the middle of anything."""
+        self._process.kill()
+        self._process.wait()
+
+    def wait_for_death(self) -> None:
+        """Wait until the process has killed itself. Raises CheckFailed if it lives."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        expect(self._process.wait(PROCESS_SECONDS) < 0, "the process was not killed")
+
+
+class Subject:
+    """One agent's run: its thread, its stored state, its ledger, and its people."""
+
+    def __init__(
+        self, target: Target, variant: str, *, gated: bool, folder: Path
+    ) -> None:
+        self.target = target
+        self.variant = variant
+        self.gated = gated
+        self.thread = f"kit-{uuid.uuid4().hex}"
+        self.folder = folder / self.thread
+        self.folder.mkdir(parents=True)
+        self.script: Script = []
+        self.options: dict[str, Any] = {}
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    @property
+    def ledger(self) -> Ledger:
+        """What happened in the world."""
+        return Ledger(self.folder / "ledger")
+
+    @property
+    def effects(self) -> list[Effect]:
+        """The effects so far."""
+        return self.ledger.list_effects()
+
+    def spawn(self, action: str, **more: Any) -> AgentProcess:
+        """A process that does one action of `Job`."""
+        given = {"answers": self._answers, **self.options, **more}
+        return AgentProcess(
+            Job(
+                action=action,
+                variant=self.variant,
+                gated=self.gated,
+                thread=self.thread,
+                folder=str(self.folder),
+                script=self.script,
+                url=self.target.url,
+                key=self.target.key,
+                **given,
+            )
+        )
+
+    def run(self, action: str, **more: Any) -> Report:
+        """The report of a process that does one action and ends."""
+        process = self.spawn(action, **more)
+        report = process.read_report()
+        process.end()
+        return report
+
+    def start(self, script: Script, **options: Any) -> Report:
+        """Run the agent until it suspends. `options` hold for all its processes."""
+        self.script = script
+        self.options = options
+        return self.run("start")
+
+    def start_waiting(self, script: Script) -> Report:
+        """As `start`. Raises CheckFailed unless it suspends with its calls pending."""
+        report = self.start(script)
+        expect(report.state == "suspended", f"it did not suspend: {report}")
+        return report
+
+    def resume(self, wait_seconds: float = 0, **more: Any) -> Report:
+        """Go on in a new process with what people decided."""
+        return self.run("resume", wait_seconds=wait_seconds, **more)
+
+    def list_requests(self) -> list[dict[str, Any]]:
+        """What waits for people at the gate."""
+        return self.reviewer.list_requests(self.target.agent, self.thread)
+
+    @property
+    def reviewer(self) -> Reviewer:
+        """The person who decides by program."""
+        return Reviewer(self.target.url, self.target.get_login("reviewer")["token"])
+
+    @property
+    def gate(self) -> Gate:
+        """The agent's own view of the gate."""
+        http = httpx2.Client(trust_env=False)
+        return Gate(self.target.url, self.target.key, http=http)
+
+    def find_request(self) -> dict[str, Any]:
+        """The one request that waits. Raises CheckFailed for another number."""
+        rows = self.list_requests()
+        expect(len(rows) == 1, f"{len(rows)} requests wait at the gate instead of one")
+        return rows[0]
+
+    def decide(
+        self, verdict: str, *, to: str = "", reason: str = "", args: Any = None
+    ) -> bool:
+        """People decide all that waits, or the call to one person. Whether the decision
+        was taken; a bare framework finds out when it resumes."""
+        if not self.gated:
+            given = {"verdict": verdict, "reason": reason}
+            if args is not None:
+                given["args"] = args
+            self._answers[to or "*"] = given
+            return True
+        taken = True
+        for row in self.list_requests():
+            if not to or row["args"].get("to") == to:
+                answer = self.reviewer.decide(row["id"], verdict, reason, args)
+                taken = taken and answer.status_code == 200
+        return taken
+
+    def count_waiting(self) -> int:
+        """How many calls people are asked about."""
+        if self.gated:
+            return len(self.list_requests())
+        return len(self.run("list").pending)
+
+    def close(self) -> None:
+        """End the run at the gate, so that nothing of it waits any more."""
+        if self.gated:
+            with suppress(ApiError):  # the gate knows no such run
+                self.gate.finish(self.thread, "gave_up")

@@ -1,0 +1,181 @@
+"""`make conformance`: the conformance kit against a gate of its own.
+
+Builds one virtual environment per framework in var/conformance, starts a private
+installation there, loads the kit's policy, and runs `holdpoint_client.conformance` in
+each environment. `make conformance ARGS="langgraph"` runs one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from hitl.environment import LOOPBACK
+from tests.guards import ROOT
+from tests.stack import START_S, free_port, wait_until
+
+FOLDER = ROOT / "var" / "conformance"
+POLICY = ROOT / "client" / "holdpoint_client" / "conformance" / "policy.yaml"
+TOOLS = ("send_note", "order_parts", "erase_note")
+AGENT = "conformance"
+FRAMEWORKS = ("langgraph", "langchain")
+# A dead agent's lease is over soon, and an agent's webhooks may come to this machine.
+ENVIRON = {
+    "DEMO": "0",
+    "HTTP_TIMEOUT": "1",
+    "SOFT_TIME_LIMIT": "2",
+    "TIME_LIMIT": "3",
+    "LEASE_SECONDS": "4",
+    "VISIBILITY_TIMEOUT": "8",
+    "AGENT_RATE_PER_MINUTE": "100000",
+    "CALLBACK_NETWORKS": f"{LOOPBACK}/32",
+}
+
+
+@contextmanager
+def start_gate(state: Path) -> Iterator[dict[str, Any]]:
+    """A private installation with the kit's policy, as the kit's `--target` file has
+    it; stopped at the end."""
+    state.mkdir(parents=True, exist_ok=True)
+    environ = {**os.environ, **ENVIRON, "STATE": str(state), "PORT": str(free_port())}
+    log = state / "up.log"
+    with log.open("w") as file:
+        command = [sys.executable, "manage.py", "up"]
+        up = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=file, stderr=file)
+    try:
+        url = f"http://{LOOPBACK}:{environ['PORT']}"
+        wait_until(lambda: is_ready(url, up), 4 * START_S, log.read_text)
+        yield describe_gate(url, state, environ, up.pid)
+    finally:
+        up.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            up.wait(30)
+        up.kill()
+
+
+def is_ready(url: str, up: subprocess.Popen[bytes]) -> bool:
+    """Whether the gate answers. Raises AssertionError when it has ended."""
+    assert up.poll() is None, "the gate did not start"
+    try:
+        return httpx2.get(f"{url}/readyz", trust_env=False).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def describe_gate(
+    url: str, state: Path, environ: dict[str, str], pid: int
+) -> dict[str, Any]:
+    """Load the policy, register the agent, and return what the kit needs to know."""
+    manage(environ, "load_policy", "--by", "adam", "--file", str(POLICY))
+    for person in ("rita", "sue", "sam"):
+        manage(environ, "admit", person, "--queue", "conformance")
+    manage(environ, "load_policy", "--by", "alma", "--activate", "2")
+    tools = [word for tool in TOOLS for word in ("--tool", tool)]
+    words = ("--owner", "owen", "--by", "adam", *tools)
+    registered = manage(environ, "register_agent", AGENT, *words)
+    demo = json.loads((state / "demo.json").read_text())
+    port = free_port()
+    hook = f"http://{LOOPBACK}:{port}/hook"
+    endpoint = manage(environ, "register_endpoint", AGENT, hook, "--by", "adam")
+    return {
+        "url": url,
+        "key": find_word(registered, "hp_"),
+        "logins": demo["logins"],
+        "mail": str(state / "mail"),
+        "endpoint": {"port": port, "secret": find_word(endpoint, "whsec_")},
+        "kill_web": [sys.executable, "-m", "tests.conformance", "--kill-web", str(pid)],
+        "folder": str(ROOT),
+    }
+
+
+def find_word(text: str, begins: str) -> str:
+    """The first word of a command's output that begins so."""
+    return next(word for word in text.split() if word.startswith(begins))
+
+
+def manage(environ: dict[str, str], *words: str) -> str:
+    """What a command of the product prints."""
+    command = [sys.executable, "manage.py", *words]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def kill_web(supervisor: int) -> None:
+    """SIGKILL to the web processes below this supervisor, which starts new ones."""
+    for pid in list_descendants(supervisor):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if b"uvicorn" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGKILL)
+
+
+def list_descendants(ancestor: int) -> Iterator[int]:
+    """The processes that this one started, and those that they started."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            # After the name in brackets: state, parent, ...
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == ancestor:
+                yield int(folder.name)
+                yield from list_descendants(int(folder.name))
+
+
+def build_environment(framework: str) -> Path:
+    """The Python of the framework's own environment, built if there is none."""
+    folder = FOLDER / framework
+    python = folder / "bin" / "python"
+    if not python.exists():
+        sys.stdout.write(f"Installing {framework}\n")
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        extra = f"./client[{framework},grants]"
+        install = [str(python), "-m", "pip", "install", "--quiet", "--editable", extra]
+        subprocess.run(install, cwd=ROOT, check=True)
+    return python
+
+
+def run_kit(frameworks: Sequence[str]) -> int:
+    """Run the kit for each framework; 0 if every promised check holds."""
+    pythons = {name: build_environment(name) for name in frameworks}
+    failed = 0
+    shutil.rmtree(FOLDER / "state", ignore_errors=True)
+    with start_gate(FOLDER / "state") as target:
+        file = FOLDER / "target.json"
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(target))
+        for name, python in pythons.items():
+            command = [str(python), "-m", "holdpoint_client.conformance", name]
+            done = subprocess.run([*command, "--target", str(file)], check=False)
+            failed |= done.returncode
+    return failed
+
+
+def main(words: Sequence[str]) -> int:
+    if words[:1] == ["--kill-web"]:
+        kill_web(int(words[1]))
+        return 0
+    if words[:1] == ["--serve"]:  # a gate to try the kit on, until it is interrupted
+        with start_gate(FOLDER / "state") as target:
+            (FOLDER / "target.json").write_text(json.dumps(target))
+            with suppress(KeyboardInterrupt):
+                while True:
+                    time.sleep(3600)
+        return 0
+    return run_kit(words or FRAMEWORKS)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
