@@ -22,6 +22,7 @@ from typing import Any
 import httpx2
 
 from hitl.environment import LOOPBACK
+from holdpoint_client.conformance.people import Visitor
 from tests.guards import ROOT
 from tests.stack import START_S, free_port, wait_until
 
@@ -85,6 +86,7 @@ def describe_gate(
     words = ("--owner", "owen", "--by", "adam", *tools)
     registered = manage(environ, "register_agent", AGENT, *words)
     demo = json.loads((state / "demo.json").read_text())
+    send_every_mail(url, demo["logins"]["reviewer"])
     port = free_port()
     hook = f"http://{LOOPBACK}:{port}/hook"
     endpoint = manage(environ, "register_endpoint", AGENT, hook, "--by", "adam")
@@ -97,6 +99,14 @@ def describe_gate(
         "kill_web": [sys.executable, "-m", "tests.conformance", "--kill-web", str(pid)],
         "folder": str(ROOT),
     }
+
+
+def send_every_mail(url: str, login: dict[str, str]) -> None:
+    """Let the reviewer get a mail for each request: the kit opens more in an hour than
+    a person would want to hear of."""
+    reviewer = Visitor.sign_in(url, login)
+    reviewer.open("/me/notifications/")
+    reviewer.submit("per_hour", {"per_hour": "1000"})
 
 
 def find_word(text: str, begins: str) -> str:

@@ -73,6 +73,7 @@ class FormParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.forms: list[Form] = []
+        self._select = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect forms and their fields."""
@@ -80,15 +81,19 @@ class FormParser(HTMLParser):
         if tag == "form":
             method = given.get("method", "get").lower()
             self.forms.append(Form(given.get("action", ""), method))
-        elif self.forms and given.get("name") and "disabled" not in given:
+        elif self.forms and "disabled" not in given:
             self._add_field(tag, given)
 
     def _add_field(self, tag: str, given: Mapping[str, str]) -> None:
-        optional = given.get("type") in ("radio", "checkbox")
-        if tag in ("input", "textarea", "select") and (
-            "checked" in given or not optional
-        ):
-            self.forms[-1].fields[given["name"]] = given.get("value", "")
+        fields, name = self.forms[-1].fields, given.get("name", "")
+        if tag == "select":
+            self._select = name
+        elif tag == "option" and ("selected" in given or self._select not in fields):
+            fields[self._select] = given.get("value", "")
+        elif tag in ("input", "textarea") and name:
+            optional = given.get("type") in ("radio", "checkbox")
+            if "checked" in given or not optional:
+                fields[name] = given.get("value", "on" if optional else "")
 
 
 class Visitor:

@@ -1,0 +1,268 @@
+"""LangGraph: tools that suspend the graph until people have decided.
+
+    refund = build_tool(process_refund)            # for ToolNode or create_agent
+    graph.invoke(inputs, config)                   # suspends; nothing waits
+    resume_graph(graph, config, gate)              # later, in any process
+
+The interrupt only wakes the graph. What a resume says is no authority: the tool asks
+the gate for its own proposal, redeems the grant right before the effect, and suspends
+again while nobody has decided.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.errors import UnknownInterruptError
+from langgraph.prebuilt import ToolRuntime
+from langgraph.pregel import Pregel
+from langgraph.types import Command, interrupt
+
+from holdpoint_client.errors import InvalidArguments
+from holdpoint_client.gate import Gate
+from holdpoint_client.gated_tools import AsyncGatedTool, GatedTool
+from holdpoint_client.operations import Details
+from holdpoint_client.tool_errors import ApprovalPending, ToolError
+from holdpoint_client.tools import ToolResult
+
+from .flags import AdapterFlags
+from .interrupts import build_answer, build_interrupt, is_own_interrupt
+
+FLAGS = AdapterFlags(
+    framework="langgraph",
+    minimum="1.2.22",
+    supports_edit=True,
+    supports_respond=False,
+    partial_ok=True,
+    positional=False,
+    needs_reason=True,
+    model_reads_answer=True,
+    held_open=False,
+    binds_request=True,
+    resume="sdk",
+)
+FLAGS.check_version("a late answer could resume another interrupt of the same node.")
+
+THREAD_NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
+LONGEST_RATIONALE = 2000  # characters
+# Refuses a resume that names an interrupt which does not wait (`strict_resume` of the
+# SDK). The library has it as a configuration key only.
+STRICT_RESUME = "__pregel_strict_resume"
+
+Graph: TypeAlias = Pregel[Any, Any, Any, Any]
+DescribeCall = Callable[[AIMessage, str], Details]
+"""Takes the model's message and the id of one of its calls."""
+
+
+class DuplicateCallId(ValueError):
+    """A message of the model has two calls with one id. None of them was proposed: an
+    answer could not tell them apart."""
+
+    def __init__(self, call_id: str) -> None:
+        super().__init__(
+            f"Two tool calls of one message have the id {call_id!r}. Neither was"
+            " proposed. Give each call an id of its own."
+        )
+
+
+def describe_call(message: AIMessage, call_id: str) -> Details:
+    """The details of a proposal by default: the model's words beside its calls are the
+    rationale of each."""
+    text = message.text.strip()
+    return {"rationale": text[:LONGEST_RATIONALE]} if text else {}
+
+
+def build_tool(
+    tool: GatedTool[..., Any], *, describe: DescribeCall = describe_call
+) -> BaseTool:
+    """Build a LangChain tool that ToolNode and `create_agent` can run.
+
+    The thread of the gate is the graph's `thread_id`, the call id the model's. The
+    graph needs a checkpointer. `describe` must return the same details whenever the
+    node runs again.
+    """
+
+    def run(runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
+        call = NamedCall.from_runtime(runtime, describe)
+        while True:
+            try:
+                result = tool.perform(arguments, **call.names, wait_seconds=0)
+            except ApprovalPending as pending:
+                # Suspends the graph. After a resume it returns, and the gate is asked.
+                interrupt(build_interrupt(pending.proposal, call.call_id))
+            except (ToolError, InvalidArguments) as error:
+                return answer_error(tool.name, call.call_id, error)
+            else:
+                return answer_result(tool.name, call.call_id, result)
+
+    return StructuredTool.from_function(run, **_describe_tool(tool))
+
+
+def build_async_tool(
+    tool: AsyncGatedTool[..., Any], *, describe: DescribeCall = describe_call
+) -> BaseTool:
+    """As `build_tool`, for a graph that is run with `ainvoke` or `astream`."""
+
+    async def run(runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
+        call = NamedCall.from_runtime(runtime, describe)
+        while True:
+            try:
+                result = await tool.perform(arguments, **call.names, wait_seconds=0)
+            except ApprovalPending as pending:
+                interrupt(build_interrupt(pending.proposal, call.call_id))
+            except (ToolError, InvalidArguments) as error:
+                return answer_error(tool.name, call.call_id, error)
+            else:
+                return answer_result(tool.name, call.call_id, result)
+
+    return StructuredTool.from_function(coroutine=run, **_describe_tool(tool))
+
+
+def _describe_tool(
+    tool: GatedTool[..., Any] | AsyncGatedTool[..., Any],
+) -> dict[str, Any]:
+    """What a model reads of the tool. Its arguments are checked by the tool itself, in
+    the same way before and after an approval."""
+    return {
+        "name": tool.name,
+        "description": tool.description or tool.name,
+        "args_schema": tool.schema,
+        "infer_schema": False,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCall:
+    """One tool call of a model with its names at the gate."""
+
+    thread: str
+    call_id: str
+    details: Details
+
+    @classmethod
+    def from_runtime(cls, runtime: ToolRuntime, describe: DescribeCall) -> NamedCall:
+        """The call that a tool is running. Raises ValueError for a call or a run that
+        the gate could not name."""
+        state = runtime.state
+        return cls.from_messages(
+            state.get("messages", []) if isinstance(state, Mapping) else [],
+            runtime.config,
+            runtime.tool_call_id,
+            describe,
+        )
+
+    @classmethod
+    def from_messages(
+        cls,
+        messages: Sequence[AnyMessage],
+        config: RunnableConfig,
+        call_id: str | None,
+        describe: DescribeCall,
+    ) -> NamedCall:
+        """The call of this id in the newest message that has it. Raises ValueError as
+        above, DuplicateCallId for an id that stands twice there."""
+        if not call_id:
+            raise ValueError(
+                "The tool call has no id, so an approval cannot be bound to it. Use a"
+                " chat model that returns tool call ids."
+            )
+        message = find_calling_message(messages, call_id)
+        if Counter(call["id"] for call in message.tool_calls)[call_id] > 1:
+            raise DuplicateCallId(call_id)
+        return cls(read_thread(config), call_id, describe(message, call_id))
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """Keyword arguments of `GatedTool.perform` and `GatedTool.propose`."""
+        return {"thread": self.thread, "call_id": self.call_id, **self.details}
+
+
+def answer_result(tool: str, call_id: str, result: ToolResult) -> ToolMessage:
+    """The result for the model, with a notice if a reviewer changed the call: the
+    model's own message keeps the arguments that it wrote."""
+    text = (
+        result.value
+        if isinstance(result.value, str)
+        else json.dumps(result.value, default=str, ensure_ascii=False)
+    )
+    if result.edited:
+        args = json.dumps(dict(result.args), ensure_ascii=False)
+        text = f"A reviewer changed this call. Performed instead: {args}\n{text}"
+    return ToolMessage(text, tool_call_id=call_id, name=tool)
+
+
+def answer_error(tool: str, call_id: str, error: Exception) -> ToolMessage:
+    """Why there is no result, in words for the model."""
+    return ToolMessage(str(error), tool_call_id=call_id, name=tool, status="error")
+
+
+def read_thread(config: RunnableConfig) -> str:
+    """The name of the run. Raises ValueError for a `thread_id` that the gate does not
+    take as a name."""
+    name = str(config.get("configurable", {}).get("thread_id", ""))
+    if not THREAD_NAME.fullmatch(name):
+        raise ValueError(
+            f"configurable.thread_id is {name!r}: it must be 1 to 128 letters, digits,"
+            " dots, colons, dashes or underscores, because it names the run at the"
+            " gate. Pass such a thread_id in the config."
+        )
+    return name
+
+
+def find_calling_message(messages: Sequence[AnyMessage], call_id: str) -> AIMessage:
+    """The newest message that has this call; an empty one for a graph that keeps its
+    messages elsewhere."""
+    for message in reversed(messages):
+        if isinstance(message, AIMessage) and any(
+            call["id"] == call_id for call in message.tool_calls
+        ):
+            return message
+    return AIMessage("")
+
+
+def resume_graph(
+    graph: Graph,
+    config: RunnableConfig,
+    gate: Gate,
+    *,
+    wait_seconds: float = 0,
+    after_crash: bool = False,
+) -> Any:
+    """Resume the graph where people have decided, and return what it returns. None when
+    nobody has decided yet, or when another process resumed it first.
+
+    Any process may call this, at any time and as often as it likes. It waits for at
+    most `wait_seconds` for each call, until one can go on. With `after_crash` it also
+    continues a run that waits for nobody: pass it only if the process that ran the
+    graph is dead, because nodes that are not behind the gate run again.
+    """
+    state = graph.get_state(config)
+    if after_crash and state.next and not state.interrupts:
+        return graph.invoke(None, config)
+    answers: dict[str, Any] = {}
+    for found in state.interrupts:
+        if is_own_interrupt(found.value):
+            answer = build_answer(found.value, gate, 0 if answers else wait_seconds)
+            answers |= {} if answer is None else {found.id: answer}
+    return send_answers(graph, config, answers) if answers else None
+
+
+def send_answers(
+    graph: Graph, config: RunnableConfig, answers: Mapping[str, Any]
+) -> Any:
+    """Answer interrupts by their ids and run the graph. None, and no answer, if one of
+    them no longer waits: another process was first."""
+    configurable = {**config.get("configurable", {}), STRICT_RESUME: True}
+    strict: RunnableConfig = {**config, "configurable": configurable}
+    try:
+        return graph.invoke(Command(resume=dict(answers)), strict)
+    except UnknownInterruptError:
+        return None

@@ -1,0 +1,123 @@
+"""What the agents of LangGraph and LangChain share: the scripted chat model, the tools
+behind the gate, and how a run is read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any, cast
+
+import httpx2
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import BaseTool
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from holdpoint_client.adapters.langgraph import Graph, build_tool, describe_call
+from holdpoint_client.gate import Gate
+from holdpoint_client.gated_tools import GatedTool
+from holdpoint_client.operations import Details
+from holdpoint_client.tools import get_claim
+
+from ..scripting import DONE, TOOL_NAMES, WORDS, ToolBox
+from ..worker import Job, Pending, Report, kill_this_process
+
+
+class ScriptedModel(BaseChatModel):
+    """Says the next turn of its script; which one that is, the history tells."""
+
+    turns: list[Any]
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **_: Any) -> ScriptedModel:
+        """A script needs to know no tools."""
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        turn = sum(isinstance(message, AIMessage) for message in messages)
+        calls = self.turns[turn] if turn < len(self.turns) else []
+        message = AIMessage(WORDS if calls else DONE, tool_calls=calls)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def build_toolbox(job: Job) -> ToolBox:
+    """The functions of the tools. Behind the gate each call has its key; a framework
+    alone hands none to a tool."""
+    return ToolBox(
+        job.ledger,
+        find_key=lambda: get_claim().idempotency_key if job.gated else "",
+        after_effect=kill_this_process if job.kill_after_effect else lambda: None,
+    )
+
+
+class GatedTools:
+    """The tools behind the gate, as the adapter builds them."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.gate = Gate(job.url, job.key, http=httpx2.Client(trust_env=False))
+        box = build_toolbox(job)
+        self.tools: Mapping[str, GatedTool[..., Any]] = {
+            name: self.gate.tool()(getattr(box, name)) for name in TOOL_NAMES
+        }
+
+    def describe(self, message: AIMessage, call_id: str) -> Details:
+        """The details of a proposal, and a mark that this code ran."""
+        self._job.ledger.mark("described")
+        given = cast("Details", self._job.details)
+        return {**describe_call(message, call_id), **given}
+
+    def build_tools(self) -> list[BaseTool]:
+        """For the framework."""
+        return [
+            build_tool(tool, describe=self.describe) for tool in self.tools.values()
+        ]
+
+
+def open_store(job: Job) -> SqliteSaver:
+    """The checkpoints, in a file that outlives the process."""
+    return SqliteSaver(sqlite3.connect(job.store, check_same_thread=False))
+
+
+def graph_rests(graph: Graph, config: Any) -> bool:
+    """Whether a dead process left the run in a node, where it waits for no answer."""
+    state = graph.get_state(config)
+    return bool(state.next) and not state.interrupts
+
+
+def read_report(graph: Graph, config: Any) -> Report:
+    """How the stored run stands."""
+    state = graph.get_state(config)
+    messages = state.values.get("messages", [])
+    pending = [
+        call
+        for found in state.interrupts
+        for call in read_pending(found.id, found.value)
+    ]
+    last = messages[-1] if messages else None
+    return Report(
+        "suspended" if pending or state.next else "finished",
+        pending=pending,
+        values=[found.value for found in state.interrupts],
+        replies=[str(m.content) for m in messages if isinstance(m, ToolMessage)],
+        final=str(last.content) if isinstance(last, AIMessage) else "",
+    )
+
+
+def read_pending(interrupt_id: str, value: Any) -> list[Pending]:
+    """The calls of one interrupt: of the adapter, of the middleware in both modes, or
+    of a tool without a gate."""
+    actions = value.get("action_requests", [value])
+    return [
+        Pending(
+            interrupt_id,
+            action.get("name") or action.get("tool", ""),
+            action.get("tool_call_id", ""),
+            action.get("args", {}),
+        )
+        for action in actions
+    ]
