@@ -1,7 +1,7 @@
 """Measure the goals: `make bench ARGS="--rounds 3 --seconds 2 --only G1"`.
 
-Every goal is measured beside the floor in one database, one after the other. One line a
-goal stands at the end.
+Every goal is measured beside the floor in one database, one after the other. One table
+stands at the end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,7 +24,15 @@ from hitl.local.layout import InstallationError
 from tests import prove
 
 from . import servers
-from .report import GoalResult, Options, print_text
+from .report import (
+    FULL_SECONDS,
+    GOALS,
+    GoalResult,
+    LoadWatch,
+    Options,
+    format_table,
+    print_text,
+)
 
 # Named, not imported: the measurements import models, which settings must precede.
 MEASUREMENTS = {
@@ -66,12 +75,23 @@ def _parse_options() -> Options:
         "--profile", action="store_true", help="print the cost of an action, no goal"
     )
     given = parser.parse_args()
-    only = frozenset(given.only or MEASUREMENTS)
-    return Options(given.rounds, given.seconds, only, given.keep, given.profile)
+    if given.keep and given.seconds < FULL_SECONDS:
+        parser.error(
+            f"--keep needs the full numbers of the goals: --seconds {FULL_SECONDS:g} or"
+            " more"
+        )
+    only = frozenset(given.only)
+    return Options(
+        rounds=given.rounds,
+        seconds=given.seconds,
+        only=only,
+        keep=given.keep,
+        profile=given.profile,
+    )
 
 
 def measure_goals(options: Options) -> None:
-    """Seed the database, measure each chosen goal, and print one line a goal."""
+    """Seed the database, measure each chosen goal, and print the table."""
     began, version = time.monotonic(), prove.version()
     call_command("migrate", interactive=False, verbosity=0)
     _import("clients.create_floor_tables")()
@@ -80,17 +100,25 @@ def measure_goals(options: Options) -> None:
     if options.profile:
         _import("profile.print_profile")(seed)
         return
-    results: list[GoalResult] = []
-    for goal, name in MEASUREMENTS.items():
-        if goal in options.only:
-            measured = _import(name)(seed, options)
-            results += measured if isinstance(measured, tuple) else [measured]
+    results, load = _measure_chosen(seed, options)
+    chosen = options.only & GOALS.keys() if options.only else GOALS
     print_text("\nMedians over rounds (lowest-highest where given):")
-    for result in results:
-        print_text(str(result))
-    print_text(f"{time.monotonic() - began:.0f} s")
+    print_text(format_table(results, [goal for goal in GOALS if goal in chosen]))
+    print_text(f"{time.monotonic() - began:.0f} s; {load}")
     if options.keep:
         _keep_results(results, version)
+
+
+def _measure_chosen(seed: Any, options: Options) -> tuple[list[GoalResult], LoadWatch]:
+    results: list[GoalResult] = []
+    load = LoadWatch()
+    for goal, name in MEASUREMENTS.items():
+        if not options.only or goal in options.only:
+            print_text(f"{goal}: load {load.look():.1f}")
+            measured = _import(name)(seed, options)
+            results += measured if isinstance(measured, tuple) else [measured]
+    load.look()
+    return results, load
 
 
 def _import(name: str) -> Callable[..., Any]:
@@ -100,11 +128,13 @@ def _import(name: str) -> Callable[..., Any]:
 
 def _keep_results(results: Iterable[GoalResult], version: str) -> None:
     """Write what held, each goal under its own command, so that one goal measured
-    again replaces its own line only."""
+    again replaces its own lines only."""
+    held: dict[str, list[str]] = defaultdict(list)
     for result in results:
-        goal, _, rest = str(result).partition(" ")
         if result.held:
-            prove.keep(f"make bench, {goal}", [(goal, rest)], version)
+            held[result.number].append(str(result).partition(" ")[2])
+    for goal, lines in held.items():
+        prove.keep(f"make bench, {goal}", [(goal, line) for line in lines], version)
 
 
 def _describe_machine() -> str:

@@ -20,7 +20,7 @@ from journal import notify
 from . import callables, clients, servers
 from .clients import FloorClient
 from .load import percentile
-from .report import GoalResult, Options, format_ms, print_text
+from .report import GoalResult, Options, format_ms, format_ratio, print_text
 from .seed import Seed
 
 P50_BAR, P99_BAR = 1.5, 3.0
@@ -124,7 +124,7 @@ def _time_hop() -> float:
     return float(told[1]) - began
 
 
-def measure_execution(seed: Seed, options: Options) -> GoalResult:
+def measure_execution(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """Measure the product and the raw steps in turn, sample by sample."""
     rounds: list[ExecutionRound] = []
     _clear_messages()
@@ -136,7 +136,7 @@ def measure_execution(seed: Seed, options: Options) -> GoalResult:
             for _ in range(round(_SAMPLES * options.seconds)):
                 bench.sample(rounds[-1])
             print_text(f"G3 round {number + 1}: {rounds[-1]}")
-    return _build_execution_result(rounds, options)
+    return _build_execution_results(rounds, options)
 
 
 def _clear_messages() -> None:
@@ -156,16 +156,28 @@ def _open_sampler(seed: Seed) -> Iterator[Sampler]:
         yield Sampler(clients.ProductClient(seed, 0), FloorClient(raw), listener)
 
 
-def _build_execution_result(
+def _build_execution_results(
     rounds: list[ExecutionRound], options: Options
+) -> tuple[GoalResult, ...]:
+    return tuple(
+        _build_percentile_result(rounds, percent, bar, options)
+        for percent, bar in ((50, P50_BAR), (99, P99_BAR))
+    )
+
+
+def _build_percentile_result(
+    rounds: list[ExecutionRound], percent: int, bar: float, options: Options
 ) -> GoalResult:
-    middle, tail = (median([r.over(p) for r in rounds]) for p in (50, 99))
-    ours, raw = ([t for r in rounds for t in getattr(r, w)] for w in ("ours", "raw"))
+    ratios = [one.over(percent) for one in rounds]
+    ours, raw = (
+        format_ms(median([percentile(times, percent) for times in sides]))
+        for sides in ([one.ours for one in rounds], [one.raw for one in rounds])
+    )
     return GoalResult(
-        "G3 approve -> executed",
-        f"p50 {middle:.2f} x, p99 {tail:.2f} x raw decide + hop + effect "
-        f"({ExecutionRound(ours, raw)})",
-        f"p50 <= {P50_BAR} x, p99 <= {P99_BAR:.0f} x",
-        middle <= P50_BAR and tail <= P99_BAR,
-        f"n = {len(ours)} of each, {options.rounds} rounds",
+        f"G3 approve -> executed, p{percent}",
+        f"{format_ratio(ratios)} x, {ours}",
+        f"<= {bar:g} x",
+        median(ratios) <= bar,
+        f"n = {sum(len(one.ours) for one in rounds)} of each, {options.rounds} rounds",
+        floor=f"raw decide + hop + effect {raw}",
     )

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.db import connection
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Request
 
 from agents.idempotency import StoredAnswer
 from hitl.environment import LOOPBACK
@@ -31,7 +31,7 @@ from reviews.choices import Verdict
 from reviews.models import Proposal
 
 from . import browser, callables, clients, load, servers
-from .report import GoalResult, Options, build_latency_result, format_times, print_text
+from .report import GoalResult, Options, build_latency_results, format_times, print_text
 from .seed import DECIDING, Seed, build_proposal_body, build_proposal_headers
 
 STREAMS = 100
@@ -103,12 +103,23 @@ class QueuePage:
     page: Page
     base: str
     count: int = 0
+    is_loading: bool = False
+    fetched: list[str] = field(default_factory=list)  # since it was loaded
+
+    def __post_init__(self) -> None:
+        self.page.on("request", self._note_request)
+
+    def _note_request(self, request: Request) -> None:
+        if not self.is_loading:
+            self.fetched.append(request.url)
 
     def open(self) -> None:
         """Load the queue, from when on its bar counts."""
+        self.is_loading = True
         self.page.goto(f"{self.base}/queue/")
         self.page.evaluate(_WATCH_BAR)
         self.page.wait_for_timeout(500)  # its stream is open
+        self.is_loading = False
         self.count = 0
 
     def sample(self, proposer: Proposer) -> float:
@@ -123,7 +134,7 @@ class QueuePage:
         return float(shown) / 1000 - began
 
 
-def measure_queue_updates(seed: Seed, options: Options) -> GoalResult:
+def measure_queue_updates(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """Measure rounds of single proposals, each awaited. This thread queries no database
     once the browser's loop runs in it."""
     rounds: list[list[float]] = []
@@ -141,7 +152,7 @@ def measure_queue_updates(seed: Seed, options: Options) -> GoalResult:
                 times = format_times(rounds[-1])
                 print_text(f"G5 round {number + 1}: {times}, {streams.events} heard")
                 callables.empty_broker()
-    return _build_queue_result(rounds)
+    return (*_build_queue_results(rounds), _build_fetch_result(queue, rounds))
 
 
 def _open_streams(holder: load.ConnectionHolder, streams: Streams, port: int) -> None:
@@ -161,13 +172,23 @@ def _open_queue(port: int) -> Iterator[QueuePage]:
         yield QueuePage(page, browser.sign_in(page, port))
 
 
-def _build_queue_result(rounds: list[list[float]]) -> GoalResult:
-    return build_latency_result(
+def _build_queue_results(rounds: list[list[float]]) -> tuple[GoalResult, ...]:
+    return build_latency_results(
         "G5 propose -> n new on the page",
         rounds,
         p50=QUEUE_P50_S,
         p99=QUEUE_P99_S,
         under=f"{STREAMS} streams open",
+    )
+
+
+def _build_fetch_result(queue: QueuePage, rounds: list[list[float]]) -> GoalResult:
+    return GoalResult(
+        "G5 fetches of the page",
+        f"{len(queue.fetched)}",
+        "0: the event carries the count",
+        not queue.fetched,
+        f"n = {sum(map(len, rounds))} events",
     )
 
 
@@ -203,7 +224,7 @@ class CommitClock:
         return execute(sql, *rest)
 
 
-def measure_long_poll(seed: Seed, options: Options) -> GoalResult:
+def measure_long_poll(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """Measure rounds of single decisions, each awaited."""
     rounds: list[list[float]] = []
     with servers.start_webs(1) as (port,), load.hold_connections() as holder:
@@ -212,7 +233,7 @@ def measure_long_poll(seed: Seed, options: Options) -> GoalResult:
             rounds.append(_time_decisions(seed, holder, port, n))
             print_text(f"G11 round {number + 1}: {format_times(rounds[-1])}")
             callables.empty_broker()
-    return _build_long_poll_result(rounds)
+    return _build_long_poll_results(rounds)
 
 
 def _time_decisions(
@@ -249,8 +270,8 @@ def _time_decision(
     return waiters.answered[stored.proposal] - committed.at
 
 
-def _build_long_poll_result(rounds: list[list[float]]) -> GoalResult:
-    return build_latency_result(
+def _build_long_poll_results(rounds: list[list[float]]) -> tuple[GoalResult, ...]:
+    return build_latency_results(
         "G11 decided -> the waiting agent knows",
         rounds,
         p50=LONG_POLL_P50_S,

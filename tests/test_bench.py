@@ -1,13 +1,15 @@
-"""What the benchmark waits for."""
+"""What the benchmark waits for, and how it prints what it measured."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
 
 from bench.execution import UNDONE
+from bench.report import GoalResult, Options, format_table
 from journal.clock import now
 from journal.models import OutboxMessage
 
@@ -36,3 +38,27 @@ def test_it_waits_for_all_that_the_worker_will_deal_with_now() -> None:
 def test_it_waits_for_no_mail_that_is_gathered_until_later() -> None:
     promise("digest", held_until=now() + timedelta(hours=1))
     assert undone() == set()
+
+
+def build_result(goal: str, **fields: Any) -> GoalResult:
+    return GoalResult(goal, "0.50 x", ">= 0.45 x", True, "n = 9", **fields)
+
+
+def test_the_table_has_a_row_for_each_goal_that_was_not_measured() -> None:
+    table = format_table([build_result("G10 p99")], ["G2", "G10", "G12"])
+    rows = [line.split()[0] for line in table.splitlines() if line.startswith("G")]
+    assert rows == ["G2", "G10", "G12"]
+    assert table.count("not measured") == 2
+
+
+def test_the_table_breaks_long_cells_inside_their_columns() -> None:
+    long = build_result("G1 round trip", floor="many words of the floor " * 9)
+    wide = max(map(len, format_table([long], ["G1"]).splitlines()))
+    assert wide <= len(format_table([], []).splitlines()[1])
+    assert "words" in format_table([long], ["G1"]).splitlines()[-1]
+
+
+def test_a_short_run_takes_a_part_of_the_numbers() -> None:
+    short, full = (Options(1, seconds, frozenset()) for seconds in (0.2, 5.0))
+    assert (short.scale(1000), full.scale(1000)) == (100, 1000)
+    assert short.scale(1000, least=300) == 300
