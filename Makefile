@@ -55,8 +55,10 @@ check: .venv/.for-testing
 	@# No database is asked: whether it agrees is a question for `migrate`.
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
+# make bench PEERS=1: LangGraph, DBOS and awaithumans in the same run, each in an
+# environment of its own below var/peers.
 bench: .venv/.for-testing
-	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench $(if $(PEERS),--peers) $(ARGS)
 
 # The product under load while its processes and servers are killed, frozen and emptied:
 # var/chaos/report.html.

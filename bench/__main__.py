@@ -45,6 +45,7 @@ MEASUREMENTS = {
     "G10": "races.measure_simultaneous_decisions",
     "G11": "live.measure_long_poll",
     "G12": "cycles.measure_http_cycles",
+    "awaithumans": "peers.runners.measure_cycles",
     "W": "budgets.measure_page_budgets",
     "G6": "scale.measure_queue_queries",  # last: a million rows would slow the others
     "G7": "scale.measure_whole_pages",
@@ -74,7 +75,12 @@ def _parse_options() -> Options:
     parser.add_argument(
         "--profile", action="store_true", help="print the cost of an action, no goal"
     )
+    parser.add_argument(
+        "--peers", action="store_true", help="measure the peers in the same run"
+    )
     given = parser.parse_args()
+    if given.peers and os.environ.get("CI"):
+        parser.error("--peers installs other packages: not in CI")
     if given.keep and given.seconds < FULL_SECONDS:
         parser.error(
             f"--keep needs the full numbers of the goals: --seconds {FULL_SECONDS:g} or"
@@ -87,6 +93,7 @@ def _parse_options() -> Options:
         only=only,
         keep=given.keep,
         profile=given.profile,
+        peers=given.peers,
     )
 
 
@@ -117,6 +124,7 @@ def _measure_chosen(seed: Any, options: Options) -> tuple[list[GoalResult], Load
             print_text(f"{goal}: load {load.look():.1f}")
             measured = _import(name)(seed, options)
             results += measured if isinstance(measured, tuple) else [measured]
+    results += _import("peers.runners.compare_cycles")(results)
     load.look()
     return results, load
 

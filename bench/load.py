@@ -23,8 +23,8 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from dataclasses import dataclass, field
 from typing import Any
 
-from hitl.environment import LOOPBACK
-
+# Not hitl's: this module also runs in the environments of the peers.
+LOOPBACK = "127.0.0.1"
 WARM_UP = 3  # actions of each client that nobody counts
 PATIENCE_S = 60.0
 

@@ -39,6 +39,7 @@ class Options:
     only: frozenset[str]
     keep: bool = False  # in docs/proof.md, what held
     profile: bool = False  # of an action, in place of the goals
+    peers: bool = False  # measured in the same run
 
     def scale(self, count: int, *, least: int = 1) -> int:
         """The part of a number that a run of `seconds` takes: all of it from

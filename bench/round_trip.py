@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -18,26 +20,58 @@ from django.db import connections
 
 from . import callables, clients
 from .load import MakeClient, Run, run_clients
-from .report import GoalResult, Options, format_ratio, join_values, print_text
+from .peers import runners
+from .report import (
+    GoalResult,
+    Options,
+    format_clients,
+    format_ratio,
+    join_values,
+    print_text,
+)
 from .seed import Seed
 
 THREADS = (1, 4, 16)
 RATE_BAR = 0.45
 
-Pair = tuple[Run, Run]  # the floor's and ours
+
+@dataclass(frozen=True, slots=True)
+class RoundTripRound:
+    """One stretch of each at one number of clients: the floor, the product, and the
+    peers that take part, by their names."""
+
+    raw: Run
+    ours: Run
+    peers: dict[str, Run]
 
 
-def measure_round_trips(seed: Seed, options: Options) -> GoalResult:
-    """Measure both in turn, each round in the other order."""
-    pairs: dict[int, list[Pair]] = defaultdict(list)
-    for number in range(options.rounds):
-        for threads in THREADS:
-            pairs[threads].append(_run_both(seed, threads, number, options.seconds))
-        print_text(f"G1 round {number + 1}: {_describe_progress(pairs)}")
-    return _build_round_trip_result(pairs, options)
+Rounds = dict[int, list[RoundTripRound]]  # by the number of clients
 
 
-def _run_both(seed: Seed, threads: int, number: int, seconds: float) -> Pair:
+def measure_round_trips(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
+    """Measure the floor and the product in turn, each round in the other order, and
+    then the peers."""
+    rounds: Rounds = defaultdict(list)
+    with ExitStack() as stack:
+        peers = (
+            stack.enter_context(runners.start_round_trips()) if options.peers else []
+        )
+        for number in range(options.rounds):
+            for threads in THREADS:
+                raw, ours = _run_both(seed, threads, number, options.seconds)
+                beside = {
+                    one.title: one.run(clients=threads, seconds=options.seconds)
+                    for one in peers
+                }
+                rounds[threads].append(RoundTripRound(raw, ours, beside))
+            print_text(f"G1 round {number + 1}: {_describe_progress(rounds)}")
+    return (
+        *(_build_round_trip_result(*found, options) for found in rounds.items()),
+        *_build_peer_results(rounds, options),
+    )
+
+
+def _run_both(seed: Seed, threads: int, number: int, seconds: float) -> tuple[Run, Run]:
     def raw() -> Run:
         return run_clients(clients.open_floor_client, threads=threads, seconds=seconds)
 
@@ -53,28 +87,58 @@ def _run_both(seed: Seed, threads: int, number: int, seconds: float) -> Pair:
     return raw(), ours()
 
 
-def _describe_progress(pairs: dict[int, list[Pair]]) -> str:
-    last = [found[-1] for found in pairs.values()]
-    return join_values(f"{ours.rate:.0f}/s of {raw.rate:.0f}/s" for raw, ours in last)
+def _describe_progress(rounds: Rounds) -> str:
+    last = [found[-1] for found in rounds.values()]
+    text = join_values(f"{one.ours.rate:.0f}/s of {one.raw.rate:.0f}/s" for one in last)
+    for title in last[0].peers:
+        rates = join_values(f"{one.peers[title].rate:.0f}/s" for one in last)
+        text += f"; {title} {rates}"
+    return text
 
 
 def _build_round_trip_result(
-    pairs: dict[int, list[Pair]], options: Options
+    threads: int, rounds: list[RoundTripRound], options: Options
 ) -> GoalResult:
-    ratios = {
-        threads: [ours.rate / raw.rate for raw, ours in found]
-        for threads, found in pairs.items()
-    }
-    ours = (sum(ours.count for _, ours in found) for found in pairs.values())
-    raw = (sum(raw.count for raw, _ in found) for found in pairs.values())
+    ratios = [one.ours.rate / one.raw.rate for one in rounds]
+    raw, ours = (
+        median([run.rate for run in runs])
+        for runs in ([one.raw for one in rounds], [one.ours for one in rounds])
+    )
     return GoalResult(
-        "G1 round trip",
-        f"{join_values(map(format_ratio, ratios.values()))} x the floor at "
-        f"{join_values(THREADS)} clients",
-        f">= {RATE_BAR}",
-        all(median(found) >= RATE_BAR for found in ratios.values()),
-        f"n = {join_values(ours)} actions, floor {join_values(raw)},"
-        f" {options.rounds} rounds",
+        f"G1 round trip, {format_clients(threads)}",
+        f"{format_ratio(ratios)} x, {ours:.0f}/s",
+        f">= {RATE_BAR} x the floor",
+        median(ratios) >= RATE_BAR,
+        f"n = {sum(one.ours.count for one in rounds)} actions,"
+        f" floor {sum(one.raw.count for one in rounds)}, {options.rounds} rounds",
+        floor=f"{raw:.0f}/s",
+    )
+
+
+def _build_peer_results(rounds: Rounds, options: Options) -> Iterator[GoalResult]:
+    for bars in runners.ROUND_TRIP_BARS:
+        for threads, found in rounds.items():
+            yield _build_peer_result(bars, threads, found, options)
+
+
+def _build_peer_result(
+    peer: runners.PeerBars, threads: int, rounds: list[RoundTripRound], options: Options
+) -> GoalResult:
+    goal = f"G1 beside {peer.title}, {format_clients(threads)}"
+    bar = f">= {peer.bars[threads]:g} x" if threads in peer.bars else ""
+    runs = [one.peers[peer.title] for one in rounds if peer.title in one.peers]
+    if not runs:
+        return GoalResult(goal, "not measured: needs PEERS=1", bar, None, "")
+    ratios = [one.ours.rate / one.peers[peer.title].rate for one in rounds]
+    rate = median([run.rate for run in runs])
+    floor = median([one.peers[peer.title].rate / one.raw.rate for one in rounds])
+    return GoalResult(
+        goal,
+        f"{format_ratio(ratios)} x",
+        bar,
+        median(ratios) >= peer.bars[threads] if bar else None,
+        f"n = {sum(run.count for run in runs)} of the peer, {options.rounds} rounds",
+        floor=f"peer {rate:.0f}/s, {floor:.2f} x the floor",
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 
 from bench.execution import UNDONE
+from bench.peers import runners
 from bench.report import GoalResult, Options, format_table
 from journal.clock import now
 from journal.models import OutboxMessage
@@ -62,3 +63,11 @@ def test_a_short_run_takes_a_part_of_the_numbers() -> None:
     short, full = (Options(1, seconds, frozenset()) for seconds in (0.2, 5.0))
     assert (short.scale(1000), full.scale(1000)) == (100, 1000)
     assert short.scale(1000, least=300) == 300
+
+
+def test_cycles_are_compared_where_both_were_measured() -> None:
+    ours = [build_result(f"G12 {n}", rates={n: 300.0}) for n in (1, 4)]
+    peer = [build_result(f"awaithumans {n}", rates={n: 80.0}) for n in (1, 16)]
+    (found,) = runners.compare_cycles([*ours, *peer])
+    assert (found.number, found.measured, found.held) == ("G12", "3.75 x", True)
+    assert runners.compare_cycles(ours) == []

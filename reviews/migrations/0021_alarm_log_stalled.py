@@ -1,0 +1,42 @@
+"""The alarm about a log that an open transaction holds back."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import migrations, models
+
+KINDS = [
+    "never_executed",
+    "without_grant",
+    "other_bytes",
+    "twice",
+    "without_votes",
+    "late_report",
+    "delivery_dead",
+    "invalid_outcome",
+    "restored",
+    "undecidable",
+    "standstill",
+    "unreadable",
+    "log_stalled",
+]
+
+
+class Migration(migrations.Migration):
+    dependencies: ClassVar = [("reviews", "0019_indexes_that_nothing_reads")]
+
+    operations: ClassVar = [
+        migrations.RemoveConstraint("alarm", "alarm_kind"),
+        migrations.AlterField(
+            "alarm",
+            "kind",
+            models.CharField(choices=[(kind, kind) for kind in KINDS], max_length=16),
+        ),
+        migrations.AddConstraint(
+            "alarm",
+            models.CheckConstraint(
+                condition=models.Q(kind__in=KINDS), name="alarm_kind"
+            ),
+        ),
+    ]
