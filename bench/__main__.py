@@ -42,6 +42,7 @@ MEASUREMENTS = {
     "G4": "proposals.measure_http_proposals",
     "G5": "live.measure_queue_updates",
     "G8": "races.measure_expiry",
+    "G9": "log_share.measure_log_share",
     "G10": "races.measure_simultaneous_decisions",
     "G11": "live.measure_long_poll",
     "G12": "cycles.measure_http_cycles",
