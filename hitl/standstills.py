@@ -1,8 +1,10 @@
-"""Checks in the web process, every few seconds, whether the workers make progress."""
+"""Checks in the web process, every few seconds, whether the workers and the log make
+progress."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 
 from django.db import close_old_connections
 from structlog.stdlib import get_logger
@@ -33,3 +35,5 @@ class StandstillCheck:
             return
         if found.effects or found.sweeps:
             log.error("standstill", effects=found.effects, sweeps=found.sweeps)
+        if found.log:
+            log.error("log.stalled", **asdict(found.log))

@@ -37,7 +37,11 @@ def readyz(request: HttpRequest) -> HttpResponse:
         "broker": _describe_broker(),
     }
     ready = all(text == "ok" for text in found.values())
-    worker = {"effects": _describe_effects(), "sweeps": _describe_sweeps()}
+    worker = {
+        "effects": _describe_effects(),
+        "sweeps": _describe_sweeps(),
+        "log": _describe_log(),
+    }
     body = {"status": "ok" if ready else "unavailable", **found, **worker}
     # Still 200: the pages work, and they tell people what to do.
     if ready and any(text != "ok" for text in worker.values()):
@@ -79,6 +83,14 @@ def _describe_effects() -> str:
 def _describe_sweeps() -> str:
     late = standstills.known.sweeps
     return f"late: {', '.join(late)}" if late else "ok"
+
+
+def _describe_log() -> str:
+    """The session that holds the log back is not named: anybody may read this."""
+    delay = standstills.known.log
+    if delay is None:
+        return "ok"
+    return f"stalled for {delay.seconds:.0f} s: {delay.waiting} records wait"
 
 
 def locked_out(

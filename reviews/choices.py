@@ -130,6 +130,7 @@ class AlarmKind(StrEnum):
     UNDECIDABLE = "undecidable"  # too few people can decide it
     STANDSTILL = "standstill"  # effects are not executed, or sweeps do not run
     UNREADABLE = "unreadable"  # the broker held messages that are not ours
+    LOG_STALLED = "log_stalled"  # an open transaction holds back the log's positions
 
 
 # These may mean harm was done, so only a person may close them, with a note.

@@ -1,4 +1,5 @@
-"""Detection of standstills: approved actions are not executed, or sweeps do not run.
+"""Detection of standstills: approved actions are not executed, sweeps do not run, or an
+open transaction holds the log back.
 
 The web process checks, because a stuck worker cannot report itself. Ages are measured
 by the database's clock.
@@ -13,7 +14,8 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import transaction
 
-from journal import clock, heartbeats, restore_epochs
+from journal import clock, heartbeats, restore_epochs, sequencer
+from journal.sequencer import MOST_COUNTED, LogDelay
 
 from . import deadlines, locks
 from .alarms import standing
@@ -21,7 +23,7 @@ from .choices import AlarmKind
 from .models import Alarm
 from .models.alarms import STANDING
 
-EFFECTS, SWEEPS = "effects", "sweeps"  # the subjects of the two alarms
+EFFECTS, SWEEPS, LOG = "effects", "sweeps", "log"  # the subjects of the alarms
 # Tasks in the queue of effects: a sweep that only proves the queue is served, and the
 # tasks that perform effects.
 PULSE_TASK = "reviews.tasks.pulse_effects"
@@ -38,14 +40,36 @@ class StandstillState:
     # The late sweeps, and whether every frequent sweep is late.
     sweeps: tuple[str, ...] = ()
     every_sweep: bool = False
+    # The records that an open transaction holds back.
+    log: LogDelay | None = None
 
     @property
     def effects_for(self) -> str:
         """The duration as pages print it."""
-        minutes = int(self.effects // 60)
-        if minutes < 2:
-            return f"{self.effects:.0f} seconds"
-        return f"{minutes} minutes"
+        return format_duration(self.effects)
+
+    @property
+    def log_waiting(self) -> str:
+        """How many records wait, as pages print it."""
+        count = self.log.waiting if self.log else 0
+        return f"{count:,}{' or more' if count == MOST_COUNTED else ''}"
+
+    @property
+    def log_for(self) -> str:
+        """How long the oldest record has waited."""
+        return format_duration(self.log.seconds) if self.log else ""
+
+    @property
+    def log_open_for(self) -> str:
+        """How long the transaction has been open that holds the log back; empty when
+        the database does not tell."""
+        seconds = self.log.open_seconds if self.log else None
+        return "" if seconds is None else format_duration(seconds)
+
+
+def format_duration(seconds: float) -> str:
+    minutes = int(seconds // 60)
+    return f"{seconds:.0f} seconds" if minutes < 2 else f"{minutes} minutes"
 
 
 known = StandstillState()
@@ -79,6 +103,9 @@ def update_standstill_alarms(
     known.every_sweep = quick <= set(known.sweeps)
     _update_effects_alarm(late=bool(known.effects), stale=bool(effects))
     _update_sweeps_alarm(late=known.sweeps, stale=stale)
+    delay = sequencer.find_delay(limit)
+    known.log = delay if delay is not None and delay.held_back else None
+    _update_log_alarm(delay)
     return known
 
 
@@ -137,21 +164,60 @@ def _update_sweeps_alarm(*, late: Sequence[str], stale: Sequence[str]) -> None:
         raise_or_close_alarm(subject=SWEEPS, late=False, data={})
 
 
-def _find_standing_alarm(subject: str) -> Alarm | None:
-    found = Alarm.objects.filter(STANDING, kind=AlarmKind.STANDSTILL, subject=subject)
-    return found.first()
+def _update_log_alarm(delay: LogDelay | None) -> None:
+    """Raise the alarm about the log, or close it.
+
+    It closes when no record has waited for too long: after the transaction that held
+    the log back has ended, the sequencer still has to catch up. A log that is late
+    because no sweep runs has the alarm about sweeps.
+    """
+    kind = AlarmKind.LOG_STALLED
+    stands = _find_standing_alarm(LOG, kind) is not None
+    if delay is None and stands:
+        raise_or_close_alarm(subject=LOG, late=False, data={}, kind=kind)
+    elif delay is not None and delay.held_back and not stands:
+        data = _build_delay_data(delay)
+        raise_or_close_alarm(subject=LOG, late=True, data=data, kind=kind)
+
+
+def _build_delay_data(delay: LogDelay) -> dict[str, object]:
+    found: dict[str, object] = {
+        "since": delay.since.isoformat(timespec="seconds"),
+        "waiting": delay.waiting,
+        "pid": delay.pid,
+        "application": delay.application,
+    }
+    if delay.open_seconds is not None:
+        found["open_seconds"] = round(delay.open_seconds)
+    return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+def _find_standing_alarm(
+    subject: str, kind: AlarmKind = AlarmKind.STANDSTILL
+) -> Alarm | None:
+    return Alarm.objects.filter(STANDING, kind=kind, subject=subject).first()
+
+
+CLOSE_CODES = {
+    AlarmKind.STANDSTILL: "running",
+    AlarmKind.LOG_STALLED: "caught_up",
+}
 
 
 @transaction.atomic(durable=True)
 def raise_or_close_alarm(
-    *, subject: str, late: bool, data: Mapping[str, object]
+    *,
+    subject: str,
+    late: bool,
+    data: Mapping[str, object],
+    kind: AlarmKind = AlarmKind.STANDSTILL,
 ) -> None:
-    """Raise the alarm about effects or sweeps, or close it.
+    """Raise the alarm about effects, sweeps or the log, or close it.
 
     Several processes may call this for the same standstill; it takes effect once.
     """
-    now, kind = clock.now(), AlarmKind.STANDSTILL
+    now, code = clock.now(), CLOSE_CODES[kind]
     if not late:
-        standing.close_resolved_alarm(kind, subject=subject, now=now, code="running")
+        standing.close_resolved_alarm(kind, subject=subject, now=now, code=code)
     elif locks.lock_standing_alarm(kind, subject) is None:
         standing.raise_alarm(kind, subject=subject, proposal=None, data=data, now=now)

@@ -96,6 +96,14 @@ ALARM_TEXTS: dict[str, AlarmText] = {
         "Have the operator of Holdpoint find out who can reach the broker, and change "
         "its password.",
     ),
+    AlarmKind.LOG_STALLED: AlarmText(
+        "The audit log has stalled",
+        "New records get no number, because an older database transaction is still "
+        "open. Actions continue, and nothing is lost, but these records have no fixed "
+        "order yet.",
+        "Have the operator of Holdpoint end that transaction. The facts below name its "
+        "session. The alarm is resolved automatically when the log has caught up.",
+    ),
 }
 
 

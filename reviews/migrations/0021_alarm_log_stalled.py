@@ -24,7 +24,7 @@ KINDS = [
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("reviews", "0019_indexes_that_nothing_reads")]
+    dependencies: ClassVar = [("reviews", "0020_repeated_proposals")]
 
     operations: ClassVar = [
         migrations.RemoveConstraint("alarm", "alarm_kind"),

@@ -41,7 +41,7 @@ def test_the_keys_of_grants_are_for_everybody_to_keep_a_while(client: Client) ->
 @pytest.mark.django_db
 def test_readyz_names_database_and_broker(client: Client) -> None:
     response = client.get("/readyz")
-    names = ("status", "database", "disk", "broker", "effects", "sweeps")
+    names = ("status", "database", "disk", "broker", "effects", "sweeps", "log")
     assert response.json() == dict.fromkeys(names, "ok")
     assert "no-store" in response["Cache-Control"]
 

@@ -13,6 +13,7 @@ import pytest
 from django.db import connection, transaction
 
 from journal import log, sequencer, tasks
+from journal.clock import now
 from journal.models import LogPosition, LogRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -78,6 +79,12 @@ def test_a_limit_may_cut_a_transaction_in_two():
     assert_dense_and_in_order(5)
 
 
+def find_delay():
+    delay = sequencer.find_delay(60)
+    assert delay is not None
+    return delay
+
+
 def test_nothing_is_placed_before_an_older_open_transaction_ends():
     opened, may_end = threading.Event(), threading.Event()
 
@@ -96,6 +103,58 @@ def test_nothing_is_placed_before_an_older_open_transaction_ends():
     assert sequencer.sequence_records() == 5
     assert_dense_and_in_order(5)
     assert places()[0][2] == min(LogRecord.objects.values_list("pk", flat=True))
+
+
+def test_the_session_that_holds_records_back_is_named():
+    opened, may_end, held = threading.Event(), threading.Event(), {}
+
+    def hold():
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL application_name = 'nightly report'")
+            cursor.execute("SELECT pg_backend_pid(), pg_current_xact_id()")
+            held["pid"] = cursor.fetchone()[0]
+            opened.set()
+            may_end.wait(10)
+
+    thread = Elsewhere(hold)
+    opened.wait(10)
+    append(3)  # of long ago, by their own time
+    assert sequencer.sequence_records() == 0
+    delay = find_delay()
+    assert (delay.pid, delay.application) == (held["pid"], "nightly report")
+    assert (delay.held_back, delay.waiting, delay.since) == (True, 3, AT)
+    assert delay.seconds > 60 > delay.open_seconds >= 0
+    may_end.set()
+    thread.join()
+    after = find_delay()
+    assert (after.held_back, after.pid, after.waiting) == (False, None, 3)
+    assert sequencer.sequence_records() == 3
+    assert sequencer.find_delay(60) is None
+
+
+def test_a_transaction_that_only_reads_holds_no_record_back():
+    opened, may_end = threading.Event(), threading.Event()
+
+    def read():
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("SELECT count(*) FROM journal_logrecord")
+            opened.set()
+            may_end.wait(10)
+
+    thread = Elsewhere(read)
+    opened.wait(10)
+    append(2)
+    assert not find_delay().held_back
+    assert sequencer.sequence_records() == 2
+    may_end.set()
+    thread.join()
+
+
+def test_records_that_are_young_are_not_late():
+    with transaction.atomic():
+        log.append("a.b", actor=log.SYSTEM, at=now())
+    assert sequencer.find_delay(60) is None
 
 
 def test_a_rolled_back_record_leaves_no_gap():

@@ -1,21 +1,29 @@
 """A worker that stands still is said at /readyz, by an alarm and on the page, whatever
-the cause; and it is unsaid when it works again (I25)."""
+the cause; and it is unsaid when it works again (I25). So is a log that an open
+transaction holds back."""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import httpx2
+import psycopg
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.template.loader import render_to_string
+from pytest_django import Settings
 
 from hitl.celery import SWEEPS
 from hitl.local.process import Child
-from journal import clock, heartbeats
+from journal import clock, heartbeats, sequencer
+from journal.sequencer import LogDelay
 from reviews import standstills
 from reviews.choices import AlarmKind
 from reviews.models import Alarm, Execution
@@ -28,6 +36,7 @@ LIMIT_S = 15  # instead of 40: the same comparison, sooner
 SAID_S = 60.0
 NOT_EXECUTED = "Approved actions are not being executed."
 STOPPED = "Background work has stopped."
+LOG_STALL = 'data-testid="log-stall"'
 servers = [
     pytest.mark.servers,
     pytest.mark.django_db(transaction=True),
@@ -59,9 +68,9 @@ def says(stack: Stack, name: str) -> bool:
     return found["status"] == "standstill" and found[name] != "ok"
 
 
-def page(stack: Stack, session: str) -> str:
+def page(stack: Stack, session: str, path: str = "/queue/") -> str:
     headers = {"Cookie": session}
-    answer = httpx2.get(f"{stack.base_url}/queue/", headers=headers, trust_env=False)
+    answer = httpx2.get(f"{stack.base_url}{path}", headers=headers, trust_env=False)
     assert answer.status_code == 200
     return answer.text
 
@@ -127,6 +136,102 @@ class TestWorker:
         wait_until(lambda: says(watching, "sweeps"), SAID_S)
         session = signed_in(gate.sue)
         wait_until(lambda: STOPPED in page(watching, session), SAID_S)
+
+
+@contextmanager
+def open_transaction(name: str) -> Iterator[int]:
+    """A transaction of another program that has written and stays open; its pid."""
+    url = settings.HOLDPOINT.database_url
+    target = str(connection.settings_dict["NAME"])
+    with psycopg.connect(url, dbname=target, application_name=name) as held:
+        held.execute("SELECT pg_current_xact_id()")
+        yield held.info.backend_pid
+
+
+def is_log_held_back() -> bool:
+    return standstills.known.log is not None
+
+
+def log_alarms(status: str) -> list[Alarm]:
+    return list(Alarm.objects.filter(kind=AlarmKind.LOG_STALLED, status=status))
+
+
+class TestLog:
+    pytestmark = servers
+
+    def test_a_log_that_a_transaction_holds_back_is_said_and_unsaid(
+        self, gate: Gate, watching: Stack
+    ) -> None:
+        watching.start_worker(processes=1)
+        wait_until(lambda: runs(watching), SAID_S, lambda: watching.log("web"))
+        with open_transaction("<b>nightly</b> report") as pid:
+            propose(gate.agent, "pay", customer="C-1")
+            began = time.monotonic()
+            wait_until(lambda: says(watching, "log"), SAID_S)
+            wait_until(lambda: bool(log_alarms("open")), SAID_S)
+            assert time.monotonic() - began < SAID_S
+            (alarm,) = log_alarms("open")
+            assert alarm.data["pid"] == pid
+            assert alarm.data["application"] == "<b>nightly</b> report"
+            assert alarm.data["waiting"] >= 1
+            found = readyz(watching)
+            assert str(pid) not in found["log"]
+            assert "nightly" not in found["log"]
+            shown = page(watching, signed_in(gate.sue))
+            assert "The audit log has stalled." in shown
+            assert f">{pid}</span>" in shown
+            assert "&lt;b&gt;nightly&lt;/b&gt; report" in shown
+            assert LOG_STALL not in page(watching, signed_in(gate.rita))
+            facts = page(watching, signed_in(gate.sue), f"/alarms/{alarm.pk}/")
+            assert "Database session (pid)" in facts
+            assert "&lt;b&gt;nightly&lt;/b&gt; report" in facts
+        wait_until(lambda: readyz(watching)["log"] == "ok", SAID_S)
+        wait_until(lambda: bool(log_alarms("closed")), SAID_S)
+        assert not log_alarms("open")
+        assert LOG_STALL not in page(watching, signed_in(gate.sue))
+
+
+@pytest.fixture
+def no_patience(settings: Settings) -> None:
+    """What waits at all has waited for too long."""
+    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"standstill_seconds": 0})
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("no_patience")
+def test_the_log_s_alarm_stands_until_the_log_has_caught_up(gate: Gate) -> None:
+    sequencer.sequence_records()
+    with open_transaction("report"):
+        propose(gate.agent, "pay", customer="C-1")
+        for _ in range(2):  # several processes notice it once
+            standstills.update_standstill_alarms(periods={}, uptime=0)
+        assert is_log_held_back()
+        (alarm,) = log_alarms("open")
+        assert alarm.times == 1
+    standstills.update_standstill_alarms(periods={}, uptime=0)
+    assert not is_log_held_back()
+    assert log_alarms("open") == [alarm]  # no position was assigned yet
+    sequencer.sequence_records()
+    standstills.update_standstill_alarms(periods={}, uptime=0)
+    assert [one.pk for one in log_alarms("closed")] == [alarm.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("no_patience")
+def test_a_log_that_no_sweep_numbers_has_no_alarm_of_its_own(gate: Gate) -> None:
+    propose(gate.agent, "pay", customer="C-1")
+    standstills.update_standstill_alarms(periods={}, uptime=0)
+    assert not is_log_held_back()
+    assert not log_alarms("open")
+
+
+def test_a_prepared_transaction_belongs_to_no_session() -> None:
+    since = datetime(2026, 3, 1, tzinfo=UTC)
+    delay = LogDelay(since, 130.0, True, sequencer.MOST_COUNTED, None, "", None)
+    state = standstills.StandstillState(log=delay)
+    shown = " ".join(render_to_string("_log_stall.html", {"stall": state}).split())
+    assert "(100,000 or more, the oldest for 2 minutes)" in shown
+    assert "It belongs to no session: it is a prepared transaction." in shown
 
 
 FRESH = dict.fromkeys(SWEEPS, 1.0)

@@ -36,6 +36,11 @@ FACT_LABELS = {
     "found": "Found by",
     "stage": "Detected",
     "lacking": "People who can decide",
+    "waiting": "Records waiting when it was raised",
+    "since": "Oldest of them",
+    "pid": "Database session (pid)",
+    "application": "Program of that session",
+    "open_seconds": "Seconds its transaction had been open",
 }
 # Our own codes in words.
 CODE_WORDS = {
@@ -62,6 +67,7 @@ SELF_CLOSED_WORDS: dict[str, str] = {
     AlarmKind.RESTORED: "two people confirmed the restore",
     AlarmKind.UNDECIDABLE: "people can decide the request again, or it is resolved",
     AlarmKind.STANDSTILL: "everything runs again",
+    AlarmKind.LOG_STALLED: "the log has caught up",
 }
 
 

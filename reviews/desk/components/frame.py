@@ -93,6 +93,13 @@ class PageFrame:
         return known
 
     @property
+    def log_stall(self) -> StandstillState | None:
+        """The log that an open transaction holds back; None otherwise, and for a person
+        who may not see alarms."""
+        known = standstills.known
+        return known if known.log and self.sees_alarms else None
+
+    @property
     def sees_alarms(self) -> bool:
         """Whether this person may see alarms."""
         person = self.person

@@ -3,7 +3,8 @@ approvals, and the confirmation after a backup was restored."""
 
 from __future__ import annotations
 
-from journal import high_water_mark, restore_epochs
+from journal import clock, high_water_mark, restore_epochs
+from journal.sequencer import LogDelay
 from policies.models import Queue
 from reviews import recovery, standstills
 from reviews.choices import Scope, StopMode
@@ -368,7 +369,22 @@ def late(gate: StoreGate) -> str:
     return "/queue/"
 
 
+@RESTORED.scene("log-stall", "The audit log has stalled.", "sue")
+def log_stall(gate: StoreGate) -> str:
+    standstills.known.sweeps = ()
+    standstills.known.log = LogDelay(
+        since=clock.now(),
+        seconds=190.0,
+        held_back=True,
+        waiting=1204,
+        pid=4711,
+        application="nightly report",
+        open_seconds=195.0,
+    )
+    return "/queue/"
+
+
 @RESTORED.scene("calm-again", "No unconfirmed restore.", "sue")
 def calm_again(gate: StoreGate) -> str:
-    standstills.known.sweeps = ()
+    standstills.known.log = None
     return RESTORE

@@ -47,6 +47,7 @@ TITLES = {
     AlarmKind.UNDECIDABLE: "Nobody can decide a request",
     AlarmKind.STANDSTILL: "The worker is not running",
     AlarmKind.UNREADABLE: "Unreadable messages in the broker",
+    AlarmKind.LOG_STALLED: "The audit log has stalled",
 }
 
 
