@@ -140,7 +140,7 @@ def build_database_config(url: str, *, application_name: str) -> dict[str, Any]:
     extra = options.pop("options", "")
     options["options"] = f"{' '.join(_format_switches())} {extra}".strip()
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "hitl.postgresql",
         **named,
         "OPTIONS": options,
         "ATOMIC_REQUESTS": False,
