@@ -73,6 +73,14 @@ class Sampler:
         self._wait_until_idle()
         into.raw.append(self._raw())
 
+    def perform_action(self) -> str:
+        """Let the worker finish one action, its mails too; return its proposal."""
+        stored = self.client.propose()
+        self._wait_until_idle()
+        self._ours(stored)
+        self._wait_until_idle()
+        return str(stored.proposal)
+
     def _ours(self, stored: Any) -> float:
         began = time.monotonic()
         self.client.decide(stored)
@@ -126,20 +134,31 @@ def _time_hop() -> float:
 
 def measure_execution(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     """Measure the product and the raw steps in turn, sample by sample."""
+    return _build_execution_results(run_rounds(seed, options), options)
+
+
+def run_rounds(seed: Seed, options: Options) -> list[ExecutionRound]:
     rounds: list[ExecutionRound] = []
-    _clear_messages()
-    with servers.start_worker(), _open_sampler(seed) as bench:
+    with start_sampler(seed) as sampler:
         for _ in range(5):
-            bench.sample(ExecutionRound())
+            sampler.sample(ExecutionRound())
         for number in range(options.rounds):
             rounds.append(ExecutionRound())
             for _ in range(round(_SAMPLES * options.seconds)):
-                bench.sample(rounds[-1])
+                sampler.sample(rounds[-1])
             print_text(f"G3 round {number + 1}: {rounds[-1]}")
-    return _build_execution_results(rounds, options)
+    return rounds
 
 
-def _clear_messages() -> None:
+@contextmanager
+def start_sampler(seed: Seed) -> Iterator[Sampler]:
+    """Start a worker that has nothing else to do, and a sampler beside it."""
+    clear_messages()
+    with servers.start_worker(), _open_sampler(seed) as sampler:
+        yield sampler
+
+
+def clear_messages() -> None:
     """Drop messages of other measurements, which the worker would take up."""
     callables.empty_broker()
     with clients.connect_database() as connection:

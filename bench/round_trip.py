@@ -58,7 +58,7 @@ def measure_round_trips(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
         )
         for number in range(options.rounds):
             for threads in THREADS:
-                raw, ours = _run_both(seed, threads, number, options.seconds)
+                raw, ours = run_both(seed, threads, number, options.seconds)
                 beside = {
                     one.title: one.run(clients=threads, seconds=options.seconds)
                     for one in peers
@@ -71,7 +71,9 @@ def measure_round_trips(seed: Seed, options: Options) -> tuple[GoalResult, ...]:
     )
 
 
-def _run_both(seed: Seed, threads: int, number: int, seconds: float) -> tuple[Run, Run]:
+def run_both(seed: Seed, threads: int, number: int, seconds: float) -> tuple[Run, Run]:
+    """One stretch of the floor and one of the product, in this order or the other."""
+
     def raw() -> Run:
         return run_clients(clients.open_floor_client, threads=threads, seconds=seconds)
 

@@ -67,7 +67,7 @@ def measure_queue_queries(seed: Seed, options: Options) -> tuple[GoalResult, ...
     pairs = {view: Comparison() for view in VIEWS}
     for number in range(options.rounds):
         for view, pair in pairs.items():
-            _measure_both(found, pair, partial(_time_queries, *view))
+            _measure_both(found, pair, partial(time_queries, *view))
         said = ", ".join(f"{' '.join(v)} {p.ratios[-1]:.2f}" for v, p in pairs.items())
         print_text(f"G6 round {number + 1}: {said}")
     main = pairs["rita", "open"]
@@ -92,7 +92,9 @@ def _build_cost_result(
     )
 
 
-def _time_queries(name: str, tab: str) -> Callable[[], float]:
+def time_queries(name: str, tab: str) -> Callable[[], float]:
+    """A view of the queue by this person, which returns the seconds of its queries."""
+
     def view() -> float:
         person = Person.objects.get(username=name)
         spent = 0.0
