@@ -48,6 +48,7 @@ MEASUREMENTS = {
     "G12": "cycles.measure_http_cycles",
     "awaithumans": "peers.runners.measure_cycles",
     "W": "budgets.measure_page_budgets",
+    "scaling": "scaling.measure_scaling",
     "pressure": "pressure.measure_pressure",
     "G6": "scale.measure_queue_queries",  # last: a million rows would slow the others
     "G7": "scale.measure_whole_pages",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -83,17 +83,41 @@ def _remove_data(here: Layout) -> None:
 
 
 _START_S = 60.0
+_READY = " ready."  # in the line that a worker logs when it serves its queues
 
 
 @contextmanager
 def start_worker() -> Iterator[None]:
     """Start one Celery worker with its beat, which also knows the no-op."""
-    here = _get_layout()
-    program = installation.build_worker_program(here, _build_environ())
-    more = ["--include", "bench.callables"]
-    with _run_program(replace(program, argv=[*program.argv, *more])):
-        wait_until(lambda: " ready." in _read_log(here, "worker"), _START_S)
+    with start_workers(1):
         yield
+
+
+@contextmanager
+def start_workers(count: int) -> Iterator[None]:
+    """Start so many Celery workers, the first one with the beat."""
+    here = _get_layout()
+    with ExitStack() as stack:
+        waiting = [
+            _start_worker(stack, here, f"worker{number}", beat=not number)
+            for number in range(count)
+        ]
+        for is_ready in waiting:
+            wait_until(is_ready, _START_S)
+        yield
+
+
+def _start_worker(
+    stack: ExitStack, here: Layout, name: str, *, beat: bool
+) -> Callable[[], bool]:
+    """Start a worker, and return whether it has said since then that it is ready."""
+    program = installation.build_worker_program(here, _build_environ())
+    argv = [one for one in program.argv if beat or one != "--beat"]
+    argv += ["--include", "bench.callables", "--hostname", f"{name}@%h"]
+    before = _read_log(here, name).count(_READY)
+    log = here.logs / f"{name}.log"
+    stack.enter_context(_run_program(replace(program, name=name, argv=argv, log=log)))
+    return lambda: _read_log(here, name).count(_READY) > before
 
 
 @contextmanager
@@ -134,6 +158,11 @@ def _run_program(program: Program) -> Iterator[Child]:
 def _read_log(here: Layout, name: str) -> str:
     file = here.logs / f"{name}.log"
     return file.read_text(errors="replace") if file.exists() else ""
+
+
+def read_server_log() -> bytes:
+    """What PostgreSQL has logged in this run."""
+    return (_get_layout().logs / "postgres.log").read_bytes()
 
 
 def _is_ready(port: int) -> bool:
