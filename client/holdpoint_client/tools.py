@@ -34,6 +34,11 @@ from .tool_errors import (
 PROMPT_SECONDS = 5.0
 """How long a call that does not wait for people waits for an effect under way."""
 
+SETTLED_AT_REDEEM = frozenset(
+    {"grant_spent", "grant_expired", "precondition", "tool_changed"}
+)
+"""Refusals of a redeem that the proposal's own status explains."""
+
 
 class ToolRisk(StrEnum):
     """How bad the effect of a tool can be, in the code's own opinion. SAFE is the
@@ -238,11 +243,12 @@ class ToolDefinition:
         return ToolResult(value, performed, performed != call.args)
 
     def _claim_grant(self, token: str) -> Flow[Claim | None]:
-        """The claim, or None when another process has it or has performed the call."""
+        """The claim, or None when there is none to have: another process has it, or a
+        check right before the effect refused it. The proposal says what follows."""
         try:
             return (yield from self._operations.redeem(token))
         except ApiError as error:
-            if error.code != "grant_spent":
+            if error.code not in SETTLED_AT_REDEEM:
                 raise
         yield Pause(QUICK)
         return None

@@ -180,6 +180,18 @@ def test_an_expired_call_is_not_performed(desk: Desk) -> None:
     assert desk.sent == []
 
 
+def test_a_call_whose_window_closed_is_not_performed(desk: Desk) -> None:
+    writer = desk.build_writer(desk.gate)
+    suspend(writer)
+    desk.decide()
+    grant = Execution.objects.get().grant
+    type(grant).objects.filter(pk=grant.pk).update(expires_at=grant.issued_at)
+    with pytest.raises(NotPerformed, match="no longer held") as caught:
+        call_writer(writer)
+    assert caught.value.proposal.status == "refused"
+    assert desk.sent == []
+
+
 def test_a_returned_call_hands_over_the_guidance(desk: Desk) -> None:
     writer = desk.build_writer(desk.gate)
     suspend(writer)
