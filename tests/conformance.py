@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -59,7 +58,7 @@ def start_gate(state: Path) -> Iterator[dict[str, Any]]:
         wait_until(lambda: is_ready(url, up), 4 * START_S, log.read_text)
         yield describe_gate(url, state, environ, up.pid)
     finally:
-        up.send_signal(signal.SIGINT)
+        up.terminate()
         with suppress(subprocess.TimeoutExpired):
             up.wait(30)
         up.kill()
@@ -168,7 +167,8 @@ def run_kit(frameworks: Sequence[str]) -> int:
         file.write_text(json.dumps(target))
         for name, python in pythons.items():
             command = [str(python), "-m", "holdpoint_client.conformance", name]
-            done = subprocess.run([*command, "--target", str(file)], check=False)
+            command += ["--target", str(file), "--json", str(FOLDER / f"{name}.json")]
+            done = subprocess.run(command, check=False)
             failed |= done.returncode
     return failed
 
@@ -177,12 +177,12 @@ def main(words: Sequence[str]) -> int:
     if words[:1] == ["--kill-web"]:
         kill_web(int(words[1]))
         return 0
-    if words[:1] == ["--serve"]:  # a gate to try the kit on, until it is interrupted
+    if words[:1] == ["--serve"]:  # a gate to try the kit on, until a signal ends it
         with start_gate(FOLDER / "state") as target:
             (FOLDER / "target.json").write_text(json.dumps(target))
-            with suppress(KeyboardInterrupt):
-                while True:
-                    time.sleep(3600)
+            ends = {signal.SIGINT, signal.SIGTERM}
+            signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+            signal.sigwait(ends)
         return 0
     return run_kit(words or FRAMEWORKS)
 
