@@ -32,6 +32,7 @@ from .live.event_stream import EventStreams  # noqa: E402
 from .live.listen import Hub  # noqa: E402
 from .live.long_poll import LongPoll  # noqa: E402
 from .live.per_key_limit import CallerLimit  # noqa: E402
+from .live.shared_counts import SharedCounts  # noqa: E402
 from .live.threads import WsgiApp, WsgiThreads  # noqa: E402
 from .restore_watch import PeriodicChecks, check_epoch  # noqa: E402
 from .standstills import StandstillCheck  # noqa: E402
@@ -51,11 +52,15 @@ class WebApplication:
     def __init__(self, wsgi: WsgiApp, hub: Hub) -> None:
         self.hub = hub
         self.epochs = PeriodicChecks(check_epoch, StandstillCheck().look)
-        callers, strangers, room = KnownCallers(), AnonymousLimits(), BodyMemory()
+        callers, room = KnownCallers(), BodyMemory()
+        self.counts = counts = SharedCounts(settings.HOLDPOINT.redis_url)
+        strangers = AnonymousLimits(counts)
         door = CallerMiddleware(WsgiThreads(wsgi, THREADS), callers)
-        self.http = LongPoll(CallerLimit(door, callers, strangers), hub, callers, room)
+        limited = CallerLimit(door, callers, strangers)
+        self.http = LongPoll(limited, hub, callers, room, counts)
         asked = ConcurrencyLimit(door, STREAM_CHECKS)
-        self.streams = EventStreams(CallerLimit(asked, callers, strangers), hub, room)
+        limited = CallerLimit(asked, callers, strangers)
+        self.streams = EventStreams(limited, hub, room, counts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -83,6 +88,7 @@ class WebApplication:
         await self.hub.stop()
         await self.epochs.stop()
         await self.streams.newsroom.stop()
+        await self.counts.close()
         await send({"type": "lifespan.shutdown.complete"})
 
 

@@ -7,21 +7,19 @@ fail to authenticate only so many times a minute.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
 from django.conf import settings
 
 from .buffering import Scope
+from .shared_counts import OwnCounts, Place, take_place
 
 AT_ONCE = 1  # anonymous calls in Django at a time
 # Health checks. Each has a limit of its own.
 HEALTH_PATHS = ("/livez", "/readyz")
 MOST_WAITING = 200  # calls of one address
-MOST_ADDRESSES = 10_000  # with remembered failures
 MINUTE_S = 60.0
 SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
 
@@ -60,45 +58,26 @@ class AddressTurns:
                 del self._lines[address]
 
 
-class FailureCounts:
-    """The recent failures of each address to authenticate, for all accounts
-    together."""
-
-    def __init__(self) -> None:
-        self._last: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def count(self, address: str) -> None:
-        """Record one more failure."""
-        now = time.monotonic()
-        left = self._left(address, now) + 1
-        self._last.pop(address, None)
-        self._last[address] = left, now
-        if len(self._last) > MOST_ADDRESSES:
-            self._last.popitem(last=False)
-
-    def too_many(self, address: str) -> bool:
-        """Whether this address may not try again yet."""
-        most = settings.HOLDPOINT.failures_per_minute
-        return self._left(address, time.monotonic()) > most - 1
-
-    def _left(self, address: str, now: float) -> float:
-        """The failures that still count. They decay at the allowed rate: one minute's
-        allowance is gone after one minute."""
-        count, at = self._last.get(address, (0.0, now))
-        rate = settings.HOLDPOINT.failures_per_minute / MINUTE_S
-        return max(count - (now - at) * rate, 0.0)
-
-
 class AnonymousLimits:
-    """The limits on anonymous callers in one process."""
+    """The limits on anonymous callers. Their share of the threads is that of one
+    process; an address's failures are counted over all processes."""
 
-    def __init__(self) -> None:
-        self.failures = FailureCounts()
+    def __init__(self, counts: OwnCounts) -> None:
+        self._counts = counts
         self._watched = {path: AddressTurns() for path in HEALTH_PATHS}
         self._all = AddressTurns()
 
     def share(self, scope: Scope) -> AddressTurns:
         return self._watched.get(scope["path"], self._all)
+
+    def attempt(self, address: str) -> AbstractAsyncContextManager[Place]:
+        """An attempt of this address to authenticate, for all accounts together. If the
+        block sets `kept`, it counts as a failure for a minute. It does not fit when too
+        many failed within the last minute."""
+        most = settings.HOLDPOINT.failures_per_minute
+        return take_place(
+            self._counts, f"failures:{address}", most=most, seconds=MINUTE_S
+        )
 
 
 def is_access_attempt(scope: Scope) -> bool:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +31,7 @@ from .callers import format_client_address
 from .listen import Hub
 from .long_poll import RETRY_AFTER_S, drop_ambiguous_headers
 from .page_updates import OpenPage, PageUpdates
+from .shared_counts import OwnCounts, Place, take_place
 
 PATH = "/events/"
 HEADER = b"holdpoint-stream"
@@ -44,7 +43,9 @@ RECHECK_S = (30.0, 44.0)
 # Milliseconds until a browser reconnects. Random, so that the thousands of pages of a
 # process that ended do not all reconnect at once.
 RETRY_MS = (1_000, 8_000)
-MOST, MOST_EACH = 2_000, 32  # streams of this process and of one person
+MOST = 2_000  # streams of this process
+MOST_EACH = 32  # streams of one person, over all processes
+COUNTED_S = 60.0  # a stream is counted anew at each recheck
 SEND_S = 10.0  # a client that accepts nothing for this long is gone
 END_MESSAGE = {"type": "http.response.body", "body": b"", "more_body": False}
 
@@ -53,10 +54,9 @@ class EventStreams:
     """The ASGI application of `PATH`. `app` is the application that authorises
     viewers."""
 
-    def __init__(self, app: App, hub: Hub, room: BodyMemory) -> None:
-        self.app, self.hub, self.room = app, hub, room
+    def __init__(self, app: App, hub: Hub, room: BodyMemory, counts: OwnCounts) -> None:
+        self.app, self.hub, self.room, self.counts = app, hub, room, counts
         self.newsroom = PageUpdates(hub)
-        self._each: Counter[int] = Counter()
 
     @staticmethod
     def serves(scope: Scope) -> bool:
@@ -80,29 +80,23 @@ class EventStreams:
                 await _replace_redirect(answer).send(send)
                 return
             viewer = Viewer.load(dumped)
-            with self._counted(viewer.person) as fits:
-                if not fits:
+            async with take_place(
+                self.counts,
+                f"streams:{viewer.person}",
+                most=MOST_EACH,
+                seconds=COUNTED_S,
+            ) as place:
+                # guard: streams-each
+                if not (len(self.newsroom) <= MOST and place.fits):
                     await _refuse_stream(answer).send(send)
                     return
                 if page.admit(viewer):
                     self.newsroom.count_again()
-                await OpenStream(self, page, scope, receive, send).run(answer)
+                await OpenStream(self, page, place, scope, receive, send).run(answer)
 
     async def ask(self, scope: Scope) -> BufferedResponse:
         """Ask Django who the viewer is."""
         return await call_app(self.app, scope, b"")
-
-    @contextlib.contextmanager
-    def _counted(self, person: int) -> Iterator[bool]:
-        """Count this stream. Yields whether the limits allow it."""
-        self._each[person] += 1
-        try:
-            # guard: streams-each
-            yield len(self.newsroom) <= MOST and self._each[person] <= MOST_EACH
-        finally:
-            self._each[person] -= 1
-            if not self._each[person]:
-                del self._each[person]
 
 
 @dataclass(eq=False, slots=True)
@@ -111,6 +105,7 @@ class OpenStream:
 
     streams: EventStreams
     page: OpenPage
+    place: Place
     scope: Scope
     receive: Receive
     send: Send
@@ -136,6 +131,7 @@ class OpenStream:
             if loop.time() >= due:
                 if not await self._may_look():
                     return
+                await self.place.renew()
                 due = loop.time() + _pick_random(RECHECK_S)
             await self._write(self.page.take() or BEAT)
 

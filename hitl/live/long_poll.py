@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections import Counter
 from typing import Any
 from urllib.parse import parse_qs, quote
 
@@ -29,52 +28,32 @@ from .buffering import (
 )
 from .callers import API, KnownCallers
 from .listen import Hub, Subscription
+from .shared_counts import OwnCounts, Place, take_place
 
 HEADER = b"holdpoint-wait"
 MAX_WAIT_S = 60
-MAX_EACH = 100  # concurrent waits of one caller in this process
+MAX_EACH = 100  # concurrent waits of one caller, over all processes
+GRACE_S = 10  # a wait may end this much later, when its last question takes long
 RETRY_AFTER_S = 5
 SECONDS_PATTERN = re.compile(r"[0-9]{1,2}")
-
-
-class WaitSlot:
-    """Counts one wait of a caller. The caller may become known during the wait; `move`
-    then counts the wait for them."""
-
-    def __init__(self, each: Counter[str], caller: str) -> None:
-        self._each, self.caller = each, caller
-
-    def __enter__(self) -> WaitSlot:
-        self._each[self.caller] += 1
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._each[self.caller] -= 1
-        if not self._each[self.caller]:
-            del self._each[self.caller]
-
-    @property
-    def fits(self) -> bool:
-        return self._each[self.caller] <= MAX_EACH
-
-    def move(self, caller: str) -> None:
-        if caller != self.caller:
-            self.__exit__()
-            self.caller = caller
-            self.__enter__()
 
 
 class LongPoll:
     """ASGI middleware around an application that answers at once."""
 
     def __init__(
-        self, app: App, hub: Hub, callers: KnownCallers, room: BodyMemory
+        self,
+        app: App,
+        hub: Hub,
+        callers: KnownCallers,
+        room: BodyMemory,
+        counts: OwnCounts,
     ) -> None:
         self.app = app
         self.hub = hub
         self.callers = callers
         self.room = room
-        self._each: Counter[str] = Counter()
+        self.counts = counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = drop_ambiguous_headers(scope)
@@ -88,9 +67,11 @@ class LongPoll:
         seconds, caller = parse_wait_seconds(scope), self.callers.key_of(scope)
         if not seconds:
             return await self._ask(caller, scope, receive)
-        with WaitSlot(self._each, caller) as place:
+        async with take_place(
+            self.counts, _name_waits(caller), most=MAX_EACH, seconds=seconds + GRACE_S
+        ) as place:
             if place.fits:
-                return await self._wait(place, scope, receive, seconds)
+                return await self._wait(place, caller, scope, receive, seconds)
         # The application was not asked yet, so nothing has been done.
         detail = (
             f"At most {MAX_EACH} calls of one key may wait at once. Nothing was done."
@@ -108,15 +89,17 @@ class LongPoll:
             return await call_app(self.app, scope, body)
 
     async def _wait(
-        self, place: WaitSlot, scope: Scope, receive: Receive, seconds: int
+        self, place: Place, caller: str, scope: Scope, receive: Receive, seconds: int
     ) -> BufferedResponse | None:
         end = asyncio.get_running_loop().time() + seconds
         with self.hub.subscribe() as subscription:
-            answer = await self._ask(place.caller, scope, receive)
+            answer = await self._ask(caller, scope, receive)
+            if not answer.header(HEADER):
+                return answer
             # The answer may have identified the caller: count the wait for them. If too
             # many of their calls wait, return the answer without waiting.
-            place.move(self.callers.key_of(scope))
-            if not (answer.header(HEADER) and place.fits):
+            await place.move(_name_waits(self.callers.key_of(scope)))
+            if not place.fits:
                 return answer
             gone = asyncio.ensure_future(receive())  # the body is read: disconnect
             try:
@@ -164,6 +147,10 @@ class LongPoll:
             return news.done() and not gone.done() and not self.hub.stopping
         finally:
             news.cancel()
+
+
+def _name_waits(caller: str) -> str:
+    return f"waits:{caller}"
 
 
 def parse_wait_seconds(scope: Scope) -> int:

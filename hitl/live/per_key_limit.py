@@ -82,21 +82,29 @@ class CallerLimit:
     async def _introduce(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve an anonymous call in its turn. If the caller becomes known while it
         waits, serve it as theirs."""
-        address, failures = format_client_address(scope), self.strangers.failures
+        address = format_client_address(scope)
         async with self.strangers.share(scope).turn(address) as fits:
             if not self.callers.of(scope):
-                if not fits or (
-                    is_access_attempt(scope) and failures.too_many(address)
-                ):
+                if not fits:
                     await _refuse_anonymous(scope).send(send)
-                    return
-                await self.app(scope, receive, send)
-                if is_access_attempt(scope) and not (
-                    scope.get(ANSWERED) or scope.get(BROKEN)
-                ):
-                    failures.count(address)
+                elif is_access_attempt(scope):
+                    await self._attempt(address, scope, receive, send)
+                else:
+                    await self.app(scope, receive, send)
                 return
         await self(scope, receive, send)
+
+    async def _attempt(
+        self, address: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve an anonymous call that may be an attempt to authenticate. It is counted
+        before it is known to have failed: two processes may serve one address."""
+        async with self.strangers.attempt(address) as attempt:
+            if not attempt.fits:
+                await _refuse_anonymous(scope).send(send)
+                return
+            await self.app(scope, receive, send)
+            attempt.kept = not (scope.get(ANSWERED) or scope.get(BROKEN))
 
     async def _in_line(
         self, caller: str, scope: Scope, receive: Receive, send: Send

@@ -16,6 +16,7 @@ from hitl.live.buffering import BodyMemory, Message, Receive, Scope, Send
 from hitl.live.callers import CallerMiddleware, KnownCallers
 from hitl.live.listen import Hub
 from hitl.live.long_poll import LongPoll, parse_wait_seconds
+from hitl.live.shared_counts import OwnCounts
 from tests import loops
 
 KEY = (b"authorization", b"Bearer key")
@@ -76,7 +77,9 @@ class Client:
         async def send(message: Message) -> None:
             self.sent.append(message)
 
-        poll = self.poll or LongPoll(self.gate, self.hub, KnownCallers(), BodyMemory())
+        poll = self.poll or LongPoll(
+            self.gate, self.hub, KnownCallers(), BodyMemory(), OwnCounts()
+        )
         self.sent.clear()
         await poll(scope, receive, send)
 
@@ -309,7 +312,11 @@ def crowd(first: Client, *keys: bytes, known: bool) -> list[Client]:
     """Clients of one long-poll, which knows their keys or does not yet."""
     callers = KnownCallers()
     poll = LongPoll(
-        CallerMiddleware(first.gate, callers), first.hub, callers, BodyMemory()
+        CallerMiddleware(first.gate, callers),
+        first.hub,
+        callers,
+        BodyMemory(),
+        OwnCounts(),
     )
     found = [Client(first.hub, first.gate, poll=poll, key=key) for key in keys]
     for client in found if known else []:
@@ -339,7 +346,7 @@ def test_one_caller_has_only_so_many_waits_in_whatever_spelling() -> None:
         await clients[2].ask("/api/v1/proposals/p-1", "wait=5")
         assert clients[2].status == 200, "who has gone makes room"
         assert clients[0].poll is not None
-        assert not clients[0].poll._each
+        assert not clients[0].poll.counts._ends
 
     play(story)
 
@@ -361,6 +368,6 @@ def test_who_becomes_known_by_the_answer_waits_as_that_caller() -> None:
         settle(first)
         await asyncio.gather(*asking)
         assert clients[0].poll is not None
-        assert not clients[0].poll._each
+        assert not clients[0].poll.counts._ends
 
     play(story)

@@ -16,6 +16,7 @@ from hitl.live.anonymous_limit import AnonymousLimits
 from hitl.live.buffering import BufferedResponse, Message, Receive, Scope, Send
 from hitl.live.callers import NOBODY, CallerMiddleware, KnownCallers
 from hitl.live.per_key_limit import CallerLimit
+from hitl.live.shared_counts import OwnCounts
 from tests import loops
 
 PROPOSE, SIGN_IN = "/api/v1/proposals", "/sign-in/"
@@ -57,7 +58,9 @@ class Door:
 
     threads: Threads = field(default_factory=Threads)
     callers: KnownCallers = field(default_factory=KnownCallers)
-    strangers: AnonymousLimits = field(default_factory=AnonymousLimits)
+    strangers: AnonymousLimits = field(
+        default_factory=lambda: AnonymousLimits(OwnCounts())
+    )
     fair: CallerLimit = field(init=False)
 
     def __post_init__(self) -> None:
