@@ -23,6 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent.parent
 LOOPBACK = "127.0.0.1"
+MOST_WEB_PROCESSES = 24  # of `make up`: as many as its PostgreSQL has connections for
 
 
 def _parse_key(text: Any) -> bytes:
@@ -107,6 +108,15 @@ def _parse_keys(text: Any) -> list[bytes]:
     return [_parse_key(part) for part in _parse_names(text)]
 
 
+def count_cores() -> int:
+    """The processor cores that this process may use, at most MOST_WEB_PROCESSES."""
+    if hasattr(os, "sched_getaffinity"):
+        found = len(os.sched_getaffinity(0))
+    else:  # macOS
+        found = os.cpu_count() or 1
+    return min(found, MOST_WEB_PROCESSES)
+
+
 Key = Annotated[bytes, BeforeValidator(_parse_key)]
 Keys = Annotated[list[bytes], NoDecode, BeforeValidator(_parse_keys)]
 Networks = Annotated[
@@ -153,6 +163,10 @@ class Holdpoint(BaseSettings):
     callback_networks: Networks = []
     # Where web processes listen on their hosts: no webhook may be sent there.
     port: Ports = [8000]
+    # How many web processes `make up` starts.
+    web_processes: Annotated[int, Field(ge=1, le=MOST_WEB_PROCESSES)] = Field(
+        default_factory=count_cores
+    )
 
     # Modules whose functions a policy may name, in addition to the shipped verifiers.
     callables: Annotated[list[str], NoDecode, BeforeValidator(_parse_modules)] = Field(

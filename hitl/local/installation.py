@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,7 +28,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, connections
 
 from hitl import checks
-from hitl.environment import LOOPBACK, ROOT
+from hitl.environment import LOOPBACK, MOST_WEB_PROCESSES, ROOT
 
 from . import defaults, keys, postgres, preflight, valkey
 from .layout import InstallationError, Layout, create_run_folder
@@ -63,18 +64,50 @@ WORKER_PROCESSES = 2
 HIDDEN_FROM_DEMO = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
 
 
-def build_web_program(here: Layout, environ: Mapping[str, str]) -> Program:
-    """uvicorn on one port. No proxy precedes it, so it ignores forwarding headers."""
+def build_web_program(
+    here: Layout, environ: Mapping[str, str], name: str = "web"
+) -> Program:
+    """One web process. No proxy precedes it, so it ignores forwarding headers."""
     host = environ.get("HOST", LOOPBACK)
     return _build_python_program(
         here,
         environ,
-        "web",
-        "-m uvicorn hitl.asgi:application --lifespan on "
-        f"--http hitl.protocol:Protocol --host {host} "
-        f"--port {environ['PORT']} --no-access-log --no-server-header "
-        f"--no-proxy-headers --timeout-graceful-shutdown {WEB_SHUTDOWN_S}",
+        name,
+        f"-m hitl.web --host {host} --port {environ['PORT']} "
+        f"--no-proxy-headers --stop-within {WEB_SHUTDOWN_S}",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WebProcess:
+    """One of the web processes that share the port, and the file that it creates once
+    it accepts connections."""
+
+    program: Program
+    ready_file: Path
+
+    def start(self) -> Child:
+        self.ready_file.unlink(missing_ok=True)  # of the process that it replaces
+        return Child(self.program)
+
+
+def build_web_processes(
+    here: Layout, environ: Mapping[str, str], count: int
+) -> list[WebProcess]:
+    """The web processes `web-1`, `web-2` and so on, each with a log of its own."""
+    return [
+        _build_web_process(here, environ, f"web-{number}")
+        for number in range(1, count + 1)
+    ]
+
+
+def _build_web_process(
+    here: Layout, environ: Mapping[str, str], name: str
+) -> WebProcess:
+    program = build_web_program(here, environ, name)
+    ready_file = here.run / f"{name}.ready"
+    argv = [*program.argv, "--ready-file", str(ready_file)]
+    return WebProcess(replace(program, argv=argv), ready_file)
 
 
 def build_worker_program(here: Layout, environ: Mapping[str, str]) -> Program:
@@ -133,10 +166,11 @@ def _build_python_program(
 
 
 READY_TIMEOUT_S = 60
+WEB_NAMES = tuple(f"web-{number}" for number in range(1, MOST_WEB_PROCESSES + 1))
 # The supervisor signals all services of a group, then waits for them together. The
 # groups share five seconds: 3.0 for running tasks and requests, 0.3, and 1.4 for
 # PostgreSQL to flush its data.
-STOP_ORDER = (("riley", "worker", "web"), ("store", "valkey"), ("postgres",))
+STOP_ORDER = (("riley", "worker", *WEB_NAMES), ("store", "valkey"), ("postgres",))
 TASKS_STOP_S = 3.0
 OTHERS_STOP_S = 0.3
 POSTGRES_STOP_S = 1.4
@@ -152,10 +186,13 @@ class Installation:
     environ: MutableMapping[str, str]
     say: PrintLine
     supervisor: Supervisor = field(init=False)
+    webs: list[WebProcess] = field(init=False)
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.supervisor = Supervisor(self.say)
+        count = settings.HOLDPOINT.web_processes
+        self.webs = build_web_processes(self.here, self.environ, count)
 
     def start(self, *, patient: bool) -> None:
         """Start everything in order. `patient`: wait for ports that the previous,
@@ -206,9 +243,11 @@ class Installation:
             self.supervisor.launch("valkey", SupervisedService(start, OTHERS_STOP_S))
 
     def _processes(self) -> None:
-        with self._step("web, worker and store"):
+        with self._step(f"web ({len(self.webs)}), worker, store"):
             self._run(build_store_program(self.here, self.environ), OTHERS_STOP_S)
-            self._run(build_web_program(self.here, self.environ), TASKS_STOP_S)
+            for web in self.webs:
+                service = SupervisedService(web.start, TASKS_STOP_S)
+                self.supervisor.launch(web.program.name, service)
             self._run(build_worker_program(self.here, self.environ), TASKS_STOP_S)
             self._wait_ready()
         if self.environ.get("DEMO") != "0":
@@ -220,20 +259,25 @@ class Installation:
         self.supervisor.launch(program.name, service)
 
     def _wait_ready(self) -> None:
-        """Wait until the web process is ready, or raise if it has stopped."""
-        web = self.supervisor.services["web"].child
+        """Wait until all web processes accept connections and say that they can work,
+        or raise if one has stopped."""
         end = time.monotonic() + READY_TIMEOUT_S
-        while not self._ready():
-            log = self.here.logs / "web.log"
-            if web.exit_code() is not None:
-                raise InstallationError(
-                    f"the web process stopped: {_read_last_line(log)}; read {log}"
-                )
+        while not (all(web.ready_file.exists() for web in self.webs) and self._ready()):
+            self._check_webs_run()
             if time.monotonic() > end:
                 raise InstallationError(
-                    f"no answer from /readyz in {READY_TIMEOUT_S} s: read {log}"
+                    f"no answer from /readyz in {READY_TIMEOUT_S} s: read "
+                    f"{self.here.logs}/web-*.log"
                 )
             time.sleep(0.05)
+
+    def _check_webs_run(self) -> None:
+        for web in self.webs:
+            name, log = web.program.name, web.program.log
+            if self.supervisor.services[name].child.exit_code() is not None:
+                raise InstallationError(
+                    f"{name} stopped: {_read_last_line(log)}; read {log}"
+                )
 
     def _ready(self) -> bool:
         port = self.environ["PORT"]

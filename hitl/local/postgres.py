@@ -255,7 +255,7 @@ def _build_program(layout: Layout, here: PostgresHost, *, fast: bool) -> Program
         "unix_socket_permissions=0700",
         "timezone=UTC",
         "log_timezone=UTC",
-        "max_connections=100",
+        "max_connections=200",  # seven of each web process, and those of workers
         *(THROWAWAY_SETTINGS if fast else ()),
     )
     switches = [part for setting in settings for part in ("-c", setting)]

@@ -128,6 +128,24 @@ def test_a_killed_worker_comes_back_and_a_killed_supervisor_leaves_nothing(
         assert again.ready
 
 
+def test_each_web_process_is_watched_and_has_a_log(state: Path) -> None:
+    with up(state, free_port(), WEB_PROCESSES="3") as running:
+        assert re.search(r"^  web \(3\), worker, store .* s$", running.said, re.M)
+        webs = children(running.process.pid, b"hitl.web")
+        assert len(webs) == 3
+        assert {path.name for path in (state / "logs").glob("web*")} == {
+            "web-1.log",
+            "web-2.log",
+            "web-3.log",
+        }
+        os.kill(webs[1], signal.SIGKILL)
+        wait_until(lambda: "web-2 is running again" in running.said, 20)
+        wait_until(lambda: len(children(running.process.pid, b"hitl.web")) == 3, 20)
+        ready = httpx2.get(f"http://127.0.0.1:{running.port}/readyz", trust_env=False)
+        assert set(ready.json().values()) == {"ok"}
+        running.stop(signal.SIGTERM)
+
+
 def test_a_taken_port_is_said_with_another(state: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -149,6 +167,9 @@ def test_a_wrong_variable_is_said_by_name(state: Path) -> None:
         "holdpoint: LOG_LEVEL:"
     )
     assert "PORT: 'web' is not a number" in refused(state, 1, PORT="web")
+    many = refused(state, free_port(), WEB_PROCESSES="100")
+    assert many.startswith("holdpoint: WEB_PROCESSES:")
+    assert "24" in many
 
 
 def children(parent: int, argument: bytes) -> list[int]:

@@ -1,0 +1,97 @@
+"""One web process, and several on one port."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from hitl import web
+from hitl.environment import LOOPBACK
+from hitl.local import installation
+from hitl.local.process import Child
+from tests.stack import Stack, free_port, wait_until
+
+
+def test_processes_of_one_user_open_one_port() -> None:
+    port = free_port()
+    with web.open_shared_socket(LOOPBACK, port), web.open_shared_socket(LOOPBACK, port):
+        plain = socket.socket()
+        with plain, pytest.raises(OSError, match="in use"):
+            plain.bind((LOOPBACK, port))
+
+
+def test_a_port_of_another_program_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server((LOOPBACK, 0)) as other:
+        port = other.getsockname()[1]
+        assert web.run_web_process(["--port", str(port)]) == web.START_FAILED
+    said = capsys.readouterr().err
+    assert said == f"{LOOPBACK} port {port}: Address already in use\n"
+
+
+@pytest.fixture
+def pair(live: Stack, tmp_path: Path) -> Iterator[list[Child]]:
+    """Two processes on one port, from when on each accepts connections."""
+    own = {"PORT": str(free_port())}
+    program = installation.build_web_program(live._layout, live.environ | own)
+    ready = [tmp_path / name for name in ("a.ready", "b.ready")]
+    children = [
+        Child(replace(program, argv=[*program.argv, "--ready-file", str(file)]))
+        for file in ready
+    ]
+    wait_until(lambda: all(map(Path.exists, ready)), 60, lambda: live.log("web"))
+    yield children
+    for child in children:
+        child.kill()
+
+
+def get_port(child: Child) -> int:
+    argv = list(child.program.argv)
+    return int(argv[argv.index("--port") + 1])
+
+
+def count_connections(child: Child, port: int) -> int:
+    """The connections at this port that this process holds."""
+    rows = [
+        line.split()
+        for line in Path(f"/proc/{child.pid}/net/tcp").read_text().splitlines()[1:]
+    ]
+    established = {
+        f"socket:[{row[9]}]"
+        for row in rows
+        if int(row[1].split(":")[1], 16) == port and row[3] == "01"
+    }
+    held = {str(link.readlink()) for link in Path(f"/proc/{child.pid}/fd").iterdir()}
+    return len(held & established)
+
+
+def count_all(pair: list[Child], port: int) -> list[int]:
+    return [count_connections(child, port) for child in pair]
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(300)
+def test_two_processes_share_the_connections_of_one_port(pair: list[Child]) -> None:
+    port = get_port(pair[0])
+    with ExitStack() as stack:
+        for _ in range(40):
+            client = socket.create_connection((LOOPBACK, port), timeout=30)
+            stack.enter_context(client)
+        wait_until(lambda: sum(count_all(pair, port)) == 40, 8)
+        held = count_all(pair, port)
+    assert min(held) >= 5, "a fair hash of 40 leaves fewer once in a million runs"
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(300)
+def test_the_other_process_answers_when_one_is_killed(pair: list[Child]) -> None:
+    base = f"http://{LOOPBACK}:{get_port(pair[0])}"
+    pair[0].kill()
+    said = [httpx2.get(f"{base}/livez", trust_env=False) for _ in range(20)]
+    assert Counter(answer.status_code for answer in said) == {200: 20}
