@@ -120,6 +120,8 @@ def _build_round_trip_result(
 def _build_peer_results(rounds: Rounds, options: Options) -> Iterator[GoalResult]:
     for bars in runners.ROUND_TRIP_BARS:
         for threads, found in rounds.items():
+            if not options.peers and threads not in bars.bars:
+                continue  # neither measured nor asked for
             yield _build_peer_result(bars, threads, found, options)
 
 
