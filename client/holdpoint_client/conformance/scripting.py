@@ -100,10 +100,11 @@ class Ledger:
 @dataclass(slots=True)
 class ToolBox:
     """The functions behind the tools. `find_key` gives the idempotency key of the
-    current call; `after_effect` runs when an effect has happened."""
+    current call; `before_effect` and `after_effect` run around each effect."""
 
     ledger: Ledger
     find_key: Callable[[], str] = str
+    before_effect: Callable[[], object] = field(default=lambda: None)
     after_effect: Callable[[], object] = field(default=lambda: None)
 
     def send_note(self, to: str, text: str) -> dict[str, str]:
@@ -122,6 +123,7 @@ class ToolBox:
         return {"erased": to}
 
     def _perform(self, tool: str, **args: Any) -> None:
+        self.before_effect()
         self.ledger.record(tool, args, self.find_key())
         self.after_effect()
 

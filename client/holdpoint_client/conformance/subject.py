@@ -4,13 +4,14 @@ processes that start and resume the agent, and people who decide."""
 from __future__ import annotations
 
 import json
+import multiprocessing
+import signal
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from holdpoint_client.gate import Gate
 from .catalogue import CheckFailed, CheckNotRun, expect
 from .people import Reviewer, Visitor
 from .scripting import Effect, Ledger, Script
-from .worker import MARK, Job, Pending, Report
+from .worker import MODULES, Job, Report, run_job
 
 PROCESS_SECONDS = 90.0  # for one process of an agent
 PATIENCE_SECONDS = 60.0  # for what the gate does in the background
@@ -93,57 +94,48 @@ class AgentProcess:
     """A process of the agent. `kill` is SIGKILL."""
 
     def __init__(self, job: Job) -> None:
-        words = ["-m", "holdpoint_client.conformance.worker", json.dumps(asdict(job))]
-        self._errors = Path(job.folder) / "errors"
-        with self._errors.open("a") as errors:
-            self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, *words],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-
-    def read_line(self, begins: str) -> str:
-        """The first line that begins so; empty when the process ends without one."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(begins):
-                return line.removeprefix(begins)
-        return ""
+        module = f"holdpoint_client.conformance.agents.{MODULES[job.variant]}"
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([module])
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=run_job, args=(job, theirs))
+        self._process.start()
+        theirs.close()
+        self._receive()  # that it is ready
 
     def read_report(self) -> Report:
         """What the process found. Raises CheckFailed when it died before."""
-        line = self.read_line(MARK)
-        if not line:
-            self._process.wait()
-            words = self._errors.read_text()[-1500:]
-            raise CheckFailed(f"the agent's process died: {words}")
-        data = json.loads(line)
-        return Report(
-            **{**data, "pending": [Pending(**row) for row in data["pending"]]}
-        )
+        report = self._receive()
+        assert isinstance(report, Report)
+        return report
+
+    def _receive(self) -> object:
+        try:
+            expect(self._connection.poll(PROCESS_SECONDS), "the agent does not answer")
+            return self._connection.recv()
+        except (EOFError, ConnectionResetError):
+            self._process.join()
+            code = self._process.exitcode
+            raise CheckFailed(f"the agent's process died ({code})") from None
 
     def end(self) -> None:
         """Let it end by itself. Raises CheckFailed when something keeps it alive."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(PROCESS_SECONDS)
-        except subprocess.TimeoutExpired:
+        self._connection.close()
+        self._process.join(PROCESS_SECONDS)
+        if self._process.exitcode is None:
             self.kill()
-            raise CheckFailed("the agent's process does not end") from None
+            raise CheckFailed("the agent's process does not end")
 
     def kill(self) -> None:
         """SIGKILL, in the middle of anything."""
         self._process.kill()
-        self._process.wait()
+        self._process.join()
 
     def wait_for_death(self) -> None:
         """Wait until the process has killed itself. Raises CheckFailed if it lives."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        expect(self._process.wait(PROCESS_SECONDS) < 0, "the process was not killed")
+        self._process.join(PROCESS_SECONDS)
+        code = self._process.exitcode
+        expect(code == -signal.SIGKILL, f"the process was not killed ({code})")
 
 
 class Subject:

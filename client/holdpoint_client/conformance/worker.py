@@ -1,25 +1,26 @@
-"""One process of the agent under test: `python -m holdpoint_client.conformance.worker
-JOB`, with the job as JSON. It runs the real framework with the scripted model and
-prints one line with what it found.
+"""One process of the agent under test. It runs the real framework with the scripted
+model and sends back what it found.
+
+The processes are forked from a server that has imported the framework and done nothing
+else, so that a check does not wait for imports.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import signal
-import sys
 import time
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
 from .scripting import Ledger, Script
 
-MARK = "HOLDPOINT-REPORT "
-"""Begins the line with the report: a framework may print lines of its own."""
 BARRIER_SECONDS = 60.0
+RENDEZVOUS_SECONDS = 2.0
 MODULES = {
     "langgraph": "langgraph_agent",
     "langchain-batched": "langchain_agent",
@@ -32,7 +33,7 @@ MODULES = {
 class Job:
     """What one process is to do. `action` is "start", "rerun" (run the stored state
     again without an answer), "resume" (go on with what people decided), "answer" (send
-    `raw` to everything that waits) or "list"."""
+    `raw` to everything that waits) or "list". `rendezvous`: see `meet_at_effect`."""
 
     action: str
     variant: str
@@ -52,6 +53,7 @@ class Job:
     hostile: bool = False
     kill_after_effect: bool = False
     barrier: str = ""
+    rendezvous: bool = False
 
     @property
     def store(self) -> Path:
@@ -117,22 +119,25 @@ def meet_others(barrier: str) -> None:
         time.sleep(0.005)
 
 
-def main() -> None:
-    job = Job(**json.loads(sys.argv[1]))
+def meet_at_effect(folder: Path) -> None:
+    """Right before the effect, give another process the time to come here too. Then
+    both go on: whoever let two of them in has two effects."""
+    (folder / f"arrived-{os.getpid()}").touch()
+    end = time.monotonic() + RENDEZVOUS_SECONDS
+    while len(list(folder.glob("arrived-*"))) < 2 and time.monotonic() < end:
+        time.sleep(0.005)
+
+
+def run_job(job: Job, connection: Connection) -> None:
+    """Do a job and send its report. Ends when the kit closes its side; a check that
+    kills this process leaves it open until then."""
     agent = load_agent(job.variant)
-    if job.barrier:
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
+    connection.send("ready")
     meet_others(job.barrier)
     try:
         report = agent.run(job)
     except Exception as error:
         report = Report("failed", error=f"{type(error).__name__}: {error}")
-    sys.stdout.write(f"{MARK}{json.dumps(asdict(report), default=str)}\n")
-    sys.stdout.flush()
-    # A check that kills this process keeps its standard input open.
-    sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()
+    connection.send(report)
+    with suppress(EOFError):
+        connection.recv()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import httpx2
@@ -21,7 +23,7 @@ from holdpoint_client.operations import Details
 from holdpoint_client.tools import get_claim
 
 from ..scripting import DONE, TOOL_NAMES, WORDS, ToolBox
-from ..worker import Job, Pending, Report, kill_this_process
+from ..worker import Job, Pending, Report, kill_this_process, meet_at_effect
 
 
 class ScriptedModel(BaseChatModel):
@@ -50,7 +52,10 @@ def build_toolbox(job: Job) -> ToolBox:
     return ToolBox(
         job.ledger,
         find_key=lambda: get_claim().idempotency_key if job.gated else "",
-        after_effect=kill_this_process if job.kill_after_effect else lambda: None,
+        before_effect=partial(meet_at_effect, Path(job.folder))
+        if job.rendezvous
+        else bool,
+        after_effect=kill_this_process if job.kill_after_effect else bool,
     )
 
 

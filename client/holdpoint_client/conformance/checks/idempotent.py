@@ -30,15 +30,15 @@ def check_proposed_once(subject: Subject) -> None:
 
 
 def check_double_resume(subject: Subject) -> None:
-    """Both processes are loaded before the barrier falls."""
+    """Both processes are loaded when the barrier falls, and the effect waits a moment
+    for the second one."""
     subject.start_waiting(NOTE)
     subject.decide("approve")
     barrier = subject.folder / "barrier"
     both = [
-        subject.spawn("resume", barrier=str(barrier), wait_seconds=10) for _ in range(2)
+        subject.spawn("resume", barrier=str(barrier), rendezvous=True, wait_seconds=10)
+        for _ in range(2)
     ]
-    for process in both:
-        process.read_line("ready")
     barrier.touch()
     reports = [process.read_report() for process in both]
     for process in both:
