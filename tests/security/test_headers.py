@@ -60,7 +60,8 @@ def test_every_answer_has_the_whole_policy(world: World) -> None:
         assert response["X-Frame-Options"] == "DENY", what
         assert response["Cross-Origin-Opener-Policy"] == "same-origin", what
         assert response["Referrer-Policy"] == "same-origin", what
-        if not what.endswith(" jwks"):  # public keys may be kept
+        # Public keys and metadata may be kept.
+        if not what.endswith((" jwks", " authzen_metadata")):
             assert "no-store" in response["Cache-Control"], what
             assert "public" not in response["Cache-Control"], what
         assert "Server" not in response.headers, what

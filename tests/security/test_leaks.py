@@ -91,7 +91,8 @@ def test_the_owner_never_learns_who_decided(gate: Gate, verdict: str) -> None:
 
 
 def test_agents_are_told_no_names(gate: Gate) -> None:
-    settled, open_ = propose(gate.agent).request, propose(gate.agent).request
+    settled = propose(gate.agent).request
+    open_ = propose(gate.agent, customer="C-9").request
     decide(settled, gate.rita, "reject", reason="do it by hand")
     decide(open_, gate.tom, "escalate")
     key = keys.issue_key(agent=gate.agent, by=gate.owen)

@@ -22,6 +22,7 @@ from playwright.sync_api import expect
 
 from agents.models import Agent
 from reviews.models import ApprovalRequest, BatchItem, Notice
+from tests import factories
 from tests.browser import hostile
 from tests.browser.inspecting import Inspector
 from tests.stack import wait_until
@@ -73,7 +74,7 @@ def registered(house: House) -> House:
 
 
 def asked(house: House, body: dict[str, Any]) -> ApprovalRequest:
-    made = house.post("/proposals", {"thread": "t-hostile", **body})
+    made = house.post("/proposals", {**body, "thread": factories.new_thread()})
     assert made["status"] == "pending", made
     return ApprovalRequest.objects.get(pk=made["request"]["id"])
 
@@ -204,7 +205,7 @@ def in_rows(house: House, chosen: Sequence[Payload]) -> list[ApprovalRequest]:
     """Each in a proposal of its own; they are so alike that they are put together."""
     items = [
         {
-            "thread": "t-hostile",
+            "thread": f"t-hostile-{number}",
             "tool": "t_row",
             "args": {"name": one.text, "to": one.text[:200]},
             "idempotency_key": f"row-{number}",
