@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from django.test import Client
 
@@ -51,6 +52,10 @@ class Stage:
         found: dict[str, Any] = answer.json()
         assert found["status"] == "pending", found
         return ApprovalRequest.objects.get(pk=found["request"]["id"])
+
+    def forget(self) -> None:
+        """Let every action be asked again in its run, as if it were another one."""
+        ApprovalRequest.objects.update(repeat_key=uuid4())
 
     def tell(self, body: dict[str, Any], **said: Any) -> None:
         """A proposal that runs and is announced, and what its agent then says; or that
@@ -110,7 +115,8 @@ def stage(gate: Gate) -> Stage:
     document = factories.document_of_tests()
     tools = registered("odd") | tools_of_views("odd")
     document["tools"] |= tools
-    factories.policy(gate.people, document)
+    # Many proposals of one run are rejected here.
+    factories.policy(gate.people, document | {"rejections_in_a_row": 0})
     Agent.objects.update(tools=[*gate.agent.tools, *tools])
     gate.agent.refresh_from_db()
     key = keys.issue_key(agent=gate.agent, by=gate.owen)

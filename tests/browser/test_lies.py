@@ -86,6 +86,7 @@ def test_what_it_proposes_is_shown_marked_or_refused(
 def _facts(hostile: Stage, eyes: Inspector, words: dict[str, Any]) -> dict[str, Any]:
     """What the page says of the same payment under these words."""
     request = hostile.ask({"tool": "t_pay", "args": PAYMENT, **words})
+    hostile.forget()
     seen = eyes.look(f"/requests/{request.pk}/")
     return {**facts(eyes.page), "seen": seen, "fenced": fenced(eyes.page)}
 

@@ -93,7 +93,9 @@ def _everywhere(
     hostile.tell(told, status="succeeded", result={})
     eyes.look("/announced/")
     found["announced"] = ours(eyes.page, "table.announced tbody tr:first-child")
-    return found | {"batch": _batch(hostile, eyes, body)}
+    found["batch"] = _batch(hostile, eyes, body)
+    hostile.forget()
+    return found
 
 
 def _of_request(

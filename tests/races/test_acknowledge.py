@@ -80,7 +80,7 @@ def test_at_once_nothing_is_left_to_send(
     networks("127.0.0.1/32")
     deliveries.register(gate.agent, URL, gate.owen)
     for number in range(30):
-        proposal = deliveries.rejected(gate, customer=f"C-{number}")
+        proposal = deliveries.rejected(gate, thread=f"t-{number}")
         told = OutboxMessage.objects.filter(topic=PROPOSAL_TOLD, subject=proposal.pk)
         promise = partial(enqueue.enqueue_deliveries, message=told.latest("pk"))
         results = at_once(promise, word(gate, proposal))

@@ -288,7 +288,7 @@ def test_who_registers_an_endpoint_hears_of_what_is_just_being_proposed(
 def test_a_rival_to_a_sum_waits_until_this_one_counts(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    propose(gate.agent, amount="49.00")
+    propose(gate.agent, amount="49.00", thread="t-0")
     rival = while_held(
         monkeypatch,
         evaluation,
