@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -102,7 +102,7 @@ class Fleet:
         environ = {**self.environ, "PORT": str(port)}
         program = installation.build_web_program(self.here, environ)
         if source != ROOT:
-            program = replace(program, argv=_without_protocol(program.argv))
+            program = replace(program, argv=_build_earlier_command(program, port))
         self.webs[port] = Child(_of(program, source, f"web-{port}"))
         wait_until(lambda: _ready(port), START_S, lambda: self.log(f"web-{port}"))
 
@@ -130,10 +130,14 @@ class Fleet:
         return file.read_text(errors="replace") if file.exists() else ""
 
 
-def _without_protocol(argv: Sequence[str]) -> list[str]:
-    """That release speaks HTTP by uvicorn's own protocol; hitl.protocol came later."""
-    at = argv.index("--http")
-    return [*argv[:at], *argv[at + 2 :]]
+def _build_earlier_command(program: Program, port: int) -> list[str]:
+    """How that release starts a web process: hitl.web and hitl.protocol came later."""
+    options = (
+        "-m uvicorn hitl.asgi:application --lifespan on --no-access-log "
+        "--no-server-header --no-proxy-headers --timeout-graceful-shutdown 1 "
+        f"--host {LOOPBACK} --port {port}"
+    )
+    return [program.argv[0], *options.split()]
 
 
 def _of(program: Program, source: Path, name: str) -> Program:
