@@ -179,7 +179,7 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
         restore_epochs.check_not_restored()
         return _load_stored_answer(agent, key)
     thread = _lock_or_start_thread(agent, asked.thread)
-    action = _build_action(agent, asked, new_proposal_id())
+    action = build_proposed_action(agent, asked, new_proposal_id())
     same = repeats.build_action_values(action, asked.policy)
     earlier = locks.lock_listeners_and_find_earlier(agent, same)
     if earlier.open_request and not asked.origin.supersedes:
@@ -341,9 +341,10 @@ def _save_checkpoint(
     )
 
 
-def _build_action(
+def build_proposed_action(
     agent: Agent, asked: ProposalInput, proposal_id: str
 ) -> ProposedAction:
+    """The exact action that an agent asks for, under this id."""
     return ProposedAction(
         proposal=proposal_id,
         tool=asked.tool,
@@ -373,7 +374,7 @@ def revise_proposal(
     thread = _lock_proposal_thread(agent, proposal_id)
     facts = _load_facts(agent, thread, asked.tool)
     restore_epochs.check_not_restored(facts.state.halted)
-    action = _build_action(agent, asked, proposal_id)
+    action = build_proposed_action(agent, asked, proposal_id)
     with writes.unit_of_work():
         request = proposals.revise_proposal(
             action,

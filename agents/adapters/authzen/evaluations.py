@@ -17,17 +17,12 @@ from django.db import transaction
 
 from agents import intake, representation
 from agents.models import Agent
-from agents.proposals import ProposalInput
+from agents.proposals import ProposalInput, build_proposed_action
 from agents.schemas import EvaluationIn
 from journal import clock
 from journal.errors import AgentStopped, DomainError, ToolNotAllowed
-from policies.choices import Risk, Tier
-from reviews.governance.ruling import (
-    ProposedAction,
-    Ruling,
-    build_policy_refusal,
-    govern,
-)
+from policies.choices import Tier
+from reviews.governance.ruling import Ruling, build_policy_refusal, govern
 
 from . import approvals, binding_tokens, entities
 from .approvals import Approval, NextAction
@@ -127,20 +122,7 @@ def _evaluate_request(evaluation: _Evaluation) -> AccessDecision:
 def _preview_ruling(evaluation: _Evaluation, asked: ProposalInput) -> Ruling:
     """What the policy says at this moment. Nothing is locked or written; reading the
     sums needs a transaction."""
-    agent = evaluation.agent
-    action = ProposedAction(
-        proposal=evaluation.id,
-        tool=asked.tool,
-        args=asked.args,
-        agent=agent.slug,
-        thread=asked.thread,
-        preconditions=asked.preconditions,
-        reading=asked.reading,
-        resembles=asked.resembles,
-        unattended=agent.unattended,
-        risk_ceiling=Risk(agent.risk_ceiling),
-        agent_version=agent.version,
-    )
+    action = build_proposed_action(evaluation.agent, asked, evaluation.id)
     return govern(action, now=evaluation.now, policy=asked.policy, firmly=False)
 
 
