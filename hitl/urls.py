@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from . import api, authzen_metadata, docs, jwks, views
+from agents.adapters import authzen
+
+from . import api, docs, jwks, views
 
 handler400 = views.bad_request
 handler403 = views.forbidden
@@ -18,7 +20,7 @@ urlpatterns = [
     path(".well-known/jwks.json", jwks.jwks, name="jwks"),
     path(
         ".well-known/authzen-configuration",
-        authzen_metadata.authzen_metadata,
+        authzen.metadata.show_metadata,
         name="authzen_metadata",
     ),
     path("admin/", admin.site.urls),
