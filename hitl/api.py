@@ -33,6 +33,7 @@ from journal.errors import (
 from reviews.api import batches, people
 
 from . import problems
+from .live.callers import ACCESS, API
 
 
 class StrictParser(Parser):
@@ -55,7 +56,6 @@ def _build_webhooks() -> dict[str, Any]:
     return {event: {"post": call} for event in events}
 
 
-ROOT, ACCESS_ROOT = "/api/v1/", "/access/v1/"
 # Operation ids that were published under another module name must not change.
 OPERATION_PREFIXES = {"reviews.api.batches": "reviews_batch_api"}
 
@@ -80,14 +80,14 @@ api = HoldpointApi(
     description="The approval gate for agents that act in the real world.",
     urls_namespace="api",
     docs_url=None,
-    openapi_url=f"{ROOT}openapi.json",
+    openapi_url=f"{API}openapi.json",
     parser=StrictParser(),
     openapi_extra={"webhooks": _build_webhooks()},
 )
-api.add_router(ROOT, agents_api.router)
-api.add_router(ROOT, people.router)
-api.add_router(ROOT, batches.router)
-api.add_router(ACCESS_ROOT, authzen.router)
+api.add_router(API, agents_api.router)
+api.add_router(API, people.router)
+api.add_router(API, batches.router)
+api.add_router(ACCESS, authzen.router)
 
 
 @api.exception_handler(DomainError)
@@ -157,7 +157,7 @@ def build_routes() -> list[Any]:
     answers 401 itself."""
     routes: list[Any] = api.urls[0]
     root = routes.pop()
-    routes.append(path(ROOT.lstrip("/"), root.callback, name=root.name))
+    routes.append(path(API.lstrip("/"), root.callback, name=root.name))
     for route in routes:
         if route.name == "openapi-json":
             route.callback = openapi
