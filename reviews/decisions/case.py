@@ -3,14 +3,11 @@ request's lock, including which of its steps are already filled."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import F
-
 from journal.errors import ReauthenticationRequired
-from journal.prepared_queries import Parameter, PreparedQuery
 from journal.statements import Statement
 from policies.choices import Role
 from policies.models import Person
@@ -115,29 +112,6 @@ def load_decision_facts(
         ),
         filled=filled,
     )
-
-
-_FILLED = PreparedQuery(
-    lambda: (
-        Decision.objects.filter(
-            request_id__any=Parameter("requests"),
-            version=F("request__version"),
-            counts=True,
-        )
-        .order_by("pk")
-        .values_list("request", "step")
-    )
-)
-
-
-def load_filled_steps(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
-    """Load the step index of each counting vote on the current versions, by request id,
-    in one query."""
-    found: dict[str, list[int]] = {request.pk: [] for request in requests}
-    for pk, step in _FILLED.fetch_all(requests=list(found)):
-        if step is not None:
-            found[pk].append(step)
-    return found
 
 
 def list_complete_step_people(

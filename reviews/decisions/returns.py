@@ -24,6 +24,7 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, quorum, transitions
 from reviews.choices import NoteKind, RequestStatus, Verdict
+from reviews.governance import voters
 from reviews.grants import uncertain
 from reviews.holds import rows
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
@@ -56,7 +57,8 @@ def return_with_guidance(
     if not guidance.strip():
         raise ReasonMissing("Enter guidance for the reviewers. Nothing was returned.")
     evaluation = versions.parse_evaluation(version.revision)
-    given = case.load_filled_steps([request])[request.pk]
+    votes = voters.list_counted_votes([request.pk])[request.pk]
+    given = [step for step, _ in votes]
     steps = _compute_remaining_steps(version, given, evaluation)
     complete = case.list_complete_step_people(request, version, given)
     carried = [*version.carried, *complete]
