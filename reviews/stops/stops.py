@@ -187,29 +187,29 @@ def pause_run(
     A pause or stop that is in force stays as it is. Raises NotPermitted.
     """
     permissions.check_can_stop(person, Scope.THREAD, StopMode.PAUSED)
-    row = Stop(
-        scope=Scope.THREAD,
-        key=build_thread_key(agent, thread),
-        mode=StopMode.PAUSED,
-        reason=reason,
-        by=person.public_id,
-        at=now,
-    )
+    row = _build_run_pause(agent, thread, person.public_id, reason, now)
     _insert_stop(row, build_actor(person), reason_code)
 
 
 def pause_rejected_run(agent: str, thread: str, *, count: int, now: datetime) -> None:
     """Pause a run after `count` rejections in a row, within the caller's transaction.
     A pause or stop that is in force stays as it is."""
-    row = Stop(
+    reason = f"{count} of its proposals in a row were rejected."
+    row = _build_run_pause(agent, thread, SYSTEM, reason, now)
+    _insert_stop(row, log.SYSTEM, "rejections")
+
+
+def _build_run_pause(
+    agent: str, thread: str, by: str, reason: str, now: datetime
+) -> Stop:
+    return Stop(
         scope=Scope.THREAD,
         key=build_thread_key(agent, thread),
         mode=StopMode.PAUSED,
-        reason=f"{count} of its proposals in a row were rejected.",
-        by=SYSTEM,
+        reason=reason,
+        by=by,
         at=now,
     )
-    _insert_stop(row, log.SYSTEM, "rejections")
 
 
 def create_reviewer_stop(*, reviewer: Person, person: Person, now: datetime) -> bool:
