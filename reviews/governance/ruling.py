@@ -45,6 +45,10 @@ class ProposedAction:
     risk_ceiling: Risk = Risk.CRITICAL
     resembles: bool = False  # the agent names someone similar to a person here
     agent_version: str = ""  # from the registry; not part of the canonical form
+    # The canonical form by the version of the tool, so that it is built once.
+    _forms: dict[int, bytes] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def with_args(
         self, args: Mapping[str, Any], reading: ToolReading | None
@@ -54,16 +58,18 @@ class ProposedAction:
 
     def canonical(self, tool_version: int) -> bytes:
         """The bytes that are hashed, approved and executed (RFC 8785)."""
-        return journal_canonical.encode(
-            {
-                "tool": self.tool,
-                "tool_version": tool_version,
-                "args": self.args,
-                "agent": self.agent,
-                "thread": self.thread,
-                "preconditions": self.preconditions,
-            }
-        )
+        if tool_version not in self._forms:
+            self._forms[tool_version] = journal_canonical.encode(
+                {
+                    "tool": self.tool,
+                    "tool_version": tool_version,
+                    "args": self.args,
+                    "agent": self.agent,
+                    "thread": self.thread,
+                    "preconditions": self.preconditions,
+                }
+            )
+        return self._forms[tool_version]
 
 
 @dataclass(frozen=True, slots=True)
