@@ -202,9 +202,7 @@ def build_proposal_json(
             "source": proposal.source or None,
             "created_at": format_timestamp(proposal.created_at),
             "settled_at": format_timestamp(
-                proposal.created_at
-                if proposal.repeats
-                else _find_settled_at(request, execution)
+                _find_settled_at(proposal, request, execution)
             ),
         }
     )
@@ -428,8 +426,10 @@ def _build_execution(execution: Execution | None) -> dict[str, Any] | None:
 
 
 def _find_settled_at(
-    request: ApprovalRequest | None, execution: Execution | None
+    proposal: Proposal, request: ApprovalRequest | None, execution: Execution | None
 ) -> datetime | None:
+    if proposal.repeats:
+        return proposal.created_at
     if request is not None and request.settled_at is not None:
         return request.settled_at
     return execution.queued_at if execution and request is None else None
