@@ -89,8 +89,14 @@ class GatedTool(_BaseTool, Generic[P, R]):
         """Call the tool with arguments from a model, under the framework's own id for
         the call. `wait_seconds` 0 raises ApprovalPending instead of waiting for
         people."""
-        call = self._build_call(arguments, thread, call_id, wait_seconds, details)
-        return cast("R", self._run(call).value)
+        result = self.perform(
+            arguments,
+            thread=thread,
+            call_id=call_id,
+            wait_seconds=wait_seconds,
+            **details,
+        )
+        return cast("R", result.value)
 
     def perform(
         self,
@@ -145,8 +151,14 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
         **details: Unpack[Details],
     ) -> R:
         """As `GatedTool.call`."""
-        call = self._build_call(arguments, thread, call_id, wait_seconds, details)
-        return cast("R", (await self._run(call)).value)
+        result = await self.perform(
+            arguments,
+            thread=thread,
+            call_id=call_id,
+            wait_seconds=wait_seconds,
+            **details,
+        )
+        return cast("R", result.value)
 
     async def perform(
         self,
