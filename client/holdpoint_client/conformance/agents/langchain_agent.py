@@ -11,25 +11,25 @@ from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     hook_config,
 )
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool, tool
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.types import Command
 
 from holdpoint_client.adapters.langchain import resume_agent, review_by_gate
 from holdpoint_client.adapters.langgraph import Graph
 
-from ..scripting import TOOL_NAMES, build_turn
+from ..scripting import TOOL_NAMES
 from ..worker import Job, Report
 from .langchain_model import (
+    DELEGATE,
     GatedTools,
     ScriptedModel,
+    build_delegate,
     build_toolbox,
-    graph_rests,
     open_store,
     read_report,
+    run_job,
 )
-
-DELEGATE = [build_turn(("outer_1", "delegate", {"task": "send it"}))]
 
 
 class JumpingMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -61,26 +61,13 @@ class LangChainAgent:
         """As `ScriptedAgent.run`."""
         gated = GatedTools(job) if job.gated else None
         graph = self._build_graph(job, gated)
-        config: Any = {"configurable": {"thread_id": job.thread}}
-        if job.action == "start":
-            graph.invoke({"messages": [HumanMessage("Please do it.")]}, config)
-        elif job.action == "rerun":
-            graph.invoke(None, config)
-        elif job.action == "answer":
-            send_raw(graph, config, job)
-        elif job.action == "resume" and gated is not None:
-            resume_agent(
-                graph,
-                config,
-                gated.gate,
-                wait_seconds=job.wait_seconds,
-                after_crash=job.after_crash,
-            )
-        elif job.action == "resume" and job.after_crash and graph_rests(graph, config):
-            graph.invoke(None, config)
-        elif job.action == "resume":
-            self._answer_bare(graph, config, job)
-        return read_report(graph, config)
+        return run_job(
+            graph,
+            job,
+            gated.gate if gated else None,
+            resume=resume_agent,
+            answer_bare=self._answer_bare,
+        )
 
     def _build_graph(self, job: Job, gated: GatedTools | None) -> Graph:
         tools = gated.build_tools() if gated else build_bare_tools(job)
@@ -88,14 +75,7 @@ class LangChainAgent:
         if not job.nested:
             store = open_store(job)
             return self._build_agent(job, tools, gated, job.script, store=store)
-
-        @tool
-        def delegate(task: str) -> str:
-            """Hand a task to a nested agent."""
-            found = inner.invoke({"messages": [HumanMessage(task)]})
-            return str(found["messages"][-1].content)
-
-        store = open_store(job)
+        delegate, store = build_delegate(inner), open_store(job)
         return self._build_agent(job, [delegate], None, DELEGATE, store=store)
 
     def _build_agent(
@@ -160,13 +140,6 @@ def build_decision(given: dict[str, Any], name: str) -> dict[str, Any]:
     if given["verdict"] == "reject":
         return {"type": "reject", "message": given.get("reason", "")}
     return {"type": "approve"}
-
-
-def send_raw(graph: Graph, config: Any, job: Job) -> None:
-    """Send one answer to what waits, or to interrupts that once waited."""
-    waiting = [found.id for found in graph.get_state(config).interrupts]
-    answers = dict.fromkeys(job.interrupt_ids or waiting, job.raw)
-    graph.invoke(Command(resume=answers), config)
 
 
 def build_bare_tools(job: Job) -> list[BaseTool]:

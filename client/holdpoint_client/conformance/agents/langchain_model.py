@@ -4,17 +4,18 @@ behind the gate, and how a run is read."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import httpx2
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
 
 from holdpoint_client.adapters.langgraph import Graph, build_tool, describe_call
 from holdpoint_client.gate import Gate
@@ -22,8 +23,11 @@ from holdpoint_client.gated_tools import GatedTool
 from holdpoint_client.operations import Details
 from holdpoint_client.tools import get_claim
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, ToolBox
+from ..scripting import DONE, TOOL_NAMES, WORDS, ToolBox, build_turn
 from ..worker import Job, Pending, Report, kill_this_process, meet_at_effect
+
+# The script of an agent that has a nested one.
+DELEGATE = [build_turn(("outer_1", "delegate", {"task": "send it"}))]
 
 
 class ScriptedModel(BaseChatModel):
@@ -86,6 +90,57 @@ class GatedTools:
 def open_store(job: Job) -> SqliteSaver:
     """The checkpoints, in a file that outlives the process."""
     return SqliteSaver(sqlite3.connect(job.store, check_same_thread=False))
+
+
+def run_job(
+    graph: Graph,
+    job: Job,
+    gate: Gate | None,
+    *,
+    resume: Callable[..., object],
+    answer_bare: Callable[[Graph, Any, Job], object],
+) -> Report:
+    """As `ScriptedAgent.run`. With a gate, the adapter's `resume` answers what people
+    have decided. Without one, `answer_bare` gives the answers of the job."""
+    config: Any = {"configurable": {"thread_id": job.thread}}
+    if job.action == "start":
+        graph.invoke({"messages": [HumanMessage("Please do it.")]}, config)
+    elif job.action == "rerun":
+        graph.invoke(None, config)
+    elif job.action == "answer":
+        send_raw(graph, config, job)
+    elif job.action == "resume" and gate is not None:
+        resume(
+            graph,
+            config,
+            gate,
+            wait_seconds=job.wait_seconds,
+            after_crash=job.after_crash,
+        )
+    elif job.action == "resume" and job.after_crash and graph_rests(graph, config):
+        graph.invoke(None, config)
+    elif job.action == "resume":
+        answer_bare(graph, config, job)
+    return read_report(graph, config)
+
+
+def send_raw(graph: Graph, config: Any, job: Job) -> None:
+    """Send one answer to what waits, or to interrupts that once waited."""
+    waiting = [found.id for found in graph.get_state(config).interrupts]
+    answers = dict.fromkeys(job.interrupt_ids or waiting, job.raw)
+    graph.invoke(Command(resume=answers), config)
+
+
+def build_delegate(inner: Graph) -> BaseTool:
+    """The tool behind which a nested agent sits."""
+
+    @tool
+    def delegate(task: str) -> str:
+        """Hand a task to a nested agent."""
+        found = inner.invoke({"messages": [HumanMessage(task)]})
+        return str(found["messages"][-1].content)
+
+    return delegate
 
 
 def graph_rests(graph: Graph, config: Any) -> bool:

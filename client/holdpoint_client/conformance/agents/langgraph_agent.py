@@ -6,26 +6,26 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.tools import BaseTool, StructuredTool, tool
+from langchain_core.messages import AIMessage
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command, interrupt
 
 from holdpoint_client.adapters.langgraph import Graph, resume_graph
 
-from ..scripting import TOOL_NAMES, build_turn
+from ..scripting import TOOL_NAMES
 from ..worker import Job, Report
 from .langchain_model import (
+    DELEGATE,
     GatedTools,
     ScriptedModel,
+    build_delegate,
     build_toolbox,
-    graph_rests,
     open_store,
     read_report,
+    run_job,
 )
-
-DELEGATE = [build_turn(("outer_1", "delegate", {"task": "send it"}))]
 
 
 class LangGraphAgent:
@@ -34,29 +34,13 @@ class LangGraphAgent:
     def run(self, job: Job) -> Report:
         """As `ScriptedAgent.run`."""
         gated = GatedTools(job) if job.gated else None
-        graph = build_graph(job, gated)
-        config: Any = {"configurable": {"thread_id": job.thread}}
-        if job.action == "start":
-            graph.invoke({"messages": [HumanMessage("Please do it.")]}, config)
-        elif job.action == "rerun":
-            graph.invoke(None, config)
-        elif job.action == "answer":
-            waiting = [found.id for found in graph.get_state(config).interrupts]
-            answers = dict.fromkeys(job.interrupt_ids or waiting, job.raw)
-            graph.invoke(Command(resume=answers), config)
-        elif job.action == "resume" and gated is not None:
-            resume_graph(
-                graph,
-                config,
-                gated.gate,
-                wait_seconds=job.wait_seconds,
-                after_crash=job.after_crash,
-            )
-        elif job.action == "resume" and job.after_crash and graph_rests(graph, config):
-            graph.invoke(None, config)
-        elif job.action == "resume":
-            answer_bare(graph, config, job)
-        return read_report(graph, config)
+        return run_job(
+            build_graph(job, gated),
+            job,
+            gated.gate if gated else None,
+            resume=resume_graph,
+            answer_bare=answer_bare,
+        )
 
 
 def build_graph(job: Job, gated: GatedTools | None) -> Graph:
@@ -66,12 +50,7 @@ def build_graph(job: Job, gated: GatedTools | None) -> Graph:
         return compile_graph(job, tools, job.script, open_store(job))
     inner = compile_graph(job, tools, job.script, None)
 
-    @tool
-    def delegate(task: str) -> str:
-        """Hand a task to a nested agent."""
-        found = inner.invoke({"messages": [HumanMessage(task)]})
-        return str(found["messages"][-1].content)
-
+    delegate = build_delegate(inner)
     return compile_graph(job, [delegate], DELEGATE, open_store(job))
 
 
