@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..catalogue import expect
 from ..scripting import NOTE
-from ..subject import Subject
+from ..subject import Subject, wait_for
 
 REASON = "Ann is on leave until Monday."
 
@@ -49,9 +49,15 @@ def check_log(subject: Subject) -> None:
     subject.start_waiting(NOTE)
     subject.decide("approve")
     subject.resume()
-    page = subject.target.sign_in("auditor").open(f"/log/?q={subject.thread}")
-    for kind in ("proposed", "Approval requested", "approved", "succeeded"):
-        expect(kind.lower() in page.lower(), f"the log does not say {kind!r}")
+    auditor = subject.target.sign_in("auditor")
+    steps = ("proposed", "approval requested", "approved", "succeeded")
+
+    def lists_all_steps() -> bool:
+        page = auditor.open(f"/log/?q={subject.thread}").lower()
+        return all(step in page for step in steps)
+
+    # The search finds a run shortly after it began.
+    wait_for(lists_all_steps, f"the log does not say all of {', '.join(steps)}")
 
 
 def check_stop(subject: Subject) -> None:
