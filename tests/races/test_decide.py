@@ -66,7 +66,8 @@ def percentile(seconds: Sequence[float], share: float) -> float:
 
 
 def asked(gate: Gate, number: int, amount: str = "40.00") -> ApprovalRequest:
-    return propose(gate.agent, amount=amount, customer=f"C-{number}").request
+    customer, run = f"C-{number}", factories.new_thread()
+    return propose(gate.agent, amount=amount, customer=customer, thread=run).request
 
 
 @pytest.mark.proof

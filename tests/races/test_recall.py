@@ -17,7 +17,7 @@ from reviews.decisions import votes
 from reviews.models import ApprovalRequest, Grant
 from reviews.requests import versions
 from tests.conftest import Gate
-from tests.factories import decide, propose, said
+from tests.factories import decide, new_thread, propose, said
 from tests.races.together import at_once, before, while_held
 from tests.reviews import states
 from tests.stack import wait_until
@@ -31,7 +31,7 @@ def _windows(gate: Gate) -> None:
 
 
 def recallable(gate: Gate, number: int = 1) -> ApprovalRequest:
-    request = propose(gate.agent, customer=f"C-{number}").request
+    request = propose(gate.agent, customer=f"C-{number}", thread=new_thread()).request
     decide(request, gate.rita)
     return request
 
