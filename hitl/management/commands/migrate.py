@@ -30,12 +30,14 @@ class Command(migrate.Command):
         """*Raises* CommandError when the last attempt also meets a lock."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return super().handle(*args, **options)
+                super().handle(*args, **options)
             except OperationalError as fault:
                 if not self._is_repeatable(fault):
                     raise
                 reason = str(fault).partition("\n")[0]
                 self.stderr.write(f"Attempt {attempt}: a table is in use: {reason}")
+            else:
+                return
         raise CommandError(
             f"The tables were in use in each of {ATTEMPTS} attempts. The migrations"
             " before this one stay applied. Run the command again at a quieter time,"
