@@ -238,13 +238,14 @@ def update_rows(
     known = (meta.pk.attname, *guard.same)
     compared = _read_columns(rows, known)
     text = _build_update_text(
-        type(rows[0]), known, tuple(changed), source, guard.condition, many
+        type(rows[0]), known, tuple(changed), guard.condition, many
     )
     write = _Write(
         (("", text),),
         {
             "known": _to_json(compared if many else compared[0]),
             "changed": _to_json(changed),
+            "source": source,
         },
         "count(*)",
         partial(_check_count, len(rows)),
@@ -340,14 +341,16 @@ def _build_update_text(
     model: type[models.Model],
     known: tuple[str, ...],
     changed: tuple[str, ...],
-    source: str,
     condition: str,
     many: bool,
 ) -> str:
+    """The status is a parameter on purpose. A constant would let PostgreSQL choose the
+    partial index of that status, whose dead entries it reads again in every update
+    while an older transaction is open."""
     types = _describe_columns(model)
     sets = ", ".join(f'"{name}" = changed."{name}"' for name in changed)
     wheres = [f'stored."{name}" = known."{name}"' for name in known]
-    wheres += [f"stored.status = '{source}'", *([condition] if condition else [])]
+    wheres += ["stored.status = %(source)s", *([condition] if condition else [])]
     of_known = ", ".join(f'"{name}" {types[name]}' for name in known)
     of_changed = ", ".join(f'"{name}" {types[name]}' for name in changed)
     return (

@@ -20,13 +20,14 @@ from reviews.models import Execution, StateReading
 from .claims import Claim
 from .rechecks import RecheckFacts
 
+# The status is a parameter so that the row is found by its id (journal/writes.py).
 # Without `durably`, the commit does not wait for the disk, and a crash of the database
 # can lose it. The attempt also loses its connection then, and another one follows once
 # its lease has lapsed.
 _BEGIN = Statement("""
 WITH begun AS (
     UPDATE reviews_execution SET began_at = clock_timestamp(), retried_at = NULL
-    WHERE id = %(pk)s AND status = 'claimed' AND fence = %(fence)s
+    WHERE id = %(pk)s AND status = %(claimed)s AND fence = %(fence)s
       AND lease_until > clock_timestamp() + %(enough)s::interval
     RETURNING id
 ), stored AS (
@@ -81,6 +82,7 @@ def _needs_durable_begin(execution: Execution) -> bool:
 def _mark_begun(claim: Claim, enough: timedelta, *, durably: bool) -> None:
     held, _ = _BEGIN.fetch_one(
         pk=claim.execution.pk,
+        claimed=ExecutionStatus.CLAIMED,
         fence=claim.fence,
         enough=enough,
         durably=durably,
