@@ -22,6 +22,7 @@ from tests import emptying, factories, guards, stack, worlds
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = [ROOT / "tests/journeys/desk", ROOT / "tests/gallery"]
+SLOW = [ROOT / f"tests/{name}" for name in ("mutants", "races", "security")]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first: no process is left alone with it at the end.
-    The tests of each such folder stay side by side: its servers start once. A full
+    The tests of the first folders stay side by side: their servers start once. A full
     number takes as long as it takes."""
     items.sort(key=_place)
     if guards.proving():
@@ -59,7 +60,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _place(item: pytest.Item) -> int:
     parents = item.path.parents
-    return next((at for at, one in enumerate(LONG) if one in parents), len(LONG))
+    folder = next((at for at, one in enumerate(LONG) if one in parents), None)
+    if folder is not None:
+        return folder
+    slow = any(item.get_closest_marker(name) for name in ("servers", "browser"))
+    return len(LONG) + (0 if slow or item.path.parent in SLOW else 1)
 
 
 @pytest.fixture(scope="session")
