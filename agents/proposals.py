@@ -177,7 +177,7 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
 def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
         restore_epochs.check_not_restored()
-        return _load_stored_answer(agent, key)
+        return load_stored_answer(agent, key)
     thread = _lock_or_start_thread(agent, asked.thread)
     action = build_proposed_action(agent, asked, new_proposal_id())
     same = repeats.build_action_values(action, asked.policy)
@@ -258,7 +258,9 @@ def _join_proposal(
         return _store_answer(agent, key, proposal, status=200, undecided=False)
 
 
-def _load_stored_answer(agent: Agent, key: CallKey) -> StoredAnswer:
+def load_stored_answer(agent: Agent, key: CallKey) -> StoredAnswer:
+    """Return the answer of the call that used this key first. Raises InProgress, and
+    IdempotencyKeyReused."""
     stored = idempotency.find_stored_answer(agent, key.text, key.fingerprint)
     if stored is None:
         raise InProgress
@@ -370,7 +372,7 @@ def revise_proposal(
     the thread, the request, the sums."""
     if not idempotency.claim_key(agent, key.text, key.fingerprint):
         restore_epochs.check_not_restored()
-        return _load_stored_answer(agent, key)
+        return load_stored_answer(agent, key)
     thread = _lock_proposal_thread(agent, proposal_id)
     facts = _load_facts(agent, thread, asked.tool)
     restore_epochs.check_not_restored(facts.state.halted)

@@ -26,17 +26,16 @@ from reviews.choices import (
     OPEN,
     UNGRANTED_STATUSES,
     ExecutionStatus,
-    NoteKind,
     RequestStatus,
     Verdict,
 )
+from reviews.dialogue import rounds
 from reviews.executions import claims, record
 from reviews.grants import grants, uncertain
 from reviews.models import (
     ApprovalRequest,
     Decision,
     Execution,
-    Note,
     Proposal,
     Revision,
 )
@@ -71,16 +70,19 @@ def compute_offered_id(proposal: str, fence: int, again: datetime | None = None)
     return _compute_outcome_id(proposal, "offered", fence, *more)
 
 
-def compute_request_event_id(proposal: str, event: str, version: int) -> str:
-    """Return the id of an event about a request's version, such as `request.opened`. It
-    is not an outcome: the agent has nothing to do."""
-    return _compute_outcome_id(proposal, event, version)
+def compute_request_event_id(
+    proposal: str, event: str, version: int, round_: int = 0
+) -> str:
+    """Return the id of an event about a request's version, such as `request.opened`, or
+    about a round of its messages. It is not an outcome, which an agent acknowledges."""
+    return _compute_outcome_id(proposal, event, version, *([round_] if round_ else []))
 
 
 def _compute_outcome_id(proposal: str, *what: str | int) -> str:
     return ids.derive_id("o", settings.HOLDPOINT.tag_key, "outcome", proposal, *what)
 
 
+FROM_AGENT = "agent"  # the sender of the agent's own messages
 EXECUTION_WORDS = {
     ExecutionStatus.QUEUED: "granted",
     ExecutionStatus.CLAIMED: "executing",
@@ -251,8 +253,13 @@ def _find_acknowledged_at(outcome: str | None) -> str | None:
 
 
 def _is_returned(request: ApprovalRequest | None) -> bool:
-    """Whether a supervisor returned the open request with guidance for this version."""
-    if request is None or request.version == 1 or request.status not in OPEN:
+    """Whether a person waits for a revision of the open request, or a supervisor
+    returned this version of it with guidance."""
+    if request is None or request.status not in OPEN:
+        return False
+    if request.with_agent_since is not None:
+        return True
+    if request.version == 1:
         return False
     return request.versions.filter(number=request.version, cause="returned").exists()
 
@@ -260,13 +267,10 @@ def _is_returned(request: ApprovalRequest | None) -> bool:
 def _build_messages(
     request: ApprovalRequest, revision: Revision
 ) -> list[dict[str, Any]]:
-    """Build the guidance of supervisors who returned the request, redacted. A request
-    in its first version was never returned."""
-    if request.version == 1:
-        return []
-    found = Note.objects.filter(request=request, kind=NoteKind.GUIDANCE)
-    notes = list(found.order_by("at", "pk"))
-    if not notes:
+    """Build the messages of people and of the agent, redacted. The agent's own are
+    stored redacted."""
+    found = rounds.list_sent_messages(request)
+    if not found:
         return []
     proposal = request.proposal
     redactor = load_redactor(
@@ -278,14 +282,19 @@ def _build_messages(
     )
     return [
         {
-            "from": Role.SUPERVISOR.value,  # only supervisors return a request
-            "kind": "guidance",
-            "text": redactor.text(note.text),
-            "at": format_timestamp(note.at),
-            "round": number,
+            "from": one.role or FROM_AGENT,
+            "kind": one.kind,
+            "text": redactor.text(one.text) if one.role else one.text,
+            "at": format_timestamp(one.at),
+            "round": one.round,
         }
-        for number, note in enumerate(notes, start=1)
+        for one in found
     ]
+
+
+def count_received(described: dict[str, Any]) -> int:
+    """How many messages of people a proposal's JSON has: one more wakes the agent."""
+    return sum(one["from"] != FROM_AGENT for one in described["messages"])
 
 
 def _find_newest_execution(

@@ -204,6 +204,8 @@ class Holdpoint(BaseSettings):
 
     agent_rate_per_minute: Annotated[int, Field(gt=0)] = 600
     agent_pending_cap: Annotated[int, Field(gt=0)] = 1000
+    # Questions and returns of people about one request, and questions of its agent.
+    dialogue_rounds: Annotated[int, Field(gt=0, le=50)] = 5
     # Wrong passwords and keys from one address, for all accounts together.
     failures_per_minute: Annotated[int, Field(gt=0)] = 20
 

@@ -60,6 +60,13 @@ AGENTS = (
         logs="request.withdrawn, grant.revoked, execution.refused, thread.finished",
         after="mail",
     ),
+    Operation(
+        ("agents.messages.send_message",),
+        locks="idempotency key, request",
+        writes="Message",
+        logs="request.asked, request.answered",
+        after="mail, wake-up",
+    ),
     Operation(("agents.proposals.log_refusal",), logs="proposal.refused"),
     Operation(
         ("agents.adapters.authzen.evaluations.evaluate_access",),
@@ -226,6 +233,23 @@ REVIEWS = (
         writes="arbitrate only: Note",
         logs="request.view_shown, note.added",
         after="wake-up",
+    ),
+    Operation(
+        (
+            "reviews.dialogue.messages.ask_agent",
+            "reviews.dialogue.messages.answer_question",
+        ),
+        locks="request, Lease",
+        writes="Message",
+        logs="request.asked, request.answered",
+        after="a webhook delivery, wake-up of the waiting agent",
+    ),
+    Operation(
+        ("reviews.dialogue.messages.send_back",),
+        locks="request, Lease",
+        writes="Message, ApprovalRequest, Lease",
+        logs="request.sent_back, lease.released",
+        after="a webhook delivery, wake-up of the waiting agent",
     ),
     Operation(
         ("reviews.decisions.revoke.revoke_approval",),

@@ -225,6 +225,37 @@ class BatchChanged(DomainError):
     status = 409
 
 
+class AlreadySentBack(DomainError):
+    """This is already with the agent for revision. Nothing was sent.
+    Wait for the revision, or decide."""
+
+    code = "returned"
+    status = 409
+
+
+class QuestionUnanswered(DomainError):
+    """The agent has not answered your last question yet. Nothing was sent.
+    Wait for the answer, decide, or send the request back for revision."""
+
+    code = "unanswered"
+    status = 409
+
+
+class NoOpenQuestion(DomainError):
+    """Nobody waits for this answer: there is no such question, or it is answered.
+    Nothing was sent. Read the messages again."""
+
+    code = "no_question"
+    status = 409
+
+
+class RoundsUsed(DomainError):
+    """All rounds of this request are used. Nothing was sent."""
+
+    code = "rounds"
+    status = 409
+
+
 class Conflict(DomainError):
     """Someone else changed this at the same moment. Nothing was done. Try again."""
 

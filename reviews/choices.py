@@ -193,6 +193,14 @@ class NoteKind(StrEnum):
     ARBITRATION = "arbitration"  # the lesson of a disagreement; reopens nothing
 
 
+class MessageKind(StrEnum):
+    """The kinds of messages between people and an agent about a request."""
+
+    QUESTION = "question"
+    ANSWER = "answer"
+    GUIDANCE = "guidance"  # a person's, who sent the request back for revision
+
+
 class LostHow(StrEnum):
     """How another person ended somebody's hold."""
 

@@ -36,7 +36,8 @@ def _build_request_context(row: ApprovalRequest) -> Mapping[str, Any]:
 def _build_request_event(row: ApprovalRequest) -> Mapping[str, Any] | None:
     if not row.proposal.heard:
         return None
-    return {"request": row.pk, "version": row.version}
+    told = {"request": row.pk, "version": row.version}
+    return {**told, "round": row.message_round} if row.message_round else told
 
 
 def _build_grant_context(row: Grant) -> Mapping[str, Any]:
@@ -115,6 +116,25 @@ request = Machine(
         Edge(R.RECALLABLE, "join", R.RECALLABLE, "request.joined"),
         Edge(R.PENDING, "extend", R.PENDING, "request.extended"),
         Edge(R.PENDING, "assign", R.PENDING, "request.assigned", "request.assigned"),
+        # Messages. The agent gets no event about its own.
+        Edge(R.PENDING, "ask", R.PENDING, "request.asked", told_as="request.asked"),
+        Edge(
+            R.PENDING,
+            "answer",
+            R.PENDING,
+            "request.answered",
+            told_as="request.answered",
+        ),
+        Edge(
+            R.PENDING,
+            "send_back",
+            R.PENDING,
+            "request.sent_back",
+            told_as="request.sent_back",
+        ),
+        Edge(R.PENDING, "ask_people", R.PENDING, "request.asked"),
+        Edge(R.PENDING, "answer_people", R.PENDING, "request.answered"),
+        Edge(R.RECALLABLE, "answer_people", R.RECALLABLE, "request.answered"),
         Edge(R.PENDING, "hold", R.RECALLABLE, "request.recallable"),
         Edge(R.RECALLABLE, "recall", R.PENDING, "request.recalled"),
         Edge(R.PENDING, "revoke", R.PENDING, "request.revoked", "request.revoked"),

@@ -74,7 +74,8 @@ def build_proposal_response(
     bind_contextvars(proposal=body["id"])
     response = JsonResponse(body, status=status)
     if wait and not representation.is_final(body):
-        response["Holdpoint-Wait"] = f"{body['id']};{len(body['messages'])}"
+        received = representation.count_received(body)
+        response["Holdpoint-Wait"] = f"{body['id']};{received}"
     return response
 
 

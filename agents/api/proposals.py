@@ -13,6 +13,7 @@ from agents import (
     acknowledgements,
     idempotency,
     intake,
+    messages,
     proposals,
     representation,
     selectors,
@@ -24,12 +25,14 @@ from agents.schemas import (
     BatchIn,
     BatchItemIn,
     BatchOut,
+    MessageIn,
     ProposalIn,
     ProposalOut,
     ProposalPage,
     RevisionIn,
 )
 from journal.errors import DomainError, InvalidInput
+from reviews.choices import MessageKind
 
 from .auth import (
     AgentAuth,
@@ -210,6 +213,36 @@ def revise(
     stored = proposals.revise_proposal(
         agent=agent, key=call, proposal_id=proposal_id, asked=asked
     )
+    return mark_replayed(stored.replayed, build_proposal_response(stored.body))
+
+
+@router.post("/proposals/{proposal_id}/messages", response=ProposalOut)
+def send_message(
+    request: HttpRequest,
+    proposal_id: str,
+    body: MessageIn,
+    key: IdempotencyHeader = None,
+) -> HttpResponse:
+    """Answer a reviewer's question about a pending proposal, or ask the reviewers one.
+    The text is redacted like every text of an agent. Both sides may open a few rounds
+    each; then 409 `rounds`. An answer that nobody waits for is 409 `no_question`. A
+    repeated call with the same `Idempotency-Key` and body returns the first response
+    again, with `Idempotent-Replayed: true`."""
+    agent = get_calling_agent(request)
+    call = intake.parse_call_key(
+        key, "POST", f"/proposals/{proposal_id}/messages", body.model_dump(mode="json")
+    )
+    stored = idempotency.find_stored_answer(agent, call.text, call.fingerprint)
+    if stored is None:
+        intake.check_key_contents(call)
+        stored = messages.send_message(
+            agent=agent,
+            key=call,
+            proposal_id=proposal_id,
+            kind=MessageKind(body.kind),
+            text=body.text,
+            round_=body.round or 0,
+        )
     return mark_replayed(stored.replayed, build_proposal_response(stored.body))
 
 

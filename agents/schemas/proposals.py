@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
 
 from agents.choices import AUTHZEN_SOURCE
 from reviews.choices import REVERSAL_SOURCE
+from reviews.dialogue.messages import TEXT_LENGTH as MESSAGE_LENGTH
 
 from .types import (
     ExecutionStatusName,
@@ -88,7 +89,9 @@ class ExecutionOut(BaseModel):
 
 
 class MessageOut(BaseModel):
-    """What a person wrote to the agent, redacted. `from` is a role, never a name."""
+    """What a person or the agent said about the proposal, redacted. `from` is a
+    person's role, never a name, or `agent`. A question or guidance opens a round; an
+    answer has the round of its question."""
 
     from_: Annotated[str, Field(alias="from")]
     kind: Literal["question", "guidance", "answer"]
@@ -111,6 +114,8 @@ class ProposalOut(BaseModel):
     tier: TierName
     policy: PolicyOut
     request: RequestOut | None
+    # A person waits for a revision: send one, or withdraw the proposal. Others may
+    # still decide it.
     returned: bool
     messages: list[MessageOut]
     grant: GrantOut | None
@@ -257,6 +262,23 @@ class ProposalIn(ActionIn):
 
 class RevisionIn(ActionIn):
     """`POST /proposals/{id}/revisions`. The tool and the thread cannot change."""
+
+
+def _check_has_words(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+class MessageIn(Strict):
+    """`POST /proposals/{id}/messages`. `round` names what an answer answers. It may be
+    left out when only one question is unanswered."""
+
+    kind: Literal["answer", "question"]
+    text: Annotated[
+        str, Field(max_length=MESSAGE_LENGTH), AfterValidator(_check_has_words)
+    ]
+    round: Annotated[StrictInt, Field(ge=1)] | None = None
 
 
 class BatchItemIn(ProposalIn):

@@ -47,6 +47,9 @@ class LetterData(BaseModel):
     request: LetterRequest | None
     decision: LetterDecision | None
     execution: LetterExecution | None
+    # The round of the message in the proposal's `messages`; only with request.asked,
+    # request.answered and request.sent_back.
+    round: int | None = None
     # As in `ProposalOut`; sent only when it is true.
     may_have_run: bool = False
 
@@ -59,6 +62,9 @@ class LetterOut(BaseModel):
         "proposal.executed",
         "request.opened",
         "request.escalated",
+        "request.asked",
+        "request.answered",
+        "request.sent_back",
         "execution.unknown",
     ]
     timestamp: Timestamp

@@ -23,7 +23,15 @@ from reviews.choices import (
 from reviews.grants import uncertain
 from reviews.models import ApprovalRequest, Execution, Proposal
 
-REQUEST_EVENTS = frozenset({"request.opened", "request.escalated"})
+REQUEST_EVENTS = frozenset(
+    {
+        "request.opened",
+        "request.escalated",
+        "request.asked",
+        "request.answered",
+        "request.sent_back",
+    }
+)
 WebhookFacts = Mapping[str, Any]
 
 
@@ -38,7 +46,7 @@ def compute_event_id(message: OutboxMessage) -> str:
     proposal, facts = message.subject, message.facts
     if facts["event"] in REQUEST_EVENTS:
         return representation.compute_request_event_id(
-            proposal, facts["event"], facts["version"]
+            proposal, facts["event"], facts["version"], facts.get("round", 0)
         )
     if "request" in facts:
         return representation.compute_settled_id(proposal)
@@ -69,6 +77,7 @@ def build_payload(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
             "request": _build_request(facts),
             "decision": _build_decision(ended, proposal),
             "execution": _build_execution(facts),
+            **_build_round(facts),
             **_build_may_have_run(ended),
         },
     }
@@ -80,6 +89,11 @@ def _find_settled_request(facts: WebhookFacts) -> ApprovalRequest | None:
         return None
     rows = ApprovalRequest.objects.select_related("proposal")
     return rows.get(pk=facts["request"])
+
+
+def _build_round(facts: WebhookFacts) -> dict[str, int]:
+    """Add the round of the message that the event reports, if it reports one."""
+    return {"round": facts["round"]} if "round" in facts else {}
 
 
 def _build_may_have_run(request: ApprovalRequest | None) -> dict[str, bool]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from .alarms import Alarm, LateReport
 from .batches import Batch, BatchItem
-from .desk import Draft, Export, ExportPart, Lease, Note
+from .desk import Draft, Export, ExportPart, Lease, Message, Note
 from .executions import Execution, Grant, LookUp
 from .people import Notice, PersonalToken, Preferences, SavedView, Sighting
 from .proposals import Proposal, Revision, StateReading
@@ -29,6 +29,7 @@ __all__ = [
     "LateReport",
     "Lease",
     "LookUp",
+    "Message",
     "Note",
     "Notice",
     "PersonalToken",

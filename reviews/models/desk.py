@@ -1,4 +1,4 @@
-"""Rows of the desk: holds, drafts, notes, and exports of the audit log.
+"""Rows of the desk: holds, drafts, notes, messages, and exports of the audit log.
 
 None of these has a part in a decision's validity; the decision's own checks have
 (gate.md 6). A person requests an export on a page, and a job writes it in parts.
@@ -13,7 +13,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from reviews.choices import ExportStatus, LostHow, NoteKind
+from reviews.choices import ExportStatus, LostHow, MessageKind, NoteKind
 
 from .base import build_choice_check, build_choices, new_export_id
 from .requests import ApprovalRequest
@@ -153,6 +153,69 @@ class Note(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} on {self.request_id}"
+
+
+class Message(models.Model):
+    """A question, an answer or guidance between people and the agent that proposed.
+
+    A question or guidance opens a round of the request; an answer has the round of what
+    it answers. An agent's text is stored redacted. The row never changes.
+    """
+
+    request = models.ForeignKey(
+        ApprovalRequest,
+        on_delete=models.PROTECT,
+        related_name="messages",
+        db_index=False,
+    )
+    version = models.PositiveIntegerField()
+    round = models.PositiveSmallIntegerField()  # counted from 1
+    kind = models.CharField(max_length=8, choices=build_choices(MessageKind))
+    # Null for the agent's own. `role` is what the agent learns of a person.
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="messages",
+        db_index=False,
+    )
+    role = models.CharField(max_length=16, blank=True)
+    text = models.TextField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            build_choice_check("message_kind", "kind", MessageKind),
+            models.CheckConstraint(
+                name="message_author_paired",
+                condition=Q(author__isnull=True, role="")
+                | Q(author__isnull=False) & ~Q(role=""),
+            ),
+            models.CheckConstraint(
+                name="message_guidance_by_person",
+                condition=~Q(kind="guidance") | Q(author__isnull=False),
+            ),
+            models.UniqueConstraint(
+                fields=["request", "round"],
+                name="message_opens_round",
+                condition=~Q(kind="answer"),
+            ),
+            models.UniqueConstraint(
+                fields=["request", "round"],
+                name="message_answers_round",
+                condition=Q(kind="answer"),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["request", "at"], name="message_order")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.round} on {self.request_id}"
+
+    @property
+    def by_agent(self) -> bool:
+        return self.author_id is None
 
 
 class Export(models.Model):

@@ -3,7 +3,7 @@ full-text index of proposals."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -52,6 +52,10 @@ class ApprovalRequest(models.Model):
         related_name="assigned",
         db_index=False,
     )
+    # Since when a reviewer has waited for the agent to revise it. It says nothing about
+    # who may decide: others may, and the deadline stands.
+    returned_at = models.DateTimeField(null=True)
+    message_count = models.PositiveSmallIntegerField(default=0, db_default=0)
     settled_at = models.DateTimeField(null=True)
     # How many later calls proposed the same action in the run while this one was open.
     joined = models.PositiveIntegerField(default=0, db_default=0)
@@ -67,6 +71,8 @@ class ApprovalRequest(models.Model):
     # that counts, escalated it, or are kept out of the proposal.
     closed_to = ArrayField(models.CharField(max_length=40), default=list)
     _sealed: RequestVersion | None = None
+    # The round of the message that is written with a transition; not a column.
+    message_round: int = 0
 
     class Meta:
         constraints: ClassVar = [
@@ -160,6 +166,11 @@ class ApprovalRequest(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def with_agent_since(self) -> datetime | None:
+        """When it was sent back for a revision that it still waits for."""
+        return self.returned_at if self.status == RequestStatus.PENDING else None
 
     @property
     def sealed(self) -> RequestVersion:

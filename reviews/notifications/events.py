@@ -48,6 +48,8 @@ EVENTS: Mapping[str, NotificationEvent] = {
         "escalated", Audience.SUPERVISORS, "Escalated to supervisors"
     ),
     "request.returned": _ask("returned", Audience.DECIDERS, "Returned with guidance"),
+    "request.asked": _ask("asked", Audience.DECIDERS, "Question from the agent"),
+    "request.answered": _ask("answered", Audience.NAMED, "The agent answered"),
     "request.revoked": _ask("revoked", Audience.DECIDERS, "Approval needed again"),
     "request.due_soon": _ask("due_soon", Audience.DECIDERS, "Expires soon"),
     "request.assigned": _ask("assigned", Audience.ASSIGNEE, "Assigned to you"),

@@ -167,4 +167,5 @@ def _build_request_changes(
         "expires_at": request.expires_at,
         "reminded_at": request.reminded_at,
         "recall_until": None,
+        "returned_at": None,
     }

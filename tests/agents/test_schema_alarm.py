@@ -250,6 +250,9 @@ def test_each_event_is_published(gate: Gate) -> None:
         "proposal.executed",
         "request.opened",
         "request.escalated",
+        "request.asked",
+        "request.answered",
+        "request.sent_back",
         "execution.unknown",
     }
 

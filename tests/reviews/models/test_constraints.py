@@ -21,6 +21,7 @@ from reviews import transitions
 from reviews.choices import Scope
 from reviews.models import (
     Decision,
+    Message,
     RequestVersion,
     Revision,
     Stop,
@@ -29,6 +30,7 @@ from reviews.stops import stops
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews import states
+from tests.reviews.dialogue.talking import ask
 from tests.reviews.states import REACHED, Reach, paired
 
 PLACES = [
@@ -172,6 +174,10 @@ def decision(gate: Gate) -> Decision:
     return Decision.objects.get(request=states.authorized(gate))
 
 
+def message(gate: Gate) -> Message:
+    return ask(states.pending(gate), gate.rita)
+
+
 def checkpoint(gate: Gate) -> Checkpoint:
     propose(gate.agent, checkpoint={"summary": "waits"})
     return Checkpoint.objects.get()
@@ -254,13 +260,22 @@ IMMUTABLE: list[tuple[Reach, frozenset[str]]] = [
     (revision, frozenset()),
     (sealed, frozenset()),
     (decision, frozenset()),
+    (message, frozenset()),
     (tool, frozenset()),
     (states.active, frozenset({"status"})),
     (states.retired, frozenset({"status"})),
     (checkpoint, frozenset({"blob"})),
 ]
 
-KEPT = ["revision", "requestversion", "decision", "snapshot", "note", "statereading"]
+KEPT = [
+    "revision",
+    "requestversion",
+    "decision",
+    "snapshot",
+    "note",
+    "message",
+    "statereading",
+]
 
 
 @pytest.mark.parametrize(("reach", "free"), IMMUTABLE)

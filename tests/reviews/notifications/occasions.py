@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from journal import clock
 from reviews import deadlines
-from reviews.choices import Scope
+from reviews.choices import MessageKind, Scope
 from reviews.decisions import returns
 from reviews.holds import rows, take
 from reviews.models import ApprovalRequest
@@ -16,6 +16,7 @@ from reviews.stops import incidents, stops
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.dialogue.talking import ask, reply
 from tests.reviews.tasks.draining import drain
 
 Occasion = Callable[[Gate], str]
@@ -79,6 +80,19 @@ def returned(gate: Gate) -> str:
     return "request.returned"
 
 
+def asked(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    reply(gate, request, kind=MessageKind.QUESTION)
+    return "request.asked"
+
+
+def answered(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    ask(request, gate.sue)
+    reply(gate, request)
+    return "request.answered"
+
+
 def broken(gate: Gate) -> str:
     request = propose(gate.agent).request
     take.take_hold(request_id=request.pk, person=gate.sue)
@@ -133,6 +147,8 @@ OCCASIONS: dict[str, Occasion] = {
     "request.opened": opened,
     "request.escalated": escalated,
     "request.returned": returned,
+    "request.asked": asked,
+    "request.answered": answered,
     "request.revoked": revoked,
     "request.due_soon": due_soon,
     "request.settled": settled,

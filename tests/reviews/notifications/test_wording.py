@@ -55,6 +55,16 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
             f"Returned with guidance: {ONE}",
         ),
         (
+            "request.asked",
+            "Question from the agent: pay, high risk, by <time>",
+            f"Question from the agent: {ONE}",
+        ),
+        (
+            "request.answered",
+            "The agent answered: pay, high risk, by <time>",
+            f"The agent answered: {ONE}",
+        ),
+        (
             "request.revoked",
             "Approval needed again: pay, high risk, by <time>",
             f"Approval needed again: {ONE}",

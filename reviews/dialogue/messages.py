@@ -1,0 +1,324 @@
+"""Messages between the people who may decide a request and the agent that proposed it.
+
+A message is no verdict: the request stays open, its votes count and its deadline
+stands. People ask, answer, or send the request back for revision; each is an operation.
+The agent's messages are steps of an operation of `agents`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import transaction
+
+from journal import failpoints, log, outbox, restore_epochs, writes
+from journal.clock import format_time
+from journal.errors import (
+    AlreadyDecided,
+    AlreadySentBack,
+    Conflict,
+    HeldByAnother,
+    InvalidInput,
+    NoOpenQuestion,
+    QuestionUnanswered,
+    RequestExpired,
+    RequestWithdrawn,
+    StaleVersion,
+    TextMissing,
+    build_field_error,
+)
+from policies import tools
+from policies.choices import Role
+from policies.models import Person
+from policies.people import build_actor
+from reviews import locks, permissions, transitions
+from reviews.choices import (
+    REVERSAL_SOURCE,
+    MessageKind,
+    RequestStatus,
+    StopMode,
+)
+from reviews.grants import uncertain
+from reviews.holds import rows as hold_rows
+from reviews.models import ApprovalRequest, Message
+from reviews.redaction.redactor import Redactor, load_redactor
+from reviews.stops import gate_state, incidents
+from reviews.stops.stops import build_action_key
+
+from .rounds import Dialogue, check_rounds_left, load_dialogue
+
+TEXT_LENGTH = 2000  # characters of one message
+
+
+class _Sender(NamedTuple):
+    """A person who may write to the agent now, and what has been said so far."""
+
+    request: ApprovalRequest  # locked
+    person: Person  # with the roles of this moment
+    role: Role
+    dialogue: Dialogue
+    now: datetime
+
+
+@transaction.atomic(durable=True)
+def ask_agent(*, request_id: str, person: Person, version: int, text: str) -> Message:
+    """Ask the agent a question about a version of its request.
+
+    Raises NotFound, TextMissing, InvalidInput for a text that is too long, and under
+    the lock NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired,
+    RequestWithdrawn, StaleVersion, HeldByAnother, Conflict for a proposal that a person
+    made, RoundsUsed, QuestionUnanswered while the person's last question is unanswered.
+    Locks: the request, its hold.
+    """
+    said = _check_text(text)
+    sender = _lock_for_person(request_id, person, version)
+    check_rounds_left(sender.dialogue, by_agent=False)
+    questions = sender.dialogue.list_questions(by_agent=False)
+    # guard: one-question
+    if any(one.author_id == person.pk for one in questions):
+        raise QuestionUnanswered
+    round_ = sender.dialogue.next_round
+    message = _write_message(sender, "ask", MessageKind.QUESTION, round_, said)
+    failpoints.point("asked_uncommitted", request_id)
+    return message
+
+
+@transaction.atomic(durable=True)
+def answer_question(
+    *, request_id: str, person: Person, version: int, text: str, round_: int = 0
+) -> Message:
+    """Answer a question of the agent: that of `round_`, or the oldest unanswered one.
+
+    Raises what `ask_agent` raises but for the limits of rounds, and NoOpenQuestion.
+    Locks: the request, its hold.
+    """
+    said = _check_text(text)
+    sender = _lock_for_person(request_id, person, version)
+    question = _find_question(sender.dialogue, round_)
+    return _write_message(sender, "answer", MessageKind.ANSWER, question.round, said)
+
+
+@transaction.atomic(durable=True)
+def send_back(*, request_id: str, person: Person, version: int, text: str) -> Message:
+    """Send a request back to the agent for revision, with guidance.
+
+    The request stays pending and its deadline stands. It counts as returned until it
+    has a new revision; others may decide it meanwhile. The person's hold ends. Raises
+    what `ask_agent` raises but for QuestionUnanswered, and AlreadySentBack. Locks: the
+    request, its hold.
+    """
+    said = _check_text(text)
+    sender = _lock_for_person(request_id, person, version)
+    since = sender.request.returned_at
+    if since is not None:
+        raise AlreadySentBack(
+            f"This has been with the agent since {format_time(since)}. Nothing was "
+            "sent. Wait for the revision, or decide."
+        )
+    check_rounds_left(sender.dialogue, by_agent=False)
+    message = _write_message(
+        sender,
+        "send_back",
+        MessageKind.GUIDANCE,
+        sender.dialogue.next_round,
+        said,
+        changes={"returned_at": sender.now},
+    )
+    hold_rows.free_hold_of_person(sender.request, sender.person, sender.now)
+    return message
+
+
+def _check_text(text: str) -> str:
+    """The text without surrounding space. Raises TextMissing or InvalidInput."""
+    said = text.replace("\r\n", "\n").strip()
+    if not said:
+        raise TextMissing("Enter a text first. Nothing was sent.")
+    if len(said) > TEXT_LENGTH:
+        rule = f"at most {TEXT_LENGTH} characters: {len(said)} were given; shorten it"
+        raise InvalidInput(errors=[build_field_error("text", rule)])
+    return said
+
+
+def _lock_for_person(request_id: str, person: Person, version: int) -> _Sender:
+    """Lock the request and check that this person may write about this version now."""
+    request = locks.lock_request(request_id)
+    state = gate_state.load_state(build_action_key(request.proposal))
+    restore_epochs.check_not_restored(state.halted)
+    incidents.catch_up_deadline(request, state.now)
+    _check_waiting(request, state.now)
+    if state.mode is StopMode.STOPPED:  # guard: message-stop
+        raise RequestWithdrawn("This was stopped. Your message was not sent.")
+    if version != request.version:  # guard: message-version
+        raise StaleVersion(
+            "The request changed while you were reading. Nothing was sent. Review the "
+            "new version.",
+            current_version=request.version,
+        )
+    # Their role may have been revoked during the wait for the lock.
+    person = permissions.load_deciders([person.pk])[person.pk].person
+    role = permissions.check_can_decide(person, request, request.sealed)
+    _check_not_held(request, person, state.now)
+    if request.proposal.source == REVERSAL_SOURCE:
+        raise Conflict(
+            "A person proposed this, so no agent can answer. Nothing was sent. Ask the "
+            "person, or decide."
+        )
+    return _Sender(request, person, role, load_dialogue(request), state.now)
+
+
+def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
+    """Raises RequestExpired, RequestWithdrawn or AlreadyDecided unless people are still
+    asked."""
+    status = RequestStatus(request.status)
+    overdue = status is RequestStatus.PENDING and request.expires_at <= now
+    if overdue or status is RequestStatus.EXPIRED:
+        raise RequestExpired(
+            f"This expired at {format_time(request.expires_at)}. Your message was not "
+            f"sent. {uncertain.describe_effect(request)}"
+        )
+    if status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:
+        raise RequestWithdrawn(
+            "This was withdrawn. There is nothing to decide. Your message was not sent."
+        )
+    if status is not RequestStatus.PENDING:
+        raise AlreadyDecided(
+            "This has already been decided. Your message was not sent."
+        )
+
+
+def _check_not_held(request: ApprovalRequest, person: Person, now: datetime) -> None:
+    """Raises HeldByAnother while somebody else holds the request."""
+    lease = locks.lock_hold(request.pk)
+    if lease is None or not hold_rows.is_held(lease, now):
+        return
+    if lease.holder_id != person.pk:
+        raise HeldByAnother(
+            f"{lease.holder} has claimed this until {format_time(lease.until)}. Your "
+            "message was not sent. Your text is saved."
+        )
+
+
+def _find_question(dialogue: Dialogue, round_: int) -> Message:
+    """The agent's question that a person answers. Raises NoOpenQuestion."""
+    questions = dialogue.list_questions(by_agent=True)
+    found = [one for one in questions if round_ in {0, one.round}]
+    if not found:
+        raise NoOpenQuestion
+    return found[0]
+
+
+def _write_message(
+    sender: _Sender,
+    event: str,
+    kind: MessageKind,
+    round_: int,
+    text: str,
+    changes: dict[str, Any] | None = None,
+) -> Message:
+    message = Message(
+        request=sender.request,
+        version=sender.request.version,
+        round=round_,
+        kind=kind,
+        author=sender.person,
+        role=sender.role,
+        text=text,
+        at=sender.now,
+    )
+    _apply_event(sender.request, event, message, build_actor(sender.person), changes)
+    return message
+
+
+def _apply_event(
+    request: ApprovalRequest,
+    event: str,
+    message: Message,
+    actor: log.Actor,
+    changes: dict[str, Any] | None = None,
+) -> None:
+    """Store the message with its log record and the event for the agent. The log has
+    only an HMAC of the text."""
+    request.message_round = message.round
+    writes.insert_rows([message])
+    changes = {**(changes or {}), "message_count": request.message_count + 1}
+    transitions.request.apply(
+        request,
+        event,
+        actor=actor,
+        now=message.at,
+        changes=changes,
+        data={"round": message.round},
+        private={"text": message.text},
+    )
+
+
+def record_agent_message(
+    request: ApprovalRequest,
+    kind: MessageKind,
+    text: str,
+    *,
+    now: datetime,
+    round_: int = 0,
+) -> Message:
+    """Record an answer or a question of the agent, redacted, and notify people.
+
+    `round_` names what an answer answers; 0 means the only unanswered question. A step
+    of the agents' operation, which holds the request's lock. Raises AlreadyDecided,
+    RequestExpired, RequestWithdrawn, NoOpenQuestion, RoundsUsed, and InvalidInput when
+    several questions are unanswered and `round_` is 0.
+    """
+    # For the agent, an approval that can still be recalled is pending: it may answer.
+    if kind is not MessageKind.ANSWER or request.status != RequestStatus.RECALLABLE:
+        _check_waiting(request, now)
+    dialogue = load_dialogue(request)
+    message = Message(
+        request=request,
+        version=request.version,
+        kind=kind,
+        text=_load_redactor(request).text(text.strip()),
+        at=now,
+    )
+    actor = log.Actor("agent", request.proposal.agent)
+    if kind is MessageKind.ANSWER:
+        question = _find_asked(dialogue, round_)
+        message.round = question.round
+        _apply_event(request, "answer_people", message, actor)
+        if question.author is not None:
+            asker = question.author.public_id
+            outbox.publish("request.answered", request.pk, person=asker)
+        return message
+    check_rounds_left(dialogue, by_agent=True)
+    message.round = dialogue.next_round
+    _apply_event(request, "ask_people", message, actor)
+    outbox.publish("request.asked", request.pk)
+    return message
+
+
+def _load_redactor(request: ApprovalRequest) -> Redactor:
+    proposal, revision = request.proposal, request.sealed.revision
+    return load_redactor(
+        proposal.agent,
+        proposal.thread,
+        tools.load_definition(revision.known_tool),
+        revision.args,
+        proposal=proposal.pk,
+    )
+
+
+def _find_asked(dialogue: Dialogue, round_: int) -> Message:
+    """What the agent answers: a question of a person, or the guidance of the person who
+    sent the request back."""
+    if round_:
+        found = dialogue.find_unanswered(round_, by_agent=False)
+        if found is None:
+            raise NoOpenQuestion
+        return found
+    questions = dialogue.list_questions(by_agent=False)
+    if not questions:
+        raise NoOpenQuestion
+    if len(questions) > 1:
+        rounds = ", ".join(str(one.round) for one in questions)
+        rule = f"required while several questions are unanswered; use one of {rounds}"
+        raise InvalidInput(errors=[build_field_error("round", rule)])
+    return questions[0]
