@@ -15,13 +15,20 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from structlog.contextvars import bind_contextvars
 
 from journal import clock
-from journal.errors import InvalidAgentKey, NotAPerson, NotFound
+from journal.errors import (
+    InvalidAgentKey,
+    InvalidInput,
+    NotAPerson,
+    NotFound,
+    build_field_error,
+)
 from policies.models import Person
 from reviews.choices import VERDICT_SPECS, RequestStatus, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions import submission
 from reviews.decisions.submission import StepUpProof, VerdictSubmission
 from reviews.desk.components import cursors, visibility
+from reviews.dialogue import messages
 from reviews.governance import readings
 from reviews.models import ApprovalRequest
 from reviews.people import tokens
@@ -96,6 +103,19 @@ class DecideIn(BaseModel):
     password: Annotated[str, Field(max_length=1024)] = ""
 
 
+class MessageIn(Schema):
+    """A message to the agent about exactly the version that was shown. `send_back`
+    returns the request to its agent for revision."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["question", "answer", "send_back"]
+    version: Annotated[StrictInt, Field(ge=1)]
+    text: Annotated[str, Field(max_length=messages.TEXT_LENGTH)]
+    # The agent's question that an answer answers; the oldest one by default.
+    round: Annotated[StrictInt, Field(ge=1)] | None = None
+
+
 def read_caller(request: HttpRequest) -> Person:
     """The calling person, as authenticated by `PersonAuth`."""
     person: Person = request.auth  # type: ignore[attr-defined]
@@ -153,6 +173,35 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
     decisions.decide_request(
         replace(said, step_up=_prove_step_up(request, said, body.password))
     )
+    return _build_response(person, request_id)
+
+
+@router.post("/requests/{request_id}/messages", response=RequestDetailOut)
+def write_to_agent(
+    request: HttpRequest, request_id: str, body: MessageIn
+) -> HttpResponse:
+    """Ask the agent, answer its question, or send the request back to it for revision.
+    Only a person who may decide the request may do so; nothing is decided, and the
+    deadline stands. Refused with 409 `rounds` when the request has no round left,
+    `unanswered` while the agent has not answered your last question, `returned` while
+    it is with its agent, and `no_question` for an answer that nobody waits for."""
+    person = read_caller(request)
+    _load_visible_request(person, request_id)
+    said: dict[str, Any] = {
+        "request_id": request_id,
+        "person": person,
+        "version": body.version,
+        "text": body.text,
+    }
+    if body.kind == "answer":
+        messages.answer_question(**said, round_=body.round or 0)
+    elif body.round is not None:
+        rule = "only an answer names a round; leave it out"
+        raise InvalidInput(errors=[build_field_error("round", rule)])
+    elif body.kind == "question":
+        messages.ask_agent(**said)
+    else:
+        messages.send_back(**said)
     return _build_response(person, request_id)
 
 

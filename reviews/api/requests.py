@@ -24,6 +24,7 @@ from reviews.choices import RequestStatus, Verdict
 from reviews.desk.components import choice, page_evidence
 from reviews.desk.components.cursors import CursorPosition
 from reviews.desk.components.regions import Regions
+from reviews.dialogue import rounds
 from reviews.effects import describe
 from reviews.governance import readings as state_readings
 from reviews.governance import voters
@@ -244,6 +245,25 @@ def build_detail(person: Person, asked: RequestForPerson) -> dict[str, Any]:
         "evidence": _dump_all(EvidenceOut, regions.evidence),
         "since": _build_since(regions),
         "policy": regions.policy,
+        **_build_dialogue(asked.request),
+    }
+
+
+def _build_dialogue(request: ApprovalRequest) -> dict[str, Any]:
+    since = request.with_agent_since
+    found = rounds.list_messages(request) if request.message_count else []
+    return {
+        "returned_at": since.isoformat() if since else None,
+        "messages": [
+            {
+                "from": one.role or "agent",
+                "kind": one.kind,
+                "text": one.text,
+                "at": one.at.isoformat(),
+                "round": one.round,
+            }
+            for one in found
+        ],
     }
 
 

@@ -262,6 +262,18 @@ class SinceOut(Schema):
     words: bool
 
 
+class MessageOut(Schema):
+    """What a person or the agent said about the request. It decides nothing."""
+
+    sender: str = Field(
+        alias="from", description="A person's role, or `agent`: then not checked."
+    )
+    kind: str = Field(description="`question`, `answer` or `guidance`.")
+    text: str
+    at: str
+    round: int = Field(description="An answer has the round of its question.")
+
+
 class RequestDetailOut(RequestLineOut):
     tags: list[TagOut]
     size: list[FigureOut]
@@ -279,6 +291,10 @@ class RequestDetailOut(RequestLineOut):
     evidence: list[EvidenceOut] = Field(description="From outside, not checked.")
     since: SinceOut | None
     policy: int
+    returned_at: str | None = Field(
+        description="Since when it is with its agent for revision; it can be decided."
+    )
+    messages: list[MessageOut]
 
 
 BODY = "body"  # argument name of the JSON body in every endpoint

@@ -22,14 +22,16 @@ from reviews.decisions.drafts import ARGUMENT_PREFIX
 from reviews.people import tokens
 
 NOTE_LENGTH = 2000
+# A message to the agent: a question or an answer, and a request to revise.
+MESSAGE_PANELS = ("ask", "send_back")
 ALL_AGENTS_PHRASE = "all agents"  # typed to confirm a stop of every agent
 REASON_REQUIRED = "Enter a reason. The audit log keeps it."
 
 
 class ArmForm(forms.Form):
-    """Which verdict's panel is opened."""
+    """Which panel is opened: of a verdict, or of a message."""
 
-    arm = forms.ChoiceField(choices=[(v.value, v.value) for v in Verdict])
+    arm = forms.ChoiceField(choices=[(v, v) for v in [*Verdict, *MESSAGE_PANELS]])
 
 
 class DecisionForm(forms.Form):
@@ -58,6 +60,23 @@ class DecisionForm(forms.Form):
         """The version that was on the screen; None if it is not a number."""
         sent = self.data.get("version", "")
         return int(sent) if sent.isdecimal() and len(sent) < 10 else None
+
+
+class MessageForm(forms.Form):
+    """A message to the agent about the version that was on the screen."""
+
+    panel = forms.ChoiceField(choices=[(name, name) for name in MESSAGE_PANELS])
+    version = forms.IntegerField(min_value=1)
+    round = forms.IntegerField(min_value=1, required=False)
+    # Named like the note of a verdict, so that drafts keep it. The operation checks it.
+    reason = forms.CharField(required=False, strip=False)
+
+    @property
+    def meant(self) -> str:
+        """The submitted panel, also of an invalid form; a question for anything
+        unknown."""
+        sent = self.data.get("panel", "")
+        return sent if sent in MESSAGE_PANELS else "ask"
 
 
 class StopForm(forms.Form):

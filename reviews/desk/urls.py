@@ -40,6 +40,7 @@ urlpatterns = [
     path("requests/<str:pk>/peek/", requests.peek, name="peek"),
     path("requests/<str:pk>/live/", requests.live, name="live"),
     path("requests/<str:pk>/decide/", requests.decide, name="decide"),
+    path("requests/<str:pk>/messages/", requests.send_message, name="send_message"),
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),
     path("requests/<str:pk>/retry/", requests.retry, name="retry"),
     path("requests/<str:pk>/reveal/", shown.reveal, name="reveal"),

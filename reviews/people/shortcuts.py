@@ -44,6 +44,8 @@ SHORTCUTS = (
     Shortcut("m", "Review", "Open Modify"),
     Shortcut("x", "Review", "Open Reject"),
     Shortcut("u", "Review", "Open Escalate"),
+    Shortcut("q", "Review", "Ask or answer the agent"),
+    Shortcut("b", "Review", "Send back to the agent for revision"),
     Shortcut("c", "Review", "Claim or release"),
     Shortcut("e", "Review", "Extend the deadline"),
     Shortcut("r", "Review", "Review the new version"),

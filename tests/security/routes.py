@@ -227,6 +227,12 @@ ROUTES: dict[str, Row] = {
     "reviews:decide": Row(
         get=SEES, post=DECIDES, sees=SEES, ids=REQUEST, body=_on_page
     ),
+    "reviews:send_message": Row(
+        post=DECIDES,
+        sees=SEES,
+        ids=REQUEST,
+        body=lambda world: {"panel": "ask", "version": 1, "reason": "Which order?"},
+    ),
     "reviews:recall": Row(post=DECIDES, sees=SEES, ids={"pk": "held"}),
     "reviews:as_seen": Row(
         get=AS_SEEN, sees=AS_SEEN, ids={"pk": "held", "decision": "decision"}
@@ -433,6 +439,11 @@ ROUTES: dict[str, Row] = {
     "api:revise": Row(
         post=FIRST_AGENT, ids={"proposal_id": "proposal"}, body=_revision
     ),
+    "api:send_message": Row(
+        post=FIRST_AGENT,
+        ids={"proposal_id": "proposal"},
+        body=lambda world: {"kind": "question", "text": "Card or voucher?"},
+    ),
     "api:withdraw": Row(post=FIRST_AGENT, ids={"proposal_id": "proposal"}),
     "api:acknowledge": Row(
         post=FIRST_AGENT,
@@ -478,6 +489,12 @@ ROUTES: dict[str, Row] = {
         sees=SEES_BY_API,
         ids={"request_id": "request"},
         body=_verdict,
+    ),
+    "api:write_to_agent": Row(
+        post=DECIDES | {Who.TOKEN},
+        sees=SEES_BY_API,
+        ids={"request_id": "request"},
+        body=lambda world: {"kind": "question", "version": 1, "text": "Which order?"},
     ),
 }
 OF_AGENTS = {

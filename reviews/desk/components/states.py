@@ -128,6 +128,10 @@ def _build_pending_state(
 ) -> StateLabel:
     if not incidents.has_time_left(request, now):
         return _build_expired_state(request)
+    sent_back = request.with_agent_since
+    if sent_back is not None and (since is None or sent_back > since):
+        said = f"With the agent since {format_time(sent_back)}"
+        return StateLabel("waiting", said, icon="back", at=sent_back)
     if tally.given:
         said = f"{tally.said} approvals"
         return StateLabel("waiting", said, quarters=2)

@@ -43,7 +43,8 @@ from reviews.decisions.submission import (
 from reviews.desk import argument_form
 from reviews.desk.components import page_evidence, throttle
 from reviews.desk.components.regions import Regions
-from reviews.desk.forms import DecisionForm
+from reviews.desk.forms import DecisionForm, MessageForm
+from reviews.dialogue import messages
 from reviews.effects.wording import format_people
 from reviews.models import Decision
 
@@ -114,6 +115,8 @@ def adapt_page(request: HttpRequest, page: ReviewPage, *, partial: bool) -> None
     """
     page.partial, page.on_screen = partial, find_page_on_screen(request, page.loaded)
     page.notice = CommitNotice(request.session, page)
+    if page.moved:
+        page.writing = None
     if page.armed is None:
         return
     if page.moved:
@@ -422,6 +425,28 @@ def commit_verdict(
     drafts.discard_draft(person=said.person, request_id=said.request_id)
     submission.discard_proof(request.session)
     forget_answers(request.session, loaded)
+
+
+def commit_message(loaded: LoadedRequest, form: MessageForm) -> None:
+    """Send the message of a panel, and drop its draft. Raises what the operations of
+    `reviews.dialogue.messages` raise, and DigestMissing for a form without version or
+    panel."""
+    if not form.is_valid():
+        raise DigestMissing
+    sent = form.cleaned_data
+    said: dict[str, Any] = {
+        "request_id": loaded.request.pk,
+        "person": loaded.person,
+        "version": sent["version"],
+        "text": sent["reason"],
+    }
+    if form.meant == "send_back":
+        messages.send_back(**said)
+    elif sent["round"]:
+        messages.answer_question(**said, round_=sent["round"])
+    else:
+        messages.ask_agent(**said)
+    drafts.discard_draft(person=loaded.person, request_id=loaded.request.pk)
 
 
 def _find_step_up_proof(

@@ -33,6 +33,7 @@ class ReviewPageBase:
         loaded: LoadedRequest,
         *,
         armed: Any = None,
+        writing: Any = None,
         read: int | None = None,
         screen: int | None = None,
         problem: DomainError | None = None,
@@ -45,6 +46,7 @@ class ReviewPageBase:
     ) -> None:
         self.loaded = loaded
         self.armed = armed
+        self.writing = writing  # the panel of a message
         self.read = read  # the version they read
         self.screen = screen  # the version still on their screen after this answer
         self.problem = problem

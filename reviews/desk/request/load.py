@@ -26,6 +26,8 @@ from reviews.desk.components.choice import VerdictChoice, build_verdict_choice
 from reviews.desk.components.holding import HoldStatus
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.desk.components.states import ApprovalTally, StateLabel
+from reviews.dialogue import rounds
+from reviews.dialogue.rounds import Dialogue
 from reviews.effects.wording import format_people
 from reviews.governance import voters
 from reviews.governance.voters import CountedVotes, Voter
@@ -131,6 +133,13 @@ class LoadedRequest:
         )
 
     @cached_property
+    def dialogue(self) -> Dialogue:
+        """The messages between people and the agent. One query if there are any."""
+        if not self.request.message_count:
+            return Dialogue(())
+        return Dialogue(rounds.list_messages(self.request))
+
+    @cached_property
     def behind(self) -> bool:
         """Whether it is approved but has to wait for its turn in its batch."""
         row = self.execution
@@ -213,10 +222,11 @@ class LoadedRequest:
 
     @property
     def takes_up(self) -> bool:
-        """Whether opening the page should hold the request for this person."""
-        return self.able and components_holding.should_hold_on_opening(
-            self.person, self.sealed
-        )
+        """Whether opening the page should hold the request for this person. What is
+        with its agent is held only by a person who claims it."""
+        if not self.able or self.request.with_agent_since is not None:
+            return False
+        return components_holding.should_hold_on_opening(self.person, self.sealed)
 
     @property
     def key(self) -> str:
@@ -232,9 +242,13 @@ class LoadedRequest:
     def etag(self) -> str:
         """A text that changes whenever the state strip changes."""
         until = f"{self.request.expires_at.timestamp():.0f}"
-        told = int(bool(self.lost))
+        told, said = int(bool(self.lost)), self.request.message_count
         asked = f"{self.given}.{self.request.joined}"
-        return f"{self.key}.{asked}.{until}.{self.holding.key}.{told}"
+        return f"{self.key}.{asked}.{until}.{self.holding.key}.{said}.{told}"
+
+    def has_new_messages(self, etag: str) -> bool:
+        """Whether there are messages that the page with this ETag does not show."""
+        return etag.split(".")[-2:-1] != [str(self.request.message_count)]
 
 
 def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:

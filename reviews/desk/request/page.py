@@ -18,7 +18,7 @@ from journal.clock import format_time
 from policies import tools
 from policies.staffing import Shortage
 from reviews import deadlines, permissions
-from reviews.choices import RequestStatus
+from reviews.choices import REVERSAL_SOURCE, RequestStatus
 from reviews.decisions import drafts
 from reviews.desk.batches import links
 from reviews.desk.components import formatting, log_lines, snapshots, undo
@@ -42,7 +42,8 @@ from .content import RenderedRegions
 from .load import LoadedRequest
 from .next_proposals import NextProposal
 from .outcome import OutcomePanel
-from .versions import Remark
+from .panels import MESSAGE_BUTTONS, MessageButton
+from .versions import ConversationLine, Remark
 
 PAGE_CHANGED_TEXT = "This page has changed since you opened it."
 
@@ -404,6 +405,23 @@ class DecisionRegion(HistoryRegion):
         return versions.list_remarks(self.loaded) if self.loaded.remarked else []
 
     @cached_property
+    def conversation(self) -> list[ConversationLine]:
+        """The messages between people and the agent."""
+        return versions.build_conversation(self.loaded)
+
+    @property
+    def rounds_left(self) -> str:
+        """How often people may still ask or send it back."""
+        left = self.loaded.dialogue.count_rounds_left(by_agent=False)
+        return format_people(left, "round")
+
+    @property
+    def writes(self) -> Sequence[MessageButton]:
+        """The buttons of messages, beside the verdicts; none where no agent reads."""
+        by_person = self.loaded.request.proposal.source == REVERSAL_SOURCE
+        return () if by_person or not self.verbs else MESSAGE_BUTTONS
+
+    @cached_property
     def within(self) -> links.BatchLink | None:
         """The batch in which this request waits, or None."""
         tool = self.loaded.revision.tool
@@ -447,6 +465,7 @@ PRELOADED_PARTS = (
     *(
         "hidden",
         "remarks",
+        "conversation",
         "kept_pages",
         "history",
         "within",

@@ -1,4 +1,5 @@
-"""The panels of the four verdicts: what each does, what it needs, and what was typed.
+"""The panels of the four verdicts and of messages to the agent: what each does, what it
+needs, and what was typed.
 
 After a refusal the same panel returns with the message, the typed text and the error's
 own status (ux.md 3.10).
@@ -24,7 +25,7 @@ from reviews.desk.components import holding
 from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.components.formatting import ReasonChoice
 from reviews.effects.wording import format_duration, format_people, format_short_hash
-from reviews.models import ApprovalRequest, Draft
+from reviews.models import ApprovalRequest, Draft, Message
 from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
 from reviews.permissions import Permission
@@ -72,6 +73,15 @@ CORRECTABLE_CODES = {
     "too_fast",
     "check",
     "throttle",
+}
+MESSAGE_CODES = {
+    "reason",
+    "invalid",
+    "rounds",
+    "returned",
+    "unanswered",
+    "no_question",
+    "conflict",
 }
 INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the top
 
@@ -334,3 +344,102 @@ def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
         later = loaded.request.version + 1
         said = f"Creates version {later}; earlier votes no longer count. {said}"
     return said
+
+
+@dataclass(frozen=True, slots=True)
+class MessageButton:
+    """A message as a button beside the verdicts, with its shortcut."""
+
+    name: str
+    label: str
+    key: str
+
+
+MESSAGE_BUTTONS = (
+    MessageButton("ask", "Ask…", "Q"),
+    MessageButton("send_back", "Send back…", "B"),
+)
+DECIDES_NOTHING = "This decides nothing, and the deadline stands."
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePanel:
+    """The panel of a message to the agent, ready to send."""
+
+    name: str
+    heading: str
+    version: int
+    line: str  # what it does, in one line
+    commit: str
+    note: str
+    question: Message | None = None  # of the agent, which the text answers
+    why_not: str = ""  # why nothing can be sent now
+    problem: str = ""
+    problem_code: str = ""
+
+    @property
+    def focus(self) -> str:
+        return "#problem" if self.problem else "#panel"
+
+
+def build_message_panel(
+    loaded: LoadedRequest,
+    name: str,
+    *,
+    data: Mapping[str, str] | None = None,
+    error: DomainError | None = None,
+    draft: Draft | None = None,
+) -> MessagePanel:
+    """The panel of a message. Ask becomes an answer while a question of the agent is
+    unanswered. The other parameters are those of `build_panel`."""
+    asked = loaded.dialogue.list_questions(by_agent=True)
+    typed = data.get("reason", "") if data else draft.reason if draft else ""
+    if name == "send_back":
+        heading, commit = "Send back for revision", "Send back"
+        line = "The agent revises or withdraws it. Others can decide it meanwhile."
+    elif asked:
+        heading, commit = "Answer the agent", "Send the answer"
+        line = "The agent and everybody who may see this request read your answer."
+    else:
+        heading, commit = "Ask the agent", "Send the question"
+        line = "The answer appears on this page, and you get a mail."
+    return MessagePanel(
+        name=name,
+        heading=heading,
+        version=loaded.request.version,
+        line=f"{line} {DECIDES_NOTHING}",
+        commit=commit,
+        note=typed,
+        question=asked[0] if asked and name == "ask" else None,
+        why_not="" if error else _find_message_refusal(loaded, name, bool(asked)),
+        problem=_format_message_problem(error),
+        problem_code=error.code if error else "",
+    )
+
+
+def _format_message_problem(error: DomainError | None) -> str:
+    if error is None:
+        return ""
+    rules = [one["message"] for one in error.errors]
+    return " ".join([error.detail, *(f"Text: {rule}." for rule in rules)])
+
+
+def _find_message_refusal(loaded: LoadedRequest, name: str, answers: bool) -> str:
+    """Why the operation would refuse this message now; "" if it would not."""
+    dialogue = loaded.dialogue
+    if name == "ask" and answers:
+        return ""
+    if not dialogue.count_rounds_left(by_agent=False):
+        return "All rounds of this request are used. Decide it, or escalate it."
+    since = loaded.request.with_agent_since
+    if name == "send_back" and since is not None:
+        return f"This has been with the agent since {format_time(since)}."
+    questions = dialogue.list_questions(by_agent=False)
+    if name == "ask" and any(one.author_id == loaded.person.pk for one in questions):
+        return "The agent has not answered your last question yet."
+    return ""
+
+
+def keeps_message_panel(loaded: LoadedRequest, error: DomainError) -> bool:
+    """Whether the person can correct the error in the panel, or read there why not."""
+    return loaded.able and error.code in MESSAGE_CODES

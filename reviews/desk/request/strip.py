@@ -82,7 +82,13 @@ def render_strip(
     tag = request.headers.get("If-None-Match", "").strip('"')
     key, _, _ = tag.partition(".")
     changed = bool(key) and key != loaded.key
-    said = [told, loaded.said if changed else "", loaded.lost_since(tag) if key else ""]
+    talked = bool(key) and loaded.has_new_messages(tag)
+    said = [
+        told,
+        loaded.said if changed else "",
+        "There is a new message." if talked else "",
+        loaded.lost_since(tag) if key else "",
+    ]
     before = commit.find_page_on_screen(request, loaded)
     read = before.version if before else commit.parse_version(key)
     page = ReviewPage(
@@ -93,7 +99,7 @@ def render_strip(
     )
     commit.adapt_page(request, page, partial=True)
     changed = changed or page.target_moved
-    context = {"page": page, "changed": changed, "is_live": True}
+    context = {"page": page, "changed": changed, "is_live": True, "talked": talked}
     return htmx.render_fragment(
         request, STRIP_TEMPLATE, context, etag=loaded.etag, settled=page.over
     )

@@ -1,5 +1,5 @@
 """The page of one sealed version of a request, the difference between two versions, and
-the notes that people wrote beside their verdicts."""
+what people and the agent wrote beside the verdicts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.urls import reverse
 from journal.errors import NotFound
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, NoteKind
+from reviews.choices import OPEN, MessageKind, NoteKind
 from reviews.decisions.submission import RenderedPage
 from reviews.desk.components import page_evidence, visibility
 from reviews.desk.components.regions import Regions
@@ -229,6 +229,39 @@ def _select_readable(loaded: LoadedRequest) -> QuerySet[Note]:
     )
     blind = found.filter(Exists(voted), kind=NoteKind.NOTE)
     return found.exclude(pk__in=blind.exclude(author=loaded.person).values("pk"))
+
+
+MESSAGE_LABELS = {
+    MessageKind.QUESTION: "Question",
+    MessageKind.ANSWER: "Answer",
+    MessageKind.GUIDANCE: "Sent back for revision",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationLine:
+    """One message, to be printed as plain text. `who` is empty for the agent's."""
+
+    what: str
+    who: str
+    round: int
+    at: datetime
+    text: str
+
+
+def build_conversation(loaded: LoadedRequest) -> list[ConversationLine]:
+    """The messages between people and the agent, oldest first. Nobody votes by a
+    message, so everybody who may see the request reads them."""
+    return [
+        ConversationLine(
+            MESSAGE_LABELS[MessageKind(one.kind)],
+            format_name(loaded, one.author) if one.author else "",
+            one.round,
+            one.at,
+            one.text,
+        )
+        for one in loaded.dialogue.messages
+    ]
 
 
 def may_add_note(loaded: LoadedRequest) -> bool:

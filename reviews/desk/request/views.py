@@ -19,7 +19,12 @@ from reviews.decisions import drafts
 from reviews.decisions import recall as recalls
 from reviews.desk.components import frame, htmx
 from reviews.desk.components.frame import require_person
-from reviews.desk.forms import ArmForm, DecisionForm
+from reviews.desk.forms import (
+    MESSAGE_PANELS,
+    ArmForm,
+    DecisionForm,
+    MessageForm,
+)
 from reviews.executions import settle
 
 from . import commit, holding_views, load, panels, preview, strip
@@ -35,7 +40,7 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
     """The review page; for htmx R8 with the strip beside it."""
     loaded = _load_request(request, pk)
     armed_before = request.GET.get("from", "")
-    if armed_before in set(Verdict):
+    if armed_before in {*Verdict, *MESSAGE_PANELS}:
         return _render_page(request, ReviewPage(loaded, focus=f"verb-{armed_before}"))
     since = commit.parse_version(request.GET.get("since", "")) or 0
     return _render_page(request, ReviewPage(loaded, said=loaded.said, since=since))
@@ -81,6 +86,27 @@ def decide(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 @htmx.vary_on_htmx
+def send_message(request: HttpRequest, pk: str) -> HttpResponse:
+    """Send the agent a question, an answer, or the request for revision."""
+    loaded = _load_request(request, pk)
+    form = MessageForm(request.POST)
+    error = htmx.catch_refusal(lambda: commit.commit_message(loaded, form))
+    if error is None:
+        return _redirect_to_request(pk)
+    request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
+    loaded = _load_request(request, pk)
+    holding_views.save_draft(loaded, request.POST)
+    if not panels.keeps_message_panel(loaded, error):
+        return _render_problem(request, loaded, error, form.data.get("version", ""))
+    written = panels.build_message_panel(
+        loaded, form.meant, data=request.POST, error=error
+    )
+    page = ReviewPage(loaded, writing=written, said=error.detail)
+    return _render_page(request, page, status=error.status)
+
+
+@require_POST
+@htmx.vary_on_htmx
 def recall(request: HttpRequest, pk: str) -> HttpResponse:
     """Take an approval back while its recall window is open."""
     loaded = _load_request(request, pk)
@@ -114,10 +140,14 @@ def _render_armed_panel(request: HttpRequest, loaded: LoadedRequest) -> HttpResp
     form = ArmForm(request.GET)
     if not form.is_valid() or not loaded.able:
         return _render_page(request, ReviewPage(loaded))
-    verdict = Verdict(form.cleaned_data["arm"])
+    draft = drafts.find_draft(loaded.person, loaded.request)
+    arm = form.cleaned_data["arm"]
+    if arm in MESSAGE_PANELS:
+        written = panels.build_message_panel(loaded, arm, draft=draft)
+        return _render_page(request, ReviewPage(loaded, writing=written), beside=False)
+    verdict = Verdict(arm)
     if verdict not in loaded.choice.verdicts:
         return _render_page(request, ReviewPage(loaded))
-    draft = drafts.find_draft(loaded.person, loaded.request)
     armed = panels.build_panel(loaded, verdict, draft=draft)
     return _render_page(request, ReviewPage(loaded, armed=armed), beside=False)
 
@@ -149,17 +179,25 @@ def _render_refusal(
         armed = panels.build_panel(loaded, form.meant, data=request.POST, error=error)
         warned = commit.FAST if isinstance(error, TooFast) else ""
         page = ReviewPage(loaded, armed=armed, said=error.detail, warned=warned)
-    else:
-        partial = htmx.wants_partial(request)
-        page = ReviewPage(
-            loaded,
-            read=form.seen,
-            screen=form.seen if partial else None,
-            problem=error,
-            remade=htmx.wants_partial(request) and commit.REMADE in error.facts,
-            said=error.detail,
-            note_kept=request.POST.get("reason", ""),
-        )
+        return _render_page(request, page, status=error.status)
+    return _render_problem(request, loaded, error, form.data.get("version", ""))
+
+
+def _render_problem(
+    request: HttpRequest, loaded: LoadedRequest, error: DomainError, version: str
+) -> HttpResponse:
+    """The request as it is now, with the refusal above it and the typed text below.
+    `version` is the one that was on the screen, as sent."""
+    partial, read = htmx.wants_partial(request), commit.parse_version(version)
+    page = ReviewPage(
+        loaded,
+        read=read,
+        screen=read if partial else None,
+        problem=error,
+        remade=partial and commit.REMADE in error.facts,
+        said=error.detail,
+        note_kept=request.POST.get("reason", ""),
+    )
     return _render_page(request, page, status=error.status)
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from journal import clock
 from reviews.batches import formation
-from reviews.choices import NoteKind
+from reviews.choices import MessageKind, NoteKind
 from reviews.decisions import drafts, recall, returns
 from reviews.holds import take
 from reviews.models import ApprovalRequest
@@ -29,6 +29,7 @@ from tests.gallery.store import (
     policy,
 )
 from tests.reviews import states
+from tests.reviews.dialogue.talking import ask, reply, send_back
 from tests.reviews.presenters import kinds
 
 MINE = "Assigned to you until"
@@ -168,6 +169,33 @@ def asked_again(gate: StoreGate) -> ApprovalRequest:
     args = request.proposal.current.args
     for _ in range(13):
         gate.ask("process_refund", args, thread=request.proposal.thread)
+    return request
+
+
+def exchange(gate: StoreGate) -> ApprovalRequest:
+    """A question, its answer, and a question of the agent."""
+    request = gate.refund()
+    ask(request, gate.rita, "Did the carrier say where the parcel is?")
+    reply(gate, request, "Its depot of origin, since Monday. Approved by a supervisor.")
+    kind = MessageKind.QUESTION
+    reply(gate, request, "Shall the customer get a voucher instead?", kind=kind)
+    return request
+
+
+WAITING.add("conversation", "Its depot of origin, since Monday.", exchange)
+WAITING.add("ask", "Ask the agent", at(StoreGate.refund, "decide", query="arm=ask"))
+WAITING.add("answer", "Answer the agent", at(exchange, "decide", query="arm=ask"))
+WAITING.add(
+    "send-back",
+    "Send back for revision",
+    at(StoreGate.refund, "decide", query="arm=send_back"),
+)
+
+
+@WAITING.scene("with-agent", "With the agent since")
+def sent_back(gate: StoreGate) -> ApprovalRequest:
+    request = gate.refund()
+    send_back(request, gate.rita, "The parcel had two items; refund one of them.")
     return request
 
 

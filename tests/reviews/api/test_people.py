@@ -15,7 +15,13 @@ from policies.models import Person, Queue
 from reviews import permissions
 from reviews.choices import Scope
 from reviews.governance import readings
-from reviews.models import ApprovalRequest, Decision, PersonalToken, StateReading
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Message,
+    PersonalToken,
+    StateReading,
+)
 from reviews.people import tokens
 from reviews.stops import stops
 from tests import factories
@@ -422,3 +428,53 @@ def test_a_cursor_that_is_none_is_refused(gate: Gate, token: str, cursor: str) -
         answer = call(f"{path}?cursor={cursor}", token=token)
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["path"] == "cursor"
+
+
+def test_a_token_asks_answers_and_sends_back(gate: Gate, token: str) -> None:
+    request = propose(gate.agent).request
+    path = f"/requests/{request.pk}/messages"
+    body = {"kind": "question", "version": 1, "text": "Which order?"}
+    said = call(path, body, token=token)
+    assert said.status_code == 200, said.content
+    (message,) = said.json()["messages"]
+    assert (message["from"], message["kind"], message["round"]) == (
+        "reviewer",
+        "question",
+        1,
+    )
+    again = call(path, body, token=token)
+    assert (again.status_code, again.json()["code"]) == (409, "unanswered")
+    answer = call(path, {**body, "kind": "answer"}, token=token)
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_question")
+    back = call(path, {**body, "kind": "send_back"}, token=token)
+    assert back.json()["returned_at"] is not None
+    assert (back.json()["status"], back.json()["can_decide"]) == ("pending", True)
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"version": 2}, 409, "stale"),
+        ({"text": " "}, 422, "reason"),
+        ({"text": "a" * 2001}, 422, "invalid"),
+        ({"kind": "verdict"}, 422, "invalid"),
+        ({"round": 1}, 422, "invalid"),
+        ({"reason": "x"}, 422, "invalid"),
+    ],
+)
+def test_a_wrong_message_of_a_person_is_refused(
+    gate: Gate, token: str, change: dict[str, Any], status: int, code: str
+) -> None:
+    request = propose(gate.agent).request
+    body = {"kind": "question", "version": 1, "text": "Which order?", **change}
+    said = call(f"/requests/{request.pk}/messages", body, token=token)
+    assert (said.status_code, said.json()["code"]) == (status, code)
+    assert not Message.objects.exists()
+
+
+def test_an_auditor_may_not_ask(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    token = tokens.create_token(person=gate.otto, name="script")
+    body = {"kind": "question", "version": 1, "text": "Which order?"}
+    said = call(f"/requests/{request.pk}/messages", body, token=token)
+    assert (said.status_code, said.json()["code"]) == (403, "not_yours")
