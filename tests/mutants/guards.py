@@ -33,6 +33,7 @@ DEADLINES = "tests/reviews/test_deadlines.py"
 DECIDE = "tests/races/test_decide.py"
 EXPIRE = "tests/races/test_expire.py"
 PROPOSE = "tests/races/test_propose.py"
+MESSAGES = "tests/reviews/dialogue/test_messages.py"
 OUTBOX = "tests/journal/test_outbox.py"
 STEP_UP = "tests/reviews/decisions/test_submission.py"
 STOP = "tests/races/test_stop.py"
@@ -263,6 +264,38 @@ GUARDS = [
         "votes-bytes",
         NEVER,
         VOTES,
+    ),
+    Guard(
+        "a message names the version that was read",
+        "reviews/dialogue/messages.py",
+        "_lock_for_person",
+        "message-version",
+        NEVER,
+        MESSAGES,
+    ),
+    Guard(
+        "nobody writes about what is stopped",
+        "reviews/dialogue/messages.py",
+        "_lock_for_person",
+        "message-stop",
+        NEVER,
+        MESSAGES,
+    ),
+    Guard(
+        "a person has one unanswered question",
+        "reviews/dialogue/messages.py",
+        "ask_agent",
+        "one-question",
+        NEVER,
+        MESSAGES,
+    ),
+    Guard(
+        "the rounds of a request are limited",
+        "reviews/dialogue/rounds.py",
+        "check_rounds_left",
+        "rounds",
+        ALWAYS,
+        MESSAGES,
     ),
     # What runs, once, and only as it was allowed.
     Guard(
