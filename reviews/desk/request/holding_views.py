@@ -26,7 +26,7 @@ from reviews.effects.wording import format_duration
 from reviews.governance import readings
 from reviews.holds import rows, take
 
-from . import load, strip
+from . import load, strip, versions
 from .load import LoadedRequest
 from .page import ReviewPage
 
@@ -137,11 +137,11 @@ def draft(request: HttpRequest, pk: str) -> HttpResponse:
 
 
 def save_draft(loaded: LoadedRequest, sent: QueryDict) -> None:
-    """Store the sent panel as a draft, unless it is invalid or the person has already
-    voted on this version."""
+    """Store the sent panel as a draft, unless it is invalid, the person has already
+    voted on this version, or they decide nothing in its queue."""
     voted = loaded.own is not None and loaded.own.version == loaded.request.version
     form = DraftForm(sent)
-    if not form.is_valid() or voted:
+    if not form.is_valid() or voted or not versions.may_add_note(loaded):
         return
     drafts.save_draft(
         person=loaded.person,
