@@ -365,6 +365,7 @@ def _build_grant(execution: Execution | None) -> dict[str, Any] | None:
     return {
         "token": grants.load_token(execution.grant_id),
         "expires_at": format_timestamp(execution.grant.expires_at),
+        "not_before": format_timestamp(execution.grant.not_before),
     }
 
 

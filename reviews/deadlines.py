@@ -86,7 +86,8 @@ def close_recall_windows() -> list[str]:
     lacking = approvers.without_votes(rows)  # guard: window-votes
     voted = [row for row in rows if row.pk not in lacking]
     membership.load_sealed_versions(voted)  # load every sealed version in one query
-    tally.authorize_requests(voted, actor=TIMER, now=now)
+    conditions = approvers.load_conditions(voted)
+    tally.authorize_requests(voted, actor=TIMER, now=now, conditions=conditions)
     for row in rows:
         failpoints.point("window_uncommitted", row.pk)
     for row in rows:

@@ -59,10 +59,12 @@ class PolicyOut(BaseModel):
 
 
 class GrantOut(BaseModel):
-    """A one-use grant for the agent to redeem before `expires_at`."""
+    """A one-use grant for the agent to redeem before `expires_at`, and not before
+    `not_before` if an approval says so."""
 
     token: str
     expires_at: str
+    not_before: Timestamp | None = None
 
 
 class DecisionOut(BaseModel):

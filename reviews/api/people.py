@@ -11,7 +11,14 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router
 from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+)
 from structlog.contextvars import bind_contextvars
 
 from journal import clock
@@ -26,10 +33,12 @@ from policies.models import Person
 from reviews.choices import VERDICT_SPECS, RequestStatus, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions import submission
+from reviews.decisions.checks import MOST_EXPECTED
 from reviews.decisions.submission import StepUpProof, VerdictSubmission
 from reviews.desk.components import cursors, visibility
 from reviews.dialogue import messages
 from reviews.governance import readings
+from reviews.grants.grants import NO_CONDITIONS, ExpectedValue, GrantConditions
 from reviews.models import ApprovalRequest
 from reviews.people import tokens
 
@@ -87,6 +96,29 @@ router = Router(auth=PersonAuth(), tags=["people"])
 router.add_decorator(schemas.reject_unknown_parameters, mode="operation")
 
 
+class ExpectedIn(BaseModel):
+    """A field of the tool's reading, and the value that it must have right before the
+    effect."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    field: Annotated[str, Field(min_length=1, max_length=200)]
+    value: (
+        StrictBool | StrictInt | float | Annotated[str, Field(max_length=4096)] | None
+    )
+
+
+class ConditionsIn(BaseModel):
+    """Conditions of an approval. If one does not hold when the effect would begin, the
+    execution is refused. Those of all approvals apply together."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    not_before: AwareDatetime | None = None
+    not_after: AwareDatetime | None = None
+    expect: list[ExpectedIn] = Field(default_factory=list, max_length=MOST_EXPECTED)
+
+
 class DecideIn(BaseModel):
     """A verdict on exactly the version and bytes that were shown."""
 
@@ -99,11 +131,12 @@ class DecideIn(BaseModel):
     reason: Annotated[str, Field(max_length=4096)] = ""
     args: dict[str, Any] | None = None
     reading: Annotated[str, Field(max_length=80, description=READING)] = ""
+    conditions: ConditionsIn | None = None  # only with `approve`
     # For a step-up; ignored with a personal token, which never suffices.
     password: Annotated[str, Field(max_length=1024)] = ""
 
 
-class MessageIn(Schema):
+class MessageIn(BaseModel):
     """A message to the agent about exactly the version that was shown. `send_back`
     returns the request to its agent for revision."""
 
@@ -169,6 +202,7 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
         reason=body.reason,
         args=_restore_arguments(asked, body.args),
         reading=_find_reading_number(asked, body.reading),
+        conditions=_build_conditions(body.conditions),
     )
     decisions.decide_request(
         replace(said, step_up=_prove_step_up(request, said, body.password))
@@ -203,6 +237,13 @@ def write_to_agent(
     else:
         messages.send_back(**said)
     return _build_response(person, request_id)
+
+
+def _build_conditions(said: ConditionsIn | None) -> GrantConditions:
+    if said is None:
+        return NO_CONDITIONS
+    expected = tuple(ExpectedValue(one.field, one.value) for one in said.expect)
+    return GrantConditions(said.not_before, said.not_after, expected)
 
 
 def _restore_arguments(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from journal.errors import ReauthenticationRequired
 from journal.statements import Statement
@@ -14,6 +15,7 @@ from policies.models import Person
 from reviews import locks, permissions, quorum
 from reviews.governance import readings as state_readings
 from reviews.governance.readings import KnownReadings
+from reviews.grants.grants import GrantConditions, join_conditions
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -30,6 +32,14 @@ from .preflight import Preflight
 from .submission import VerdictSubmission
 
 
+class EarlierVote(NamedTuple):
+    """A vote that counted on a version: by whom, and its conditions."""
+
+    version: int
+    person: str
+    conditions: GrantConditions
+
+
 @dataclass(slots=True)
 class DecisionContext:
     """Everything that one decision needs; all but `preflight` is read after the
@@ -44,13 +54,26 @@ class DecisionContext:
     lease: Lease | None = None  # locked; it ends with the decision
     reading: StateReading | None = None  # what was shown; None for the revision's own
     filled: Sequence[int] = ()  # the step index of each vote that already counts
+    earlier: Sequence[EarlierVote] = ()  # every vote that counted on some version
+
+    @property
+    def conditions(self) -> GrantConditions:
+        """The conditions of this approval and of those that count beside it."""
+        version = self.version
+        others = [
+            one.conditions
+            for one in self.earlier
+            if one.version == version.number or one.person in version.carried
+        ]
+        return join_conditions([*others, self.said.conditions])
 
 
 _FACTS = Statement(f"""
 SELECT {gate_state.COLUMNS},
     (SELECT json_agg(json_build_array(
                 cast_vote.request_id, cast_vote.version, request.version,
-                voter.public_id, voter.email, cast_vote.step, cast_vote.counts)
+                voter.public_id, voter.email, cast_vote.step, cast_vote.counts,
+                cast_vote.conditions)
             ORDER BY cast_vote.id)
      FROM reviews_decision AS cast_vote
      JOIN reviews_approvalrequest AS request ON request.id = cast_vote.request_id
@@ -65,7 +88,8 @@ LEFT JOIN policies_person AS who ON who.id = %(person)s
 @dataclass(frozen=True, slots=True)
 class DecisionFacts:
     """What the checks of one person's verdicts need. `filled` has the step index of
-    each vote that counts on the newest version, by request id."""
+    each vote that counts on the newest version, and `earlier` every vote that counted
+    on some version, by request id."""
 
     state: GateState
     person: Person  # with the roles and queues of this moment
@@ -73,6 +97,7 @@ class DecisionFacts:
     leases: Mapping[str, Lease]  # locked
     readings: KnownReadings
     filled: Mapping[str, Sequence[int]]
+    earlier: Mapping[str, Sequence[EarlierVote]]
 
 
 def load_decision_facts(
@@ -92,9 +117,13 @@ def load_decision_facts(
     if who is None:
         raise LookupError(f"there is no person {said[0].person.pk}")
     filled: dict[str, list[int]] = {pk: [] for pk in ids}
-    for request, version, current, _, _, step, counts in cast:
+    earlier: dict[str, list[EarlierVote]] = {pk: [] for pk in ids}
+    for request, version, current, voter, _, step, counts, stored in cast:
         if counts and version == current and step is not None:
             filled[request].append(step)
+        if counts:
+            conditions = GrantConditions.from_json(stored)
+            earlier[request].append(EarlierVote(version, voter, conditions))
     return DecisionFacts(
         state=state,
         person=who.person,
@@ -111,6 +140,7 @@ def load_decision_facts(
             ]
         ),
         filled=filled,
+        earlier=earlier,
     )
 
 

@@ -7,14 +7,16 @@ statement that the verdict has no effect (ux.md 3.10).
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from journal.clock import format_time
 from journal.errors import (
     AlreadyDecided,
     Conflict,
     DomainError,
+    FieldError,
     HoldLapsed,
+    InvalidInput,
     ReasonMissing,
     RequestExpired,
     RequestWithdrawn,
@@ -32,6 +34,7 @@ from reviews.choices import (
 from reviews.governance import readings as state_readings
 from reviews.governance.readings import KnownReadings
 from reviews.grants import uncertain
+from reviews.grants.grants import NO_CONDITIONS, GrantConditions
 from reviews.holds import rows as hold_rows
 from reviews.models import (
     ApprovalRequest,
@@ -157,6 +160,7 @@ def build_decision_context(
     hold_rows.check_hold(lease, said.person, now, said.lease)
     reading = _check_reading(said, version, found.readings)
     _check_reason(said, version)
+    _check_conditions(said, version, reading, now)
     if version.step_up and said.commits:  # guard: step-up
         check_step_up(said, now)
     return DecisionContext(
@@ -169,6 +173,7 @@ def build_decision_context(
         lease=lease,
         reading=reading,
         filled=found.filled[request.pk],
+        earlier=found.earlier[request.pk],
     )
 
 
@@ -236,6 +241,68 @@ def _check_reason_fits(said: VerdictSubmission) -> None:
 
 def _describe_reason_codes(verdict: Verdict) -> str:
     return f"use one of: {', '.join(VERDICT_SPECS[verdict].reasons)}"
+
+
+MOST_EXPECTED = 10  # expected values of one approval
+LONGEST_DELAY = timedelta(days=30)
+
+
+def _check_conditions(
+    said: VerdictSubmission,
+    version: RequestVersion,
+    reading: StateReading | None,
+    now: datetime,
+) -> None:
+    """Only an approval has conditions. They must leave time to execute it, and name
+    fields that the tool's reader gives. Raises InvalidInput."""
+    if said.conditions == NO_CONDITIONS:
+        return
+    if said.verdict is not Verdict.APPROVE:
+        rule = "only an approval takes conditions; leave them out"
+        raise InvalidInput(errors=[build_field_error("conditions", rule)])
+    errors = [
+        *_list_time_errors(said.conditions, now),
+        *_list_expected_errors(said.conditions, version, reading),
+    ]
+    if errors:
+        raise InvalidInput(
+            "The conditions need correction. Nothing was recorded.", errors=errors
+        )
+
+
+def _list_time_errors(conditions: GrantConditions, now: datetime) -> list[FieldError]:
+    begins, ends = conditions.not_before, conditions.not_after
+    found = []
+    if begins is not None and begins > now + LONGEST_DELAY:
+        rule = f"at most {LONGEST_DELAY.days} days from now; choose an earlier time"
+        found.append(build_field_error("conditions.not_before", rule))
+    if ends is not None and ends <= now:
+        rule = "must be later than now; choose a later time"
+        found.append(build_field_error("conditions.not_after", rule))
+    elif ends is not None and begins is not None and ends <= begins:
+        rule = "must be later than “not before”; choose a later time"
+        found.append(build_field_error("conditions.not_after", rule))
+    return found
+
+
+def _list_expected_errors(
+    conditions: GrantConditions, version: RequestVersion, reading: StateReading | None
+) -> list[FieldError]:
+    expected = conditions.expected
+    if len(expected) > MOST_EXPECTED:
+        rule = f"at most {MOST_EXPECTED} values: {len(expected)} were given"
+        return [build_field_error("conditions.expect", rule)]
+    shown = state_readings.load_shown_reading(reading, version.revision)
+    known = state_readings.list_plain_values(shown)
+    names = ", ".join(sorted(known)) or "the tool's reader gives none: leave it out"
+    return [
+        build_field_error(
+            f"conditions.expect.{at}.field",
+            f"not a field of the current reading; use one of: {names}",
+        )
+        for at, one in enumerate(expected)
+        if one.field not in known
+    ]
 
 
 def build_vote(case: DecisionContext) -> StepVote:

@@ -29,6 +29,7 @@ from journal.errors import DigestMissing, DomainError, ReauthenticationRequired
 from policies.models import Person
 from policies.people import build_actor
 from reviews.choices import VERDICT_SPECS, Verdict
+from reviews.grants.grants import NO_CONDITIONS, GrantConditions
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
 PAGE_SALT = "reviews.seen"
@@ -259,6 +260,7 @@ class VerdictSubmission:
     reason: str = ""
     args: Mapping[str, Any] | None = None  # the edited arguments, for MODIFY
     pause: bool = False  # with a rejection: also pause the run
+    conditions: GrantConditions = NO_CONDITIONS  # of an approval
     step_up: StepUpProof | None = None
     lease: str = ""  # token of the hold that the person knew of
     # In a batch: {"batch", "digest", "position", "by", "view"}; otherwise empty.

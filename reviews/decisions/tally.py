@@ -3,7 +3,7 @@ for a while, or is authorized."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ from journal import failpoints, log
 from journal.writes import NO_GUARD, Guard
 from reviews import quorum, transitions
 from reviews.grants import grants
+from reviews.grants.grants import GrantConditions
 from reviews.models import ApprovalRequest
 
 from .case import DecisionContext
@@ -39,7 +40,13 @@ def _authorize_or_hold(cases: Sequence[DecisionContext]) -> None:
     first, rows = cases[0], [case.request for case in cases]
     seconds, actor, now = first.version.recall_seconds, first.said.actor, first.now
     if seconds == 0:
-        authorize_requests(rows, actor=actor, now=now, guard=UNCHANGED_GUARD)
+        authorize_requests(
+            rows,
+            actor=actor,
+            now=now,
+            guard=UNCHANGED_GUARD,
+            conditions={case.request.pk: case.conditions for case in cases},
+        )
         return
     until = now + timedelta(seconds=seconds)
     transitions.request.apply_many(
@@ -75,10 +82,12 @@ def authorize_requests(
     *,
     actor: log.Actor,
     now: datetime,
+    conditions: Mapping[str, GrantConditions],
     guard: Guard = NO_GUARD,
 ) -> None:
-    """Authorize requests of one status: issue their grants and queue the executions.
-    Caller holds the locks of the requests."""
+    """Authorize requests of one status: issue their grants under the conditions of
+    their approvals, by request id, and queue the executions. Caller holds the locks of
+    the requests."""
     transitions.request.apply_many(
         requests,
         "authorize",
@@ -88,7 +97,7 @@ def authorize_requests(
         guard=guard,
         each=_build_policy_field,
     )
-    grants.issue_request_grants(requests, actor=actor, now=now)
+    grants.issue_request_grants(requests, actor=actor, now=now, conditions=conditions)
     for request in requests:
         failpoints.point("grant_uncommitted", request.pk)
 

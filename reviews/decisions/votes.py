@@ -64,6 +64,7 @@ def _build_decision(case: DecisionContext, place: int | None) -> Decision:
         step=place,
         reason_code=said.reason_code,
         reason=said.reason,
+        conditions=said.conditions.as_json(),
         action_hash=said.action_hash,
         authority={
             "role": case.role,
@@ -90,6 +91,12 @@ def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
         more["view"] = said.view
     if collect_flags(case):
         more["flags"] = collect_flags(case)
+    private: dict[str, Any] = {"reason": said.reason}
+    if stored := said.conditions.as_json():
+        # A value comes from the tool's own state and may name a person.
+        private["expected"] = [one["value"] for one in stored["expect"]]
+        fields = [one["field"] for one in stored.pop("expect")]
+        more["conditions"] = {**stored, "fields": fields}
     return log.Entry(
         "decision.recorded",
         actor=case.said.actor,
@@ -101,7 +108,7 @@ def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
             "by": said.by,
             **more,
         },
-        private={"reason": case.said.reason},
+        private=private,
         **transitions.request.context(case.request),
     )
 

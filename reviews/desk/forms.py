@@ -28,6 +28,9 @@ ALL_AGENTS_PHRASE = "all agents"  # typed to confirm a stop of every agent
 REASON_REQUIRED = "Enter a reason. The audit log keeps it."
 
 
+TIME_ERRORS = {"invalid": "Enter a date and a time, such as 2026-11-25 14:00."}
+
+
 class ArmForm(forms.Form):
     """Which panel is opened: of a verdict, or of a message."""
 
@@ -46,6 +49,9 @@ class DecisionForm(forms.Form):
         choices=[("approve", ""), ("reject", "")], required=False
     )
     pause = forms.BooleanField(required=False)  # also pause the run; only to reject
+    # Conditions, only to approve: times in the reader's zone.
+    not_before = forms.DateTimeField(required=False, error_messages=TIME_ERRORS)
+    not_after = forms.DateTimeField(required=False, error_messages=TIME_ERRORS)
     password = forms.CharField(max_length=4096, required=False, strip=False)
 
     @property

@@ -205,6 +205,9 @@ def _claim_queued(
     if execution.grant.expires_at <= now:  # guard: claim-window
         finish.refuse_execution(execution, rechecks.AFTER_WINDOW, now)
         return None
+    begins = execution.grant.not_before
+    if begins is not None and begins > now:  # guard: condition-from
+        return None
     # guard: claim-ours
     if execution.due_at > now or not ours or sequence.must_wait(execution):
         return None

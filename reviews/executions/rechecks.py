@@ -24,6 +24,7 @@ from reviews.governance import readings
 from reviews.governance.ruling import is_reading_incomplete, reevaluate_revision
 from reviews.grants import approvers
 from reviews.grants.approvers import Ballot, Deciders
+from reviews.grants.grants import ExpectedValue
 from reviews.models import (
     ApprovalRequest,
     Execution,
@@ -61,6 +62,10 @@ AFTER_WINDOW = Refusal("window_closed", "The execution window is over.")
 APPROVER_GONE = Refusal("approver_revoked", "An approver no longer has the authority.")
 WITHOUT_VOTES = Refusal(
     "votes_missing", "The votes that its approval needs are not there."
+)
+UNREADABLE_CONDITION = Refusal(
+    "condition",
+    "The tool has no reader, so the approval's conditions cannot be checked.",
 )
 TIGHTENED = Refusal("policy_tightened", "The policy now asks for more authority.")
 
@@ -400,12 +405,13 @@ def _find_state_refusal(
     execution: Execution, facts: RecheckFacts, definition: ToolDefinition
 ) -> Refusal | None:
     """The business state still meets the preconditions that the last approver was
-    shown."""
+    shown, and the conditions of every approval."""
     revision = execution.grant.revision
     shown = readings.load_shown_reading(_find_shown_reading(facts.ballot), revision)
-    expected = {**shown.get("preconditions", {}), **revision.preconditions}
-    if definition.reader is None or not expected:
-        return None
+    known = {**shown.get("preconditions", {}), **revision.preconditions}
+    conditions = _list_expected_values(execution, facts.ballot)
+    if definition.reader is None or not (known or conditions):
+        return UNREADABLE_CONDITION if conditions else None
     asker = readings.build_asker(revision.proposal)
     fresh = readers.read_state(definition, revision.args, asker=asker, rehearse=False)
     row = readings.build_reading(
@@ -416,9 +422,39 @@ def _find_state_refusal(
         return Refusal(
             "unread", f"The current state could not be read: {fresh.problem}", True
         )
-    if _has_expected_values(expected, fresh.preconditions):  # guard: record-changed
-        return None
-    return Refusal("precondition", "The record changed after it was shown.")
+    if not _has_expected_values(known, fresh.preconditions):  # guard: record-changed
+        return Refusal("precondition", "The record changed after it was shown.")
+    return _find_condition_refusal(conditions, fresh)
+
+
+def _list_expected_values(
+    execution: Execution, ballot: Ballot | None
+) -> list[ExpectedValue]:
+    """The values that the grant and its approvals expect. The approvals are asked too,
+    because a grant alone proves nothing [I18]."""
+    of_grant = [ExpectedValue(**one) for one in execution.grant.expected or ()]
+    of_votes = approvers.join_vote_conditions(ballot).expected if ballot else ()
+    return [*of_grant, *(one for one in of_votes if one not in of_grant)]
+
+
+def _find_condition_refusal(
+    conditions: Sequence[ExpectedValue], fresh: ToolReading
+) -> Refusal | None:
+    """Every value that an approval expects is still the same. Compared as canonical
+    JSON, in which 1 is not true."""
+    known = readings.list_plain_values(fresh.as_json())
+    failed = [
+        one.field
+        for one in conditions
+        if one.field not in known
+        or canonical.encode([known[one.field]]) != canonical.encode([one.value])
+    ]
+    if failed:  # guard: condition-values
+        names = ", ".join(dict.fromkeys(failed))
+        return Refusal(
+            "condition", f"A condition of the approval no longer holds: {names}."
+        )
+    return None
 
 
 def _find_shown_reading(ballot: Ballot | None) -> StateReading | None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from journal import clock, failpoints, log
+from journal.clock import format_time
 from journal.errors import (
     AgentStopped,
     Conflict,
@@ -131,8 +132,19 @@ def _build_redeem_error(execution_id: str) -> DomainError:
         return _refusal_to_error(Refusal(execution.code, execution.detail))
     no = rechecks.find_stop_refusal(execution)
     if execution.status == ExecutionStatus.QUEUED or (no and _has_lapsed(execution)):
-        return _refusal_to_error(no) if no else Conflict(NOT_DUE)
+        return _refusal_to_error(no) if no else _build_not_due_error(execution)
     return GrantSpent()
+
+
+def _build_not_due_error(execution: Execution) -> DomainError:
+    begins = execution.grant.not_before
+    if begins is None or begins <= clock.now():
+        return Conflict(NOT_DUE)
+    return Conflict(
+        f"The approval holds from {format_time(begins)}. Nothing was done. Redeem the "
+        "grant then.",
+        not_before=begins.isoformat(),
+    )
 
 
 def _has_lapsed(execution: Execution) -> bool:

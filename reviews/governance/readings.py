@@ -145,6 +145,17 @@ def load_shown_reading(
     return found
 
 
+def list_plain_values(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a reading that a condition may name, with their values: texts,
+    numbers, booleans and null of the state before the effect, and its preconditions."""
+    found = {**(reading.get("before") or {}), **(reading.get("preconditions") or {})}
+    return {
+        name: value
+        for name, value in found.items()
+        if value is None or isinstance(value, str | int | float)
+    }
+
+
 def find_reading_number(revision: Revision, said: str) -> int:
     """The number of the newest reading with the digest `said`.
 

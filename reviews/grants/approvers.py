@@ -23,6 +23,8 @@ from reviews.people.identities import normalise_mailbox
 from reviews.permissions import Decider
 from reviews.quorum import StepData
 
+from .grants import NO_CONDITIONS, GrantConditions, join_conditions
+
 
 @dataclass(frozen=True, slots=True)
 class ApproverVote:
@@ -201,6 +203,30 @@ def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
         ballot.request.pk
         for ballot in load_ballots(requests)
         if not has_all_votes(ballot)
+    }
+
+
+def join_vote_conditions(ballot: Ballot) -> GrantConditions:
+    """The conditions of all approvals that count, together."""
+    request, versions = ballot.request, ballot.versions
+    if request.version not in versions:
+        return NO_CONDITIONS
+    carried = versions[request.version].carried
+    return join_conditions(
+        GrantConditions.from_json(vote.conditions)
+        for vote in ballot.cast
+        if vote.version == request.version or vote.reviewer.public_id in carried
+    )
+
+
+def load_conditions(
+    requests: Iterable[ApprovalRequest],
+) -> dict[str, GrantConditions]:
+    """The conditions of each request's approvals, by request id. Two queries for any
+    number of requests."""
+    return {
+        ballot.request.pk: join_vote_conditions(ballot)
+        for ballot in load_ballots(requests)
     }
 
 

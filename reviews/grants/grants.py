@@ -1,9 +1,11 @@
-"""Issuing and revoking grants, together with the executions they allow."""
+"""Issuing and revoking grants, together with the executions they allow, under the
+conditions of their approvals."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -25,10 +27,14 @@ from .tokens import (
 )
 
 __all__ = [
+    "NO_CONDITIONS",
+    "ExpectedValue",
+    "GrantConditions",
     "compute_idempotency_key",
     "hash_legacy_token",
     "issue_grant",
     "issue_request_grants",
+    "join_conditions",
     "load_grant_by_token",
     "load_token",
     "revoke_queued",
@@ -44,11 +50,69 @@ def compute_idempotency_key(proposal_id: str, action_hash: str) -> str:
     return "hp-" + hashlib.sha256(material).hexdigest()[:48]
 
 
+class ExpectedValue(NamedTuple):
+    """A field of the tool's reading, and the value that it must still have."""
+
+    field: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class GrantConditions:
+    """What an approval requires of the execution: not before and not after a time, and
+    values that the tool's reader must still give right before the effect."""
+
+    not_before: datetime | None = None
+    not_after: datetime | None = None
+    expected: tuple[ExpectedValue, ...] = ()
+
+    def as_json(self) -> dict[str, Any] | None:
+        """The stored form; None for no condition."""
+        if self == NO_CONDITIONS:
+            return None
+        return {
+            "not_before": self.not_before.isoformat() if self.not_before else None,
+            "not_after": self.not_after.isoformat() if self.not_after else None,
+            "expect": [one._asdict() for one in self.expected],
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any] | None) -> GrantConditions:
+        if stored is None:
+            return NO_CONDITIONS
+        before, after = stored["not_before"], stored["not_after"]
+        return cls(
+            datetime.fromisoformat(before) if before else None,
+            datetime.fromisoformat(after) if after else None,
+            tuple(ExpectedValue(**one) for one in stored["expect"]),
+        )
+
+
+NO_CONDITIONS = GrantConditions()
+
+
+def join_conditions(conditions: Iterable[GrantConditions]) -> GrantConditions:
+    """The conditions of several approvals together: the latest start, the earliest end,
+    and every expected value."""
+    found = list(conditions)
+    values = [value for one in found for value in one.expected]
+    return GrantConditions(
+        max((one.not_before for one in found if one.not_before), default=None),
+        min((one.not_after for one in found if one.not_after), default=None),
+        tuple(value for at, value in enumerate(values) if value not in values[:at]),
+    )
+
+
 class _Permit(NamedTuple):
     proposal: Proposal
     revision: Revision
     request: ApprovalRequest | None = None
     announced_in: Queue | None = None
+    conditions: GrantConditions = NO_CONDITIONS
+
+    def compute_start(self, now: datetime) -> datetime:
+        """When the execution is due and its window begins."""
+        return max(now, self.conditions.not_before or now)
 
     @property
     def definition(self) -> ToolDefinition:
@@ -73,13 +137,21 @@ def issue_grant(
 
 
 def issue_request_grants(
-    requests: Sequence[ApprovalRequest], *, actor: log.Actor, now: datetime
+    requests: Sequence[ApprovalRequest],
+    *,
+    actor: log.Actor,
+    now: datetime,
+    conditions: Mapping[str, GrantConditions],
 ) -> list[Execution]:
-    """Issue grants for authorised requests, and queue their executions.
+    """Issue grants for authorised requests, and queue their executions. `conditions`
+    has those of each request's approvals together, by request id.
 
     The caller is in the transaction that authorises them and holds their locks.
     """
-    permits = [_Permit(one.proposal, one.sealed.revision, one) for one in requests]
+    permits = [
+        _Permit(one.proposal, one.sealed.revision, one, conditions=conditions[one.pk])
+        for one in requests
+    ]
     return _create_grants(permits, actor, now)
 
 
@@ -108,10 +180,20 @@ def _build_grant(permit: _Permit, now: datetime) -> Grant:
         action_hash=permit.revision.action_hash,
         token_hash=hash_legacy_token(build_legacy_token(grant_id)),
         issued_at=now,
-        # The execution window covers the first claim and every retry. It does not
-        # depend on the time that was left to decide.
-        expires_at=now + permit.definition.window,
+        expires_at=_compute_window_end(permit, now),
+        not_before=permit.conditions.not_before,
+        expected=[one._asdict() for one in permit.conditions.expected] or None,
     )
+
+
+def _compute_window_end(permit: _Permit, now: datetime) -> datetime:
+    """The execution window covers the first claim and every retry. It does not depend
+    on the time that was left to decide, and ends early where an approval says so."""
+    end = permit.compute_start(now) + permit.definition.window
+    until = permit.conditions.not_after
+    if until is not None:  # guard: condition-until
+        end = min(end, until)
+    return end
 
 
 def _build_execution_rows(
@@ -142,7 +224,7 @@ def _build_execution(
         by_agent=permit.definition.executor.kind == "agent",
         idempotency_key=compute_idempotency_key(permit.proposal.pk, grant.action_hash),
         announced_in=permit.announced_in,
-        due_at=now,
+        due_at=permit.compute_start(now),
         queued_at=now,
     )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -116,12 +117,13 @@ def build_claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
     revision, execution = grant.revision, grant.execution
     tool = revision.known_tool
     issued = int(grant.issued_at.timestamp())
+    begins = max(grant.issued_at, grant.not_before or grant.issued_at)
     found = {
         "iss": settings.HOLDPOINT.base_url,
         "aud": tools.load_definition(tool).destination,
         "jti": grant.pk,
         "iat": issued,
-        "nbf": issued,
+        "nbf": math.ceil(begins.timestamp()) if grant.not_before else issued,
         "exp": int(grant.expires_at.timestamp()),
         "proposal": grant.proposal_id,
         "revision": revision.number,

@@ -33,6 +33,11 @@ class Grant(models.Model):
     token_hash = models.CharField(max_length=80)
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()  # also the end of the execution window
+    # Conditions of the approvals: the start of the window, if it is later than the
+    # approval, and the values that the tool's reader must still give, as a list of
+    # {"field", "value"}. Their end of the window is in `expires_at`.
+    not_before = models.DateTimeField(null=True)
+    expected = models.JSONField(null=True)
 
     class Meta:
         constraints: ClassVar = [

@@ -262,6 +262,8 @@ class Decision(models.Model):
     step = models.PositiveSmallIntegerField(null=True)
     reason_code = models.CharField(max_length=16, blank=True)
     reason = models.TextField(blank=True)
+    # What an approval requires of its execution (`grants.GrantConditions`), or null.
+    conditions = models.JSONField(null=True)
     action_hash = models.CharField(max_length=80)
     authority = models.JSONField()  # {"role", "queue", "step_up", "batch"}
     # Further facts: fast, check_missed, narrow, batch, lease_broken, …

@@ -29,6 +29,7 @@ AUTHORITY = "tests/security/test_authority.py"
 CARE = "tests/reviews/desk/request/test_commit.py"
 CASES = "tests/reviews/decisions/test_case.py"
 CLAIM = "tests/races/test_claim.py"
+CONDITIONS = "tests/reviews/executions/test_conditions.py"
 DEADLINES = "tests/reviews/test_deadlines.py"
 DECIDE = "tests/races/test_decide.py"
 EXPIRE = "tests/races/test_expire.py"
@@ -471,8 +472,32 @@ GUARDS = [
         "reviews/executions/rechecks.py",
         "_find_state_refusal",
         "record-changed",
-        ALWAYS,
+        NEVER,
         EXECUTIONS,
+    ),
+    Guard(
+        "nothing begins before an approval's time",
+        "reviews/executions/claims.py",
+        "_claim_queued",
+        "condition-from",
+        NEVER,
+        CONDITIONS,
+    ),
+    Guard(
+        "nothing begins after an approval's time",
+        "reviews/grants/grants.py",
+        "_compute_window_end",
+        "condition-until",
+        NEVER,
+        CONDITIONS,
+    ),
+    Guard(
+        "a value that an approval expects is read again",
+        "reviews/executions/rechecks.py",
+        "_find_condition_refusal",
+        "condition-values",
+        NEVER,
+        CONDITIONS,
     ),
     Guard(
         "a stop between claim and effect is honoured",

@@ -3,6 +3,7 @@ reason codes as options."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from datetime import datetime, timedelta
 
 from journal.clock import format_time
 from reviews.choices import ExecutionStatus
+from reviews.grants.grants import GrantConditions
 from reviews.models import ApprovalRequest, Execution
 from reviews.stops import incidents
 
@@ -119,3 +121,34 @@ def format_times(count: int) -> str:
 def format_times_asked(joined: int) -> str:
     """How often an action was proposed: its first call and those that joined it."""
     return f"Asked {format_times(joined + 1)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionLine:
+    """One condition of an approval: a time, or a value, which is untrusted text."""
+
+    label: str
+    at: datetime | None = None
+    value: str = ""
+
+
+def list_condition_lines(conditions: GrantConditions) -> list[ConditionLine]:
+    """The conditions of an approval in words."""
+    times = (
+        ("Not before", conditions.not_before),
+        ("Not after", conditions.not_after),
+    )
+    return [
+        *(ConditionLine(label, at) for label, at in times if at is not None),
+        *(
+            ConditionLine(
+                f"Only if {one.field} is", None, format_condition_value(one.value)
+            )
+            for one in conditions.expected
+        ),
+    ]
+
+
+def format_condition_value(value: object) -> str:
+    """A value of a reading as text; a text is itself."""
+    return value if isinstance(value, str) else json.dumps(value)

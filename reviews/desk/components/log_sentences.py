@@ -148,6 +148,7 @@ def describe_record(
     known = verdict in set(Verdict)
     if row.kind == "decision.recorded":
         past = VERDICT_SPECS[Verdict(verdict)].past if known else verdict
+        past += " with conditions" if data.get("conditions") else ""
         return build_wording("{who} " + past, who=actor)
     if row.kind == "decision.refused":
         tried = verdict if known else "decide"

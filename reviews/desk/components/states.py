@@ -175,6 +175,11 @@ def _build_ended_state(request: ApprovalRequest, by: str) -> StateLabel:
     }[RequestStatus(request.status)]
 
 
+def _is_delayed(execution: Execution) -> bool:
+    """Whether a condition of the approval moved its start."""
+    return not execution.attempts and execution.due_at > execution.queued_at
+
+
 def build_execution_state(execution: Execution | None) -> StateLabel:
     """The state of an authorized effect; None is an execution that does not exist
     yet."""
@@ -183,6 +188,9 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
     at = execution.finished_at or execution.claimed_at
     clock = f" {format_time(at)}" if at else ""
     status = ExecutionStatus(execution.status)
+    if status is ExecutionStatus.QUEUED and _is_delayed(execution):
+        said = f"Approved, runs from {format_time(execution.due_at)}"
+        return StateLabel("queued", said, icon="wait", at=execution.due_at)
     if status is ExecutionStatus.QUEUED and execution.by_agent:
         return StateLabel("authorized", "Authorized, waiting for the agent", quarters=1)
     if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:

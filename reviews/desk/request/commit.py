@@ -23,9 +23,11 @@ from journal.errors import (
     DigestMissing,
     DomainError,
     InvalidArgs,
+    InvalidInput,
     ReasonMissing,
     StaleVersion,
     TooFast,
+    build_field_error,
 )
 from policies import active, tools
 from policies.choices import Risk
@@ -46,6 +48,8 @@ from reviews.desk.components.regions import Regions
 from reviews.desk.forms import DecisionForm, MessageForm
 from reviews.dialogue import messages
 from reviews.effects.wording import format_people
+from reviews.governance import readings
+from reviews.grants.grants import NO_CONDITIONS, ExpectedValue, GrantConditions
 from reviews.models import Decision
 
 from .load import LoadedRequest
@@ -413,6 +417,7 @@ def commit_verdict(
         reason=sent["reason"].replace("\r\n", "\n"),
         lease=request.POST.get("lease", "")[:40],
         pause=sent["pause"] and form.meant is Verdict.REJECT,
+        conditions=_parse_conditions(request, loaded, form),
     )
     proof = _find_step_up_proof(request, said, sent["password"], loaded.now)
     said = replace(said, args=_parse_edited_args(loaded, form), step_up=proof)
@@ -472,7 +477,35 @@ def _check_form(form: DecisionForm) -> None:
         return
     if {"verdict", "version", "action_hash"} & form.errors.keys():
         raise DigestMissing
+    wrong = [name for name in ("not_before", "not_after") if name in form.errors]
+    if wrong:
+        raise InvalidInput(
+            "The conditions need correction. Nothing was recorded.",
+            errors=[
+                build_field_error(f"conditions.{name}", str(form.errors[name][0]))
+                for name in wrong
+            ],
+        )
     raise ReasonMissing
+
+
+def _parse_conditions(
+    request: HttpRequest, loaded: LoadedRequest, form: DecisionForm
+) -> GrantConditions:
+    """The conditions of an approval. An expected value is the one of the reading on the
+    page; the decision itself refuses another reading."""
+    if form.meant is not Verdict.APPROVE:
+        return NO_CONDITIONS
+    shown = readings.load_shown_reading(loaded.reading, loaded.revision)
+    known = readings.list_plain_values(shown)
+    return GrantConditions(
+        form.cleaned_data["not_before"],
+        form.cleaned_data["not_after"],
+        tuple(
+            ExpectedValue(name, known.get(name))
+            for name in dict.fromkeys(request.POST.getlist("expect"))
+        ),
+    )
 
 
 def _parse_edited_args(

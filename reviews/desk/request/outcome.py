@@ -29,8 +29,10 @@ from reviews.choices import (
     Verdict,
 )
 from reviews.desk.components import formatting, holding, retry, undo
+from reviews.desk.components.formatting import ConditionLine
 from reviews.effects import describe
 from reviews.grants import approvers, uncertain
+from reviews.grants.grants import GrantConditions
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
@@ -63,6 +65,7 @@ class OutcomeVote:
     who: str
     at: datetime
     reason: str
+    conditions: Sequence[ConditionLine] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +325,9 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
         who=format_name(loaded, decision.reviewer),
         at=decision.at,
         reason=f"{reason}: {note}" if reason and note else reason or note,
+        conditions=formatting.list_condition_lines(
+            GrantConditions.from_json(decision.conditions)
+        ),
     )
 
 

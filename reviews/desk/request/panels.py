@@ -13,6 +13,9 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.http import QueryDict
+from django.utils import timezone
+
 from journal.clock import format_time
 from journal.errors import DomainError, FieldError
 from policies import tools
@@ -23,8 +26,9 @@ from reviews.desk import argument_form
 from reviews.desk.argument_form import ArgumentForm
 from reviews.desk.components import holding
 from reviews.desk.components.choice import VERDICT_WORDINGS
-from reviews.desk.components.formatting import ReasonChoice
+from reviews.desk.components.formatting import ReasonChoice, format_condition_value
 from reviews.effects.wording import format_duration, format_people, format_short_hash
+from reviews.governance import readings
 from reviews.models import ApprovalRequest, Draft, Message
 from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
@@ -87,6 +91,66 @@ INLINE_CODES = {"reason", "reauth", "check"}  # shown at the field, not at the t
 
 
 @dataclass(frozen=True, slots=True)
+class ConditionChoice:
+    """A field of the current reading, and its value: untrusted text."""
+
+    name: str
+    label: str
+    value: str
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionFields:
+    """The conditions of an approval as typed, and what is wrong with them."""
+
+    not_before: str
+    not_after: str
+    choices: Sequence[ConditionChoice]
+    zone: str  # of the times
+    errors: Mapping[str, str]  # by field: not_before, not_after, expect
+
+    @property
+    def is_open(self) -> bool:
+        typed = bool(self.not_before or self.not_after or self.errors)
+        return typed or any(one.checked for one in self.choices)
+
+
+LONGEST_VALUE = 200  # characters; a longer value is no condition for people
+CONDITIONS = "conditions."  # how the paths of their errors begin
+
+
+def _build_condition_fields(
+    loaded: LoadedRequest, data: Mapping[str, str] | None, error: DomainError | None
+) -> ConditionFields:
+    shown = readings.load_shown_reading(loaded.reading, loaded.revision)
+    labels, known = shown.get("labels", {}), readings.list_plain_values(shown)
+    chosen = data.getlist("expect") if isinstance(data, QueryDict) else []
+    typed = data or {}
+    errors = {
+        one["path"].removeprefix(CONDITIONS).partition(".")[0]: one["message"]
+        for one in (error.errors if error else ())
+        if one["path"].startswith(CONDITIONS)
+    }
+    return ConditionFields(
+        not_before=typed.get("not_before", ""),
+        not_after=typed.get("not_after", ""),
+        choices=[
+            ConditionChoice(
+                name,
+                labels.get(name, name.replace("_", " ").capitalize()),
+                format_condition_value(value),
+                name in chosen,
+            )
+            for name, value in known.items()
+            if len(str(value)) <= LONGEST_VALUE
+        ],
+        zone=timezone.get_current_timezone_name(),
+        errors=errors,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictPanel:
     """The panel of one verdict, ready to commit."""
 
@@ -117,6 +181,7 @@ class VerdictPanel:
     may_pause: bool = False  # offers to pause the run as well
     pauses: bool = False
     proved: bool = False  # the password was given for exactly this a moment ago
+    conditions: ConditionFields | None = None  # only to approve
 
     @property
     def commits(self) -> bool:
@@ -194,6 +259,9 @@ def build_panel(
         after=_describe_consequence(loaded, verdict),
         may_pause=verdict is Verdict.REJECT and _may_pause_run(loaded),
         pauses=bool(typed.get("pause")),
+        conditions=_build_condition_fields(loaded, data, error)
+        if verdict is Verdict.APPROVE
+        else None,
     )
 
 
@@ -265,7 +333,8 @@ def _list_form_errors(
 ) -> Sequence[FieldError]:
     if edits is not None:
         return edits.above
-    return error.errors if error else []
+    found = error.errors if error else []
+    return [one for one in found if not one["path"].startswith(CONDITIONS)]
 
 
 def _build_reason_choices(

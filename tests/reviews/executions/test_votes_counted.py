@@ -22,6 +22,7 @@ from reviews.desk.alarms import detail
 from reviews.desk.request import load, outcome
 from reviews.executions import redeem, run
 from reviews.grants import approvers, grants
+from reviews.grants.grants import NO_CONDITIONS
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -74,7 +75,9 @@ def forged_grant(request: ApprovalRequest) -> Execution:
             " settled_at = now() WHERE id = %s",
             request.pk,
         )
-    return grants.issue_request_grants([request], actor=actor, now=now)[0]
+    return grants.issue_request_grants(
+        [request], actor=actor, now=now, conditions={request.pk: NO_CONDITIONS}
+    )[0]
 
 
 def kinds() -> list[str]:
@@ -160,7 +163,12 @@ def test_a_grant_for_what_still_waits_runs_nothing(gate: Gate) -> None:
     """One row of grants inserted, and no status touched."""
     request = propose(gate.agent, amount="600.00").request
     actor = log.Actor("system", "timer")
-    execution = grants.issue_request_grants([request], actor=actor, now=clock.now())[0]
+    execution = grants.issue_request_grants(
+        [request],
+        actor=actor,
+        now=clock.now(),
+        conditions={request.pk: NO_CONDITIONS},
+    )[0]
     run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")
