@@ -16,7 +16,7 @@ KINDS = ["question", "answer", "guidance"]
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [
-        ("reviews", "0019_indexes_that_nothing_reads"),
+        ("reviews", "0022_indexes_of_repeats"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("reviews", "0020_messages")]
+    dependencies: ClassVar = [("reviews", "0023_messages")]
 
     operations: ClassVar = [
         migrations.AddField(
