@@ -84,7 +84,7 @@ class ApprovalRequest(Answer):
 
 class Message(Answer):
     """A question, an answer or guidance between a reviewer and the agent. `sender` is a
-    role, never a name."""
+    role, never a name, or `agent`. An answer has the round of its question."""
 
     sender: Annotated[str, Field(alias="from")]
     kind: str
@@ -155,6 +155,31 @@ class Proposal(Answer):
     def final(self) -> bool:
         """Whether the status is final."""
         return self.status in FINAL_STATUSES
+
+    @property
+    def received(self) -> tuple[Message, ...]:
+        """The messages of people."""
+        return tuple(one for one in self.messages if one.sender != "agent")
+
+    @property
+    def questions(self) -> tuple[Message, ...]:
+        """The questions of people that the agent has not answered yet."""
+        answered = {
+            one.round
+            for one in self.messages
+            if one.sender == "agent" and one.kind == "answer"
+        }
+        return tuple(
+            one
+            for one in self.received
+            if one.kind == "question" and one.round not in answered
+        )
+
+    @property
+    def guidance(self) -> str:
+        """What the last person wrote who returned the proposal, or nothing."""
+        found = [one.text for one in self.messages if one.kind == "guidance"]
+        return found[-1] if found else ""
 
 
 class ProposalPage(Answer):

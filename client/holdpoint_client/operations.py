@@ -163,8 +163,36 @@ class Operations:
         return parse_answer(Proposal, (yield from self._post(path, {})))
 
     def messages(self, proposal: str) -> Flow[tuple[Message, ...]]:
-        """Return what reviewers wrote to the agent about a proposal, oldest first."""
+        """Return what reviewers and the agent wrote about a proposal, oldest first."""
         return (yield from self._look_up(proposal, 0)).messages
+
+    def answer(
+        self,
+        proposal: str,
+        text: str,
+        *,
+        round: int | None = None,
+        idempotency_key: str = "",
+    ) -> Flow[Proposal]:
+        """Answer a question of a reviewer. `round` is that of the question; it may be
+        left out when only one is unanswered. ApiError `no_question` means that nobody
+        waits for an answer."""
+        body = {"kind": "answer", "text": text, "round": round}
+        return (yield from self._send_message(proposal, body, idempotency_key))
+
+    def ask(
+        self, proposal: str, text: str, *, idempotency_key: str = ""
+    ) -> Flow[Proposal]:
+        """Ask the reviewers a question. ApiError `rounds` means that the agent may ask
+        no further question about this proposal."""
+        body = {"kind": "question", "text": text}
+        return (yield from self._send_message(proposal, body, idempotency_key))
+
+    def _send_message(
+        self, proposal: str, body: Mapping[str, Any], key: str
+    ) -> Flow[Proposal]:
+        path = quote_path("proposals", proposal, "messages")
+        return parse_answer(Proposal, (yield from self._post(path, body, key=key)))
 
     def redeem(self, token: str, *, idempotency_key: str = "") -> Flow[Claim]:
         """Redeem the one-use grant before you perform the effect yourself.
@@ -297,6 +325,6 @@ class Operations:
 
 def is_news(now: Proposal, first: Proposal) -> bool:
     """Whether there is something for the agent to act on since it first looked."""
-    said = len(now.messages) > len(first.messages)
+    said = len(now.received) > len(first.received)
     returned = now.returned and not first.returned
     return now.final or now.grant is not None or returned or said

@@ -55,12 +55,11 @@ class ApprovalPending(ToolError):
 
 
 class ReturnedForRevision(ToolError):
-    """A supervisor returned the request with guidance. Revise the proposal with
-    `revise`, or withdraw it."""
+    """A person sent the request back with guidance. Revise the proposal with `revise`,
+    or withdraw it."""
 
     def __init__(self, proposal: Proposal) -> None:
-        guidance = [message.text for message in proposal.messages[-1:]]
-        text = " ".join(["A supervisor returned it with guidance.", *guidance])
+        text = f"A person sent it back with guidance. {proposal.guidance}".strip()
         step = "Revise the proposal accordingly, or withdraw it."
         super().__init__(proposal, text, next_step=step)
 

@@ -177,17 +177,36 @@ class Riley:
         self.absorb(thread, proposal)
 
     def await_outcomes(self) -> None:
-        """Wait for one proposal, then look up which others are no longer pending."""
+        """Wait for one proposal, then look up which others have news."""
         waiting = self.get_waiting()
         span = 0.0 if self.list_ready() else min(5.0, self.pace_s / 6)
         if not waiting:
             self.sleep(span)
             return
         self.gate.wait(next(iter(waiting.values())), span)
-        pending = {proposal.id for proposal in self.gate.list(status="pending")}
+        pending = {one.id: one for one in self.gate.list(status="pending")}
         for thread, number in waiting.items():
-            if number not in pending:
+            if number in pending:
+                self.respond(thread, pending[number])
+            else:
                 self.absorb(thread, self.gate.get(number))
+
+    def respond(self, thread: str, proposal: Proposal) -> None:
+        """Answer what people asked, and withdraw what they sent back: Riley follows
+        fixed rules and cannot act on guidance."""
+        text = planner.build_answer(self.open[thread].case)
+        try:
+            for one in proposal.questions:
+                key = f"riley:{proposal.id}:{one.round}"
+                self.gate.answer(
+                    proposal.id, text, round=one.round, idempotency_key=key
+                )
+                log.info("%s: answered question %s", thread, one.round)
+            if proposal.returned:
+                self.absorb(thread, self.gate.withdraw(proposal.id))
+        except ApiError as error:
+            self._check_final(error)
+            log.info("%s: no response taken: %s", thread, error)
 
     def absorb(self, thread: str, proposal: Proposal) -> None:
         """Move the case on if its proposal has an outcome."""

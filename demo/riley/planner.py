@@ -64,6 +64,23 @@ def absorb_refusal(case: Case, code: str) -> Case:
     return case.skip()
 
 
+def build_answer(case: Case) -> str:
+    """What Riley can say to any question: what it knows, and what it would do next."""
+    did = ", ".join(case.known.get("did", {})) or "nothing"
+    ahead = ", ".join(case.agenda) or "nothing"
+    lines = [
+        "I follow fixed rules and cannot answer in other words. This is what I know.",
+        f"The message is about: {case.intent.replace('_', ' ')}.",
+        f"Done so far: {did}. Still to do: {ahead}.",
+    ]
+    if order := case.order:
+        lines.append(
+            f"The store says of order {order['order_id']}: {order['status']}, total"
+            f" {order['total']} {order['currency']}, refunded {order['refunded']}."
+        )
+    return " ".join(lines)
+
+
 def _react_to_rejection(case: Case, code: str) -> Case:
     """A person said no. The reason's code says what to try instead."""
     if case.action not in ESSENTIAL:

@@ -80,10 +80,12 @@ class LoopbackGate:
             case "POST", ["grants", "redeem"]:
                 return self._redeem(headers["idempotency-key"])
             case _:
-                return self._other(steps)
+                return self._other(steps, body)
 
-    def _other(self, steps: list[str]) -> tuple[int, Any, dict[str, str]]:
+    def _other(self, steps: list[str], body: bytes) -> tuple[int, Any, dict[str, str]]:
         match steps:
+            case ["proposals", name, "messages"]:
+                return self._take_message(name, json.loads(body))
             case ["threads", name, "checkpoint"]:
                 return self._resume(name)
             case ["threads", name, "finish"]:
@@ -97,6 +99,24 @@ class LoopbackGate:
                 return 200, {"agent": "riley", "state": self.state}, {}
             case _:
                 return problem(404, "not_found")
+
+    def ask(self, proposal: str, text: str, round_: int = 1) -> None:
+        """A person's question."""
+        self._add_message(proposal, "reviewer", "question", text, round_)
+
+    def _take_message(
+        self, name: str, sent: dict[str, Any]
+    ) -> tuple[int, Any, dict[str, str]]:
+        round_ = sent.get("round") or 1
+        self._add_message(name, "agent", sent["kind"], sent["text"], round_)
+        return 200, self.proposals[name], {}
+
+    def _add_message(
+        self, name: str, sender: str, kind: str, text: str, round_: int
+    ) -> None:
+        at = "2026-08-22T18:00:00Z"
+        row = {"from": sender, "kind": kind, "text": text, "at": at, "round": round_}
+        self.settle(name, messages=[*self.proposals[name].get("messages", []), row])
 
     def _redeem(self, key: str) -> tuple[int, Any, dict[str, str]]:
         """The claim is its first key's."""

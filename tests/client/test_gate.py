@@ -226,3 +226,17 @@ def test_who_am_i_and_my_tools(gate, client):
     assert client.whoami().agent == "riley"
     assert [tool.name for tool in client.tools()] == ["process_refund"]
     assert client.tools()[0].arguments == {"type": "object"}
+
+
+def test_a_question_is_answered_and_only_people_are_news(gate, client):
+    first = client.propose("t", "process_refund", REFUND)
+    gate.ask(first.id, "Which order?", 1)
+    gate.ask(first.id, "Which customer?", 2)
+    heard = client.wait(first.id, 0)
+    assert [one.round for one in heard.questions] == [1, 2]
+    client.answer(first.id, "Order 78291.", round=1)
+    after = client.ask(first.id, "Is a photo enough?")
+    assert [one.round for one in after.questions] == [2]
+    assert len(after.received) == 2
+    assert [one.sender for one in client.messages(first.id)][2:] == ["agent", "agent"]
+    assert body_of(gate, -2) == {"kind": "question", "text": "Is a photo enough?"}

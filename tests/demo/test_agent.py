@@ -155,6 +155,26 @@ def test_a_stopped_run_ends_its_case_alone(worker, gate):
     assert worker.proposed("order_78291")
 
 
+def test_a_question_is_answered_once_with_what_riley_knows(worker, gate):
+    worker.work(8)
+    refund = worker.find_refund()
+    gate.ask(refund, "Is the order delivered?")
+    worker.work(2)
+    sent = [one for one in gate.proposals[refund]["messages"] if one["from"] == "agent"]
+    assert [(one["kind"], one["round"]) for one in sent] == [("answer", 1)]
+    assert "The store says of order 78260" in sent[0]["text"]
+    assert gate.proposals[refund]["status"] == "pending"
+
+
+def test_a_proposal_that_was_sent_back_is_withdrawn(worker, gate):
+    worker.work(8)
+    refund = worker.find_refund()
+    gate.settle(refund, returned=True)
+    worker.work(2)
+    assert gate.proposals[refund]["status"] == "withdrawn"
+    assert worker.ends()["order_78260"] == "gave_up"
+
+
 def test_a_long_text_keeps_both_ends_within_what_the_gate_takes():
     short = agent.shorten("start" + "x" * 30_000 + "the end")
     assert len(short) <= 20_000

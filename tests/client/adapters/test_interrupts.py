@@ -92,7 +92,7 @@ def test_an_edit_is_sent_as_an_approval(gate: LoopbackGate, client: Gate) -> Non
         ({"status": "rejected"}, "A reviewer rejected it"),
         ({"status": "expired"}, "Nobody decided in time"),
         ({"status": "unknown"}, "Nobody can say yet"),
-        ({"returned": True}, "A supervisor returned it"),
+        ({"returned": True}, "A person sent it back"),
     ],
 )
 def test_a_refusal_always_carries_a_text(
