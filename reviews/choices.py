@@ -119,6 +119,7 @@ class AlarmKind(StrEnum):
     """What an alarm reports: something that contradicts a promise of the system."""
 
     NEVER_EXECUTED = "never_executed"  # approved, but it did not run
+    NOT_TAKEN_UP = "not_taken_up"  # approved, but nobody has begun it yet
     WITHOUT_GRANT = "without_grant"  # it ran without its own grant
     OTHER_BYTES = "other_bytes"  # what ran differs from what was granted
     TWICE = "twice"  # it ran more than once

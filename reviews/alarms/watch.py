@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import (
@@ -21,6 +22,7 @@ from django.db.models import (
     QuerySet,
     Subquery,
     TextField,
+    Value,
 )
 
 from journal import clock, restore_epochs
@@ -35,8 +37,10 @@ from reviews.choices import (
 )
 from reviews.evidence import log_hashes
 from reviews.governance import voters
+from reviews.grants import sequence
 from reviews.models import Alarm, ApprovalRequest, Execution, LateReport
 from reviews.models.alarms import STANDING
+from reviews.stops import scope
 
 from .late_reports import ABOUT_REPORTS
 from .standing import (
@@ -50,6 +54,8 @@ from .standing import (
 HORIZON = timedelta(hours=24)
 # After its window, a queued execution has this long to be refused before an alarm.
 GRACE = timedelta(minutes=1)
+# An approved execution is to begin in the first half of its window, at most this long.
+TAKE_UP = timedelta(minutes=15)
 AlarmSearch = Callable[[datetime], QuerySet[Execution]]
 
 
@@ -87,6 +93,25 @@ def select_stuck(now: datetime) -> QuerySet[Execution]:
         grant__expires_at__lt=now - GRACE,
     )
     return _filter_promised(_exclude_alarmed(found, AlarmKind.NEVER_EXECUTED))
+
+
+def select_not_taken_up(now: datetime) -> QuerySet[Execution]:
+    """Executions that were approved or announced, and that neither the agent nor a
+    worker has begun in time. A pause and the order of a batch hold executions back on
+    purpose."""
+    ends = F("grant__expires_at")
+    past_half = Q(due_at__lt=Value(now) + (Value(now) - ends))
+    found = Execution.objects.filter(
+        past_half | Q(due_at__lt=now - TAKE_UP),
+        status=ExecutionStatus.QUEUED,
+        attempts=0,
+        due_at__lt=now,
+        grant__expires_at__gt=now,
+    )
+    held_back = sequence.build_waiting_condition() | scope.build_paused_condition()
+    return _filter_promised(
+        _exclude_alarmed(found.exclude(held_back), AlarmKind.NOT_TAKEN_UP)
+    )
 
 
 def select_ungranted(now: datetime) -> QuerySet[Execution]:
@@ -164,17 +189,34 @@ def select_denied(now: datetime) -> QuerySet[Execution]:
     ).order_by()
 
 
-def select_disproved_alarms(now: datetime) -> QuerySet[Alarm]:
-    """Open alarms that say an effect never ran, although it has run by now."""
-    ran = Execution.objects.filter(
-        pk=OuterRef("subject"), status=ExecutionStatus.SUCCEEDED
-    )
-    return Alarm.objects.filter(STANDING, Exists(ran), kind=AlarmKind.NEVER_EXECUTED)
+class Resolution(NamedTuple):
+    """When an open alarm about an execution no longer holds, and the code that its log
+    record then has."""
+
+    when: Q
+    code: str
+
+
+RESOLUTIONS: dict[AlarmKind, Resolution] = {
+    AlarmKind.NEVER_EXECUTED: Resolution(
+        Q(status=ExecutionStatus.SUCCEEDED), "executed"
+    ),
+    AlarmKind.NOT_TAKEN_UP: Resolution(
+        ~Q(status=ExecutionStatus.QUEUED) | Q(attempts__gt=0), "taken_up"
+    ),
+}
+
+
+def select_resolved_alarms(kind: AlarmKind) -> QuerySet[Alarm]:
+    """Open alarms of a kind that no longer hold."""
+    about = Execution.objects.filter(RESOLUTIONS[kind].when, pk=OuterRef("subject"))
+    return Alarm.objects.filter(STANDING, Exists(about), kind=kind)
 
 
 SEARCHES: tuple[tuple[AlarmKind, str, AlarmSearch], ...] = (
     (AlarmKind.NEVER_EXECUTED, "refused", select_refused),
     (AlarmKind.NEVER_EXECUTED, "stuck", select_stuck),
+    (AlarmKind.NOT_TAKEN_UP, "waiting", select_not_taken_up),
     (AlarmKind.WITHOUT_GRANT, "ungranted", select_ungranted),
     (AlarmKind.OTHER_BYTES, "queued", build_altered_search(ExecutionStatus.QUEUED)),
     (AlarmKind.OTHER_BYTES, "claimed", build_altered_search(ExecutionStatus.CLAIMED)),
@@ -212,10 +254,10 @@ def sweep_alarms() -> int:
             changed += raise_found_alarm(
                 kind=kind, name=name, search=search, pk=execution_id
             )
-    for subject in select_disproved_alarms(now).values_list("subject", flat=True)[
-        :CHUNK
-    ]:
-        changed += close_disproved_alarm(execution_id=subject)
+    for kind in RESOLUTIONS:
+        found = select_resolved_alarms(kind).values_list("subject", flat=True)
+        for subject in found[:CHUNK]:
+            changed += close_disproved_alarm(kind=kind, execution_id=subject)
     return changed + sweep_undecidable()
 
 
@@ -237,15 +279,16 @@ def raise_found_alarm(
 
 
 @transaction.atomic(durable=True)
-def close_disproved_alarm(*, execution_id: str) -> bool:
-    """Close the alarm that one effect never ran, if it has run. Returns whether it was
-    closed. Raises NotFound. Locks: the grant, the execution, the alarm."""
+def close_disproved_alarm(*, kind: AlarmKind, execution_id: str) -> bool:
+    """Close the alarm of this kind about one execution, if it no longer holds. Returns
+    whether it was closed. Raises NotFound. Locks: the grant, the execution, the
+    alarm."""
     locks.lock_execution(execution_id)
     now = clock.now()
-    if not select_disproved_alarms(now).filter(subject=execution_id).exists():
+    if not select_resolved_alarms(kind).filter(subject=execution_id).exists():
         return False
     return close_resolved_alarm(
-        AlarmKind.NEVER_EXECUTED, subject=execution_id, now=now, code="executed"
+        kind, subject=execution_id, now=now, code=RESOLUTIONS[kind].code
     )
 
 

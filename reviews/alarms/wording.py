@@ -24,6 +24,13 @@ ALARM_TEXTS: dict[str, AlarmText] = {
         "Find out why it did not run. If it is still needed, ask the agent to propose "
         "it again; the old approval cannot be used.",
     ),
+    AlarmKind.NOT_TAKEN_UP: AlarmText(
+        "Approved but not taken up",
+        "People approved this action, and nobody has begun it yet: the agent has not "
+        "used its permit, or the worker has not started it. Nothing was executed.",
+        "Check whether the agent runs and resumes its run, or whether the worker runs. "
+        "When the permit expires, people must approve the action again.",
+    ),
     AlarmKind.WITHOUT_GRANT: AlarmText(
         "Executed without a permit",
         "This action was reported as executed, but no permit was used for it.",

@@ -53,6 +53,7 @@ CODE_WORDS = {
     "bytes_changed": "The stored content differs from what was approved",
     "votes_missing": "Required votes are missing",
     "window": "At the end of the undo window",
+    "waiting": "While it waited for its first attempt",
     "effect": "Before execution",
     "tried_out": "All attempts were used",
     "unread": "The current state could not be read",
@@ -63,6 +64,7 @@ CODE_WORDS = {
 
 SELF_CLOSED_WORDS: dict[str, str] = {
     AlarmKind.NEVER_EXECUTED: "the action ran after all",
+    AlarmKind.NOT_TAKEN_UP: "the action was taken up, or can no longer run",
     AlarmKind.DELIVERY_DEAD: "it was delivered",
     AlarmKind.RESTORED: "two people confirmed the restore",
     AlarmKind.UNDECIDABLE: "people can decide the request again, or it is resolved",

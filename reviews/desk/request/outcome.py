@@ -44,6 +44,11 @@ WITHDRAWN_TEXTS = {
     "thread_finished": "It was withdrawn because its run ended.",
     "stopped": "It was withdrawn by a stop.",
 }
+RESULT_WORDS = {
+    ExecutionStatus.SUCCEEDED: "Executed",
+    ExecutionStatus.FAILED: "Failed, nothing was changed",
+    ExecutionStatus.REFUSED: "Refused, nothing was executed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,16 @@ class OutcomeVote:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgressStep:
+    """One of the three states after a decision: decided, taken up, outcome. `at` is
+    None for a state that is not reached."""
+
+    label: str
+    at: datetime | None
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OutcomePanel:
     """The outcome section as the page shows it."""
 
@@ -79,6 +94,7 @@ class OutcomePanel:
     votes: Sequence[OutcomeVote]
     result: str
     links: Sequence[OutcomeLink]
+    progress: Sequence[ProgressStep] = ()
     at: datetime | None = None  # the time in the title
     until: datetime | None = None
     until_words: str = ""
@@ -96,6 +112,7 @@ def build_outcome(loaded: LoadedRequest) -> OutcomePanel:
         votes=[_build_vote(loaded, one) for one in loaded.decisions],
         result=_format_result(loaded.execution),
         links=list(_build_links(loaded)),
+        progress=list(_build_progress(loaded)),
         at=state.at,
         until=state.until,
         until_words=state.until_words,
@@ -315,6 +332,76 @@ def _describe_running(execution: Execution, most: int) -> Iterator[str]:
     if execution.code and until is not None:
         said = format_time(until)
         yield f"No clear answer yet. Holdpoint asks its service again at {said}."
+
+
+def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
+    """What became of the decision: an agent that is gone leaves an approval unused, and
+    a rejection unread."""
+    status, execution = RequestStatus(loaded.request.status), loaded.execution
+    if status not in {RequestStatus.AUTHORIZED, RequestStatus.REJECTED}:
+        return
+    yield ProgressStep("Decided", loaded.request.settled_at)
+    if status is RequestStatus.REJECTED:
+        acknowledged = _find_acknowledgement(loaded, loaded.request.settled_at)
+        said = (
+            "The agent acknowledged it"
+            if acknowledged
+            else "The agent has not acknowledged it so far"
+        )
+        yield ProgressStep("Taken up", acknowledged, said)
+        return
+    yield _build_take_up(execution)
+    yield _build_result(loaded, execution)
+
+
+def _build_result(loaded: LoadedRequest, execution: Execution | None) -> ProgressStep:
+    label = "Outcome"
+    if execution is not None and execution.status == ExecutionStatus.UNKNOWN:
+        return ProgressStep(label, None, "Unknown: a person must record it")
+    if execution is None or execution.finished_at is None:
+        return ProgressStep(label, None, "None so far")
+    word = RESULT_WORDS[ExecutionStatus(execution.status)]
+    acknowledged = _find_acknowledgement(loaded, execution.finished_at)
+    heard = (
+        f"The agent acknowledged it at {format_time(acknowledged)}"
+        if acknowledged
+        else "The agent has not acknowledged it so far"
+    )
+    return ProgressStep(label, execution.finished_at, f"{word}. {heard}")
+
+
+def _build_take_up(execution: Execution | None) -> ProgressStep:
+    label = "Taken up"
+    if execution is None:
+        return ProgressStep(label, None, "Not so far")
+    if execution.claimed_at is None:
+        if execution.status == ExecutionStatus.REFUSED:
+            return ProgressStep(label, None, "Never: it was refused before it began")
+        waits = (
+            "the agent has not used its permit"
+            if execution.by_agent
+            else "no worker has begun it"
+        )
+        return ProgressStep(label, None, f"Not so far: {waits}")
+    began = (
+        "The agent used its permit"
+        if execution.by_agent
+        else f"A worker began attempt {execution.attempts}"
+    )
+    return ProgressStep(label, execution.claimed_at, began)
+
+
+def _find_acknowledgement(
+    loaded: LoadedRequest, since: datetime | None
+) -> datetime | None:
+    """When the agent acknowledged the outcome of this proposal that came at `since`."""
+    found = LogRecord.objects.filter(
+        kind="outcome.acknowledged",
+        proposal=loaded.request.proposal_id,
+        at__gte=since,
+    )
+    at: datetime | None = found.order_by("-pk").values_list("at", flat=True).first()
+    return at
 
 
 def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:

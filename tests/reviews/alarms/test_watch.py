@@ -19,7 +19,7 @@ from policies.choices import Risk
 from reviews.alarms import standing, watch
 from reviews.alarms.late_reports import MAX_KEPT_REPORTS
 from reviews.alarms.wording import describe_alarm
-from reviews.choices import AlarmKind, Scope
+from reviews.choices import AlarmKind, Scope, StopMode
 from reviews.desk.components import retry
 from reviews.executions import claims, reconcile, redeem, run
 from reviews.executions import record as executions
@@ -608,6 +608,7 @@ def test_what_is_everybodys_is_told_to_every_supervisor(gate: Gate) -> None:
 INDEXES = {
     "refused": "execution_refused",
     "stuck": "execution_queued",
+    "waiting": "execution_queued",
     "ungranted": "grant_unspent",
     "queued": "execution_queued",
     "claimed": "execution_leased",
@@ -743,3 +744,53 @@ def _by_worker(gate: Gate, tool: str, number: int, armed: Any) -> bool:
     execution.refresh_from_db()
     assert execution.status in {"succeeded", "unknown"}
     return breaks
+
+
+# Approved, and not taken up.
+
+
+def waits(execution: Execution, *, since: timedelta, window: timedelta) -> Execution:
+    """It has been due for so long, of a window of so long."""
+    due = clock.now() - since
+    Execution.objects.filter(pk=execution.pk).update(due_at=due)
+    Grant.objects.filter(pk=execution.grant_id).update(expires_at=due + window)
+    return execution
+
+
+@pytest.mark.parametrize(
+    ("minutes", "window", "late"),
+    [(4, 10, False), (6, 10, True), (14, 600, False), (16, 600, True)],
+)
+def test_what_nobody_takes_up_is_an_alarm_in_time(
+    gate: Gate, minutes: int, window: int, late: bool
+) -> None:
+    execution = waits(
+        letter(gate),
+        since=timedelta(minutes=minutes),
+        window=timedelta(minutes=window),
+    )
+    watch.sweep_alarms()
+    assert raised() == ([("not_taken_up", execution.pk, 1)] if late else [])
+
+
+def test_it_closes_when_the_agent_takes_it_up(gate: Gate) -> None:
+    execution = waits(
+        letter(gate), since=timedelta(minutes=20), window=timedelta(hours=8)
+    )
+    watch.sweep_alarms()
+    assert watch.sweep_alarms() == 0
+    redeemed(execution)
+    assert watch.sweep_alarms() == 1
+    alarm = the_alarm()
+    assert (alarm.kind, alarm.status) == ("not_taken_up", "closed")
+    closed = LogRecord.objects.get(kind="alarm.closed")
+    assert closed.data["because"] == "taken_up"
+
+
+def test_what_a_pause_holds_back_is_no_alarm(gate: Gate) -> None:
+    waits(letter(gate), since=timedelta(minutes=20), window=timedelta(hours=8))
+    stops.create_stop(
+        scope=Scope.TOOL, key="write", mode=StopMode.PAUSED, person=gate.sue, reason="-"
+    )
+    watch.sweep_alarms()
+    assert raised() == []
