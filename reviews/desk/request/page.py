@@ -42,7 +42,7 @@ from .content import RenderedRegions
 from .load import LoadedRequest
 from .next_proposals import NextProposal
 from .outcome import OutcomePanel
-from .panels import MESSAGE_BUTTONS, MessageButton
+from .panels import MessageButton, list_message_buttons
 from .versions import ConversationLine, Remark
 
 PAGE_CHANGED_TEXT = "This page has changed since you opened it."
@@ -419,7 +419,9 @@ class DecisionRegion(HistoryRegion):
     def writes(self) -> Sequence[MessageButton]:
         """The buttons of messages, beside the verdicts; none where no agent reads."""
         by_person = self.loaded.request.proposal.source == REVERSAL_SOURCE
-        return () if by_person or not self.verbs else MESSAGE_BUTTONS
+        if by_person or not self.verbs:
+            return ()
+        return list_message_buttons(self.loaded)
 
     @cached_property
     def within(self) -> links.BatchLink | None:

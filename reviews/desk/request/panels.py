@@ -424,11 +424,17 @@ class MessageButton:
     key: str
 
 
-MESSAGE_BUTTONS = (
-    MessageButton("ask", "Ask…", "Q"),
-    MessageButton("send_back", "Send back…", "B"),
-)
+ASK = MessageButton("ask", "Ask…", "Q")
+ANSWER = MessageButton("ask", "Answer…", "Q")
+SEND_BACK = MessageButton("send_back", "Send back…", "B")
 DECIDES_NOTHING = "This decides nothing, and the deadline stands."
+
+
+def list_message_buttons(loaded: LoadedRequest) -> tuple[MessageButton, ...]:
+    """Send back, and Ask, which is Answer while a question of the agent is
+    unanswered."""
+    asked = loaded.dialogue.list_questions(by_agent=True)
+    return (ANSWER if asked else ASK, SEND_BACK)
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,11 +150,13 @@ def test_a_person_answers_the_agents_question(
 ) -> None:
     reply(gate, request_, "Card or voucher?", kind=MessageKind.QUESTION)
     client = as_("rita")
+    assert "Answer…" in read_page(client.get(url(request_)))
     source = read_page(client.get(f"{url(request_, 'decide')}?arm=ask"))
     assert "Answer the agent" in source
     assert 'name="round" value="1"' in source
     client.post(url(request_, "messages"), sent(text="Card", round=1))
     assert Message.objects.get(kind="answer").author == gate.rita
+    assert "Ask…" in read_page(client.get(url(request_)))
 
 
 def test_what_was_sent_back_says_so_on_the_page_and_in_the_queue(

@@ -15,7 +15,7 @@ from reviews.models import Execution, Grant, Proposal
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.markup import read_page, read_text
+from tests.markup import read_text
 from tests.reviews import states
 from tests.reviews.desk.conftest import SignIn
 
@@ -44,14 +44,14 @@ def letter(gate: Gate) -> Execution:
 def test_an_approval_that_the_agent_has_not_used(letter, as_: SignIn) -> None:
     said = read_progress(as_, letter.proposal)
     assert "Not so far: the agent has not used its permit" in said
-    assert said.endswith("Outcome None so far")
+    assert "Outcome None so far" in said
 
 
 def test_an_approval_that_the_agent_used(letter, as_: SignIn) -> None:
     redeem.redeem_grant(token=grants.load_token(letter.grant_id), agent="riley")
     said = read_progress(as_, letter.proposal)
     assert "The agent used its permit" in said
-    assert said.endswith("Outcome None so far")
+    assert "Outcome None so far" in said
 
 
 def test_an_effect_whose_outcome_the_agent_acknowledges(
@@ -87,7 +87,7 @@ def test_a_permit_that_was_never_used(letter, as_: SignIn) -> None:
 
 def test_an_outcome_that_a_person_must_record(gate: Gate, as_: SignIn) -> None:
     said = read_progress(as_, states.unknown(gate).proposal)
-    assert said.endswith("Outcome Unknown: a person must record it")
+    assert "Outcome Unknown: a person must record it" in said
 
 
 def test_a_rejection_is_taken_up_when_the_agent_acknowledges_it(
@@ -101,4 +101,4 @@ def test_a_rejection_is_taken_up_when_the_agent_acknowledges_it(
 
 def test_a_request_without_a_decision_has_no_progress(gate: Gate, as_: SignIn) -> None:
     page = as_("rita").get(f"/requests/{states.expired(gate).pk}/")
-    assert 'data-testid="progress"' not in read_page(page)
+    assert "Taken up" not in read_text(page)
