@@ -466,6 +466,18 @@ REVIEWS = (
         after="a task that withdraws and refuses what waits",
     ),
     Operation(
+        ("reviews.standing_grants.issuance.issue_standing_grant",),
+        locks="request",
+        writes="StandingGrant",
+        logs="standing_grant.issued",
+    ),
+    Operation(
+        ("reviews.standing_grants.issuance.revoke_standing_grant",),
+        locks="StandingGrant",
+        writes="StandingGrant",
+        logs="standing_grant.revoked",
+    ),
+    Operation(
         (
             "reviews.alarms.standing.acknowledge_alarm",
             "reviews.alarms.standing.close_alarm",

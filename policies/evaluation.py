@@ -192,7 +192,7 @@ def build_blocked_evaluation(
 def _evaluate_rules(
     document: Document, tool: ToolDefinition, facts: Mapping[str, Any]
 ) -> Evaluation:
-    base = _build_base(tool, facts["args"])
+    base = build_base(tool, facts["args"])
     found = [
         *_list_gate_findings(document, tool, base, facts),
         *_list_rule_findings(document, tool, base, facts),
@@ -206,7 +206,8 @@ def _evaluate_rules(
     return _build_evaluation(document, tool, base, (tier, risk), found)
 
 
-def _build_base(tool: ToolDefinition, args: dict[str, Any]) -> BaseAuthority:
+def build_base(tool: ToolDefinition, args: dict[str, Any]) -> BaseAuthority:
+    """What is demanded of this call before any rule."""
     chosen = tool.class_of(args)
     source = chosen or tool
     least = source.profile.least

@@ -25,6 +25,11 @@ def new_person_id() -> str:
     return ids.new("u")
 
 
+def new_standing_grant_id() -> str:
+    """The default of StandingGrant.id."""
+    return ids.new("sg")
+
+
 class Person(AbstractUser):
     """A person who can sign in. The audit log has only the opaque public id, never the
     name."""
@@ -237,3 +242,65 @@ class Observation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.measure} {self.key} {self.proposal}"
+
+
+class StandingGrant(models.Model):
+    """A person's permission, given in advance, for calls of one tool in one run: until
+    a time, and up to a number of uses. `request` is the one on whose page it was
+    issued. Only `uses` and the revocation ever change."""
+
+    id = models.CharField(
+        max_length=40, primary_key=True, default=new_standing_grant_id
+    )
+    agent = models.CharField(max_length=64)
+    thread = models.CharField(max_length=128)
+    tool = models.CharField(max_length=64)
+    queue = models.ForeignKey(
+        Queue, on_delete=models.PROTECT, db_index=False, related_name="+"
+    )
+    request = models.CharField(max_length=40)
+    issued_by = models.ForeignKey(
+        Person, on_delete=models.PROTECT, db_index=False, related_name="+"
+    )
+    role = models.CharField(max_length=20)  # in which they issued it
+    reason = models.TextField()
+    issued_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    budget = models.PositiveIntegerField()
+    uses = models.PositiveIntegerField(default=0)
+    revoked_at = models.DateTimeField(null=True)
+    revoked_by = models.ForeignKey(
+        Person,
+        null=True,
+        on_delete=models.PROTECT,
+        db_index=False,
+        related_name="+",
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(uses__lte=models.F("budget")),
+                name="standing_grant_budget",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(expires_at__gt=models.F("issued_at")),
+                name="standing_grant_ends",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(revoked_at__isnull=True, revoked_by__isnull=True)
+                | models.Q(revoked_at__isnull=False, revoked_by__isnull=False),
+                name="standing_grant_revoked",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["agent", "thread", "tool"],
+                name="standing_grant_run",
+                condition=models.Q(revoked_at__isnull=True),
+            ),
+            models.Index(fields=["-issued_at"], name="standing_grant_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id

@@ -1,10 +1,11 @@
 """The only module that locks the gate's rows. Locks last until the transaction ends.
 
 Always lock in this order (house.md): Batch, Repair, Thread, ApprovalRequest by pk, a
-person's holds (advisory), Lease, keys of sums (advisory), Grant, Execution, Alarm
-(advisory, then its row). Two exceptions need no place in the order: halting a batch is
-a guarded update of its row under an execution's lock, because no transaction that
-locks a batch waits for an execution; and a mail is written without any row lock.
+person's holds (advisory), Lease, keys of sums (advisory), StandingGrant, Grant,
+Execution, Alarm (advisory, then its row). Two exceptions need no place in the order:
+halting a batch is a guarded update of its row under an execution's lock, because no
+transaction that locks a batch waits for an execution; and a mail is written without any
+row lock.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from django.db.models import QuerySet
 
 from journal.errors import NotFound
 from journal.prepared_queries import Parameter, PreparedQuery
+from journal.statements import Statement
 from policies import locks as policy_locks
+from policies.models import StandingGrant
 
 from .choices import AlarmStatus, BatchStatus
 from .models import (
@@ -214,6 +217,32 @@ _EXECUTION = PreparedQuery(
         Execution.objects.select_related("grant__proposal", "grant__revision__tool")
     ).filter(pk=Parameter("pk"))
 )
+
+
+_USABLE_STANDING_GRANT = Statement("""
+SELECT id FROM policies_standinggrant
+WHERE agent = %(agent)s AND thread = %(thread)s AND tool = %(tool)s
+  AND revoked_at IS NULL AND expires_at > clock_timestamp() AND uses < budget
+ORDER BY expires_at LIMIT 1 FOR NO KEY UPDATE
+""")
+
+
+def lock_usable_standing_grant(
+    *, agent: str, thread: str, tool: str
+) -> StandingGrant | None:
+    """Lock the standing grant that a call of this tool in this run can use now, if
+    any."""
+    found = _USABLE_STANDING_GRANT.fetch_first(agent=agent, thread=thread, tool=tool)
+    return StandingGrant.objects.get(pk=found[0]) if found else None
+
+
+def lock_standing_grant(pk: str) -> StandingGrant:
+    """Lock one standing grant. Raises NotFound."""
+    rows = StandingGrant.objects.select_for_update(no_key=True)
+    try:
+        return rows.get(pk=pk)
+    except StandingGrant.DoesNotExist:
+        raise NotFound from None
 
 
 def lock_alarm(pk: int) -> Alarm:

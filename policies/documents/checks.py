@@ -98,6 +98,17 @@ def _list_floor_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
         )
 
 
+def _list_standing_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    """A standing grant would cover no call of a tool whose every floor asks people."""
+    floors = [one.base for one in tool.classes] if tool.classes else [tool.base]
+    if tool.standing_grant and all(floor.rank > Tier.NOTIFY.rank for floor in floors):
+        yield (
+            f"{path}.standing_grant",
+            "it would cover nothing, because the floor of this tool asks people; lower"
+            " the floor, or remove it",
+        )
+
+
 def _compare_floor_to_profile(
     floor: Tier, profile: Profile, path: str
 ) -> Iterator[Problem]:
@@ -275,6 +286,7 @@ _TOOL_CHECKS: tuple[ToolCheck, ...] = (
     _list_execution_problems,
     _list_timeout_problems,
     _list_batch_problems,
+    _list_standing_problems,
     _list_own_steps_problems,
     unread.list_schema_problems,
     unread.list_setting_problems,

@@ -351,13 +351,32 @@ class Batch(DocumentPart):
     called: ShortText = "requests"  # the plural word for them: refunds, labels
 
 
+class StandingTerms(DocumentPart):
+    """Lets a person allow calls of a tool in advance: those of one run, for a short
+    time and up to a number. A standing grant covers only calls for which the policy's
+    rules ask one approval. It never goes below the tool's floor."""
+
+    role: Literal[Role.REVIEWER, Role.SUPERVISOR] = Role.SUPERVISOR  # who may, at least
+    minutes: int = Field(default=15, ge=1, le=60, strict=True)
+    uses: int = Field(default=40, ge=1, le=200, strict=True)
+
+
 class ToolDefinition(DocumentPart):
     """Everything the gate knows about one tool."""
 
     # Fields that later releases added. A tool that does not use one is stored without
     # it, so that its digest, which identifies it permanently, does not change.
     LATER: ClassVar = frozenset(
-        {"window", "audience", "retry", "compensation", "review", "amounts", "counts"}
+        {
+            "window",
+            "audience",
+            "retry",
+            "compensation",
+            "review",
+            "amounts",
+            "counts",
+            "standing_grant",
+        }
     )
 
     name: ToolName
@@ -383,6 +402,7 @@ class ToolDefinition(DocumentPart):
     window: Duration = USUAL_WINDOW
     audience: Audience | None = None  # the service that accepts this tool's grants
     batchable: Batch | None = None
+    standing_grant: StandingTerms | None = None  # lets people allow calls in advance
     effect: str = Field(default="", max_length=300)  # see "The effect sentence"
     labels: dict[str, ShortText] = {}
     reversal: Reversal | None = None

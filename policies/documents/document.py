@@ -43,6 +43,7 @@ RESERVED_RULE_IDS = frozenset(
         "agent.resemblance",
         "agent.uncertain",
         "unreviewable",
+        "standing.grant",
     }
 )
 EVERY_TOOL = "*"

@@ -194,6 +194,7 @@ DELIBERATE_CODES = frozenset(
         "withdrawn_by_agent",
         "thread_finished",
         "approval_revoked",
+        "standing_revoked",
     }
 )
 

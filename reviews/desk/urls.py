@@ -17,6 +17,7 @@ from .queue import views as queue
 from .recovery import views as restored
 from .request import holding_views
 from .request import views as requests
+from .standing_grants import views as standing
 from .stop import views as control
 from .unknown import views as unknowns
 from .workload import views as load
@@ -41,6 +42,11 @@ urlpatterns = [
     path("requests/<str:pk>/live/", requests.live, name="live"),
     path("requests/<str:pk>/decide/", requests.decide, name="decide"),
     path("requests/<str:pk>/messages/", requests.send_message, name="send_message"),
+    path(
+        "requests/<str:pk>/allow/",
+        standing.issue_standing_grant,
+        name="issue_standing_grant",
+    ),
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),
     path("requests/<str:pk>/retry/", requests.retry, name="retry"),
     path("requests/<str:pk>/reveal/", shown.reveal, name="reveal"),
@@ -83,6 +89,12 @@ urlpatterns = [
         name="alarm_acknowledge",
     ),
     path("alarms/<int:pk>/close/", alarms.alarm_close, name="alarm_close"),
+    path("standing-grants/", standing.standing_grants, name="standing_grants"),
+    path(
+        "standing-grants/<str:pk>/revoke/",
+        standing.revoke_standing_grant,
+        name="revoke_standing_grant",
+    ),
     path("stop/", control.stop, name="stop"),
     path("stop/<int:pk>/", control.stopped, name="stopped"),
     path("stop/<int:pk>/live/", control.stopped_live, name="stopped_live"),

@@ -31,6 +31,7 @@ from reviews.models import (
     Revision,
     StateReading,
 )
+from reviews.standing_grants import uses
 from reviews.stops import gate_state, stops
 from reviews.stops.gate_state import GateState
 from reviews.tool_services import readers, verifiers
@@ -66,6 +67,9 @@ WITHOUT_VOTES = Refusal(
 UNREADABLE_CONDITION = Refusal(
     "condition",
     "The tool has no reader, so the approval's conditions cannot be checked.",
+)
+STANDING_REVOKED = Refusal(
+    "standing_revoked", "The standing grant that allowed it no longer holds."
 )
 TIGHTENED = Refusal("policy_tightened", "The policy now asks for more authority.")
 
@@ -129,6 +133,7 @@ def find_refusal(execution: Execution, definition: ToolDefinition) -> Refusal | 
         find_stop_refusal(execution, state)
         or _find_bytes_refusal(execution, facts.logged)
         or _find_tool_change(execution, state.policy)
+        or _find_standing_refusal(execution)
         or _find_policy_refusal(execution, facts)
         or _find_state_refusal(execution, facts, definition)
         or _find_verifier_refusal(execution, facts, definition)
@@ -179,6 +184,7 @@ def find_final_refusal(execution: Execution) -> Refusal | None:
     return (
         _find_window_refusal(is_open)
         or _find_approver_refusal(execution, seen, deciders)
+        or _find_standing_refusal(execution)
         or find_stop_refusal(execution, state)
     )
 
@@ -281,7 +287,12 @@ def _find_policy_refusal(execution: Execution, facts: RecheckFacts) -> Refusal |
     revision, state = execution.grant.revision, facts.state
     reading = _reread_state(revision, state.policy)
     asked = reevaluate_revision(revision, state.policy, now=state.now, reading=reading)
+    asked = uses.apply_standing_grant(execution, asked, state.policy)
     return _find_shortfall(execution, facts.ballot, facts.deciders, asked)
+
+
+def _find_standing_refusal(execution: Execution) -> Refusal | None:
+    return STANDING_REVOKED if uses.is_revoked(execution) else None
 
 
 def _reread_state(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from journal import log
 from policies import facts, tools
 from policies.documents import ToolDefinition
-from policies.models import Queue
+from policies.models import Queue, StandingGrant
 from reviews import transitions
 from reviews.choices import ExecutionStatus, GrantStatus
 from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Revision
@@ -108,6 +108,7 @@ class _Permit(NamedTuple):
     revision: Revision
     request: ApprovalRequest | None = None
     announced_in: Queue | None = None
+    standing_grant: StandingGrant | None = None
     conditions: GrantConditions = NO_CONDITIONS
 
     def compute_start(self, now: datetime) -> datetime:
@@ -126,13 +127,20 @@ def issue_grant(
     actor: log.Actor,
     now: datetime,
     announced_in: Queue | None = None,
+    standing_grant: StandingGrant | None = None,
 ) -> Execution:
     """Issue the grant of a proposal that needs no approval, and queue its execution.
 
-    The people of the queue `announced_in` are notified. The caller is in the
+    The people of the queue `announced_in` are notified. `standing_grant` is what stands
+    for the approval, if the proposal took a use of one. The caller is in the
     transaction that creates the proposal.
     """
-    permit = _Permit(proposal, revision, announced_in=announced_in)
+    permit = _Permit(
+        proposal,
+        revision,
+        announced_in=announced_in,
+        standing_grant=standing_grant,
+    )
     return _create_grants([permit], actor, now)[0]
 
 
@@ -183,6 +191,7 @@ def _build_grant(permit: _Permit, now: datetime) -> Grant:
         expires_at=_compute_window_end(permit, now),
         not_before=permit.conditions.not_before,
         expected=[one._asdict() for one in permit.conditions.expected] or None,
+        standing_grant=permit.standing_grant,
     )
 
 

@@ -10,7 +10,7 @@ from django.db.models import Q
 from policies import tools
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
-from policies.models import Queue
+from policies.models import Queue, StandingGrant
 from reviews.choices import ExecutionStatus, GrantStatus
 
 from .base import build_choice_check, build_choices, new_execution_id, new_grant_id
@@ -38,6 +38,14 @@ class Grant(models.Model):
     # {"field", "value"}. Their end of the window is in `expires_at`.
     not_before = models.DateTimeField(null=True)
     expected = models.JSONField(null=True)
+    # The permission given in advance that stands for the approval, if any.
+    standing_grant = models.ForeignKey(
+        StandingGrant,
+        null=True,
+        on_delete=models.PROTECT,
+        db_index=False,
+        related_name="+",
+    )
 
     class Meta:
         constraints: ClassVar = [

@@ -36,6 +36,7 @@ from reviews.governance.ruling import (
 )
 from reviews.grants import grants, uncertain
 from reviews.models import ApprovalRequest, Proposal, Revision
+from reviews.standing_grants.uses import StandingUse, take_use
 from reviews.stops import incidents, stops
 from reviews.stops.gate_state import GateState
 
@@ -116,6 +117,10 @@ def submit_proposal(
         heard=origin.heard,
         created_at=now,
     )
+    use = None
+    if not (asks or by or proposal.repeats):
+        use = take_use(proposal, action, ruling)
+    ruling = use.ruling if use else ruling
     writes.insert_rows([proposal])
     revision = add_revision(
         proposal,
@@ -128,14 +133,16 @@ def submit_proposal(
         redactor=redactor,
         key=revision_key,
     )
-    _log_submitted(proposal, revision, ruling, actor, now)
+    _log_submitted(proposal, revision, ruling, actor, now, use)
     if proposal.repeats:
         _cache_missing_request(proposal)
         repeats.pause_rejected_runs([proposal], now)
     elif ruling.tier is not Tier.BLOCK:
         asks = asks or ruling.tier in {Tier.APPROVE, Tier.ESCALATE}
         record_observations(ruling, now=now, asks=asks)
-        _open_or_grant(proposal, revision, ruling, origin, actor, now, asks=asks)
+        _open_or_grant(
+            proposal, revision, ruling, origin, actor, now, asks=asks, use=use
+        )
     return proposal
 
 
@@ -166,6 +173,7 @@ def _open_or_grant(
     now: datetime,
     *,
     asks: bool,
+    use: StandingUse | None,
 ) -> None:
     if asks:
         versions.open_request(
@@ -178,10 +186,19 @@ def _open_or_grant(
         )
         return
     _cache_missing_request(proposal)
-    policy = log.Actor("system", f"policy:{revision.policy_number}")
+    by = log.Actor("system", f"policy:{revision.policy_number}")
+    if use is not None:
+        by = log.Actor("system", f"standing_grant:{use.grant.pk}")
     tells = ruling.tier is Tier.NOTIFY
     queue = versions.load_queue(ruling) if tells else None
-    grants.issue_grant(proposal, revision, actor=policy, now=now, announced_in=queue)
+    grants.issue_grant(
+        proposal,
+        revision,
+        actor=by,
+        now=now,
+        announced_in=queue,
+        standing_grant=use.grant if use else None,
+    )
     if tells:
         outbox.publish("proposal.announced", subject=proposal.pk)
 
@@ -198,7 +215,9 @@ def _log_submitted(
     ruling: Ruling,
     actor: log.Actor,
     now: datetime,
+    use: StandingUse | None,
 ) -> None:
+    standing = {"standing_grant": use.grant.pk, "use": use.number} if use else {}
     log.append(
         _find_record_kind(proposal),
         actor=actor,
@@ -216,6 +235,7 @@ def _log_submitted(
             "risk": ruling.evaluation.risk,
             "rules": [rule.id for rule in ruling.evaluation.rules],
             **({"repeats": proposal.repeats} if proposal.repeats else {}),
+            **standing,
         },
     )
 

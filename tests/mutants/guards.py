@@ -36,6 +36,8 @@ EXPIRE = "tests/races/test_expire.py"
 PROPOSE = "tests/races/test_propose.py"
 MESSAGES = "tests/reviews/dialogue/test_messages.py"
 OUTBOX = "tests/journal/test_outbox.py"
+STANDING_ISSUANCE = "tests/reviews/standing_grants/test_issuance.py"
+STANDING_USES = "tests/reviews/standing_grants/test_uses.py"
 STEP_UP = "tests/reviews/decisions/test_submission.py"
 STOP = "tests/races/test_stop.py"
 REDEEM = "tests/races/test_redeem.py"
@@ -474,6 +476,62 @@ GUARDS = [
         "record-changed",
         NEVER,
         EXECUTIONS,
+    ),
+    Guard(
+        "a standing grant covers only what the policy's rules ask for",
+        "reviews/standing_grants/uses.py",
+        "take_use",
+        "standing-covers",
+        NEVER,
+        STANDING_USES,
+    ),
+    Guard(
+        "who issued a standing grant may still issue it, and is not concerned",
+        "reviews/standing_grants/uses.py",
+        "take_use",
+        "standing-issuer",
+        NEVER,
+        STANDING_USES,
+    ),
+    Guard(
+        "a standing grant ends at the ceiling of who issued it",
+        "reviews/standing_grants/uses.py",
+        "take_use",
+        "standing-ceiling",
+        NEVER,
+        STANDING_USES,
+    ),
+    Guard(
+        "nothing begins under a revoked standing grant",
+        "reviews/standing_grants/uses.py",
+        "is_revoked",
+        "standing-revoked",
+        NEVER,
+        STANDING_USES,
+    ),
+    Guard(
+        "nothing begins when who issued the standing grant lost the authority",
+        "reviews/standing_grants/uses.py",
+        "is_revoked",
+        "standing-issuer-now",
+        Value("False"),
+        STANDING_USES,
+    ),
+    Guard(
+        "a standing grant stands for no more than the policy of now lets it",
+        "reviews/standing_grants/uses.py",
+        "apply_standing_grant",
+        "standing-still-covers",
+        Value('standing_grants.lower_evaluation(asked, "")'),
+        STANDING_USES,
+    ),
+    Guard(
+        "the policy's role issues a standing grant",
+        "reviews/standing_grants/issuance.py",
+        "check_may_issue",
+        "standing-role",
+        NEVER,
+        STANDING_ISSUANCE,
     ),
     Guard(
         "nothing begins before an approval's time",

@@ -233,6 +233,19 @@ ROUTES: dict[str, Row] = {
         ids=REQUEST,
         body=lambda world: {"panel": "ask", "version": 1, "reason": "Which order?"},
     ),
+    "reviews:issue_standing_grant": Row(
+        get=SEES,
+        post=SETTLES,
+        sees=SEES,
+        ids={"pk": "tag_request"},
+        body=lambda world: {"reason": "many tags"},
+    ),
+    "reviews:standing_grants": Row(get=PEOPLE),
+    "reviews:revoke_standing_grant": Row(
+        post=DECIDES | {Who.ADMINISTRATOR},
+        sees=DECIDES | {Who.ADMINISTRATOR, Who.AUDITOR},
+        ids={"pk": "standing_grant"},
+    ),
     "reviews:recall": Row(post=DECIDES, sees=SEES, ids={"pk": "held"}),
     "reviews:as_seen": Row(
         get=AS_SEEN, sees=AS_SEEN, ids={"pk": "held", "decision": "decision"}

@@ -41,6 +41,7 @@ from reviews.models import (
     Repair,
 )
 from reviews.people import preferences, tokens
+from reviews.standing_grants import issuance
 from reviews.stops import incidents, stops
 from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
@@ -153,6 +154,9 @@ def _fill(world: World, other: Agent) -> None:
     odd = Queue.objects.get(name="odd")
     incident = incidents.declare_incident(person=gate.sue, reason="a drill", queue=odd)
     tokens.create_token(person=gate.rita, name="spare")
+    allowed = issuance.issue_standing_grant(
+        request_id=_asked_tag(gate, "t-tags").pk, person=gate.sue, reason="many"
+    )
     _fill_batches(world)
     letter = _undelivered(gate)
     export = exports.create_export(
@@ -181,6 +185,8 @@ def _fill(world: World, other: Agent) -> None:
         "failed_unasked": _failed_unasked(gate).pk,
         "stop": stop.pk,
         "incident": incident.pk,
+        "standing_grant": allowed.pk,
+        "tag_request": _asked_tag(gate, "t-1").pk,
         "reviewer": gate.tom.public_id,
         "escalated": escalated.pk,
         "split": split.pk,
@@ -195,6 +201,15 @@ def _fill(world: World, other: Agent) -> None:
         "agent": gate.agent.slug,
         "thread": "t-1",
     }
+
+
+def _asked_tag(gate: Gate, thread: str) -> ApprovalRequest:
+    """A request from which calls can be allowed in advance."""
+    args = {"label": "asked"}
+    request: ApprovalRequest = propose(
+        gate.agent, "tag", args=args, thread=thread
+    ).request
+    return request
 
 
 def _access_task(gate: Gate) -> str:

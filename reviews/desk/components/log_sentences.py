@@ -69,6 +69,8 @@ SENTENCES = {
     "stop.tightened": "{who} changed the pause of {scope} {key} to a stop",
     "stop.lift_asked": "{who} asked to resume {scope} {key}",
     "stop.lifted": "{who} resumed {scope} {key}",
+    "standing_grant.issued": "{who} allowed calls of a tool in a run in advance",
+    "standing_grant.revoked": "{who} revoked a standing grant",
     "incident.declared": "{who} declared an incident; deadlines are paused",
     "incident.held": "Paused deadlines were moved",
     "incident.ended": "{who} ended an incident; deadlines run again",

@@ -33,6 +33,7 @@ from reviews.grants import uncertain
 from reviews.models import Draft, RequestVersion, StateReading
 from reviews.permissions import Permission
 from reviews.requests import repeats
+from reviews.standing_grants import issuance
 
 from . import comparison, next_proposals, versions
 from . import escalation as escalations
@@ -422,6 +423,14 @@ class DecisionRegion(HistoryRegion):
         if by_person or not self.verbs:
             return ()
         return list_message_buttons(self.loaded)
+
+    @cached_property
+    def may_allow(self) -> bool:
+        """Whether this person can allow such calls of the run in advance."""
+        tool, person = self.loaded.revision.tool, self.loaded.person
+        if tool is None or tools.load_definition(tool).standing_grant is None:
+            return False
+        return issuance.may_issue(person, self.loaded.request, self.loaded.now)
 
     @cached_property
     def within(self) -> links.BatchLink | None:

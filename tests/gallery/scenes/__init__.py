@@ -16,6 +16,7 @@ GROUPS = [
     lists.CROWD,
     log.RECORDS,
     stops.UP,
+    stops.STANDING,
     stops.STOPS,
     stops.FROZEN,
     stops.REVOKE,

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 from journal import clock, high_water_mark, restore_epochs
 from journal.sequencer import LogDelay
-from policies.models import Queue
+from policies.models import Queue, StandingGrant
 from reviews import recovery, standstills
 from reviews.choices import Scope, StopMode
 from reviews.decisions import returns, revoke
 from reviews.decisions.submission import PageEvidence
 from reviews.models import ApprovalRequest, Incident, Stop
+from reviews.standing_grants import issuance
 from reviews.stops import incidents, scope, stops
 from tests import factories
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup, Submission, send, url
-from tests.gallery.store import LAPTOP, StoreGate
+from tests.gallery.store import LABEL, LAPTOP, StoreGate, policy
 
 from .outcomes import claim, withdraw_stopped
 from .review import escalated
@@ -31,6 +32,68 @@ UP = SceneGroup(
     ),
 )
 ESCALATIONS = "/escalations/"
+
+
+STANDING = SceneGroup(
+    "standing",
+    shows=("reviews:issue_standing_grant", "reviews:standing_grants"),
+)
+
+
+@STANDING.preparation
+def ask_for_labels(gate: StoreGate) -> None:
+    """Every label is asked for, and a supervisor can allow those of a run."""
+    document = policy()
+    document["rules"].append(
+        {
+            "id": "label.asked",
+            "text": "The warehouse counts labels this week.",
+            "tools": ["add_label"],
+            "when": "true",
+            "then": {"tier": "approve"},
+        }
+    )
+    gate.adopt(document)
+
+
+def label_request(gate: StoreGate) -> ApprovalRequest:
+    return gate.ask("add_label", dict(LABEL))
+
+
+def allow_labels(gate: StoreGate) -> StandingGrant:
+    return issuance.issue_standing_grant(
+        request_id=label_request(gate).pk,
+        person=gate.sue,
+        reason="Forty parcels of one lorry need the same label.",
+    )
+
+
+def issue_page(gate: StoreGate) -> str:
+    return f"{url(label_request(gate))}allow/"
+
+
+STANDING.add("none", "No standing grant is in force.", "/standing-grants/")
+STANDING.add("offered", "The warehouse counts labels", label_request, "sue")
+STANDING.add("issue", "At most", issue_page, "sue")
+STANDING.add("issue-refused", "The policy lets a supervisor", issue_page)
+STANDING.add(
+    "issue-reason",
+    "Enter a reason",
+    lambda gate: Submission(issue_page(gate), {"reason": " "}),
+    "sue",
+)
+
+
+@STANDING.scene("in-force", "1 of 40 uses", "sue")
+def in_force(gate: StoreGate) -> str:
+    allowed = allow_labels(gate)
+    gate.propose("add_label", {**LABEL, "label": "lorry"}, thread=allowed.thread)
+    ended = allow_labels(gate)
+    issuance.revoke_standing_grant(grant_id=ended.pk, person=gate.sam)
+    return "/standing-grants/"
+
+
+STANDING.add("used", "lorry", "/announced/", "sue")
 
 
 @UP.preparation

@@ -319,6 +319,23 @@ def test_the_execution_window_is_apart_from_the_time_out():
     assert (tool.timeout, tool.window) == (timedelta(minutes=1), timedelta(hours=24))
 
 
+def test_a_standing_grant_must_cover_something():
+    medium = {"risk": "medium", "profile": SAFE, "standing_grant": {}}
+    terms = builders.document(None, **medium).tools["pay"].standing_grant
+    assert terms is not None
+    assert (terms.role, terms.minutes, terms.uses) == ("supervisor", 15, 40)
+    assert "tools.pay.standing_grant" in tool_refusal(**medium, floor="approve")
+
+
+@pytest.mark.parametrize(
+    "terms", [{"minutes": 61}, {"minutes": 0}, {"uses": 201}, {"role": "auditor"}]
+)
+def test_a_standing_grant_has_limits(terms):
+    changes = {"floor": "notify", "profile": SAFE, "standing_grant": terms}
+    found = tool_refusal(risk="medium", **changes)
+    assert all(path.startswith("tools.pay.standing_grant") for path in found)
+
+
 # The fields of the first release, whose digests name stored tools.
 FIRST = """name title description arguments money sensitive redact queue risk profile
 classes floor requires_reason requires_rationale timeout timeout_max batchable effect

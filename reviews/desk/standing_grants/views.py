@@ -1,0 +1,64 @@
+"""Standing grants: issuing one from a request, the list, and revoking."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from reviews.desk.components import htmx
+from reviews.desk.components.frame import require_person
+from reviews.desk.forms import ReasonForm
+from reviews.standing_grants import issuance
+
+from . import page as queries
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def issue_standing_grant(request: HttpRequest, pk: str) -> HttpResponse:
+    """What would be allowed in advance; POST allows it."""
+    person = require_person(request)
+    page = queries.build_issue_page(person, pk)
+    form = ReasonForm(request.POST or None)
+    problem = None
+    if request.method == "POST" and form.is_valid():
+        reason = form.cleaned_data["reason"]
+        problem = htmx.catch_refusal(
+            lambda: issuance.issue_standing_grant(
+                request_id=pk, person=person, reason=reason
+            )
+        )
+        if problem is None:
+            messages.success(request, "Allowed in advance. Each use is in Activity.")
+            return redirect("reviews:standing_grants")
+        page = queries.build_issue_page(person, pk)
+    kept = form.data.get("reason", "") if problem and not page.terms else ""
+    context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    status = htmx.compute_form_status(problem, sent=request.method == "POST")
+    return render(request, "reviews/standing_grant.html", context, status=status)
+
+
+@require_safe
+def standing_grants(request: HttpRequest) -> HttpResponse:
+    """The standing grants in force, and those that ended, newest first."""
+    lines = queries.list_standing_grants(require_person(request))
+    context = {
+        "in_force": [line for line in lines if not line.ended],
+        "ended": [line for line in lines if line.ended],
+    }
+    return render(request, "reviews/standing_grants.html", context)
+
+
+@require_POST
+def revoke_standing_grant(request: HttpRequest, pk: str) -> HttpResponse:
+    """End one at once."""
+    person = require_person(request)
+    found = queries.find_standing_grant(person, pk)
+    issuance.revoke_standing_grant(grant_id=found.pk, person=person)
+    messages.success(request, "Revoked. What has not begun is refused.")
+    return redirect("reviews:standing_grants")
