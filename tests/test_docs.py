@@ -65,6 +65,30 @@ def test_every_file_that_is_named_is_there(document: Path) -> None:
         assert (ROOT / name).exists(), name
 
 
+# `tests/file.py::test_name`, and `kit:axis.check`.
+TEST_ID = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+KIT_ID = re.compile(r"`kit:([\w.]+)`")
+ATTACKS = ROOT / "docs" / "attacks.md"
+
+
+@pytest.mark.parametrize("document", pages(), ids=name_of)
+def test_every_test_that_is_named_is_there(document: Path) -> None:
+    for file, name in TEST_ID.findall(document.read_text()):
+        assert f"def {name}(" in (ROOT / file).read_text(), f"{file}::{name}"
+
+
+def test_every_attack_names_what_shows_its_defence() -> None:
+    listed = (ROOT / "docs" / "frameworks.md").read_text()
+    rows = [line for line in ATTACKS.read_text().splitlines() if line.startswith("| ")]
+    for row in rows:
+        if row.startswith(("| what is tried", "| ---")):
+            continue
+        shown_by = row.split("|")[3]
+        assert TEST_ID.search(shown_by) or KIT_ID.search(shown_by), row
+        for check in KIT_ID.findall(shown_by):
+            assert f"| `{check}` |" in listed, check
+
+
 def test_the_readme_links_every_page() -> None:
     readme = ROOT / "README.md"
     linked = {(ROOT / link.partition("#")[0]).resolve() for link in links(readme)}
