@@ -17,7 +17,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from agents.models import AgentKey
@@ -134,8 +134,8 @@ class Boundary:
 class DomainErrors:
     """Renders a DomainError as a page, a notice or a problem; ignores other errors.
 
-    Waiting longer than `lock_timeout` for a lock becomes a Conflict: nothing was done,
-    and trying again may succeed.
+    A wait for a lock that is longer than `lock_timeout`, and a deadlock, become a
+    Conflict: nothing was done, and trying again may succeed.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -147,7 +147,7 @@ class DomainErrors:
     def process_exception(
         self, request: HttpRequest, exception: Exception
     ) -> HttpResponse | None:
-        if is_lock_timeout(exception):
+        if has_lost_lock(exception):
             exception = Conflict()
         if not isinstance(exception, DomainError):
             return None
@@ -155,8 +155,9 @@ class DomainErrors:
         return problems.render_refusal(request, exception)
 
 
-def is_lock_timeout(exception: Exception) -> bool:
-    """Whether the database gave up waiting for a lock."""
+def has_lost_lock(exception: Exception) -> bool:
+    """Whether the database gave up waiting for a lock, or ended the transaction because
+    it and another one waited for each other."""
     return isinstance(exception, OperationalError) and isinstance(
-        exception.__cause__, LockNotAvailable
+        exception.__cause__, LockNotAvailable | DeadlockDetected
     )

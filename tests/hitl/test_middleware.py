@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -112,9 +114,13 @@ def test_a_lock_waited_for_too_long_is_a_conflict() -> None:
         cursor.execute("SELECT pg_advisory_lock(7)")
         with pytest.raises(OperationalError) as caught:
             _lock_in_vain()
+    _check_conflict(caught.value)
+
+
+def _check_conflict(error: Exception) -> None:
     response = middleware.DomainErrors(
         lambda request: HttpResponse()
-    ).process_exception(RequestFactory().get("/api/v1/x"), caught.value)
+    ).process_exception(RequestFactory().get("/api/v1/x"), error)
     assert response is not None
     assert response.status_code == 409
     assert json.loads(response.content)["code"] == "conflict"
@@ -124,3 +130,25 @@ def _lock_in_vain() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL lock_timeout = '50ms'")
         cursor.execute("SELECT pg_advisory_xact_lock(7)")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_deadlock_is_a_conflict() -> None:
+    both_have_one = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        pairs = [(7, 8), (8, 7)]
+        found = [pool.submit(_lock_both, both_have_one, *pair) for pair in pairs]
+        errors = [error for one in found if (error := one.exception()) is not None]
+    (error,) = errors
+    assert isinstance(error, Exception)
+    _check_conflict(error)
+
+
+def _lock_both(both_have_one: threading.Barrier, first: int, second: int) -> None:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [first])
+            both_have_one.wait(60)
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [second])
+    finally:
+        connection.close()
