@@ -1,19 +1,32 @@
-"""The verdicts on a page: the words for each, and which of them a person who may decide
-a request can give, by the checks of the operation itself."""
+"""The verdicts on a page: the words for each, which of them a person who may decide a
+request can give, by the checks of the operation itself, and whether the page asks an
+attention check."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from django.utils.crypto import salted_hmac
+
+from policies import active, tools
+from policies.choices import Risk
 from policies.models import Person
 from policies.staffing import Shortage
 from reviews import permissions
+from reviews.attention_checks import questions
+from reviews.attention_checks.questions import AttentionQuestion
 from reviews.choices import Verdict
 from reviews.governance import voters
 from reviews.governance.voters import CountedVotes, Voter
-from reviews.models import ApprovalRequest, RequestVersion
+from reviews.models import ApprovalRequest, Decision, RequestVersion
 from reviews.requests.versions import build_escalated_steps
+
+from .regions import Regions
+
+# Reviewers with fewer decisions are new to the page and get no sampled question.
+FIRST_DECISIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +158,37 @@ def find_shortage(
         votes,
         without=person.public_id,
     )
+
+
+def find_attention_question(
+    regions: Regions, opened: datetime
+) -> AttentionQuestion | None:
+    """The question that the page asks this person before an approval or an edit of this
+    version; None where the policy asks none.
+
+    `opened` is when the person opened the page: decisions they make elsewhere in the
+    meantime add no question.
+    """
+    sealed, person = regions.sealed, regions.person
+    # The policy of the version, so that the question is the same at every try.
+    desk = active.load_document(sealed.policy).desk
+    often = desk.micro_check.get(Risk(sealed.risk), 0)
+    chance = compute_check_seed(person, sealed)
+    if not questions.is_check_due(chance, often):
+        return None
+    shown = regions.shown
+    if shown is None or (often > 1 and _is_new_reviewer(person, opened)):
+        return None
+    schema = tools.load_definition(sealed.revision.known_tool).arguments
+    return questions.build_question(shown, chance, schema)
+
+
+def compute_check_seed(person: Person, sealed: RequestVersion) -> bytes:
+    """The seed of this person's attention check on this version."""
+    text = f"{sealed.request_id}:{sealed.number}:{person.public_id}"
+    return salted_hmac("reviews.micro_checks", text, algorithm="sha256").digest()
+
+
+def _is_new_reviewer(person: Person, opened: datetime) -> bool:
+    mine = Decision.objects.filter(reviewer=person, at__lte=opened)
+    return mine[:FIRST_DECISIONS].count() < FIRST_DECISIONS

@@ -16,7 +16,6 @@ from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
-from django.utils.crypto import salted_hmac
 
 from journal.errors import (
     AttentionCheckFailed,
@@ -32,7 +31,6 @@ from journal.errors import (
 from policies import active, tools
 from policies.choices import Risk
 from policies.documents import Desk
-from reviews.attention_checks import questions
 from reviews.attention_checks.questions import AttentionQuestion
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions import decide, drafts, submission
@@ -43,14 +41,13 @@ from reviews.decisions.submission import (
     VerdictSubmission,
 )
 from reviews.desk import argument_form
-from reviews.desk.components import page_evidence, throttle
+from reviews.desk.components import choice, page_evidence, throttle
 from reviews.desk.components.regions import Regions
 from reviews.desk.forms import DecisionForm, MessageForm
 from reviews.dialogue import messages
 from reviews.effects.wording import format_people
 from reviews.governance import readings
 from reviews.grants.grants import NO_CONDITIONS, ExpectedValue, GrantConditions
-from reviews.models import Decision
 
 from .load import LoadedRequest
 from .page import ReviewPage
@@ -60,8 +57,6 @@ REMADE = "remade"
 _ANSWERS_SESSION_KEY = "answers"  # session key: the answers so far, by request version
 _MOST_REMEMBERED = 20
 SEEN_HEADER = "X-Seen"
-# Reviewers with fewer decisions are new to the page and get no sampled question.
-FIRST_DECISIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +179,7 @@ def find_attention_check(
     """
     if not VERDICT_SPECS[verdict].commits:
         return None
-    often = _load_desk_rules(loaded).micro_check.get(Risk(loaded.sealed.risk), 0)
-    chance = compute_check_seed(loaded)
-    if not questions.is_check_due(chance, often):
-        return None
-    shown = regions.shown
-    if shown is None or (often > 1 and _is_new_reviewer(loaded, opened)):
-        return None
-    schema = tools.load_definition(loaded.revision.known_tool).arguments
-    question = questions.build_question(shown, chance, schema)
+    question = choice.find_attention_question(regions, opened)
     if question is None:
         return None
     return AttentionCheck(
@@ -273,18 +260,6 @@ def _find_opening_time(page: ReviewPage) -> datetime:
     if page.partial:
         return page.on_screen.rendered_at if page.on_screen else page.loaded.now
     return page.seen.rendered_at
-
-
-def _is_new_reviewer(loaded: LoadedRequest, opened: datetime) -> bool:
-    mine = Decision.objects.filter(reviewer=loaded.person, at__lte=opened)
-    return mine[:FIRST_DECISIONS].count() < FIRST_DECISIONS
-
-
-def compute_check_seed(loaded: LoadedRequest) -> bytes:
-    """The seed of this person's attention check on this version."""
-    who = loaded.person.public_id
-    text = f"{loaded.request.pk}:{loaded.request.version}:{who}"
-    return salted_hmac("reviews.micro_checks", text, algorithm="sha256").digest()
 
 
 def _format_answers_key(loaded: LoadedRequest) -> str:
