@@ -16,6 +16,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from ninja import Schema
 
+from journal import clock
 from policies import tools
 from policies.models import Person
 from reviews import permissions
@@ -245,6 +246,7 @@ def build_detail(person: Person, asked: RequestForPerson) -> dict[str, Any]:
         "evidence": _dump_all(EvidenceOut, regions.evidence),
         "since": _build_since(regions),
         "policy": regions.policy,
+        "attention_check": asked.can_decide and _has_attention_check(regions),
         **_build_dialogue(asked.request),
     }
 
@@ -265,6 +267,10 @@ def _build_dialogue(request: ApprovalRequest) -> dict[str, Any]:
             for one in found
         ],
     }
+
+
+def _has_attention_check(regions: Regions) -> bool:
+    return choice.find_attention_question(regions, clock.now()) is not None
 
 
 def _build_presentation(regions: Regions) -> dict[str, Any]:

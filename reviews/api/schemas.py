@@ -26,6 +26,11 @@ VERDICTS = (
     " still modify, reject and escalate. Escalation is left out if nobody could decide"
     " the escalated request."
 )
+ATTENTION_CHECK = (
+    "Whether the page asks you a question about this request before it takes your"
+    " approval. This call asks none: a program that shows the request to a person sends"
+    " them to the page instead."
+)
 CHIP = "A chip replaces each value that the schema marks as sensitive."
 
 
@@ -291,6 +296,7 @@ class RequestDetailOut(RequestLineOut):
     evidence: list[EvidenceOut] = Field(description="From outside, not checked.")
     since: SinceOut | None
     policy: int
+    attention_check: bool = Field(description=ATTENTION_CHECK)
     returned_at: str | None = Field(
         description="Since when it is with its agent for revision; it can be decided."
     )

@@ -170,6 +170,17 @@ def test_an_edit_says_what_it_changed_and_for_which_version_the_words_are(
     assert said["written_for"].startswith("written for version 1")
 
 
+@pytest.mark.parametrize("one_in", [0, 1])
+def test_it_says_whether_the_page_asks_a_question(gate: Gate, one_in: int) -> None:
+    document = factories.document_of_tests()
+    document["desk"]["micro_check"]["high"] = one_in
+    factories.policy(gate.people, document)
+    request = propose(gate.agent).request
+    assert told(gate, request)["attention_check"] is bool(one_in)
+    # An auditor approves nothing.
+    assert told(gate, request, "otto")["attention_check"] is False
+
+
 def test_one_request_takes_few_queries_whatever_is_in_it(gate: Gate) -> None:
     evidence = [{"kind": "message", "text": f"note {n}"} for n in range(12)]
     proposal = propose(gate.agent, evidence=evidence)
