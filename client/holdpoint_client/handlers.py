@@ -12,22 +12,34 @@ nothing happens where a handler answered without the gate.
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import sys
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from .calls import Connection, Flow
 from .errors import ApiError
 from .gate import AsyncGate, Gate
-from .models import Answer, Proposal, parse_answer
+from .models import Proposal
 from .operations import Details, Operations
+from .people import PeopleOperations
 from .signatures import build_call_key
+from .terminal.decisions import (
+    ShownRequest,
+    VerdictOutcome,
+    VerdictResult,
+    ask_verdict,
+    check_verdict,
+    find_page_reason,
+    list_verdicts,
+    submit_verdict,
+)
+from .terminal.request_view import describe_request
+from .terminal.text import Line, render_line
 from .tool_errors import ApprovalPending
 from .tools import ToolRisk, require_person
 
@@ -155,30 +167,13 @@ def read_decision(proposal: Proposal) -> ApprovalDecision:
     return ApprovalDecision.DENIED
 
 
-class RequestForPerson(Answer):
-    """A request as the people's API shows it to one person."""
-
-    id: str
-    title: str
-    version: int
-    action_hash: str
-    agent: str
-    risk: str
-    tier: str
-    flags: tuple[str, ...] = ()
-    args: Annotated[dict[str, Any], Field(default_factory=dict)]
-    rules: tuple[dict[str, str], ...] = ()
-    reading: str = ""
-    can_decide: bool = False
-    why_not: str = ""
-
-
 class TerminalApprovalHandler:
     """The person at the terminal decides, under their own name.
 
     `token` is that person's personal token (`/me/tokens/` of the gate). Their decision
-    goes through the gate with every check of the pages; what needs a fresh password, or
-    another person, is still decided on the pages, and the handler waits for it.
+    goes through the gate by the rules of `holdpoint review`, on exactly what was shown.
+    What needs a fresh password, an attention check, an edit or another person is
+    decided on the pages, and the handler waits for it.
     """
 
     def __init__(
@@ -191,7 +186,8 @@ class TerminalApprovalHandler:
         wait_seconds: float | None = None,
     ) -> None:
         self._gate = gate
-        self._person = Connection(gate.operations.connection.url, token)
+        connection = Connection(gate.operations.connection.url, token)
+        self._people = PeopleOperations(connection)
         self._ask = ask
         self._show = show
         self._web = WebApprovalHandler(gate, wait_seconds=wait_seconds)
@@ -207,60 +203,34 @@ class TerminalApprovalHandler:
         return self._web.request(request)
 
     def _take_verdict(self, request_id: str, url: str) -> None:
-        call = self._person.build_call("GET", f"/requests/{request_id}")
-        answer = self._gate.run(self._person.send_call(call))
-        shown = parse_answer(RequestForPerson, answer)
-        for line in describe_request(shown, url):
-            self._show(escape_text(line))
-        if not shown.can_decide:
-            self._show(escape_text(f"You cannot decide it here: {shown.why_not}"))
+        request = self._gate.run(self._people.get_request(request_id))
+        for line in describe_request(request, url):
+            self._show_line(line)
+        if not list_verdicts(request):
+            result = check_verdict(request, "approve")
+            self._show_line(
+                f"You cannot decide it here. {result.text if result else ''}"
+            )
             return
-        verdict = self._ask_verdict()
-        body = {
-            "version": shown.version,
-            "action_hash": shown.action_hash,
-            "reading": shown.reading,
-            **verdict,
-        }
-        decide = self._person.build_call("POST", f"/requests/{request_id}/decide", body)
+        if text := find_page_reason(request, "approve"):
+            self._show_line(f"{text} Approve it on its page; here you can reject it.")
+        said = ask_verdict(request, self._ask, self._show_line)
+        if said is None:
+            return
+        shown = ShownRequest.of_detail(request)
         try:
-            self._gate.run(self._person.send_call(decide))
+            result = self._gate.run(submit_verdict(self._people, shown, said))
         except ApiError as error:
+            result = VerdictResult(VerdictOutcome.LEFT, error.detail)
+        self._show_line(result.text)
+        if result.outcome is not VerdictOutcome.RECORDED:
             # Someone else decided, or the request needs the page: people go on there.
-            self._show(escape_text(f"Not recorded. {error.detail} See {url}"))
+            self._show_line(f"Nothing was recorded. Its page: {url}")
 
-    def _ask_verdict(self) -> dict[str, str]:
-        while True:
-            word = self._ask("Approve, reject or skip? ").strip().lower()
-            if word in ("approve", "a"):
-                return {"verdict": "approve", "reason_code": "verified"}
-            if word in ("reject", "r"):
-                reason = self._ask("Reason for the agent: ").strip()
-                return {"verdict": "reject", "reason_code": "other", "reason": reason}
-            if word in ("skip", "s"):
-                return {"verdict": "reject", "reason_code": "skip"}
-            self._show("Type approve, reject or skip.")
-
-
-def describe_request(request: RequestForPerson, url: str) -> Iterator[str]:
-    """The lines that a terminal shows: what happens, why people are asked, where."""
-    yield f"{request.title} ({request.risk} risk, agent {request.agent})"
-    for name, value in request.args.items():
-        yield f"  {name}: {json.dumps(value, ensure_ascii=False)}"
-    yield from (f"  Warning: {flag}" for flag in request.flags)
-    yield from (f"  Rule: {rule.get('text', '')}" for rule in request.rules)
-    yield f"  Everything about it: {url}"
-
-
-def escape_text(text: str) -> str:
-    """Text that a terminal only prints: control characters, which could move the cursor
-    or hide a line, and characters that turn the direction become escapes."""
-    return "".join(
-        character
-        if unicodedata.category(character)[0] != "C" and character not in "\u2028\u2029"
-        else character.encode("unicode_escape").decode()
-        for character in text
-    )
+    def _show_line(self, line: Line | str) -> None:
+        line = Line(line) if isinstance(line, str) else line
+        for shown in render_line(line, shutil.get_terminal_size().columns):
+            self._show(shown)
 
 
 class AutomaticApprovalHandler:

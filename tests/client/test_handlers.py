@@ -13,11 +13,10 @@ from holdpoint_client.handlers import (
     TerminalApprovalHandler,
     ToolApprovalRequest,
     WebApprovalHandler,
-    escape_text,
 )
-from reviews.models import ApprovalRequest, Decision, Execution
+from reviews.models import ApprovalRequest, Decision, Execution, Proposal
 from reviews.people import tokens
-from tests import conftest
+from tests import conftest, factories
 from tests.factories import decide
 from tests.stack import Stack
 
@@ -99,7 +98,51 @@ def test_a_terminal_without_the_right_waits_for_the_pages(desk: Desk) -> None:
     )
     with pytest.raises(ApprovalPending):
         handler.request(REQUEST)
-    assert shown[-1].startswith("You cannot decide it here: ")
+    assert "You cannot decide it here." in "\n".join(shown)
+
+
+@pytest.mark.servers
+def test_what_the_page_asks_about_is_approved_on_the_page(desk: Desk) -> None:
+    document = factories.document_of_tests()
+    document["desk"]["micro_check"]["high"] = 1
+    factories.policy(desk.people.people, document)
+    shown: list[str] = []
+    words = iter(["approve", "later"])
+    handler = TerminalApprovalHandler(
+        desk.gate,
+        tokens.create_token(person=desk.people.rita, name="terminal"),
+        ask=lambda _: next(words),
+        show=shown.append,
+        wait_seconds=0,
+    )
+    with pytest.raises(ApprovalPending):
+        handler.request(REQUEST)
+    text = "\n".join(shown)
+    assert "Approve it on its" in text
+    assert "Type one of: reject, skip, later." in text
+    assert not Decision.objects.exists()
+
+
+@pytest.mark.servers
+def test_a_version_that_comes_while_the_person_reads_is_refused(desk: Desk) -> None:
+    shown: list[str] = []
+
+    def revise_and_approve(_: str) -> str:
+        proposal = Proposal.objects.get()
+        desk.gate.revise(proposal.pk, {**LETTER, "text": "goodbye"}, rationale="asked")
+        return "approve"
+
+    handler = TerminalApprovalHandler(
+        desk.gate,
+        tokens.create_token(person=desk.people.rita, name="terminal"),
+        ask=revise_and_approve,
+        show=shown.append,
+        wait_seconds=0,
+    )
+    with pytest.raises(ApprovalPending):
+        handler.request(REQUEST)
+    assert any("Nothing was recorded." in line for line in shown)
+    assert not Decision.objects.exists()
 
 
 def test_the_automatic_handler_answers_in_tests() -> None:
@@ -128,7 +171,3 @@ def test_the_automatic_handler_never_answers_in_production(name: str) -> None:
     handler = AutomaticApprovalHandler(environment={**IN_TESTS, name: "Production"})
     with pytest.raises(RuntimeError, match=f"{name}=Production"):
         handler.request(REQUEST)
-
-
-def test_a_terminal_gets_text_that_it_only_prints() -> None:
-    assert escape_text("Zoë \x1b[1m\u202e\n") == "Zoë \\x1b[1m\\u202e\\n"

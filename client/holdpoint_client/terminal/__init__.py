@@ -1,0 +1,1 @@
+"""What a terminal shows a person of a request, and how it takes their verdict."""
