@@ -1,0 +1,1 @@
+"""The command line `holdpoint`. Each module of `commands` is one subcommand."""

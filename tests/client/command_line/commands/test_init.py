@@ -1,0 +1,156 @@
+"""`holdpoint init` against the product: the gate, the key, the settings file, and the
+first lines of an agent."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reviews.models import ApprovalRequest, Execution
+from reviews.people import tokens
+from tests.client.command_line.shell import Shell
+from tests.client.gate import LoopbackGate
+from tests.client.test_tools import LETTER, Desk
+from tests.stack import wait_until
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture
+def shell(home: Path) -> Shell:
+    return Shell(home)
+
+
+def test_it_checks_the_key_and_keeps_it_for_this_user(shell: Shell, desk: Desk) -> None:
+    done = shell.run("init", desk.url, typed=f"{desk.key}\n")
+    assert done.returncode == 0, done.stderr
+    assert "agent riley" in done.stdout
+    assert "write: Write a letter" in done.stdout
+    assert done.stderr == ""
+    assert desk.key not in done.stdout + done.stderr
+    assert stat.S_IMODE(shell.settings_file.stat().st_mode) == 0o600
+    stored = json.loads(shell.settings_file.read_text())
+    assert stored == {"url": desk.url, "key": desk.key}
+    again = shell.run("init")  # asks nothing that it knows
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_a_key_is_typed_unseen(shell: Shell, desk: Desk) -> None:
+    with shell.talk("init", desk.url) as dialogue:
+        dialogue.answer("(it is not shown): ", desk.key)
+    assert dialogue.end() == 0, dialogue.text
+    assert desk.key not in dialogue.text
+    assert "manage.py register_agent" in dialogue.text
+    assert f"{desk.url}/agents/" in dialogue.text
+    assert json.loads(shell.settings_file.read_text())["key"] == desk.key
+
+
+def test_a_person_connects_beside_the_agent(shell: Shell, desk: Desk) -> None:
+    shell.run("init", desk.url, typed=desk.key)
+    token = tokens.create_token(person=desk.people.rita, name="terminal")
+    without = shell.run("init", "--person")
+    assert without.returncode == 2
+    assert f"{desk.url}/me/tokens/" in without.stderr
+    done = shell.run("init", "--person", typed=token)
+    assert (done.returncode, done.stderr) == (0, "")
+    stored = json.loads(shell.settings_file.read_text())
+    assert stored == {"url": desk.url, "key": desk.key, "token": token}
+    assert shell.run("review").stdout == "Nothing waits for you.\n"
+
+
+def test_a_wrong_key_is_not_kept(shell: Shell, desk: Desk) -> None:
+    wrong = "hp_k7xw2m9q_wrongwrongwrong"
+    done = shell.run("init", desk.url, typed=wrong)
+    assert done.returncode == 1
+    assert "(401 bad_key)" in done.stderr
+    assert wrong not in done.stdout + done.stderr
+    assert not shell.settings_file.exists()
+
+
+def test_a_key_of_the_environment_stays_there(shell: Shell, desk: Desk) -> None:
+    shell.variables["HOLDPOINT_KEY"] = desk.key
+    done = shell.run("init", desk.url)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(shell.settings_file.read_text()) == {"url": desk.url}
+
+
+def test_the_first_lines_run_against_the_gate(
+    shell: Shell, desk: Desk, home: Path
+) -> None:
+    words = ("--framework", "function", "--tool", "write", "--write", "agent.py")
+    done = shell.run("init", desk.url, *words, typed=desk.key)
+    assert done.returncode == 0, done.stderr
+    text = (home / "agent.py").read_text()
+    assert "def write(to: str, text: str)" in text
+    process = subprocess.Popen(
+        [sys.executable, "agent.py", "t-1", json.dumps(LETTER)],
+        cwd=home,
+        env=shell.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: ApprovalRequest.objects.exists(), 20)
+    desk.decide()
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    execution = Execution.objects.get()
+    assert output.splitlines() == [
+        f"Performing write under {execution.idempotency_key}",
+        "{'printed': True}",
+    ]
+    assert execution.status == "succeeded"
+
+
+def test_a_file_is_never_overwritten(shell: Shell, home: Path) -> None:
+    (home / "agent.py").write_text("mine")
+    words = ("--framework", "function", "--write", "agent.py")
+    done = shell.run("init", "http://127.0.0.1:9", *words)
+    assert done.returncode == 2
+    assert "never overwrites" in done.stderr
+    assert (home / "agent.py").read_text() == "mine"
+
+
+def test_an_unknown_tool_is_named_with_those_there_are(
+    shell: Shell, desk: Desk
+) -> None:
+    words = ("--framework", "function", "--tool", "erase")
+    done = shell.run("init", desk.url, *words, typed=desk.key)
+    assert done.returncode == 2
+    assert "write" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("gate.example.com", "not valid"),
+        ("https://rita:secret@gate.example.com", "user name or password"),
+        ("http://127.0.0.1:9", "No gate answers"),
+    ],
+)
+def test_an_address_without_a_gate_is_refused(
+    shell: Shell, url: str, rule: str
+) -> None:
+    done = shell.run("init", url, typed="hp_k7xw2m9q_never_sent")
+    assert done.returncode == 1
+    assert rule in done.stderr
+    assert "secret" not in done.stderr
+    assert not shell.settings_file.exists()
+
+
+def test_a_gate_that_ends_in_the_middle_leaves_the_file_as_it_was(
+    shell: Shell, gate: LoopbackGate
+) -> None:
+    assert shell.run("init", gate.url, typed="hp_test").returncode == 0
+    before = shell.settings_file.read_text()
+    done = shell.run("init", "--new-key", typed="hp_other")
+    assert done.returncode == 1
+    assert shell.settings_file.read_text() == before
+    assert [path.name for path in shell.settings_file.parent.iterdir()] == [
+        "settings.json"
+    ]
