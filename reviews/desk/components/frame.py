@@ -28,6 +28,9 @@ from . import switches as components_switches
 from .badges import Badges
 from .banners import DeskStatus, IncidentBanner, SwitchBanner
 
+# What a badge counts, for screen readers; other badges count pending requests.
+COUNTED_WORDS = {"badge-announced": "unread", "badge-alarms": "open"}
+
 
 @dataclass(frozen=True, slots=True)
 class NavItem:
@@ -45,6 +48,11 @@ class NavItem:
     def shown(self) -> str:
         """The number as the badge prints it."""
         return components_badges.format_badge(self.count)
+
+    @property
+    def counted(self) -> str:
+        """What the number counts, as a word after it."""
+        return COUNTED_WORDS.get(self.badge_id, "pending")
 
     @property
     def has_soon(self) -> bool:

@@ -41,7 +41,9 @@ def test_the_navigation_counts_what_nobody_looks_at(
     gate: Gate, as_: SignIn, alarm: Alarm
 ) -> None:
     for name in ("sue", "adam", "otto"):
-        assert read_text(as_(name).get("/help/"), "badge-alarms") == "1", name
+        page = as_(name).get("/help/")
+        assert read_text(page, "badge-alarms") == "1", name
+        assert "1 open" in read_page(page), name
     assert "badge-alarms" not in as_("rita").get("/help/").content.decode()
     standing.acknowledge_alarm(alarm_id=alarm.pk, person=gate.sue)
     assert read_text(as_("sam").get("/help/"), "badge-alarms") == ""
