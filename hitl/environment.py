@@ -23,6 +23,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 ROOT = Path(__file__).resolve().parent.parent
 LOOPBACK = "127.0.0.1"
+SHORTEST_TOKEN = 20
 MOST_WEB_PROCESSES = 24  # of `make up`: as many as its PostgreSQL has connections for
 
 
@@ -64,6 +65,12 @@ def _check_redis_url(text: str) -> str:
     if not text.startswith(("redis://", "rediss://", "unix:///")):
         raise ValueError("must start with redis://, rediss:// or unix:///")
     return text
+
+
+def _check_metrics_token(token: str) -> str:
+    if token and len(token) < SHORTEST_TOKEN:
+        raise ValueError(f"must have at least {SHORTEST_TOKEN} characters")
+    return token
 
 
 def _check_mail_url(text: str) -> str:
@@ -171,6 +178,11 @@ class Holdpoint(BaseSettings):
     # Modules whose functions a policy may name, in addition to the shipped verifiers.
     callables: Annotated[list[str], NoDecode, BeforeValidator(_parse_modules)] = Field(
         default=[], validation_alias="HOLDPOINT_CALLABLES"
+    )
+
+    # What Prometheus sends to read /metrics; without it there is no such page.
+    metrics_token: Annotated[str, AfterValidator(_check_metrics_token)] = Field(
+        default="", repr=False
     )
 
     mail_url: Annotated[str, AfterValidator(_check_mail_url)] = Field(

@@ -7,7 +7,7 @@ from django.urls import include, path
 
 from agents.adapters import authzen
 
-from . import api, docs, jwks, views
+from . import api, docs, jwks, metrics, views
 
 handler400 = views.bad_request
 handler403 = views.forbidden
@@ -17,6 +17,7 @@ handler500 = views.server_error
 urlpatterns = [
     path("livez", views.livez, name="livez"),
     path("readyz", views.readyz, name="readyz"),
+    path("metrics", metrics.show_metrics, name="metrics"),
     path(".well-known/jwks.json", jwks.jwks, name="jwks"),
     path(
         ".well-known/authzen-configuration",

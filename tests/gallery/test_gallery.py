@@ -29,6 +29,7 @@ from .viewer import FOLDER, WITHOUT_NOTO, Viewer, open_window
 NOT_PAGES = {
     "livez": "JSON",
     "readyz": "JSON",
+    "metrics": "figures for Prometheus",
     "jwks": "JSON",
     "authzen_metadata": "JSON",
     "reviews:home": "leads to the page where one's work is",

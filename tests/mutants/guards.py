@@ -269,6 +269,14 @@ GUARDS = [
         VOTES,
     ),
     Guard(
+        "only Prometheus reads the figures",
+        "hitl/metrics.py",
+        "show_metrics",
+        "metrics-token",
+        NEVER,
+        "tests/hitl/test_metrics.py",
+    ),
+    Guard(
         "a message names the version that was read",
         "reviews/dialogue/messages.py",
         "_lock_for_person",

@@ -168,6 +168,7 @@ RUN = {"slug": "agent", "name": "thread"}
 ROUTES: dict[str, Row] = {
     "livez": Row(get=ALL),
     "readyz": Row(get=ALL),
+    "metrics": Row(),  # only with a token of its own: tests/hitl/test_metrics.py
     "jwks": Row(get=ALL),
     "authzen_metadata": Row(get=ALL),
     "docs": Row(get=ALL),
