@@ -13,7 +13,7 @@ import json
 import typing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import (
     BaseModel,
@@ -31,6 +31,20 @@ from .models import list_field_errors
 
 _STRICT = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=False)
 _VALUE = "value"
+
+
+class Signature(Protocol):
+    """What a tool takes and returns, as JSON. The methods are those of
+    `ToolSignature`."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    def build_schema(self) -> dict[str, Any]: ...
+    def bind_arguments(self, *args: Any, **kwargs: Any) -> dict[str, Any]: ...
+    def dump_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]: ...
+    def load_arguments(self, args: Mapping[str, Any]) -> dict[str, Any]: ...
+    def dump_result(self, result: Any) -> dict[str, Any]: ...
+    def load_result(self, result: Mapping[str, Any] | None) -> Any: ...
 
 
 class ToolSignature:

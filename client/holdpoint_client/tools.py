@@ -22,7 +22,7 @@ from .calls import Effect, Flow, Pause
 from .errors import ApiError, FieldError, HoldpointError, InvalidArguments
 from .models import Claim, Proposal
 from .operations import QUICK, Details, Operations
-from .signatures import ToolSignature, build_call_id, build_call_key
+from .signatures import Signature, ToolSignature, build_call_id, build_call_key
 from .tool_errors import (
     ApprovalPending,
     MissingThread,
@@ -156,12 +156,15 @@ class ToolDefinition:
         name: str,
         options: ToolOptions,
         threshold: ToolRisk,
+        signature: Signature | None = None,
     ) -> None:
+        """`signature` is given for a tool whose arguments a schema describes; without
+        it, the function's annotations do."""
         self.name = name or function.__name__
         self.function = function
         self.description = inspect.getdoc(function) or ""
         self.options = options
-        self.signature = ToolSignature(self.name, function)
+        self.signature = signature or ToolSignature(self.name, function)
         self._operations = operations
         self._threshold = threshold
 
@@ -216,31 +219,43 @@ class ToolDefinition:
 
         Raises a ToolError when there is none, and what the function raises.
         """
-        end = None
-        if call.wait_seconds is not None:
-            end = time.monotonic() + call.wait_seconds
         proposal = yield from self.propose_call(call)
+        return (yield from self.follow_proposal(proposal, call.args, call.wait_seconds))
+
+    def follow_proposal(
+        self,
+        proposal: Proposal,
+        args: Mapping[str, Any] | None,
+        wait_seconds: float | None,
+    ) -> Flow[ToolResult]:
+        """The result of a proposal that this agent made, performed here if its grant is
+        still to be had. `args` are the proposed arguments, None if nobody knows them
+        any more. Raises as `run_call`."""
+        end = None if wait_seconds is None else time.monotonic() + wait_seconds
         while not proposal.final:
             if proposal.grant is not None:
                 claim = yield from self._claim_grant(proposal.grant.token)
                 if claim is not None:
                     value = yield from self._perform(claim)
-                    return ToolResult(value, claim.args, claim.args != call.args)
+                    edited = is_edited(proposal, args, claim.args)
+                    return ToolResult(value, claim.args, edited)
             if proposal.returned:
                 raise ReturnedForRevision(proposal)
             proposal = yield from self._await_news(proposal, end)
         if proposal.status == "executed":
-            return self._read_result(proposal, call)
+            return self._read_result(proposal, args)
         raise build_tool_error(proposal, self.build_declaration())
 
-    def _read_result(self, proposal: Proposal, call: ToolCall) -> ToolResult:
+    def _read_result(
+        self, proposal: Proposal, args: Mapping[str, Any] | None
+    ) -> ToolResult:
         """The recorded result of a call that an earlier process, or the gate,
         performed."""
         execution, decision = proposal.execution, proposal.decision
         value = self.signature.load_result(execution.result if execution else None)
-        args = decision.final_args if decision else None
-        performed = call.args if args is None else args
-        return ToolResult(value, performed, performed != call.args)
+        final = decision.final_args if decision else None
+        performed = final if final is not None else args or {}
+        return ToolResult(value, performed, is_edited(proposal, args, performed))
 
     def _claim_grant(self, token: str) -> Flow[Claim | None]:
         """The claim, or None when there is none to have: another process has it, or a
@@ -324,6 +339,15 @@ class ToolDefinition:
         }
         # JSON is YAML, and needs no package to write.
         return json.dumps({self.name: entry}, indent=2, ensure_ascii=False)
+
+
+def is_edited(
+    proposal: Proposal, args: Mapping[str, Any] | None, performed: Mapping[str, Any]
+) -> bool:
+    """Whether a reviewer changed the arguments."""
+    if args is not None:
+        return performed != args
+    return proposal.decision is not None and proposal.decision.verdict == "modify"
 
 
 def check_declared(
