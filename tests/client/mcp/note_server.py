@@ -1,0 +1,90 @@
+"""A server of the official package: it keeps notes in the file that NOTES names.
+
+python note_server.py            # over stdio
+python note_server.py PORT       # over streamable HTTP
+python note_server.py gated      # over stdio, with the gate's extension
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.server.extension import Extension
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import ToolAnnotations
+
+from holdpoint_client import AsyncGate
+from holdpoint_client.mcp.extension import GateExtension
+
+MUCH = 300_000
+
+
+def read_file() -> list[dict[str, str]]:
+    file = Path(os.environ["NOTES"])
+    if not file.exists():
+        return []
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def write_line(**note: str) -> None:
+    with Path(os.environ["NOTES"]).open("a") as file:
+        file.write(json.dumps(note) + "\n")
+
+
+def build_server(*extensions: Extension) -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer(
+        "notes", log_level="WARNING", extensions=extensions
+    )
+
+    @server.tool()
+    def send_note(to: str, text: str, ctx: Context[Any]) -> dict[str, str]:
+        """Send a note to a person."""
+        meta = dict(ctx.request_context.meta or {})
+        key = str(meta.get("holdpoint/idempotency-key", ""))
+        write_line(to=to, text=text, key=key)
+        return {"sent": to}
+
+    @server.tool()
+    async def hold_note(to: str, text: str) -> str:
+        """Send a note, and answer once somebody opens the pipe that HOLD names."""
+        write_line(to=to, text=text)
+        await anyio.to_thread.run_sync(Path(os.environ["HOLD"]).read_bytes)
+        return "held"
+
+    @server.tool()
+    def fail_note(to: str, text: str) -> str:
+        """Send a note, and fail."""
+        write_line(to=to, text=text)
+        raise RuntimeError("the line broke")
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+    def read_notes(to: str) -> list[str]:
+        """Read the notes to a person."""
+        return [note["text"] for note in read_file() if note["to"] == to]
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=True))
+    def read_much(to: str) -> str:
+        """Return a large text."""
+        return to * (MUCH // len(to))
+
+    return server
+
+
+def main(mode: str = "") -> None:
+    if mode == "gated":
+        gate = AsyncGate(os.environ["HOLDPOINT_URL"], os.environ["HOLDPOINT_KEY"])
+        wait = float(os.environ.get("WAIT", "25"))
+        build_server(GateExtension(gate, wait_seconds=wait)).run()
+    elif mode:
+        build_server().run("streamable-http", port=int(mode))
+    else:
+        build_server().run()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
