@@ -25,8 +25,9 @@ from ..errors import HoldpointError
 from ..gate import AsyncGate
 from .gate_server import build_gate_server
 from .gated_calls import ToolGate, build_thread
-from .http_proxy import THREAD_NAME, build_http_proxy
+from .http_proxy import build_http_proxy, check_thread
 from .policy_entries import import_tools, parse_names
+from .results import RemoteError
 from .stdio_proxy import build_server_command, run_stdio_proxy
 from .tool_list import ImportedTools
 
@@ -89,14 +90,14 @@ def _add_gate_arguments(group: Any) -> None:
     )
     group.add_argument(
         "--wait",
-        type=float,
+        type=parse_seconds,
         default=25.0,
         metavar="SECONDS",
         help="how long a call waits for people before the client gets a pending result",
     )
     group.add_argument(
         "--call-seconds",
-        type=float,
+        type=parse_seconds,
         default=300.0,
         metavar="SECONDS",
         help="how long an approved call waits for the server",
@@ -118,6 +119,17 @@ def _add_http_arguments(group: Any) -> None:
     )
 
 
+def parse_seconds(text: str) -> float:
+    """A number of seconds from 0 on. Raises ArgumentTypeError."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError("write a number of seconds, 0 or more")
+    return seconds
+
+
 def run_command(options: argparse.Namespace) -> int:
     """Run the command of these options; 0 when all is well. Errors go to stderr: stdout
     belongs to MCP."""
@@ -127,9 +139,11 @@ def run_command(options: argparse.Namespace) -> int:
         if options.action == "serve":
             return anyio.run(_serve, options)
         return _run_proxy(options)
+    except RemoteError as error:
+        sys.stderr.write(f"holdpoint: {error.message}\n")
     except (OptionError, HoldpointError, ValueError, OSError) as error:
         sys.stderr.write(f"holdpoint: {error}\n")
-        return 2
+    return 2
 
 
 def _run_proxy(options: argparse.Namespace) -> int:
@@ -189,11 +203,8 @@ def build_gate(options: argparse.Namespace) -> AsyncGate:
         raise OptionError(f"--gate: give the gate's address, or set {URL_VARIABLE}.")
     if not key:
         raise OptionError(f"{KEY_VARIABLE}: set it to the agent's key.")
-    if options.thread and not THREAD_NAME.fullmatch(options.thread):
-        raise OptionError(
-            "--thread: write 1 to 128 letters, digits, dots, colons, dashes or"
-            " underscores."
-        )
+    if options.thread:
+        check_thread(options.thread, "--thread")
     return AsyncGate(options.gate, key)
 
 

@@ -8,20 +8,27 @@ import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
+from ..calls import Flow
 from ..errors import FieldError, HoldpointError, InvalidArguments
 from ..gate import AsyncGate
 from ..models import Claim, Proposal
 from ..operations import Details
 from ..signatures import build_call_id
-from ..tool_errors import ApprovalPending, NothingHappened, ReturnedForRevision
+from ..tool_errors import (
+    ApprovalPending,
+    NothingHappened,
+    ReturnedForRevision,
+    ToolError,
+)
 from ..tools import ToolCall, ToolDefinition, ToolOptions, ToolResult, get_claim
 from .policy_entries import build_entry
 from .results import (
     Json,
+    ReadFailed,
     RemoteError,
     ToolFailed,
     build_error,
@@ -37,6 +44,18 @@ REMEMBERED_REQUESTS = 10_000
 """For how many requests of JSON-RPC a repetition is recognized by its id."""
 NOT_RUN = frozenset({-32600, -32601, -32602})
 """Codes of JSON-RPC by which a server says that it did not begin."""
+HARMLESS = ("low", "auto")
+"""Risk and tier of a proposal whose tool changes nothing, as the policy's
+administrators say."""
+CALL_ERRORS = (
+    HoldpointError,
+    NothingHappened,
+    OSError,
+    RemoteError,
+    ToolFailed,
+    ValueError,
+)
+"""What can come of a call instead of a result; see `explain_error`."""
 IDEMPOTENCY_META = "holdpoint/idempotency-key"
 GRANT_META = "holdpoint/grant"
 """Where the forwarded call has its idempotency key and its signed grant, for a server
@@ -170,12 +189,53 @@ class RemoteSignature:
         return dict(result or {})
 
 
+@dataclass(slots=True)
+class ForwardedCall:
+    """The effect of an approved call: it goes to the server. From then on nothing
+    cancels it before its outcome is reported. `harmless`: the policy lets the tool pass
+    as one that changes nothing."""
+
+    tool: str
+    forward: Forward
+    seconds: float
+    harmless: bool = False
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    performed: ToolResult | None = None
+
+    async def __call__(self, /, **arguments: Any) -> Json:
+        """Send the call. Raises ToolFailed or ReadFailed where the tool says that it
+        failed, NothingHappened where the server certainly did not begin."""
+        self.scope.shield = True
+        with anyio.fail_after(self.seconds):
+            result = await self._send_call(arguments)
+        if result.get("isError"):
+            raise ReadFailed(result) if self.harmless else ToolFailed(result)
+        kind = result.get("resultType", "complete")
+        if kind != "complete":
+            text = f"The server answered the approved call with {kind!r}."
+            raise ToolFailed(build_text(text))
+        self.performed = ToolResult(result, arguments, edited=False)
+        return result
+
+    async def _send_call(self, arguments: Json) -> Json:
+        try:
+            return await self.forward(self.tool, arguments, get_claim())
+        except RefusedTool as error:
+            raise NothingHappened(str(error), code="tool_changed") from error
+        except RemoteError as error:
+            if error.code in NOT_RUN:
+                raise NothingHappened(str(error), code="not_run") from error
+            raise
+
+
 class RemoteTool(ToolDefinition):
     """A tool of an MCP server as the gate knows it."""
 
-    def __init__(self, name: str, tool: Tool, gate: AsyncGate) -> None:
+    def __init__(
+        self, name: str, tool: Tool, gate: AsyncGate, function: ForwardedCall
+    ) -> None:
         super().__init__(
-            _never_called,
+            function,
             gate.operations,
             name=name,
             options=ToolOptions(),
@@ -183,15 +243,22 @@ class RemoteTool(ToolDefinition):
             signature=RemoteSignature(tool),
         )
         self._tool = tool
+        self._call = function
+
+    def follow_proposal(
+        self,
+        proposal: Proposal,
+        args: Mapping[str, Any] | None,
+        wait_seconds: float | None,
+    ) -> Flow[ToolResult]:
+        """As of `ToolDefinition`. An error of a tool that changes nothing is no riddle
+        for people."""
+        self._call.harmless = (proposal.risk, proposal.tier) == HARMLESS
+        return super().follow_proposal(proposal, args, wait_seconds)
 
     def build_declaration(self) -> str:
         """The entry for `tools:` of the policy, as `import` prints it."""
         return build_entry(self.name, self._tool)
-
-
-async def _never_called(**_: Any) -> None:
-    """Stands for the function of a tool that only its server has."""
-    raise NotImplementedError
 
 
 @dataclass(slots=True)
@@ -220,16 +287,8 @@ class ToolGate:
             result = await self.perform_call(call, tool, forward, self.wait_seconds)
         except (ApprovalPending, ReturnedForRevision) as pending:
             return build_pending(pending.proposal), False
-        except HoldpointError as error:
-            return build_error(error), True
-        except ValueError as error:  # NaN, or half a character
-            return build_text(
-                f"The arguments are no JSON: {error}", is_error=True
-            ), True
-        except ToolFailed as failed:
-            return build_failure(failed), True
-        except (RemoteError, NothingHappened, OSError) as error:
-            return build_text(describe_loss(error), is_error=True), True
+        except CALL_ERRORS as error:
+            return explain_error(error)
         return build_result(result), True
 
     async def perform_call(
@@ -241,12 +300,13 @@ class ToolGate:
     ) -> ToolResult:
         """Propose the call, wait, and perform what was approved. Raises the ToolError
         of what became of it, ToolFailed, and what `forward` raises."""
-        definition = self.define_tool(call.tool, tool)
+        function = ForwardedCall(call.tool, forward, self.call_seconds)
+        definition = self._define_tool(tool, function)
         details: Details = {"rationale": self.rationale} if self.rationale else {}
         asked = ToolCall(
             call.thread, call.call_id, call.arguments, details, wait_seconds
         )
-        return await self._run(definition.run_call(asked), call.tool, forward)
+        return await self._run_flow(definition.run_call(asked), function)
 
     async def follow_proposal(
         self, proposal: Proposal, call: NamedCall | None, forward: Forward
@@ -254,68 +314,54 @@ class ToolGate:
         """Wait for the end of a proposal, and perform what was approved. Raises as
         `perform_call`; RefusedTool for a proposal of another tool."""
         tool = self.names.to_server(proposal.tool)
-        definition = self.define_tool(tool, {"name": tool})
+        function = ForwardedCall(tool, forward, self.call_seconds)
+        definition = self._define_tool({"name": tool}, function)
         args = call.arguments if call else None
         flow = definition.follow_proposal(proposal, args, None)
-        return await self._run(flow, tool, forward)
+        return await self._run_flow(flow, function)
 
-    def define_tool(self, name: str, tool: Tool) -> RemoteTool:
+    def _define_tool(self, tool: Tool, function: ForwardedCall) -> RemoteTool:
         """The server's tool under its name at the gate. Raises RefusedTool."""
-        return RemoteTool(self.names.to_policy(name), tool, self.gate)
+        name = self.names.to_policy(function.tool)
+        return RemoteTool(name, tool, self.gate, function)
 
-    async def _run(self, flow: Any, tool: str, forward: Forward) -> ToolResult:
-        """Run the flow. From the moment at which the claim is this process's, nothing
-        cancels it before the outcome is reported. A result whose report was refused is
-        still the client's."""
-        performed: list[ToolResult] = []
-        with anyio.CancelScope() as scope:
-
-            async def effect(**arguments: Any) -> Json:
-                scope.shield = True
-                with anyio.fail_after(self.call_seconds):
-                    result = await _forward_call(tool, arguments, forward)
-                performed.append(ToolResult(result, arguments, edited=False))
-                return result
-
+    async def _run_flow(
+        self, flow: Flow[ToolResult], function: ForwardedCall
+    ) -> ToolResult:
+        """The result of the flow. A performed call whose report was refused has its
+        result all the same."""
+        with function.scope:
             try:
-                return cast("ToolResult", await self.gate.run(flow, effect))
+                return await self.gate.run(flow, function)
             except HoldpointError:
-                if performed:
-                    return performed[0]
-                raise
+                if function.performed is None:
+                    raise
+                return function.performed
         raise AssertionError  # nothing cancels this scope alone
 
 
-async def _forward_call(tool: str, arguments: Json, forward: Forward) -> Json:
-    """The server's result. Raises ToolFailed for one that says of itself that the tool
-    failed, NothingHappened where the server certainly did not begin."""
-    try:
-        result = await forward(tool, arguments, get_claim())
-    except RefusedTool as error:
-        raise NothingHappened(str(error), code="tool_changed") from error
-    except RemoteError as error:
-        if error.code in NOT_RUN:
-            raise NothingHappened(str(error), code="not_run") from error
-        raise
-    if result.get("isError"):
-        raise ToolFailed(result)
-    if result.get("resultType", "complete") != "complete":
-        kind = str(result["resultType"])
-        raise ToolFailed(
-            build_text(f"The server answered the approved call with {kind!r}.")
-        )
-    return result
-
-
-def describe_loss(error: Exception) -> str:
-    """Why the server gave no result, for the model."""
+def explain_error(error: Exception) -> tuple[Json, bool]:
+    """The result for an error of CALL_ERRORS, and whether the call has ended: after an
+    unknown outcome, or one of which the gate could not be asked, an equal call is this
+    call and not another one."""
+    if isinstance(error, ReadFailed):
+        return error.result, True
+    if isinstance(error, ToolFailed):
+        return build_failure(error), False
+    if isinstance(error, ToolError):
+        return build_error(error), error.proposal.status != "unknown"
+    if isinstance(error, HoldpointError):
+        return build_error(error), False
     if isinstance(error, NothingHappened):
-        return f"{error} Nothing has happened."
-    return (
+        return build_text(f"{error} Nothing has happened.", is_error=True), True
+    if isinstance(error, ValueError):  # NaN, or half a character
+        return build_text(f"The arguments are no JSON: {error}", is_error=True), False
+    text = (
         f"The server gave no result: {str(error) or type(error).__name__}. Nobody can"
         " say whether the call had an effect. Do not call it again; a person finds out"
         " what happened."
     )
+    return build_text(text, is_error=True), False
 
 
 def build_call_meta(meta: Mapping[str, Any], claim: Claim) -> Json:

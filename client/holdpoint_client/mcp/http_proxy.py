@@ -206,8 +206,8 @@ class HttpProxy:
         self, request: Request, message: Json, upstream: HttpUpstream
     ) -> tuple[Json, GatedAnswer | None]:
         name, params = message["id"], message.get("params")
-        caller = self._find_caller(request.headers)
         try:
+            caller = self._find_caller(request.headers)
             check_request(name, params)
             answer = await self.interceptor.answer_request(
                 message["method"], params or {}, name, caller, upstream
@@ -219,11 +219,11 @@ class HttpProxy:
         return {"jsonrpc": "2.0", "id": name, "result": answer.result}, answer
 
     def _find_caller(self, headers: Mapping[str, str]) -> Caller:
-        """The run and the session. A session's id is a secret of the client, so the run
-        is named by its digest."""
+        """The run and the session. Raises RemoteError for a name that is none."""
         session = headers.get(SESSION_HEADER, "")
         given = headers.get(THREAD_HEADER, "")
-        if THREAD_NAME.fullmatch(given):
+        if given:
+            check_thread(given, "Holdpoint-Thread")
             return Caller(given, session)
         if self.thread or not session:
             return Caller(self.thread or self.own_thread, session)
@@ -290,6 +290,16 @@ class HttpProxy:
             return text
         changed = self.interceptor.rewrite_result(passed.method, result)
         return json.dumps({**message, "result": changed})
+
+
+def check_thread(name: str, where: str) -> None:
+    """Raise RemoteError unless the gate takes it as the name of a run."""
+    if not THREAD_NAME.fullmatch(name):
+        raise RemoteError(
+            INVALID_REQUEST,
+            f"{where}: write 1 to 128 letters, digits, dots, colons, dashes or"
+            " underscores.",
+        )
 
 
 def check_request(name: object, params: object) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from ..errors import HoldpointError
 from ..models import Claim
+from ..tool_errors import NothingHappened
 from .gated_calls import (
     Forward,
     NamedCall,
@@ -130,7 +131,10 @@ class Interceptor:
         the moment at which the server lists it so."""
 
         async def forward(name: str, args: Mapping[str, Any], claim: Claim) -> Json:
-            tool = await self._find_tool(name, meta, upstream)
+            try:
+                tool = await self._find_tool(name, meta, upstream)
+            except OSError as error:
+                raise NothingHappened(str(error), code="not_run") from error
             call_meta = build_call_meta(hide_tasks(meta), claim)
             params = {"name": name, "arguments": dict(args), "_meta": call_meta}
             return await upstream.send_request("tools/call", params, tool)

@@ -38,10 +38,22 @@ async def import_tools(
     server: StdioServerParameters | str, names: ToolNames, *, queue: str
 ) -> ImportedServer:
     """List the tools of a server: a command, or the address of its streamable HTTP.
-    Raises what the `mcp` package raises for a server that does not answer."""
-    async with Client(server) as client:
-        tools = await list_served_tools(client)
+    Raises ConnectionError for a server that does not answer."""
+    try:
+        async with Client(server) as client:
+            tools = await list_served_tools(client)
+    except Exception as error:  # the transports raise groups of what went wrong
+        cause = find_cause(error)
+        words = str(cause) or type(cause).__name__
+        raise ConnectionError(f"the MCP server lists no tools: {words}") from error
     return describe_server(tools, names, queue=queue)
+
+
+def find_cause(error: Exception) -> Exception:
+    """The first exception in a group, or the exception itself."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def list_served_tools(client: Client) -> list[Tool]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import HoldpointError
 from ..models import Proposal
-from ..tool_errors import ToolNotDeclared
+from ..tool_errors import NothingHappened, ToolNotDeclared
 from ..tools import ToolResult
 
 RECORDED_BYTES = 64 * 1024
@@ -40,6 +40,15 @@ class ToolFailed(Exception):
     def __init__(self, result: Json) -> None:
         self.result = result
         super().__init__(read_text(result)[:500] or "The tool reported an error.")
+
+
+class ReadFailed(NothingHappened):
+    """As ToolFailed, of a tool that changes nothing."""
+
+    def __init__(self, result: Json) -> None:
+        self.result = result
+        text = read_text(result)[:500] or "The tool reported an error."
+        super().__init__(text, code="tool_error")
 
 
 def build_text(text: str, *, is_error: bool = False) -> Json:

@@ -227,6 +227,7 @@ async def run_stdio_proxy(
     async with (
         stdio_client(server) as (server_reads, server_writes),
         stdio_server() as (client_reads, client_writes),
+        client_writes,  # its end is what lets the process end
         anyio.create_task_group() as group,
     ):
         upstream = StdioUpstream(server_writes)

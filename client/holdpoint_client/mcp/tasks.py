@@ -15,23 +15,24 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ..errors import ApiError, HoldpointError, Unreachable
+from ..errors import ApiError, Unreachable
 from ..models import Proposal
 from ..tool_errors import (
     ApprovalPending,
-    NothingHappened,
     ReturnedForRevision,
     ToolError,
 )
-from .gated_calls import Forward, NamedCall, ToolGate, describe_loss
+from .gated_calls import (
+    CALL_ERRORS,
+    Forward,
+    NamedCall,
+    ToolGate,
+    explain_error,
+)
 from .results import (
     Json,
     RemoteError,
-    ToolFailed,
-    build_error,
-    build_failure,
     build_result,
-    build_text,
     describe_wait,
 )
 from .tool_list import Tool
@@ -70,11 +71,13 @@ def hide_tasks(meta: Mapping[str, Any]) -> Json:
 @dataclass(slots=True)
 class HeldTask:
     """A task of this process. `result` is that of the call, once it has ended.
-    `cancelled`: the client withdrew it before it began."""
+    `settles`: an equal call is another one after that. `cancelled`: the client withdrew
+    it before it began."""
 
     proposal: Proposal
     call: NamedCall | None
     result: Json | None = None
+    settles: bool = False
     cancelled: bool = False
     ended: anyio.Event = field(default_factory=anyio.Event)
 
@@ -98,12 +101,8 @@ class TaskRunner:
         except (ApprovalPending, ReturnedForRevision) as pending:
             task = self._hold_proposal(pending.proposal, call, forward)
             return {"resultType": "task", **describe_task(task)}, False
-        except HoldpointError as error:
-            return build_error(error), True
-        except ToolFailed as failed:
-            return build_failure(failed), True
-        except (RemoteError, NothingHappened, OSError) as error:
-            return build_text(describe_loss(error), is_error=True), True
+        except CALL_ERRORS as error:
+            return explain_error(error)
         return build_result(result), True
 
     async def answer_request(
@@ -120,7 +119,7 @@ class TaskRunner:
         if method == "tasks/cancel":
             await self._cancel_task(task)
             return {}
-        if task.result is not None and task.call is not None:
+        if task.settles and task.call is not None:
             self.tool_gate.calls.settle_call(task.call)
         if task.result is None:
             task.proposal = await self.tool_gate.gate.get(name)
@@ -157,20 +156,19 @@ class TaskRunner:
         self._forget_ended()
 
     async def _find_result(self, task: HeldTask, forward: Forward) -> Json:
+        """The result of the task's call. Raises STILL_OPEN."""
         try:
             result = await self.tool_gate.follow_proposal(
                 task.proposal, task.call, forward
             )
-        except ToolFailed as failed:
-            return build_failure(failed)
         except STILL_OPEN:
             raise
-        except HoldpointError as error:
+        except CALL_ERRORS as error:
             if isinstance(error, ToolError):
                 task.proposal = error.proposal
-            return build_error(error)
-        except (RemoteError, NothingHappened, OSError) as error:
-            return build_text(describe_loss(error), is_error=True)
+            answer, task.settles = explain_error(error)
+            return answer
+        task.settles = True
         return build_result(result)
 
     def _forget_ended(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 from mcp.server.extension import Extension
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from holdpoint_client import AsyncGate
@@ -71,6 +72,11 @@ def build_server(*extensions: Extension) -> MCPServer[Any]:
     def read_much(to: str) -> str:
         """Return a large text."""
         return to * (MUCH // len(to))
+
+    @server.tool()
+    def fail_read(to: str) -> str:
+        """Fail, and change nothing."""
+        raise ToolError(f"no notes to {to}")
 
     return server
 

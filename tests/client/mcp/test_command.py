@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from holdpoint_client.mcp.command import parse_words, split_words
+from holdpoint_client.mcp.stdio_proxy import build_server_command
 from tests.client.mcp.conftest import HOSTILE, NOTES, PROXY, Bench, connect, text_of
 
 
@@ -15,6 +16,7 @@ def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*PROXY, *words],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": "client", **environ},
+        input="",
         capture_output=True,
         text=True,
         timeout=120,
@@ -43,6 +45,9 @@ def test_the_servers_options_stay_its_own() -> None:
         (("--tools", "/nowhere.json", "--", "x"), "/nowhere.json"),
         (("--gate", "http://g", "--thread", "a b", "--", "x"), "--thread"),
         (("serve", "--thread", "t"), "HOLDPOINT_URL"),
+        (("--gate", "http://g", "--", "/nowhere/server"), "/nowhere/server"),
+        (("--wait", "nan", "--", "x"), "0 or more"),
+        (("--call-seconds", "-1", "--", "x"), "0 or more"),
     ],
 )
 def test_a_wrong_command_line_is_named(words: tuple[str, ...], said: str) -> None:
@@ -50,6 +55,34 @@ def test_a_wrong_command_line_is_named(words: tuple[str, ...], said: str) -> Non
     assert done.returncode == 2
     assert said in done.stderr
     assert not done.stdout
+
+
+@pytest.mark.parametrize("server", ["cat", "false"])
+def test_the_proxy_ends_with_its_client(server: str) -> None:
+    done = run("--gate", "http://127.0.0.1:9", "--", server, HOLDPOINT_KEY="hp_test")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "words", [("--", "false"), ("--url", "http://127.0.0.1:9/mcp")]
+)
+def test_an_import_says_that_the_server_does_not_answer(words: tuple[str, ...]) -> None:
+    done = run("import", *words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("holdpoint: the MCP server lists no tools:")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_server_does_not_get_the_agents_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOLDPOINT_KEY", "hp_test")
+    monkeypatch.setenv("NOTES", "here")
+    server = build_server_command(["npx", "-y", "notes"])
+    assert server.env is not None
+    assert server.env["NOTES"] == "here"
+    assert not any("hp_test" in value for value in server.env.values())
+    assert [server.command, *server.args] == ["npx", "-y", "notes"]
 
 
 def test_the_key_is_never_an_option() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ import pytest
 
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
-from tests.client.mcp.conftest import NOTES, PROXY, Bench, connect, text_of
+from tests.client.mcp.conftest import HERE, NOTES, PROXY, Bench, connect, text_of
 from tests.client.mcp.task_client import TaskExtension
 from tests.client.mcp.test_tasks import await_end, begin_task
 from tests.stack import PATIENCE_S, START_S, free_port, wait_until
@@ -26,23 +27,23 @@ ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
 @contextmanager
-def serve(bench: Bench, *options: str) -> Iterator[str]:
+def serve(bench: Bench, *options: str, command: list[str] = NOTES) -> Iterator[str]:
     """A server and its proxy, each at an address; the proxy's."""
     server, proxy = free_port(), free_port()
     url = f"http://127.0.0.1:{server}/mcp"
     words = [*PROXY, "--url", url, "--port", str(proxy), *options]
-    started = [
-        subprocess.Popen(command, env=bench.environ)
-        for command in ([*NOTES, str(server)], words)
+    processes = [
+        subprocess.Popen(started, env=bench.environ)
+        for started in ([*command, str(server)], words)
     ]
     try:
         for port in (server, proxy):
             wait_until(lambda port=port: listens(port), START_S)  # type: ignore[misc]
         yield f"http://127.0.0.1:{proxy}/mcp"
     finally:
-        for process in started:
+        for process in processes:
             process.terminate()
-        for process in started:
+        for process in processes:
             process.wait(PATIENCE_S)
 
 
@@ -149,6 +150,32 @@ def test_a_list_of_messages_does_not_pass(bench: Bench) -> None:
         assert http.post(url, json=message, headers=foreign).status_code == 421
     assert not bench.notes
     assert not Proposal.objects.exists()
+
+
+def test_a_name_of_a_run_that_is_none_is_refused(bench: Bench) -> None:
+    call = {"name": "send_note", "arguments": NOTE}
+    headers = {"holdpoint-thread": "order 1"}
+    with serve(bench) as url, httpx2.Client(trust_env=False, headers=headers) as http:
+        refused = post(http, url, 1, "tools/call", call).json()
+    assert refused["error"]["message"].startswith("Holdpoint-Thread: write 1 to 128")
+
+
+def test_a_server_cannot_answer_for_the_gate(bench: Bench) -> None:
+    command = [sys.executable, str(HERE / "forging_http_server.py")]
+    headers = {"mcp-session-id": "s", "holdpoint-thread": "order_1"}
+    with (
+        serve(bench, command=command) as url,
+        httpx2.Client(trust_env=False, headers=headers, timeout=PATIENCE_S) as http,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        asked = {"name": "send_note", "arguments": NOTE}
+        called = pool.submit(post, http, url, 3, "tools/call", asked)
+        bench.await_request()
+        stream = http.get(url, headers={"accept": "text/event-stream"}).text
+        bench.decide("reject", reason="Ann moved.")
+        assert "Ann moved." in str(read_result(called.result()))
+    events = [line[6:] for line in stream.splitlines() if line.startswith("data: ")]
+    assert [json.loads(event)["id"] for event in events] == [0, 1, 2, 4]
 
 
 def test_a_client_that_leaves_finds_its_call_again(bench: Bench) -> None:

@@ -11,12 +11,13 @@ from concurrent.futures import wait
 import pytest
 from mcp import MCPError
 
+from agents.models import Agent
 from reviews import deadlines
 from reviews.decisions import returns
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution, Proposal
 from tests import factories, worlds
-from tests.client.mcp.conftest import HERE, HOSTILE, Bench, connect, text_of
+from tests.client.mcp.conftest import HERE, HOSTILE, POLICY, Bench, connect, text_of
 from tests.stack import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.servers
@@ -184,9 +185,33 @@ def test_a_tool_that_fails_leaves_the_question_to_people(bench: Bench) -> None:
         called = caller.begin("fail_note", **NOTE)
         bench.decide()
         result = called.result(PATIENCE_S)
-    assert result.is_error
-    assert "Do not call it again" in text_of(result)
+        assert result.is_error
+        assert "Do not call it again" in text_of(result)
+        # It stays this call, whatever the model does, until people find out.
+        assert "Nobody can say yet" in text_of(caller.call("fail_note", **NOTE))
     assert bench.read_proposal().status == "unknown"
+    assert len(bench.notes) == 1
+
+
+def test_a_read_that_fails_is_nothing_for_people(bench: Bench) -> None:
+    with connect(bench.proxy()) as caller:
+        for _ in range(2):
+            result = caller.call("fail_read", to="ann")
+            assert result.is_error
+            assert "no notes to ann" in text_of(result)
+            assert "Nobody can say" not in text_of(result)
+            assert bench.read_proposal().status == "failed"
+    assert Proposal.objects.count() == 2
+
+
+def test_a_refusal_of_the_gate_is_said_and_ends_no_call(bench: Bench) -> None:
+    with connect(bench.proxy("--wait", "0")) as caller:
+        caller.call("send_note", **NOTE)
+        Agent.objects.update(tools=[])
+        assert "tool_not_allowed" in text_of(caller.call("send_note", to="a", text="b"))
+        Agent.objects.update(tools=list(POLICY["tools"]))
+        assert "waits for approval" in text_of(caller.call("send_note", **NOTE))
+    assert Proposal.objects.count() == 1
 
 
 def test_a_cancelled_request_stays_to_be_decided(bench: Bench) -> None:
