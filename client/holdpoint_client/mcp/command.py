@@ -108,8 +108,12 @@ def _add_gate_arguments(group: Any) -> None:
 
 
 def _add_http_arguments(group: Any) -> None:
-    group.add_argument("--host", default="127.0.0.1")
-    group.add_argument("--port", type=int, default=DEFAULT_PORT)
+    group.add_argument(
+        "--host", default="127.0.0.1", help="where it listens (default: %(default)s)"
+    )
+    group.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help="default: %(default)s"
+    )
     group.add_argument(
         "--allow-host",
         action="append",

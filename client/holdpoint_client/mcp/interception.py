@@ -31,7 +31,7 @@ from .tool_list import ImportedTools, RefusedTool, Tool
 
 ANSWERED = TASK_METHODS | {"tools/call"}
 """Methods that never reach the server as the client sent them."""
-REWRITTEN = frozenset({"tools/list", "server/discover"})
+REWRITTEN = frozenset({"tools/list", "server/discover", "initialize"})
 """Methods whose results change on their way back."""
 ENVELOPE = "io.modelcontextprotocol/"
 VERSION_META = ENVELOPE + "protocolVersion"
@@ -111,15 +111,19 @@ class Interceptor:
 
     def rewrite_result(self, method: str, result: Json) -> Json:
         """A result of REWRITTEN on its way to the client: without tools that may not be
-        called, and with the proxy's own tasks."""
+        called, and with the proxy's own tasks instead of the server's."""
         if method == "tools/list" and isinstance(result.get("tools"), list):
             tools = [tool for tool in result["tools"] if isinstance(tool, dict)]
             return {**result, "tools": self.imported.select_tools(tools)}
         capabilities = result.get("capabilities")
-        if method == "server/discover" and isinstance(capabilities, dict):
-            declared = {**(capabilities.get("extensions") or {}), TASKS_EXTENSION: {}}
-            return {**result, "capabilities": {**capabilities, "extensions": declared}}
-        return result
+        if method == "tools/list" or not isinstance(capabilities, dict):
+            return result
+        kept = {name: part for name, part in capabilities.items() if name != "tasks"}
+        if method == "server/discover":
+            declared = kept.get("extensions")
+            others = declared if isinstance(declared, dict) else {}
+            kept["extensions"] = {**others, TASKS_EXTENSION: {}}
+        return {**result, "capabilities": kept}
 
     def _keep_envelope(self, meta: Json) -> Json:
         """The `_meta` of a request that the proxy sends on its own: what the protocol

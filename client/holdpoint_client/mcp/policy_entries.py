@@ -22,6 +22,7 @@ from .tool_list import RefusedTool, Tool, ToolNames, dump_fingerprints, show_nam
 TITLE_CHARACTERS = 80
 DESCRIPTION_CHARACTERS = 300
 INDENT = "  "
+ARGUMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def build_fields(
     schema = dict(schema) if isinstance(schema, Mapping) else {"type": "object"}
     title = str(tool.get("title") or _read_annotation(tool, "title") or name)
     words = str(tool.get("description") or "")
-    return {
+    fields = {
         "title": _shorten(title.replace("_", " "), TITLE_CHARACTERS),
         "description": _shorten(words, DESCRIPTION_CHARACTERS),
         "schema": {key: part for key, part in schema.items() if key != "$schema"},
@@ -146,6 +147,7 @@ def build_fields(
         "execution_class": "opaque",
         "executor": {"kind": "agent"},
     }
+    return {key: part for key, part in fields.items() if part != ""}
 
 
 def list_comments(tool: Tool, hints: Mapping[str, bool]) -> Iterator[str]:
@@ -181,10 +183,14 @@ def _read_annotation(tool: Tool, name: str) -> Any:
 
 
 def _build_sentence(name: str, schema: Mapping[str, Any]) -> str:
-    """The effect sentence: every argument of the call."""
+    """The effect sentence: every argument of the call. Empty where an argument's name
+    could not stand in one; people then see the arguments without a sentence."""
     required = schema.get("required")
-    names = [part for part in required if isinstance(part, str)] if required else []
-    optional = set(schema.get("properties") or {}) - set(names)
+    properties = schema.get("properties")
+    names = [str(part) for part in required] if isinstance(required, list) else []
+    if not all(ARGUMENT_NAME.fullmatch(part) for part in names):
+        return ""
+    optional = isinstance(properties, Mapping) and set(properties) - set(names)
     parts = [*(f"{{{part}}}" for part in names), *(["{...}"] if optional else [])]
     return " ".join([name.replace("_", " "), *parts])
 

@@ -134,7 +134,10 @@ class StdioProxy:
                 self.group.start_soon(self._answer_request, message)
                 return
             self._forwarded[message.id] = message.method
-        if isinstance(message, JSONRPCNotification) and self._cancel_request(message):
+        # A call without an id waits for no result, and some servers would run it.
+        if isinstance(message, JSONRPCNotification) and (
+            message.method in ANSWERED or self._cancel_request(message)
+        ):
             return
         try:
             await self.upstream.send_message(message)

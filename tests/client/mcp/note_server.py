@@ -47,6 +47,8 @@ def build_server(*extensions: Extension) -> MCPServer[Any]:
         """Send a note to a person."""
         meta = dict(ctx.request_context.meta or {})
         key = str(meta.get("holdpoint/idempotency-key", ""))
+        grant = str(meta.get("holdpoint/grant", ""))
+        Path(os.environ["NOTES"]).with_suffix(".grant").write_text(grant)
         write_line(to=to, text=text, key=key)
         return {"sent": to}
 
@@ -81,15 +83,17 @@ def build_server(*extensions: Extension) -> MCPServer[Any]:
     return server
 
 
-def main(mode: str = "") -> None:
-    if mode == "gated":
+def main(*modes: str) -> None:
+    extensions: list[Extension] = []
+    if "gated" in modes:
         gate = AsyncGate(os.environ["HOLDPOINT_URL"], os.environ["HOLDPOINT_KEY"])
         wait = float(os.environ.get("WAIT", "25"))
-        build_server(GateExtension(gate, wait_seconds=wait)).run()
-    elif mode:
-        build_server().run("streamable-http", port=int(mode))
+        extensions.append(GateExtension(gate, wait_seconds=wait))
+    server = build_server(*extensions)
+    if modes[-1:] and modes[-1].isdecimal():
+        server.run("streamable-http", port=int(modes[-1]))
     else:
-        build_server().run()
+        server.run()
 
 
 if __name__ == "__main__":

@@ -29,22 +29,22 @@ ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 @contextmanager
 def serve(bench: Bench, *options: str, command: list[str] = NOTES) -> Iterator[str]:
     """A server and its proxy, each at an address; the proxy's."""
-    server, proxy = free_port(), free_port()
-    url = f"http://127.0.0.1:{server}/mcp"
-    words = [*PROXY, "--url", url, "--port", str(proxy), *options]
-    processes = [
-        subprocess.Popen(started, env=bench.environ)
-        for started in ([*command, str(server)], words)
-    ]
-    try:
-        for port in (server, proxy):
-            wait_until(lambda port=port: listens(port), START_S)  # type: ignore[misc]
-        yield f"http://127.0.0.1:{proxy}/mcp"
-    finally:
-        for process in processes:
+    with serve_alone(bench, command) as url:
+        words = [*PROXY, "--url", url, *options, "--port"]
+        with serve_alone(bench, words) as proxy:
+            yield proxy
+
+
+@contextmanager
+def serve_alone(bench: Bench, command: list[str]) -> Iterator[str]:
+    """A command that serves at the port which is its last word; its address."""
+    port = free_port()
+    with subprocess.Popen([*command, str(port)], env=bench.environ) as process:
+        try:
+            wait_until(lambda: listens(port), START_S)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
             process.terminate()
-        for process in processes:
-            process.wait(PATIENCE_S)
 
 
 def listens(port: int) -> bool:
@@ -198,3 +198,15 @@ def test_a_held_call_is_a_task(bench: Bench) -> None:
         ended = await_end(caller, task.task_id)
     assert ended.result is not None
     assert ended.result["structuredContent"] == {"sent": "ann"}
+
+
+@ERAS
+def test_a_server_with_the_extension_needs_no_proxy(bench: Bench, mode: str) -> None:
+    with (
+        serve_alone(bench, [*NOTES, "gated"]) as url,
+        connect(url, mode=mode) as caller,
+    ):
+        called = caller.begin("send_note", **NOTE)
+        bench.decide("modify", args={**NOTE, "to": "bob"})
+        assert called.result(PATIENCE_S).structured_content == {"sent": "bob"}
+    assert [note["to"] for note in bench.notes] == ["bob"]

@@ -30,6 +30,9 @@ SCHEMA = {
 }
 
 
+WEIRD = {"type": "object", "properties": {"a b": {"type": "string"}, "{x}": {}}}
+
+
 def tool(name: str = "send_note", **parts: Any) -> dict[str, Any]:
     return {"name": name, "description": "A note.", "inputSchema": SCHEMA, **parts}
 
@@ -54,6 +57,10 @@ def read_entry(one: dict[str, Any]) -> dict[str, Any]:
         (hinted(destructiveHint=False, openWorldHint=False), "approve"),
         (hinted(destructiveHint=True), "escalate"),
         (hinted(readOnlyHint=True, destructiveHint=True), "escalate"),
+        (tool(inputSchema={"type": "object"}), "approve"),
+        (tool(inputSchema={**WEIRD, "required": ["a b", "{x}"]}), "approve"),
+        (tool(inputSchema={"type": "object", "properties": {}}), "approve"),
+        ({"name": "send_note"}, "approve"),
     ],
 )
 def test_a_person_must_approve_whatever_the_server_says_of_itself(

@@ -3,21 +3,34 @@ client, with a real gate."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
 from concurrent.futures import wait
+from typing import Any
 
+import httpx2
 import pytest
 from mcp import MCPError
 
 from agents.models import Agent
+from holdpoint_client.grants import InvalidGrant, verify
 from reviews import deadlines
 from reviews.decisions import returns
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution, Proposal
 from tests import factories, worlds
-from tests.client.mcp.conftest import HERE, HOSTILE, POLICY, Bench, connect, text_of
+from tests.client.mcp.conftest import (
+    HERE,
+    HOSTILE,
+    POLICY,
+    PROXY,
+    Bench,
+    connect,
+    text_of,
+)
 from tests.stack import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.servers
@@ -51,6 +64,25 @@ def test_a_reviewer_edits_the_call(bench: Bench) -> None:
     assert [note["to"] for note in bench.notes] == ["bob"]
     assert result.structured_content == {"sent": "bob"}
     assert text_of(result).startswith("A reviewer changed this call.")
+
+
+def test_the_server_can_verify_the_grant_of_the_call(bench: Bench) -> None:
+    with connect(bench.proxy()) as caller:
+        called = caller.begin("send_note", **NOTE)
+        bench.decide("modify", args={**NOTE, "to": "bob"})
+        called.result(PATIENCE_S)
+    token = (bench.folder / "notes.grant").read_text()
+    url = f"{bench.url}/.well-known/jwks.json"
+    jwks = httpx2.get(url, trust_env=False).json()
+    facts: Any = {
+        "audience": "tool:send_note",
+        "tool": "send_note",
+        "preconditions": {},
+    }
+    grant = verify(token, jwks, args={**NOTE, "to": "bob"}, **facts)
+    assert grant.idempotency_key == bench.notes[0]["key"]
+    with pytest.raises(InvalidGrant, match="other_action"):
+        verify(token, jwks, args=NOTE, **facts)
 
 
 def test_a_rejection_reaches_the_model_with_its_reason(bench: Bench) -> None:
@@ -308,3 +340,34 @@ def test_a_server_cannot_answer_for_the_gate(bench: Bench) -> None:
         said = text_of(caller.call("send_note", **NOTE))
     assert "waits for approval" in said
     assert "approved and done" not in said
+
+
+def test_a_call_without_an_id_reaches_nobody(bench: Bench) -> None:
+    server = [sys.executable, str(HERE / "forging_server.py")]
+    call = {"method": "tools/call", "params": {"name": "send_note", "arguments": {}}}
+    messages = [
+        {"id": 1, "method": "initialize", "params": {}},
+        call,
+        {**call, "id": None},
+        [{**call, "id": 2}],
+        {"id": 100, "method": "tools/list"},
+    ]
+    versions = [
+        {"jsonrpc": "2.0", **one} if isinstance(one, dict) else one for one in messages
+    ]
+    with subprocess.Popen(
+        [*PROXY, "--", *server],
+        env=bench.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as proxy:
+        assert proxy.stdin is not None
+        assert proxy.stdout is not None
+        proxy.stdin.write("".join(f"{json.dumps(one)}\n" for one in versions))
+        proxy.stdin.flush()
+        begun, listed = (json.loads(proxy.stdout.readline()) for _ in range(2))
+    assert begun["result"]["capabilities"] == {"tools": {}}
+    assert (listed["id"], len(listed["result"]["tools"])) == (100, 1)
+    assert not (bench.folder / "notes").exists()
+    assert not Proposal.objects.exists()
