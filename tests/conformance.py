@@ -22,6 +22,7 @@ import httpx2
 
 from hitl.environment import LOOPBACK
 from holdpoint_client.conformance.people import Visitor
+from holdpoint_client.conformance.variants import FRAMEWORKS
 from tests.guards import ROOT
 from tests.stack import START_S, free_port, wait_until
 
@@ -29,7 +30,6 @@ FOLDER = ROOT / "var" / "conformance"
 POLICY = ROOT / "client" / "holdpoint_client" / "conformance" / "policy.yaml"
 TOOLS = ("send_note", "order_parts", "erase_note")
 AGENT = "conformance"
-FRAMEWORKS = ("langgraph", "langchain")
 # A dead agent's lease is over soon, and an agent's webhooks may come to this machine.
 ENVIRON = {
     "DEMO": "0",
@@ -166,7 +166,8 @@ def run_kit(frameworks: Sequence[str]) -> int:
         file.touch(mode=0o600)
         file.write_text(json.dumps(target))
         for name, python in pythons.items():
-            command = [str(python), "-m", "holdpoint_client.conformance", name]
+            # `-P`: a framework's package may have the name of one of the product's.
+            command = [str(python), "-P", "-m", "holdpoint_client.conformance", name]
             command += ["--target", str(file), "--json", str(FOLDER / f"{name}.json")]
             done = subprocess.run(command, check=False)
             failed |= done.returncode

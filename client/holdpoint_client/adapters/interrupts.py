@@ -14,23 +14,11 @@ from typing import Any
 
 from holdpoint_client.gate import Gate
 from holdpoint_client.models import Proposal
-from holdpoint_client.tool_errors import ReturnedForRevision, build_tool_error
 
-INTERRUPT_TYPE = "holdpoint_approval"
+from .decisions import is_ready, look_up, names_proposal, read_refusal
+
 NOT_PROPOSED = "Not proposed. "
 _DESCRIPTION = re.compile(r"Holdpoint request (p-[a-z0-9]+)\b", re.ASCII)
-
-
-def build_interrupt(proposal: Proposal, call_id: str) -> dict[str, Any]:
-    """The value of the adapter's own interrupt: what waits, and where people decide."""
-    request = proposal.request
-    return {
-        "type": INTERRUPT_TYPE,
-        "proposal": proposal.id,
-        "tool": proposal.tool,
-        "tool_call_id": call_id,
-        "url": request.url if request else "",
-    }
 
 
 def describe_proposal(proposal: Proposal) -> str:
@@ -45,11 +33,6 @@ def describe_fault(error: Exception) -> str:
     return f"{NOT_PROPOSED}{error}"
 
 
-def is_own_interrupt(value: Any) -> bool:
-    """Whether a tool of the adapter raised the interrupt."""
-    return isinstance(value, Mapping) and value.get("type") == INTERRUPT_TYPE
-
-
 def is_batch(value: Any) -> bool:
     """Whether an interrupt of the middleware asks about several calls at once."""
     return isinstance(value, Mapping) and "action_requests" in value
@@ -57,7 +40,7 @@ def is_batch(value: Any) -> bool:
 
 def list_proposals(value: Any) -> list[str]:
     """The proposals that an interrupt waits for; none if it is not the gate's."""
-    if is_own_interrupt(value):
+    if names_proposal(value):
         return [str(value["proposal"])]
     matches = (_DESCRIPTION.match(text) for text in _list_descriptions(value))
     return [match[1] for match in matches if match]
@@ -70,8 +53,8 @@ def build_answer(value: Any, gate: Gate, wait_seconds: float = 0) -> Any:
     A batch is answered when each of its calls is decided, with as many decisions as it
     has calls, in their order. Waits for at most `wait_seconds` for each call.
     """
-    if is_own_interrupt(value):
-        proposal = _look_up(str(value["proposal"]), gate, wait_seconds)
+    if names_proposal(value):
+        proposal = look_up(str(value["proposal"]), gate, wait_seconds)
         return {"proposal": proposal.id} if is_ready(proposal) else None
     decisions = [
         _decide(text, gate, wait_seconds) for text in _list_descriptions(value)
@@ -81,19 +64,13 @@ def build_answer(value: Any, gate: Gate, wait_seconds: float = 0) -> Any:
     return {"decisions": decisions} if is_batch(value) else decisions[0]
 
 
-def is_ready(proposal: Proposal) -> bool:
-    """Whether the tool can go on: it ended, it may be redeemed, or it was returned."""
-    return proposal.final or proposal.grant is not None or proposal.returned
-
-
 def read_decision(proposal: Proposal) -> dict[str, str]:
     """What the gate says of a decided proposal, as a decision of the middleware. A
     rejection always has a text: without one, models repeat the call."""
-    if proposal.returned:
-        return {"type": "reject", "message": str(ReturnedForRevision(proposal))}
-    if proposal.grant is not None or proposal.status == "executed":
-        return {"type": "approve"}
-    return {"type": "reject", "message": str(build_tool_error(proposal, ""))}
+    refusal = read_refusal(proposal)
+    if refusal:
+        return {"type": "reject", "message": refusal}
+    return {"type": "approve"}
 
 
 def _list_descriptions(value: Any) -> list[str]:
@@ -113,9 +90,5 @@ def _decide(description: str, gate: Gate, wait_seconds: float) -> dict[str, str]
     match = _DESCRIPTION.match(description)
     if match is None:
         return None
-    proposal = _look_up(match[1], gate, wait_seconds)
+    proposal = look_up(match[1], gate, wait_seconds)
     return read_decision(proposal) if is_ready(proposal) else None
-
-
-def _look_up(proposal: str, gate: Gate, wait_seconds: float) -> Proposal:
-    return gate.wait(proposal, wait_seconds) if wait_seconds else gate.get(proposal)

@@ -29,7 +29,7 @@ from holdpoint_client.gated_tools import GatedTool
 
 from .flags import AdapterFlags
 from .interrupts import build_answer, describe_fault, describe_proposal, is_batch
-from .langgraph import DescribeCall, Graph, NamedCall, describe_call, send_answers
+from .langgraph import DescribeCall, Graph, describe_call, name_call, send_answers
 
 FLAGS = AdapterFlags(
     framework="langchain",
@@ -64,9 +64,7 @@ def review_by_gate(
     def propose(
         tool_call: ToolCall, state: AgentState[Any], runtime: Runtime[Any]
     ) -> str:
-        call = NamedCall.from_messages(
-            state["messages"], get_config(), tool_call["id"], describe
-        )
+        call = name_call(state["messages"], get_config(), tool_call["id"], describe)
         try:
             return describe_proposal(tool.propose(tool_call["args"], **call.names))
         except InvalidArguments as error:

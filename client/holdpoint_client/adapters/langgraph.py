@@ -11,11 +11,7 @@ again while nobody has decided.
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -33,8 +29,10 @@ from holdpoint_client.operations import Details
 from holdpoint_client.tool_errors import ApprovalPending, ToolError
 from holdpoint_client.tools import ToolResult
 
+from .calls import NamedCall, check_call_id, check_thread, describe_words, format_result
+from .decisions import describe_waiting, names_proposal
 from .flags import AdapterFlags
-from .interrupts import build_answer, build_interrupt, is_own_interrupt
+from .interrupts import build_answer
 
 FLAGS = AdapterFlags(
     framework="langgraph",
@@ -51,8 +49,6 @@ FLAGS = AdapterFlags(
 )
 FLAGS.check_version("a late answer could resume another interrupt of the same node.")
 
-THREAD_NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
-LONGEST_RATIONALE = 2000  # characters
 # Refuses a resume that names an interrupt which does not wait (`strict_resume` of the
 # SDK). The library has it as a configuration key only.
 STRICT_RESUME = "__pregel_strict_resume"
@@ -62,22 +58,10 @@ DescribeCall = Callable[[AIMessage, str], Details]
 """Takes the model's message and the id of one of its calls."""
 
 
-class DuplicateCallId(ValueError):
-    """A message of the model has two calls with one id. None of them was proposed: an
-    answer could not tell them apart."""
-
-    def __init__(self, call_id: str) -> None:
-        super().__init__(
-            f"Two tool calls of one message have the id {call_id!r}. Neither was"
-            " proposed. Give each call an id of its own."
-        )
-
-
 def describe_call(message: AIMessage, call_id: str) -> Details:
     """The details of a proposal by default: the model's words beside its calls are the
     rationale of each."""
-    text = message.text.strip()
-    return {"rationale": text[:LONGEST_RATIONALE]} if text else {}
+    return describe_words(message.text)
 
 
 def build_tool(
@@ -91,13 +75,13 @@ def build_tool(
     """
 
     def run(runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
-        call = NamedCall.from_runtime(runtime, describe)
+        call = name_running_call(runtime, describe)
         while True:
             try:
                 result = tool.perform(arguments, **call.names, wait_seconds=0)
             except ApprovalPending as pending:
                 # Suspends the graph. After a resume it returns, and the gate is asked.
-                interrupt(build_interrupt(pending.proposal, call.call_id))
+                interrupt(describe_waiting(pending.proposal, call.call_id))
             except (ToolError, InvalidArguments) as error:
                 return answer_error(tool.name, call.call_id, error)
             else:
@@ -112,12 +96,12 @@ def build_async_tool(
     """As `build_tool`, for a graph that is run with `ainvoke` or `astream`."""
 
     async def run(runtime: ToolRuntime, **arguments: Any) -> ToolMessage:
-        call = NamedCall.from_runtime(runtime, describe)
+        call = name_running_call(runtime, describe)
         while True:
             try:
                 result = await tool.perform(arguments, **call.names, wait_seconds=0)
             except ApprovalPending as pending:
-                interrupt(build_interrupt(pending.proposal, call.call_id))
+                interrupt(describe_waiting(pending.proposal, call.call_id))
             except (ToolError, InvalidArguments) as error:
                 return answer_error(tool.name, call.call_id, error)
             else:
@@ -139,64 +123,30 @@ def _describe_tool(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCall:
-    """One tool call of a model with its names at the gate."""
+def name_running_call(runtime: ToolRuntime, describe: DescribeCall) -> NamedCall:
+    """The call that a tool is running. Raises ValueError for a call or a run that the
+    gate could not name."""
+    state = runtime.state
+    messages = state.get("messages", []) if isinstance(state, Mapping) else []
+    return name_call(messages, runtime.config, runtime.tool_call_id, describe)
 
-    thread: str
-    call_id: str
-    details: Details
 
-    @classmethod
-    def from_runtime(cls, runtime: ToolRuntime, describe: DescribeCall) -> NamedCall:
-        """The call that a tool is running. Raises ValueError for a call or a run that
-        the gate could not name."""
-        state = runtime.state
-        return cls.from_messages(
-            state.get("messages", []) if isinstance(state, Mapping) else [],
-            runtime.config,
-            runtime.tool_call_id,
-            describe,
-        )
-
-    @classmethod
-    def from_messages(
-        cls,
-        messages: Sequence[AnyMessage],
-        config: RunnableConfig,
-        call_id: str | None,
-        describe: DescribeCall,
-    ) -> NamedCall:
-        """The call of this id in the newest message that has it. Raises ValueError as
-        above, DuplicateCallId for an id that stands twice there."""
-        if not call_id:
-            raise ValueError(
-                "The tool call has no id, so an approval cannot be bound to it. Use a"
-                " chat model that returns tool call ids."
-            )
-        message = find_calling_message(messages, call_id)
-        if Counter(call["id"] for call in message.tool_calls)[call_id] > 1:
-            raise DuplicateCallId(call_id)
-        return cls(read_thread(config), call_id, describe(message, call_id))
-
-    @property
-    def names(self) -> dict[str, Any]:
-        """Keyword arguments of `GatedTool.perform` and `GatedTool.propose`."""
-        return {"thread": self.thread, "call_id": self.call_id, **self.details}
+def name_call(
+    messages: Sequence[AnyMessage],
+    config: RunnableConfig,
+    call_id: str | None,
+    describe: DescribeCall,
+) -> NamedCall:
+    """The call of this id in the newest message that has it. Raises ValueError as
+    above, DuplicateCallId for an id that stands twice there."""
+    message = find_calling_message(messages, call_id)
+    known = check_call_id(call_id, (call["id"] for call in message.tool_calls))
+    return NamedCall(read_thread(config), known, describe(message, known))
 
 
 def answer_result(tool: str, call_id: str, result: ToolResult) -> ToolMessage:
-    """The result for the model, with a notice if a reviewer changed the call: the
-    model's own message keeps the arguments that it wrote."""
-    text = (
-        result.value
-        if isinstance(result.value, str)
-        else json.dumps(result.value, default=str, ensure_ascii=False)
-    )
-    if result.edited:
-        args = json.dumps(dict(result.args), ensure_ascii=False)
-        text = f"A reviewer changed this call. Performed instead: {args}\n{text}"
-    return ToolMessage(text, tool_call_id=call_id, name=tool)
+    """The result for the model."""
+    return ToolMessage(format_result(result), tool_call_id=call_id, name=tool)
 
 
 def answer_error(tool: str, call_id: str, error: Exception) -> ToolMessage:
@@ -208,16 +158,12 @@ def read_thread(config: RunnableConfig) -> str:
     """The name of the run. Raises ValueError for a `thread_id` that the gate does not
     take as a name."""
     name = str(config.get("configurable", {}).get("thread_id", ""))
-    if not THREAD_NAME.fullmatch(name):
-        raise ValueError(
-            f"configurable.thread_id is {name!r}: it must be 1 to 128 letters, digits,"
-            " dots, colons, dashes or underscores, because it names the run at the"
-            " gate. Pass such a thread_id in the config."
-        )
-    return name
+    return check_thread(name, "configurable.thread_id")
 
 
-def find_calling_message(messages: Sequence[AnyMessage], call_id: str) -> AIMessage:
+def find_calling_message(
+    messages: Sequence[AnyMessage], call_id: str | None
+) -> AIMessage:
     """The newest message that has this call; an empty one for a graph that keeps its
     messages elsewhere."""
     for message in reversed(messages):
@@ -249,7 +195,7 @@ def resume_graph(
         return graph.invoke(None, config)
     answers: dict[str, Any] = {}
     for found in state.interrupts:
-        if is_own_interrupt(found.value):
+        if names_proposal(found.value):
             answer = build_answer(found.value, gate, 0 if answers else wait_seconds)
             answers |= {} if answer is None else {found.id: answer}
     return send_answers(graph, config, answers) if answers else None

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from .catalogue import CHECKS, CheckResult
 from .runner import (
-    VARIANTS,
     Score,
     format_table,
     print_line,
@@ -22,11 +21,12 @@ from .runner import (
     save_record,
 )
 from .subject import Target
+from .variants import FRAMEWORKS
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m holdpoint_client.conformance")
-    parser.add_argument("framework", choices=VARIANTS, nargs="?")
+    parser.add_argument("framework", choices=FRAMEWORKS, nargs="?")
     parser.add_argument("--target", type=Path, help="a file that describes the gate")
     parser.add_argument("--gate", help="the address of the gate")
     parser.add_argument("--key", help="the agent's key")

@@ -17,7 +17,7 @@ from typing import Any
 
 from .scripting import NOTE, build_turn
 from .subject import Subject, Target
-from .worker import MODULES
+from .variants import VARIANTS
 
 MISFIT = ("call_2", "order_parts", {"part": "gear", "count": "many", "due": "soon"})
 
@@ -27,7 +27,7 @@ def record_interrupts(variant: str, target: Target) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         subject = Subject(target, variant, gated=True, folder=Path(folder))
         report = subject.start([[*NOTE[0], *build_turn(MISFIT)]])
-    package = variant.partition("-")[0]
+    package = VARIANTS[variant].package
     return {
         "variant": variant,
         "release": f"{package} {version(package)}",
@@ -37,7 +37,7 @@ def record_interrupts(variant: str, target: Target) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser("python -m holdpoint_client.conformance.recording")
-    parser.add_argument("variant", choices=MODULES)
+    parser.add_argument("variant", choices=VARIANTS)
     parser.add_argument("--target", type=Path, required=True)
     given = parser.parse_args()
     recorded = record_interrupts(given.variant, Target.load(given.target))

@@ -16,6 +16,7 @@ from .catalogue import AXES, CheckFailed, CheckNotRun, CheckResult
 from .catalogue import CHECKS as SENTENCES
 from .checks import admin, channels, durable, idempotent, typed, verified
 from .subject import Subject, Target
+from .variants import VARIANTS, list_variants
 
 Check = Callable[[Subject], None]
 CHECKS: Mapping[str, Check] = {
@@ -26,17 +27,17 @@ CHECKS: Mapping[str, Check] = {
     **verified.CHECKS,
     **admin.CHECKS,
 }
-VARIANTS = {
-    "langgraph": ("langgraph",),
-    "langchain": ("langchain-batched", "langchain-per-call"),
-}
-"""The ways in which a framework pauses, each checked by itself."""
 _LIBRARY = "the library has none; a service around it would have to bring it"
 ABSENT: Mapping[str, str] = {
     **dict.fromkeys([*channels.CHECKS, *admin.CHECKS], _LIBRARY),
     "verified.expiry": "a request of the library never expires",
 }
-"""What neither framework offers by itself, so that there is nothing to check."""
+"""What no framework offers by itself, so that there is nothing to check."""
+_NO_EDIT = "the library has no answer that changes the arguments"
+UNEDITABLE: Mapping[str, str] = dict.fromkeys(
+    ["typed.edit_typed", "typed.edit_same_tool", "typed.bad_edit"], _NO_EDIT
+)
+"""What a framework without edits does not offer either."""
 
 
 @dataclass(slots=True)
@@ -61,10 +62,16 @@ class Score:
         )
 
 
+def list_absent(variant: str) -> dict[str, str]:
+    """The checks that this variant alone offers nothing for, and why."""
+    return {**ABSENT, **({} if VARIANTS[variant].edits else UNEDITABLE)}
+
+
 def run_check(name: str, subject: Subject) -> CheckResult:
     """Run one check. A fault of the kit itself counts as a failure, with its text."""
-    if not subject.gated and name in ABSENT:
-        return CheckResult(name, "absent", ABSENT[name])
+    absent = list_absent(subject.variant)
+    if not subject.gated and name in absent:
+        return CheckResult(name, "absent", absent[name])
     try:
         CHECKS[name](subject)
     except CheckFailed as failure:
@@ -80,7 +87,7 @@ def run_variant(
     target: Target, variant: str, *, gated: bool, names: Iterable[str], folder: Path
 ) -> Score:
     """Run the named checks, each with a run of its own, and print a line for each."""
-    package = variant.partition("-")[0]
+    package = VARIANTS[variant].package
     score = Score(variant, f"{package} {version(package)}", gated)
     for name in names:
         begun = time.monotonic()
@@ -104,7 +111,7 @@ def run_framework(
     """Run every variant of a framework, bare and with Holdpoint."""
     scores = []
     with tempfile.TemporaryDirectory(prefix="holdpoint-conformance-") as folder:
-        for variant in VARIANTS[framework]:
+        for variant in list_variants(framework):
             for gated in modes:
                 title = "with Holdpoint" if gated else "bare"
                 print_line(f"{variant}, {title}")

@@ -23,7 +23,8 @@ from holdpoint_client.gate import Gate
 from .catalogue import CheckFailed, CheckNotRun, expect
 from .people import Reviewer, Visitor
 from .scripting import Effect, Ledger, Script
-from .worker import MODULES, Job, Report, run_job
+from .variants import VARIANTS
+from .worker import Job, Report, run_job
 
 PROCESS_SECONDS = 90.0  # for one process of an agent
 PATIENCE_SECONDS = 60.0  # for what the gate does in the background
@@ -94,7 +95,7 @@ class AgentProcess:
     """A process of the agent. `kill` is SIGKILL."""
 
     def __init__(self, job: Job) -> None:
-        module = f"holdpoint_client.conformance.agents.{MODULES[job.variant]}"
+        module = f"{__package__}.agents.{VARIANTS[job.variant].module}"
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([module])
         self._connection, theirs = context.Pipe()

@@ -18,22 +18,20 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .scripting import Ledger, Script
+from .variants import VARIANTS
 
 BARRIER_SECONDS = 60.0
 RENDEZVOUS_SECONDS = 2.0
-MODULES = {
-    "langgraph": "langgraph_agent",
-    "langchain-batched": "langchain_agent",
-    "langchain-per-call": "langchain_agent",
-}
-"""The module in `agents` of each variant of a framework."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """What one process is to do. `action` is "start", "rerun" (run the stored state
     again without an answer), "resume" (go on with what people decided), "answer" (send
-    `raw` to everything that waits) or "list". `rendezvous`: see `meet_at_effect`."""
+    `raw` to everything that waits) or "list". `rendezvous`: see `meet_at_effect`.
+
+    `raw` is an answer in the framework's own form: "approval", "redirection" (an edit
+    that names the tool `erase_note`) or "malformed" (a text in place of an answer)."""
 
     action: str
     variant: str
@@ -44,7 +42,7 @@ class Job:
     url: str = ""
     key: str = ""
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    raw: Any = None
+    raw: str = ""
     interrupt_ids: list[str] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
     wait_seconds: float = 0.0
@@ -100,7 +98,7 @@ class ScriptedAgent(Protocol):
 
 def load_agent(variant: str) -> ScriptedAgent:
     """The agent of a variant. Raises ImportError when its framework is missing."""
-    module = importlib.import_module(f".agents.{MODULES[variant]}", __package__)
+    module = importlib.import_module(f".agents.{VARIANTS[variant].module}", __package__)
     agent: ScriptedAgent = module.build_agent(variant)
     return agent
 

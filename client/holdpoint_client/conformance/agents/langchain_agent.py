@@ -21,15 +21,14 @@ from holdpoint_client.adapters.langgraph import Graph
 from ..scripting import TOOL_NAMES
 from ..worker import Job, Report
 from .langchain_model import (
-    DELEGATE,
     GatedTools,
     ScriptedModel,
     build_delegate,
-    build_toolbox,
     open_store,
     read_report,
     run_job,
 )
+from .toolbox import DELEGATE, build_toolbox
 
 
 class JumpingMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -67,7 +66,18 @@ class LangChainAgent:
             gated.gate if gated else None,
             resume=resume_agent,
             answer_bare=self._answer_bare,
+            build_raw=self._build_raw,
         )
+
+    def _build_raw(self, raw: str) -> Any:
+        """An answer as the middleware's mode has it."""
+        if raw == "malformed":
+            return "yes, please"
+        decision: dict[str, Any] = {"type": "approve"}
+        if raw == "redirection":
+            action = {"name": "erase_note", "args": {"to": "ann"}}
+            decision = {"type": "edit", "edited_action": action}
+        return decision if self._mode == "per_call" else {"decisions": [decision]}
 
     def _build_graph(self, job: Job, gated: GatedTools | None) -> Graph:
         tools = gated.build_tools() if gated else build_bare_tools(job)

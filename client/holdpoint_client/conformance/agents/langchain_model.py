@@ -4,12 +4,9 @@ behind the gate, and how a run is read."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
-from functools import partial
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
-import httpx2
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -19,15 +16,11 @@ from langgraph.types import Command
 
 from holdpoint_client.adapters.langgraph import Graph, build_tool, describe_call
 from holdpoint_client.gate import Gate
-from holdpoint_client.gated_tools import GatedTool
 from holdpoint_client.operations import Details
-from holdpoint_client.tools import get_claim
 
-from ..scripting import DONE, TOOL_NAMES, WORDS, ToolBox, build_turn
-from ..worker import Job, Pending, Report, kill_this_process, meet_at_effect
-
-# The script of an agent that has a nested one.
-DELEGATE = [build_turn(("outer_1", "delegate", {"task": "send it"}))]
+from ..scripting import DONE, WORDS
+from ..worker import Job, Pending, Report
+from .toolbox import GatedBox
 
 
 class ScriptedModel(BaseChatModel):
@@ -50,35 +43,12 @@ class ScriptedModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-def build_toolbox(job: Job) -> ToolBox:
-    """The functions of the tools. Behind the gate each call has its key; a framework
-    alone hands none to a tool."""
-    return ToolBox(
-        job.ledger,
-        find_key=lambda: get_claim().idempotency_key if job.gated else "",
-        before_effect=partial(meet_at_effect, Path(job.folder))
-        if job.rendezvous
-        else bool,
-        after_effect=kill_this_process if job.kill_after_effect else bool,
-    )
-
-
-class GatedTools:
+class GatedTools(GatedBox):
     """The tools behind the gate, as the adapter builds them."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self.gate = Gate(job.url, job.key, http=httpx2.Client(trust_env=False))
-        box = build_toolbox(job)
-        self.tools: Mapping[str, GatedTool[..., Any]] = {
-            name: self.gate.tool()(getattr(box, name)) for name in TOOL_NAMES
-        }
 
     def describe(self, message: AIMessage, call_id: str) -> Details:
         """The details of a proposal, and a mark that this code ran."""
-        self._job.ledger.mark("described")
-        given = cast("Details", self._job.details)
-        return {**describe_call(message, call_id), **given}
+        return self.add_details(describe_call(message, call_id))
 
     def build_tools(self) -> list[BaseTool]:
         """For the framework."""
@@ -99,6 +69,7 @@ def run_job(
     *,
     resume: Callable[..., object],
     answer_bare: Callable[[Graph, Any, Job], object],
+    build_raw: Callable[[str], Any],
 ) -> Report:
     """As `ScriptedAgent.run`. With a gate, the adapter's `resume` answers what people
     have decided. Without one, `answer_bare` gives the answers of the job."""
@@ -108,7 +79,7 @@ def run_job(
     elif job.action == "rerun":
         graph.invoke(None, config)
     elif job.action == "answer":
-        send_raw(graph, config, job)
+        send_raw(graph, config, job, build_raw(job.raw))
     elif job.action == "resume" and gate is not None:
         resume(
             graph,
@@ -124,10 +95,10 @@ def run_job(
     return read_report(graph, config)
 
 
-def send_raw(graph: Graph, config: Any, job: Job) -> None:
+def send_raw(graph: Graph, config: Any, job: Job, raw: Any) -> None:
     """Send one answer to what waits, or to interrupts that once waited."""
     waiting = [found.id for found in graph.get_state(config).interrupts]
-    answers = dict.fromkeys(job.interrupt_ids or waiting, job.raw)
+    answers = dict.fromkeys(job.interrupt_ids or waiting, raw)
     graph.invoke(Command(resume=answers), config)
 
 

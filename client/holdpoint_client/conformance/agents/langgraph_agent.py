@@ -17,15 +17,21 @@ from holdpoint_client.adapters.langgraph import Graph, resume_graph
 from ..scripting import TOOL_NAMES
 from ..worker import Job, Report
 from .langchain_model import (
-    DELEGATE,
     GatedTools,
     ScriptedModel,
     build_delegate,
-    build_toolbox,
     open_store,
     read_report,
     run_job,
 )
+from .toolbox import DELEGATE, build_toolbox
+
+RAW: dict[str, Any] = {
+    "approval": {"verdict": "approve"},
+    "redirection": {"verdict": "modify", "name": "erase_note", "args": {"to": "ann"}},
+    "malformed": "yes, please",
+}
+"""Answers in the form that the tools without a gate understand."""
 
 
 class LangGraphAgent:
@@ -40,6 +46,7 @@ class LangGraphAgent:
             gated.gate if gated else None,
             resume=resume_graph,
             answer_bare=answer_bare,
+            build_raw=RAW.__getitem__,
         )
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..catalogue import expect
 from ..scripting import NOTE, build_turn
 from ..subject import Subject
 from .durable import expect_one_effect
-from .typed import build_approval
 
 RESUMES = 3
 """How often a driver resumes a run that its process left in the middle."""
@@ -68,8 +65,7 @@ def check_late_answer(subject: Subject) -> None:
     subject.resume()
     expect_one_effect(subject)
     answered = [call.interrupt_id for call in report.pending]
-    raw: Any = build_approval(subject)
-    subject.run("answer", raw=raw, interrupt_ids=answered)
+    subject.run("answer", raw="approval", interrupt_ids=answered)
     expect_one_effect(subject)
 
 

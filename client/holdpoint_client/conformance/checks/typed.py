@@ -3,8 +3,6 @@ corrected."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..catalogue import expect
 from ..scripting import NOTE, ORDER, build_turn
 from ..subject import Subject
@@ -28,7 +26,7 @@ def check_edit_typed(subject: Subject) -> None:
 def check_edit_same_tool(subject: Subject) -> None:
     """An answer in the framework's own form names another tool."""
     subject.start_waiting(NOTE)
-    subject.run("answer", raw=build_redirection(subject))
+    subject.run("answer", raw="redirection")
     ran = [effect.tool for effect in subject.effects]
     expect("erase_note" not in ran, "the other tool ran")
 
@@ -48,7 +46,7 @@ def check_bad_edit(subject: Subject) -> None:
 def check_malformed_answer(subject: Subject) -> None:
     """A text in place of a decision."""
     subject.start_waiting(NOTE)
-    subject.run("answer", raw="yes, please")
+    subject.run("answer", raw="malformed")
     expect(subject.effects == [], "it ran on a malformed answer")
     expect(subject.count_waiting() == 1, "the call can no longer be decided")
     subject.decide("approve")
@@ -68,25 +66,6 @@ def check_bad_call(subject: Subject) -> None:
     words = " ".join(report.replies)
     expect("count" in words, f"the model was not told what is wrong: {report}")
     expect(subject.effects == [], "it ran")
-
-
-def build_approval(subject: Subject) -> Any:
-    """An approval in the form that the framework itself documents."""
-    if subject.variant == "langgraph":
-        return {"verdict": "approve"}
-    decision = {"type": "approve"}
-    batched = subject.variant == "langchain-batched"
-    return {"decisions": [decision]} if batched else decision
-
-
-def build_redirection(subject: Subject) -> Any:
-    """An edit, in the framework's own form, that names another tool."""
-    action = {"name": "erase_note", "args": {"to": "ann"}}
-    if subject.variant == "langgraph":
-        return {"verdict": "modify", "name": "erase_note", "args": action["args"]}
-    decision = {"type": "edit", "edited_action": action}
-    batched = subject.variant == "langchain-batched"
-    return {"decisions": [decision]} if batched else decision
 
 
 CHECKS = {

@@ -9,7 +9,6 @@ from ..catalogue import expect
 from ..scripting import NOTE, build_turn
 from ..subject import Subject
 from .durable import expect_one_effect
-from .typed import build_approval
 
 LIFE_SECONDS = 60  # of a request that is to expire
 REASON = "The customer has it already."
@@ -30,21 +29,40 @@ def change_store(subject: Subject) -> None:
     """Rewrite the stored call. Raises CheckFailed when it is not in the file."""
     changed = 0
     with sqlite3.connect(subject.folder / "checkpoints.sqlite") as database:
-        for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
+        for table, column in list_columns(database):
             query = f"SELECT rowid, {column} FROM {table}"  # noqa: S608 - our own names
             for row, value in database.execute(query).fetchall():
-                if value is not None and BEFORE in value:
+                if BEFORE in read_bytes(value):
+                    new = read_bytes(value).replace(BEFORE, AFTER)
                     update = f"UPDATE {table} SET {column} = ? WHERE rowid = ?"  # noqa: S608
-                    database.execute(update, [value.replace(BEFORE, AFTER), row])
+                    kept = new.decode() if isinstance(value, str) else new
+                    database.execute(update, [kept, row])
                     changed += 1
     database.close()
     expect(changed > 0, "the stored call was not found")
 
 
+def list_columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Every column of every table that has row numbers."""
+    query = """
+        SELECT t.name, c.name FROM pragma_table_list t, pragma_table_info(t.name) c
+        WHERE t.schema = 'main' AND t.type = 'table' AND NOT t.wr
+        AND t.name NOT LIKE 'sqlite%'
+    """
+    return database.execute(query).fetchall()
+
+
+def read_bytes(value: object) -> bytes:
+    """The bytes of a text or a blob, none for anything else."""
+    if isinstance(value, str):
+        return value.encode()
+    return value if isinstance(value, bytes) else b""
+
+
 def check_unauthorized_answer(subject: Subject) -> None:
     """An approval in the framework's own form, which no person gave."""
     subject.start_waiting(NOTE)
-    subject.run("answer", raw=build_approval(subject))
+    subject.run("answer", raw="approval")
     expect(subject.effects == [], "it ran")
     expect(subject.count_waiting() == 1, "the request no longer waits")
 

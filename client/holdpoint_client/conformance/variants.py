@@ -1,0 +1,34 @@
+"""The frameworks that the kit runs, and the ways in which each of them pauses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way in which a framework pauses, checked by itself.
+
+    `framework` is the kit's argument and the client's extra, `package` the one whose
+    release a score names, `module` the agent in `agents`. `edits`: whether the
+    framework alone lets people change the arguments of a call.
+    """
+
+    framework: str
+    package: str
+    module: str
+    edits: bool = True
+
+
+VARIANTS = {
+    "langgraph": Variant("langgraph", "langgraph", "langgraph_agent"),
+    "langchain-batched": Variant("langchain", "langchain", "langchain_agent"),
+    "langchain-per-call": Variant("langchain", "langchain", "langchain_agent"),
+}
+
+FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))
+
+
+def list_variants(framework: str) -> list[str]:
+    """The variants of one framework."""
+    return [name for name, found in VARIANTS.items() if found.framework == framework]
