@@ -24,6 +24,7 @@ VARIANTS = {
     "langgraph": Variant("langgraph", "langgraph", "langgraph_agent"),
     "langchain-batched": Variant("langchain", "langchain", "langchain_agent"),
     "langchain-per-call": Variant("langchain", "langchain", "langchain_agent"),
+    "pydantic-ai": Variant("pydantic-ai", "pydantic-ai-slim", "pydantic_ai_agent"),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))
