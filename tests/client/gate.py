@@ -14,6 +14,15 @@ from urllib.parse import parse_qs, urlsplit
 KEY = "hp_test"
 PAGE = 2
 
+# Facts of a decided proposal.
+REJECTION = {
+    "verdict": "reject",
+    "reason_code": "not_needed",
+    "reason": "They know.",
+    "by_role": "reviewer",
+}
+GRANTED = {"status": "granted", "grant": {"token": "t"}}
+
 
 @dataclass
 class Fault:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from holdpoint_client.errors import FieldError, InvalidArguments
 from holdpoint_client.operations import Details
 from holdpoint_client.tools import ToolResult
 
@@ -65,6 +66,18 @@ def check_call_id(call_id: str | None, all_ids: Iterable[str | None]) -> str:
     if Counter(all_ids)[call_id] > 1:
         raise DuplicateCallId(call_id)
     return call_id
+
+
+def parse_arguments(tool: str, text: str) -> dict[str, Any]:
+    """The arguments of a call. Raises InvalidArguments for a text that is no object of
+    JSON."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError as error:
+        raise InvalidArguments(tool, [FieldError("", f"not JSON: {error}")]) from error
+    if not isinstance(found, dict):
+        raise InvalidArguments(tool, [FieldError("", "not an object of JSON")])
+    return found
 
 
 def describe_words(words: str) -> Details:

@@ -29,15 +29,15 @@ class AdapterFlags:
 
     framework: str
     minimum: str
-    supports_edit: bool
-    supports_respond: bool
-    partial_ok: bool
-    positional: bool
-    needs_reason: bool
-    model_reads_answer: bool
-    held_open: bool
-    binds_request: bool
-    resume: Resume
+    supports_edit: bool = True
+    supports_respond: bool = False
+    partial_ok: bool = True
+    positional: bool = False
+    needs_reason: bool = True
+    model_reads_answer: bool = True
+    held_open: bool = False
+    binds_request: bool = True
+    resume: Resume = "sdk"
 
     def check_version(self, why: str) -> None:
         """Raise UnsupportedVersion for a framework older than `minimum`. `why` says

@@ -34,15 +34,8 @@ from .langgraph import DescribeCall, Graph, describe_call, name_call, send_answe
 FLAGS = AdapterFlags(
     framework="langchain",
     minimum="1.5.0",
-    supports_edit=True,
-    supports_respond=False,
     partial_ok=True,  # per call; a batch is answered as a whole
     positional=True,  # in a batch
-    needs_reason=True,
-    model_reads_answer=True,
-    held_open=False,
-    binds_request=True,
-    resume="sdk",
 )
 FLAGS.check_version("an answer was not checked before it was stored.")
 

@@ -37,15 +37,6 @@ from .interrupts import build_answer
 FLAGS = AdapterFlags(
     framework="langgraph",
     minimum="1.2.22",
-    supports_edit=True,
-    supports_respond=False,
-    partial_ok=True,
-    positional=False,
-    needs_reason=True,
-    model_reads_answer=True,
-    held_open=False,
-    binds_request=True,
-    resume="sdk",
 )
 FLAGS.check_version("a late answer could resume another interrupt of the same node.")
 

@@ -25,6 +25,9 @@ VARIANTS = {
     "langchain-batched": Variant("langchain", "langchain", "langchain_agent"),
     "langchain-per-call": Variant("langchain", "langchain", "langchain_agent"),
     "pydantic-ai": Variant("pydantic-ai", "pydantic-ai-slim", "pydantic_ai_agent"),
+    "openai-agents": Variant(
+        "openai-agents", "openai-agents", "openai_agents_agent", edits=False
+    ),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -15,16 +15,9 @@ from holdpoint_client.adapters.decisions import (
     collect_decisions,
     names_proposal,
 )
-from tests.client.gate import LoopbackGate, proposal
+from tests.client.gate import GRANTED, REJECTION, LoopbackGate, proposal
 
 RECORDED = Path(__file__).parent / "recorded"
-REJECTION = {
-    "verdict": "reject",
-    "reason_code": "not_needed",
-    "reason": "They know.",
-    "by_role": "reviewer",
-}
-GRANTED = {"status": "granted", "grant": {"token": "t"}}
 
 
 def load_waiting(variant: str) -> dict[str, Any]:

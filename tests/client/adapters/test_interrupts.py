@@ -13,16 +13,9 @@ import pytest
 
 from holdpoint_client import Gate
 from holdpoint_client.adapters.interrupts import build_answer, list_proposals
-from tests.client.gate import LoopbackGate, proposal
+from tests.client.gate import GRANTED, REJECTION, LoopbackGate, proposal
 
 RECORDED = Path(__file__).parent / "recorded"
-REJECTION = {
-    "verdict": "reject",
-    "reason_code": "not_needed",
-    "reason": "They know.",
-    "by_role": "reviewer",
-}
-GRANTED = {"status": "granted", "grant": {"token": "t"}}
 
 
 def load_values(variant: str) -> list[Any]:
