@@ -50,17 +50,8 @@ from .flags import AdapterFlags
 FLAGS = AdapterFlags(
     framework="openai-agents",
     minimum="0.24.0",
-    # The SDK has no edit: an edited call reaches the tool with its grant, and the
-    # result begins with a notice.
+    # The SDK has no edit, but an edited call reaches the tool with its grant.
     supports_edit=True,
-    supports_respond=False,
-    partial_ok=True,
-    positional=False,
-    needs_reason=True,
-    model_reads_answer=True,
-    held_open=False,
-    binds_request=True,
-    resume="sdk",
 )
 FLAGS.check_version("the adapter was not tested with a release before it.")
 

@@ -42,15 +42,6 @@ from .flags import AdapterFlags
 FLAGS = AdapterFlags(
     framework="pydantic-ai-slim",
     minimum="2.68.0",
-    supports_edit=True,
-    supports_respond=False,
-    partial_ok=True,
-    positional=False,
-    needs_reason=True,
-    model_reads_answer=True,
-    held_open=False,
-    binds_request=True,
-    resume="sdk",
 )
 FLAGS.check_version("the adapter was not tested with a release before it.")
 

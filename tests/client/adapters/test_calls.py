@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from holdpoint_client.adapters.calls import (
@@ -9,7 +12,9 @@ from holdpoint_client.adapters.calls import (
     check_thread,
     describe_words,
     format_result,
+    parse_arguments,
 )
+from holdpoint_client.errors import InvalidArguments
 from holdpoint_client.tools import ToolResult
 
 
@@ -30,6 +35,22 @@ def test_an_id_that_stands_twice_in_a_message_is_refused() -> None:
     with pytest.raises(DuplicateCallId, match="'call_1'"):
         check_call_id("call_1", ["call_1", "call_2", "call_1"])
     assert check_call_id("call_2", ["call_1", "call_2", "call_1"]) == "call_2"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '"to"', "1"])
+def test_arguments_that_are_no_object_of_json_are_refused(text: str) -> None:
+    with pytest.raises(InvalidArguments, match="JSON"):
+        parse_arguments("send_note", text)
+
+
+def test_the_arguments_of_a_recorded_call_are_read() -> None:
+    """The call that the OpenAI Agents SDK keeps in an interruption."""
+    recorded = Path(__file__).parent / "recorded" / "openai-agents.json"
+    (call,) = json.loads(recorded.read_text())["values"]
+    assert check_call_id(call["call_id"], [call["call_id"]]) == "call_1"
+    args = parse_arguments(call["name"], call["arguments"])
+    assert args == {"to": "ann", "text": "hello"}
+    assert parse_arguments("list_notes", "") == {}
 
 
 def test_the_words_of_the_model_are_the_rationale() -> None:

@@ -37,7 +37,7 @@ from ..worker import Job, Pending, Report
 from .toolbox import (
     DELEGATE,
     GatedBox,
-    TextStore,
+    StoredDriver,
     build_toolbox,
     find_answer,
     run_action,
@@ -93,13 +93,11 @@ def build_call(call: dict[str, Any]) -> ResponseFunctionToolCall:
     )
 
 
-class OpenAIAgentsDriver:
+class OpenAIAgentsDriver(StoredDriver):
     """The agent of one job, with its RunState in a file."""
 
     def __init__(self, job: Job) -> None:
-        self._job = job
-        self._store = TextStore(job)
-        self._gated = GatedBox(job) if job.gated else None
+        super().__init__(job)
         self._agent = build_agents(job, self._gated)
 
     def start_run(self) -> None:

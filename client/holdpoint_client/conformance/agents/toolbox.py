@@ -74,6 +74,16 @@ class TextStore:
         return str(row[0]) if row else ""
 
 
+class StoredDriver:
+    """What drivers with a TextStore have: the job, the store, and the gate's tools
+    unless the framework is bare."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._store = TextStore(job)
+        self._gated = GatedBox(job) if job.gated else None
+
+
 class Driver(Protocol):
     """One framework's agent in one process, as a job drives it."""
 
