@@ -28,6 +28,7 @@ VARIANTS = {
     "openai-agents": Variant(
         "openai-agents", "openai-agents", "openai_agents_agent", edits=False
     ),
+    "crewai": Variant("crewai", "crewai", "crewai_agent", edits=False),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))
