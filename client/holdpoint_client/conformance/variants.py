@@ -29,6 +29,7 @@ VARIANTS = {
         "openai-agents", "openai-agents", "openai_agents_agent", edits=False
     ),
     "crewai": Variant("crewai", "crewai", "crewai_agent", edits=False),
+    "google-adk": Variant("google-adk", "google-adk", "google_adk_agent", edits=False),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -74,6 +74,16 @@ class TextStore:
         return str(row[0]) if row else ""
 
 
+def copy_store(job: Job) -> Path:
+    """A copy of the job's SQLite file as it is now, with what its journal has."""
+    older = Path(job.folder) / "older.sqlite"
+    source, target = sqlite3.connect(job.store), sqlite3.connect(older)
+    source.backup(target)
+    source.close()
+    target.close()
+    return older
+
+
 class StoredDriver:
     """What drivers with a TextStore have: the job, the store, and the gate's tools
     unless the framework is bare."""
