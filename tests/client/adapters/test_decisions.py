@@ -36,7 +36,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         }
 
 
-@pytest.fixture(params=["crewai", "google-adk", "langgraph", "pydantic-ai"])
+@pytest.fixture(params=["agno", "crewai", "google-adk", "langgraph", "pydantic-ai"])
 def waiting(request: pytest.FixtureRequest) -> dict[str, Any]:
     return load_waiting(request.param)
 
