@@ -31,6 +31,7 @@ VARIANTS = {
     "crewai": Variant("crewai", "crewai", "crewai_agent", edits=False),
     "google-adk": Variant("google-adk", "google-adk", "google_adk_agent", edits=False),
     "agno": Variant("agno", "agno", "agno_agent", edits=False),
+    "haystack": Variant("haystack", "haystack-ai", "haystack_agent"),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -36,7 +36,9 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         }
 
 
-@pytest.fixture(params=["agno", "crewai", "google-adk", "langgraph", "pydantic-ai"])
+@pytest.fixture(
+    params=["agno", "crewai", "google-adk", "haystack", "langgraph", "pydantic-ai"]
+)
 def waiting(request: pytest.FixtureRequest) -> dict[str, Any]:
     return load_waiting(request.param)
 
