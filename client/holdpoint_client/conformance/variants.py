@@ -32,6 +32,7 @@ VARIANTS = {
     "google-adk": Variant("google-adk", "google-adk", "google_adk_agent", edits=False),
     "agno": Variant("agno", "agno", "agno_agent", edits=False),
     "haystack": Variant("haystack", "haystack-ai", "haystack_agent"),
+    "llama-index": Variant("llama-index", "llama-index-workflows", "llama_index_agent"),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -37,7 +37,15 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
 
 
 @pytest.fixture(
-    params=["agno", "crewai", "google-adk", "haystack", "langgraph", "pydantic-ai"]
+    params=[
+        "agno",
+        "crewai",
+        "google-adk",
+        "haystack",
+        "langgraph",
+        "llama-index",
+        "pydantic-ai",
+    ]
 )
 def waiting(request: pytest.FixtureRequest) -> dict[str, Any]:
     return load_waiting(request.param)
