@@ -26,9 +26,10 @@ RENDEZVOUS_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one process is to do. `action` is "start", "rerun" (run the stored state
-    again without an answer), "resume" (go on with what people decided), "answer" (send
-    `raw` to everything that waits) or "list". `rendezvous`: see `meet_at_effect`.
+    """What one process is to do. `action` is "start", "rerun" (run again, without an
+    answer, what a crash makes this framework run again), "resume" (go on with what
+    people decided), "answer" (send `raw` to everything that waits) or "list".
+    `rendezvous`: see `meet_at_effect`.
 
     `raw` is an answer in the framework's own form: "approval", "redirection" (an edit
     that names the tool `erase_note`) or "malformed" (a text in place of an answer)."""

@@ -101,7 +101,7 @@ class Driver(Protocol):
         """Begin the run with a user message."""
 
     def repeat_run(self) -> None:
-        """Run the stored state again without an answer."""
+        """Run again, without an answer, what a crash makes run again."""
 
     def resume_run(self) -> None:
         """Go on with what people decided."""

@@ -14,7 +14,8 @@ LEASE_SECONDS = 60.0
 
 
 def check_proposed_once(subject: Subject) -> None:
-    """The stored state runs again without an answer, as after a crash."""
+    """What a crash makes this framework run again runs again, without an answer: the
+    stored state, or the run before it was stored."""
     subject.start_waiting(NOTE)
     subject.run("rerun")
     marks = subject.ledger.count_marks()
