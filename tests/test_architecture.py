@@ -220,6 +220,7 @@ def test_a_plain_text_mail_is_never_html() -> None:
 OPEN_ROUTES = {
     "livez": "that the process lives",
     "readyz": "that its servers answer",
+    "metrics": "figures, to a token of their own",
     "sign_in": "the way in",
     "help": "how it works",
     "jwks": "the public keys of grants",

@@ -85,7 +85,7 @@ def test_a_grant_without_a_person_is_the_policys(
         ({"status": "rejected", "decision": REJECTION}, "They know."),
         ({"status": "rejected"}, "A reviewer rejected it"),
         ({"status": "expired"}, "Nobody decided in time"),
-        ({"returned": True}, "A supervisor returned it"),
+        ({"returned": True}, "A person sent it back"),
     ],
 )
 def test_a_refusal_always_carries_a_text(
