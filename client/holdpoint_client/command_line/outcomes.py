@@ -85,7 +85,7 @@ def describe_proposal(proposal: Proposal) -> Iterator[Line]:
 
 def _describe_waiting(proposal: Proposal) -> Iterator[Line]:
     if proposal.returned:
-        text = "A supervisor returned it with guidance: revise or withdraw it."
+        text = "A person returned it with guidance: revise or withdraw it."
         yield Line(text, indent=2, style=Style.WARNING)
     if request := proposal.request:
         steps = [

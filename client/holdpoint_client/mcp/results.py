@@ -144,8 +144,8 @@ def read_text(result: Mapping[str, Any]) -> str:
 
 
 def describe_wait(proposal: Proposal) -> str:
-    """What the call waits for, and where people decide. A supervisor's guidance is part
-    of it."""
+    """What the call waits for, and where people decide. Guidance of a person is part of
+    it."""
     if proposal.status == "executing":
         return "The call is being performed."
     link = proposal.request.url if proposal.request else ""
@@ -153,6 +153,5 @@ def describe_wait(proposal: Proposal) -> str:
     if link:
         text += f" People decide at {link}"
     if proposal.returned:
-        words = " ".join(message.text for message in proposal.messages[-1:])
-        text += f"\nA supervisor returned it to the reviewers with guidance: {words}"
+        text += f"\nA person returned it with guidance: {proposal.guidance}"
     return text
