@@ -1,18 +1,16 @@
 """The commands: the proxy, the import, and the gate's own server.
 
-    python -m holdpoint_client.mcp -- npx some-server
-    python -m holdpoint_client.mcp --url https://server.example/mcp --port 8808
-    python -m holdpoint_client.mcp import -- npx some-server
-    python -m holdpoint_client.mcp serve
+    holdpoint mcp -- npx some-server
+    holdpoint mcp --url https://server.example/mcp --port 8808
+    holdpoint mcp import -- npx some-server
+    holdpoint mcp serve
 
-`add_arguments`, `split_words` and `run_command` make them a part of another command
-line: argparse cannot keep the server's own options apart by itself.
+`python -m holdpoint_client.mcp` is the same as `holdpoint mcp`.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +21,7 @@ import uvicorn
 
 from ..errors import HoldpointError
 from ..gate import AsyncGate
+from ..settings import KEY_VARIABLE, URL_VARIABLE, load_settings
 from .gate_server import build_gate_server
 from .gated_calls import ToolGate, build_thread
 from .http_proxy import build_http_proxy, check_thread
@@ -31,7 +30,6 @@ from .results import RemoteError
 from .stdio_proxy import build_server_command, run_stdio_proxy
 from .tool_list import ImportedTools
 
-URL_VARIABLE, KEY_VARIABLE = "HOLDPOINT_URL", "HOLDPOINT_KEY"
 ACTIONS = ("proxy", "import", "serve")
 DEFAULT_PORT = 8808
 QUEUE = "<queue>"
@@ -82,8 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_gate_arguments(group: Any) -> None:
     group.add_argument(
         "--gate",
-        default=os.environ.get(URL_VARIABLE, ""),
-        help=f"its address (${URL_VARIABLE}); the agent's key is in ${KEY_VARIABLE}",
+        default="",
+        help=f"its address, unless ${URL_VARIABLE} or `holdpoint init` gave it; the"
+        f" agent's key is in ${KEY_VARIABLE} or from `holdpoint init`",
     )
     group.add_argument(
         "--thread", default="", help="the run; without it, each session is one"
@@ -201,15 +200,15 @@ async def _serve(options: argparse.Namespace) -> int:
 
 
 def build_gate(options: argparse.Namespace) -> AsyncGate:
-    """The agent's gate. Raises OptionError."""
-    key = os.environ.get(KEY_VARIABLE, "")
-    if not options.gate:
+    """The agent's gate. Raises OptionError and InvalidSettings."""
+    settings = load_settings(url=options.gate)
+    if not settings.url:
         raise OptionError(f"--gate: give the gate's address, or set {URL_VARIABLE}.")
-    if not key:
+    if not settings.key:
         raise OptionError(f"{KEY_VARIABLE}: set it to the agent's key.")
     if options.thread:
         check_thread(options.thread, "--thread")
-    return AsyncGate(options.gate, key)
+    return AsyncGate(settings.url, settings.key)
 
 
 def build_tool_gate(options: argparse.Namespace, gate: AsyncGate) -> ToolGate:
@@ -241,11 +240,14 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return own[:at], own[at + 1 :]
 
 
-def parse_words(words: Sequence[str]) -> argparse.Namespace:
-    """The options of a command line, for `run_command`."""
+def parse_words(
+    words: Sequence[str], program: str = "holdpoint mcp"
+) -> argparse.Namespace:
+    """The options of a command line, for `run_command`. `program` stands in its
+    errors."""
     parser = argparse.ArgumentParser(
-        prog="python -m holdpoint_client.mcp",
-        usage="%(prog)s [proxy|import|serve] [options] [-- SERVER COMMAND]",
+        prog=program,
+        usage="holdpoint mcp [proxy|import|serve] [options] [-- SERVER COMMAND]",
         description="Put the tools of an MCP server behind the gate.",
     )
     add_arguments(parser)
