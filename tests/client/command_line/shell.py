@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 from collections.abc import Iterator, Mapping
@@ -102,6 +103,21 @@ class Shell:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def start_with(self, *words: str, typed: str) -> subprocess.Popen[str]:
+        """Start a command with something on standard input, which then ends."""
+        with tempfile.TemporaryFile("w+") as file:
+            file.write(typed)
+            file.seek(0)
+            return subprocess.Popen(
+                [*COMMAND, *words],
+                cwd=self.home,
+                env=self.environment,
+                stdin=file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
 
     @contextmanager
     def talk(self, *words: str, columns: int = 80) -> Iterator[Dialogue]:

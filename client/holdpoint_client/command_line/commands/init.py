@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ...calls import Connection, HttpCall
+from ...claude_code.gate_tools import ALL_GATE_TOOLS
+from ...claude_code.hook_settings import format_hook_settings
 from ...errors import ApiError, Unreachable
 from ...gate import Gate
 from ...models import ToolDeclaration
@@ -37,6 +39,8 @@ from ..outcomes import ExitCode
 from ..sessions import IMPATIENT, InvalidUsage, read_secret
 from ..starters import STARTERS, build_starter, find_writable_tools
 
+CLAUDE_CODE = "claude-code"
+
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser."""
@@ -58,7 +62,9 @@ def add_parser(commands: Any) -> None:
         "--new-key", action="store_true", help="ask even where a key or token is known"
     )
     parser.add_argument(
-        "--framework", choices=STARTERS, help="print the first lines of an agent"
+        "--framework",
+        choices=[*STARTERS, CLAUDE_CODE],
+        help="print the first lines of an agent, or the settings of Claude Code",
     )
     parser.add_argument(
         "--tool", default="", metavar="NAME", help="the tool that they call"
@@ -85,7 +91,9 @@ def run(given: argparse.Namespace) -> ExitCode:
         connect_person(screen, known, ask=given.new_key)
         return ExitCode.DONE
     tools = connect_agent(screen, known, ask=given.new_key)
-    if given.framework:
+    if given.framework == CLAUDE_CODE:
+        give_hook_settings(screen, given.write, tools)
+    elif given.framework:
         give_starter(screen, given, tools)
     else:
         command = "holdpoint init --framework function --write agent.py"
@@ -99,6 +107,9 @@ def check_options(given: argparse.Namespace) -> None:
         raise InvalidUsage("`--tool` and `--write` go with `--framework`.")
     if given.person and given.framework:
         raise InvalidUsage("`--person` and `--framework` do not go together.")
+    if given.framework == CLAUDE_CODE:
+        check_hook_options(given)
+        return
     if given.write and not re.fullmatch(r"[\w.-]+\.py", given.write.name):
         raise InvalidUsage(
             f"{given.write} is no name of a Python program.",
@@ -108,6 +119,17 @@ def check_options(given: argparse.Namespace) -> None:
         raise InvalidUsage(
             f"{given.write} exists, and init never overwrites a file.",
             next_step="Name another one.",
+        )
+
+
+def check_hook_options(given: argparse.Namespace) -> None:
+    """Refuse what does not fit the settings of Claude Code."""
+    if given.tool:
+        raise InvalidUsage("`--tool` does not go with `--framework claude-code`.")
+    if given.write and given.write.suffix != ".json":
+        raise InvalidUsage(
+            f"{given.write} is no settings file of Claude Code.",
+            next_step="Name .claude/settings.json.",
         )
 
 
@@ -229,6 +251,33 @@ def give_starter(
         return
     write_file(given.write, text, mode=0o644, replace=False)
     screen.print_line(f"Wrote {given.write}. How to run it stands at its top.")
+
+
+def give_hook_settings(
+    screen: Screen, file: Path | None, tools: tuple[ToolDeclaration, ...]
+) -> None:
+    """Print the settings of Claude Code, or write them to a file that is not there
+    yet."""
+    missing = sorted(set(ALL_GATE_TOOLS) - {tool.name for tool in tools})
+    if missing:
+        screen.print_line(f"The agent may not propose yet: {', '.join(missing)}.")
+        text = "Their entries for the policy: holdpoint hook claude-code --policy"
+        screen.print_line(Line(text, copied=True))
+    text = format_hook_settings()
+    if file is None:
+        screen.print_line("The settings for .claude/settings.json:")
+        screen.print_whole(text)
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        write_file(file, text, mode=0o644, replace=False)
+    except FileExistsError:
+        screen.print_line(f"{file} exists and stays as it is. Add these entries to it:")
+        screen.print_whole(text)
+        return
+    screen.print_line(
+        f"Wrote {file}. It holds from the next session of Claude Code on."
+    )
 
 
 def choose_tool(name: str, tools: tuple[ToolDeclaration, ...]) -> ToolDeclaration:

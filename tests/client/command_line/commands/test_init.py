@@ -107,6 +107,32 @@ def test_the_first_lines_run_against_the_gate(
     assert execution.status == "succeeded"
 
 
+def test_the_settings_of_claude_code_are_written_once(
+    shell: Shell, desk: Desk, home: Path
+) -> None:
+    words = ("init", desk.url, "--framework", "claude-code")
+    printed = shell.run(*words, typed=desk.key)
+    assert printed.returncode == 0, printed.stderr
+    assert "The agent may not propose yet: claude_call_mcp_tool," in printed.stdout
+    assert "holdpoint hook claude-code --policy" in printed.stdout
+    done = shell.run(*words, "--write", ".claude/settings.json")
+    assert done.returncode == 0, done.stderr
+    file = home / ".claude" / "settings.json"
+    found = json.loads(file.read_text())
+    for event in ("PreToolUse", "PostToolUse", "PostToolUseFailure"):
+        (entry,) = found["hooks"][event]
+        (hook,) = entry["hooks"]
+        assert hook["command"].endswith(" hook claude-code || exit 2")
+        assert hook["onFailure"] == "block"
+    assert found["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 360
+    file.write_text("{}")
+    again = shell.run(*words, "--write", ".claude/settings.json")
+    assert again.returncode == 0
+    assert "Add these entries to it" in again.stdout
+    assert "hook claude-code" in again.stdout
+    assert file.read_text() == "{}"
+
+
 def test_a_file_is_never_overwritten(shell: Shell, home: Path) -> None:
     (home / "agent.py").write_text("mine")
     words = ("--framework", "function", "--write", "agent.py")
