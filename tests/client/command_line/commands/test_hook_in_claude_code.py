@@ -1,0 +1,104 @@
+"""The real Claude Code with `holdpoint hook claude-code` and a scripted model, without
+a network. It runs where CLAUDE_CODE names the program, such as the one in the wheel of
+claude-agent-sdk (`claude_agent_sdk/_bundled/claude`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from holdpoint_client.claude_code.hook_settings import build_hook_settings
+from reviews.models import Execution, Proposal
+from tests.client.claude_code.messages_server import ScriptedModel, ToolUse, running
+from tests.client.command_line.shell import Shell
+from tests.client.test_tools import Desk
+from tests.stack import wait_until
+
+PROGRAM = os.environ.get("CLAUDE_CODE", "")
+
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.skipif(not PROGRAM, reason="CLAUDE_CODE names no Claude Code"),
+]
+
+
+@contextmanager
+def start_session(
+    shell: Shell, workspace: Path, calls: Sequence[ToolUse]
+) -> Iterator[tuple[ScriptedModel, subprocess.Popen[str]]]:
+    """A run of `claude -p` in the workspace."""
+    folder = workspace / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").write_text(json.dumps(build_hook_settings()))
+    with running(calls) as model:
+        environment = {
+            **shell.environment,
+            "ANTHROPIC_BASE_URL": model.url,
+            "ANTHROPIC_API_KEY": "sk-ant-scripted",
+            "ANTHROPIC_MODEL": "claude-sonnet-4-5",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_AUTOUPDATER": "1",
+        }
+        del environment["CLAUDE_PROJECT_DIR"]  # Claude Code sets it for its hooks
+        process = subprocess.Popen(
+            [PROGRAM, "-p", "Go on.", "--output-format", "json"],
+            cwd=workspace,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield model, process
+            output, errors = process.communicate(timeout=60)
+            assert process.returncode == 0, output + errors
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_an_edited_write_is_performed_as_approved_and_reported(
+    claude_shell: Shell, claude_desk: Desk, workspace: Path
+) -> None:
+    read = ("Read", {"file_path": str(workspace / "a.txt")})
+    file = workspace / "b.txt"
+    write = ("Write", {"file_path": str(file), "content": "from the model\n"})
+    with start_session(claude_shell, workspace, [read, write]) as (model, _):
+        args = {"file_path": str(file), "content": "from the reviewer\n"}
+        claude_desk.decide("modify", args=args, reason_code="other", reason="So.")
+        wait_until(lambda: "toolu_0002" in model.results, 60)
+    assert "hello" in model.results["toolu_0001"]
+    assert file.read_text() == "from the reviewer\n"
+    assert Execution.objects.get().status == "succeeded"
+
+
+def test_a_rejected_command_does_not_run_and_the_model_reads_why(
+    claude_shell: Shell, claude_desk: Desk, workspace: Path
+) -> None:
+    calls = [("Bash", {"command": "touch made", "description": "Make it"})]
+    with start_session(claude_shell, workspace, calls) as (model, _):
+        claude_desk.decide("reject", reason_code="unsafe", reason="Ann owns it.")
+        wait_until(lambda: "toolu_0001" in model.results, 60)
+    assert "Ann owns it." in model.results["toolu_0001"]
+    assert not (workspace / "made").exists()
+
+
+def test_a_gate_that_is_down_blocks_the_call(
+    claude_shell: Shell, claude_desk: Desk, workspace: Path
+) -> None:
+    claude_shell.variables["HOLDPOINT_URL"] = "http://127.0.0.1:9"
+    calls = [("Bash", {"command": "touch made", "description": "Make it"})]
+    with start_session(claude_shell, workspace, calls) as (model, _):
+        wait_until(lambda: "toolu_0001" in model.results, 60)
+    assert "Holdpoint blocks this call" in model.results["toolu_0001"]
+    assert not (workspace / "made").exists()
+    assert not Proposal.objects.exists()
