@@ -18,11 +18,9 @@ from .hook_inputs import HookInput
 
 NOTE_TOOLS = frozenset(
     {
-        "Agent",  # the calls of a sub-agent reach the hook, one by one
         "AskUserQuestion",
         "EnterPlanMode",
         "ExitPlanMode",
-        "Task",
         "TaskCreate",
         "TaskGet",
         "TaskList",
@@ -40,6 +38,13 @@ READ_TOOLS: Mapping[str, str] = {
     "Grep": "path",
 }
 """Tools that only read, and the argument that says where."""
+
+AGENT_TOOLS = frozenset({"Agent", "Task"})
+AGENT_ARGUMENTS = frozenset(
+    {"description", "model", "prompt", "run_in_background", "subagent_type"}
+)
+"""A sub-agent with no other argument runs in this session, and each of its calls
+reaches the hook. One that runs elsewhere would have no hook."""
 
 COMMAND_ARGUMENTS = frozenset({"command", "description", "timeout"})
 
@@ -83,6 +88,8 @@ def is_free(call: HookInput, workspace: Path) -> bool:
     """Whether the call needs no gate."""
     if call.tool_name in NOTE_TOOLS:
         return True
+    if call.tool_name in AGENT_TOOLS:
+        return call.tool_input.keys() <= AGENT_ARGUMENTS
     if call.tool_name in READ_TOOLS:
         return _reads_inside(call, workspace)
     if call.tool_name == "Bash":

@@ -203,13 +203,15 @@ def test_a_free_command_runs_in_the_workspace_and_as_usual(workspace: Path) -> N
         ("Glob", {"pattern": "{a,..}/*"}, False),
         ("Glob", {"pattern": "/etc/*"}, False),
         ("TodoWrite", {"todos": []}, True),
+        ("Agent", {"prompt": "x", "subagent_type": "Explore"}, True),
+        ("Agent", {"prompt": "x", "isolation": "remote"}, False),
         ("Write", {"file_path": "a.txt", "content": ""}, False),
         ("WebFetch", {"url": "https://example.com"}, False),
         ("mcp__store__read", {}, False),
         ("Newer", {}, False),
     ],
 )
-def test_reads_inside_the_workspace_are_free(
+def test_reads_inside_and_notes_are_free(
     workspace: Path, tool: str, given: dict[str, Any], free: bool
 ) -> None:
     assert is_free(build_call(workspace, tool, **given), workspace) is free
