@@ -28,14 +28,22 @@ pytestmark = [
 ]
 
 
+def write_settings(workspace: Path, *options: str) -> None:
+    """The settings of `holdpoint init`, with options of the hook."""
+    text = json.dumps(build_hook_settings())
+    if options:
+        words = " ".join(["hook claude-code", *options])
+        text = text.replace("hook claude-code", words)
+    folder = workspace / ".claude"
+    folder.mkdir(exist_ok=True)
+    (folder / "settings.json").write_text(text)
+
+
 @contextmanager
 def start_session(
-    shell: Shell, workspace: Path, calls: Sequence[ToolUse]
+    shell: Shell, workspace: Path, calls: Sequence[ToolUse], *words: str
 ) -> Iterator[tuple[ScriptedModel, subprocess.Popen[str]]]:
     """A run of `claude -p` in the workspace."""
-    folder = workspace / ".claude"
-    folder.mkdir()
-    (folder / "settings.json").write_text(json.dumps(build_hook_settings()))
     with running(calls) as model:
         environment = {
             **shell.environment,
@@ -48,22 +56,20 @@ def start_session(
             "DISABLE_AUTOUPDATER": "1",
         }
         del environment["CLAUDE_PROJECT_DIR"]  # Claude Code sets it for its hooks
-        process = subprocess.Popen(
-            [PROGRAM, "-p", "Go on.", "--output-format", "json"],
+        with subprocess.Popen(
+            [PROGRAM, "-p", *(words or ["Go on."]), "--output-format", "json"],
             cwd=workspace,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        )
-        try:
-            yield model, process
-            output, errors = process.communicate(timeout=60)
-            assert process.returncode == 0, output + errors
-        finally:
-            process.kill()
-            process.wait()
+        ) as process:
+            try:
+                yield model, process
+                process.wait(60)
+            finally:
+                process.kill()
 
 
 def test_an_edited_write_is_performed_as_approved_and_reported(
@@ -72,6 +78,7 @@ def test_an_edited_write_is_performed_as_approved_and_reported(
     read = ("Read", {"file_path": str(workspace / "a.txt")})
     file = workspace / "b.txt"
     write = ("Write", {"file_path": str(file), "content": "from the model\n"})
+    write_settings(workspace)
     with start_session(claude_shell, workspace, [read, write]) as (model, _):
         args = {"file_path": str(file), "content": "from the reviewer\n"}
         claude_desk.decide("modify", args=args, reason_code="other", reason="So.")
@@ -85,6 +92,7 @@ def test_a_rejected_command_does_not_run_and_the_model_reads_why(
     claude_shell: Shell, claude_desk: Desk, workspace: Path
 ) -> None:
     calls = [("Bash", {"command": "touch made", "description": "Make it"})]
+    write_settings(workspace)
     with start_session(claude_shell, workspace, calls) as (model, _):
         claude_desk.decide("reject", reason_code="unsafe", reason="Ann owns it.")
         wait_until(lambda: "toolu_0001" in model.results, 60)
@@ -97,8 +105,29 @@ def test_a_gate_that_is_down_blocks_the_call(
 ) -> None:
     claude_shell.variables["HOLDPOINT_URL"] = "http://127.0.0.1:9"
     calls = [("Bash", {"command": "touch made", "description": "Make it"})]
+    write_settings(workspace)
     with start_session(claude_shell, workspace, calls) as (model, _):
         wait_until(lambda: "toolu_0001" in model.results, 60)
     assert "Holdpoint blocks this call" in model.results["toolu_0001"]
     assert not (workspace / "made").exists()
     assert not Proposal.objects.exists()
+
+
+def test_a_deferred_run_is_resumed_once_people_have_decided(
+    claude_shell: Shell, claude_desk: Desk, workspace: Path
+) -> None:
+    write_settings(workspace, "--wait", "0", "--defer")
+    calls = [("Bash", {"command": "touch made", "description": "Make it"})]
+    with start_session(claude_shell, workspace, calls) as (_, process):
+        output, _ = process.communicate(timeout=60)
+    ended = json.loads(output)
+    assert ended["stop_reason"] == "tool_deferred"
+    assert not (workspace / "made").exists()
+    claude_desk.decide()
+    words = ("--resume", ended["session_id"])
+    with start_session(claude_shell, workspace, calls, *words) as (model, process):
+        process.communicate(timeout=60)
+    assert "toolu_0001" in model.results
+    assert (workspace / "made").exists()
+    assert Proposal.objects.count() == 1
+    assert Execution.objects.get().status == "succeeded"
