@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from journal import failpoints, restore_epochs
+from journal import restore_epochs
 from journal.errors import Conflict, InvalidInput, NotFound, build_field_error
 from reviews import locks
 from reviews.choices import MessageKind
@@ -53,7 +53,6 @@ def send_message(
     idempotency.store_answer(
         agent, key.text, status=200, body=body, proposal=proposal_id
     )
-    failpoints.point("message_uncommitted", proposal_id)
     return StoredAnswer(200, body, proposal_id)
 
 

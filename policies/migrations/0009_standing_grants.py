@@ -9,7 +9,6 @@ import policies.models
 from django.conf import settings
 from django.db import migrations, models
 
-from journal.indexes import drop_pattern_indexes
 from journal.triggers import immutable
 
 
@@ -43,7 +42,6 @@ class Migration(migrations.Migration):
                 'constraints': [models.CheckConstraint(condition=models.Q(('uses__lte', models.F('budget'))), name='standing_grant_budget'), models.CheckConstraint(condition=models.Q(('expires_at__gt', models.F('issued_at'))), name='standing_grant_ends'), models.CheckConstraint(condition=models.Q(models.Q(('revoked_at__isnull', True), ('revoked_by__isnull', True)), models.Q(('revoked_at__isnull', False), ('revoked_by__isnull', False)), _connector='OR'), name='standing_grant_revoked')],
             },
         ),
-        drop_pattern_indexes("policies"),
         immutable(
             "policies_standinggrant",
             but_for=["uses"],

@@ -7,6 +7,7 @@ statement that the verdict has no effect (ux.md 3.10).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from journal.clock import format_time
@@ -270,19 +271,19 @@ def _check_conditions(
         )
 
 
-def _list_time_errors(conditions: GrantConditions, now: datetime) -> list[FieldError]:
+def _list_time_errors(
+    conditions: GrantConditions, now: datetime
+) -> Iterator[FieldError]:
     begins, ends = conditions.not_before, conditions.not_after
-    found = []
     if begins is not None and begins > now + LONGEST_DELAY:
         rule = f"at most {LONGEST_DELAY.days} days from now; choose an earlier time"
-        found.append(build_field_error("conditions.not_before", rule))
+        yield build_field_error("conditions.not_before", rule)
     if ends is not None and ends <= now:
         rule = "must be later than now; choose a later time"
-        found.append(build_field_error("conditions.not_after", rule))
+        yield build_field_error("conditions.not_after", rule)
     elif ends is not None and begins is not None and ends <= begins:
         rule = "must be later than “not before”; choose a later time"
-        found.append(build_field_error("conditions.not_after", rule))
-    return found
+        yield build_field_error("conditions.not_after", rule)
 
 
 def _list_expected_errors(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from journal import failpoints, log, outbox, restore_epochs, writes
+from journal import log, outbox, restore_epochs, writes
 from journal.clock import format_time
 from journal.errors import (
     AlreadyDecided,
@@ -79,9 +79,7 @@ def ask_agent(*, request_id: str, person: Person, version: int, text: str) -> Me
     if any(one.author_id == person.pk for one in questions):
         raise QuestionUnanswered
     round_ = sender.dialogue.next_round
-    message = _write_message(sender, "ask", MessageKind.QUESTION, round_, said)
-    failpoints.point("asked_uncommitted", request_id)
-    return message
+    return _write_message(sender, "ask", MessageKind.QUESTION, round_, said)
 
 
 @transaction.atomic(durable=True)

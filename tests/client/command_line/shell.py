@@ -57,6 +57,12 @@ class Dialogue:
         return self.process.wait(30)
 
 
+def _restore_interrupt() -> None:
+    """A shell's background job ignores Ctrl-C, and so would the commands of tests that
+    run in one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @dataclass
 class Shell:
     """One user's shell in a folder of its own."""
@@ -102,6 +108,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=_restore_interrupt,
         )
 
     def start_with(self, *words: str, typed: str) -> subprocess.Popen[str]:
@@ -117,6 +124,7 @@ class Shell:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                preexec_fn=_restore_interrupt,
             )
 
     @contextmanager
@@ -132,6 +140,7 @@ class Shell:
             stdout=slave,
             stderr=slave,
             start_new_session=True,
+            preexec_fn=_restore_interrupt,
         )
         os.close(slave)
         dialogue = Dialogue(process, master)

@@ -232,7 +232,7 @@ def queue_page(person: Person, **filters: str) -> queue.QueuePage:
 
 def test_the_queue_has_bands_and_least_time_first(gate: Gate) -> None:
     document = factories.document_of_tests()
-    document["tools"]["tag"]["floor"] = "approve"
+    document["tools"]["tag"] |= {"floor": "approve", "standing_grant": None}
     factories.policy(gate.people, document)
     tag = propose(gate.agent, "tag").request
     late, soon = (propose(gate.agent, customer=c).request for c in ("C-7", "C-8"))
