@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
+from journal import clock
 from journal.errors import NotFound
 from journal.prepared_queries import Parameter, PreparedQuery
-from journal.statements import Statement
 from policies import locks as policy_locks
 from policies.models import StandingGrant
 
@@ -219,21 +219,27 @@ _EXECUTION = PreparedQuery(
 )
 
 
-_USABLE_STANDING_GRANT = Statement("""
-SELECT id FROM policies_standinggrant
-WHERE agent = %(agent)s AND thread = %(thread)s AND tool = %(tool)s
-  AND revoked_at IS NULL AND expires_at > clock_timestamp() AND uses < budget
-ORDER BY expires_at LIMIT 1 FOR NO KEY UPDATE
-""")
+def select_usable_standing_grants(
+    agent: str, thread: str, tool: str
+) -> QuerySet[StandingGrant]:
+    """The standing grants that a call of this tool in this run can use at the moment of
+    the query, by the database's clock."""
+    return StandingGrant.objects.filter(
+        agent=agent,
+        thread=thread,
+        tool=tool,
+        revoked_at__isnull=True,
+        expires_at__gt=clock.ClockTimestamp(),
+        uses__lt=F("budget"),
+    )
 
 
 def lock_usable_standing_grant(
-    *, agent: str, thread: str, tool: str
+    agent: str, thread: str, tool: str
 ) -> StandingGrant | None:
-    """Lock the standing grant that a call of this tool in this run can use now, if
-    any."""
-    found = _USABLE_STANDING_GRANT.fetch_first(agent=agent, thread=thread, tool=tool)
-    return StandingGrant.objects.get(pk=found[0]) if found else None
+    """Lock the one of these that ends first, if there is any."""
+    found = select_usable_standing_grants(agent, thread, tool).order_by("expires_at")
+    return found.select_for_update(no_key=True).first()
 
 
 def lock_standing_grant(pk: str) -> StandingGrant:

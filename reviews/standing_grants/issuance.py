@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, QuerySet
 
 from journal import clock, log, notify, restore_epochs
 from journal.errors import Conflict, DomainError, NotPermitted, TextMissing
@@ -44,7 +43,7 @@ def issue_standing_grant(
         raise Conflict("This is stopped or paused. Nothing was allowed.")
     person = permissions.load_deciders([person.pk])[person.pk].person
     terms = check_may_issue(person, request, state.policy, state.now)
-    if select_in_force(proposal, state.now).exists():
+    if _is_in_force(proposal):
         raise Conflict(
             "A standing grant for this tool and run is in force. Nothing was allowed."
         )
@@ -107,7 +106,7 @@ def may_issue(person: Person, request: ApprovalRequest, now: datetime) -> bool:
         check_may_issue(person, request, active.find_active_policy(), now)
     except DomainError:
         return False
-    return not select_in_force(request.proposal, now).exists()
+    return not _is_in_force(request.proposal)
 
 
 @transaction.atomic(durable=True)
@@ -139,16 +138,10 @@ def may_revoke(person: Person, row: StandingGrant) -> bool:
     return admitted and permissions.find_deciding_role(person) is not None
 
 
-def select_in_force(proposal: Proposal, now: datetime) -> QuerySet[StandingGrant]:
-    """The standing grants that a proposal of this tool and run could use now."""
-    return StandingGrant.objects.filter(
-        agent=proposal.agent,
-        thread=proposal.thread,
-        tool=proposal.tool_name,
-        revoked_at__isnull=True,
-        expires_at__gt=now,
-        uses__lt=F("budget"),
-    )
+def _is_in_force(proposal: Proposal) -> bool:
+    """Whether a call like this proposal can use a standing grant already."""
+    action = build_action_key(proposal)
+    return locks.select_usable_standing_grants(*action).exists()
 
 
 def _log_change(kind: str, row: StandingGrant, person: Person, now: datetime) -> None:

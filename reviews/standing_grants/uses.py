@@ -40,9 +40,7 @@ def take_use(
     asked. Locks: the standing grant."""
     if describe_uncovered(ruling, action):  # guard: standing-covers
         return None
-    grant = locks.lock_usable_standing_grant(
-        agent=action.agent, thread=action.thread, tool=action.tool
-    )
+    grant = locks.lock_usable_standing_grant(action.agent, action.thread, action.tool)
     if grant is None:
         return None
     issuer = permissions.load_deciders([grant.issued_by_id])[grant.issued_by_id]
