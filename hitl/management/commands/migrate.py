@@ -7,12 +7,12 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import OperationalError
-from psycopg.errors import DeadlockDetected, LockNotAvailable
+
+from hitl.middleware import has_lost_lock
 
 # Each attempt waits at most LOCK_TIMEOUT_MS of hitl/connections.py for a lock, so that
 # requests behind it in the line of the lock do not wait longer.
 ATTEMPTS = 24
-TABLE_IN_USE = (DeadlockDetected, LockNotAvailable)
 
 
 class Command(migrate.Command):
@@ -52,5 +52,4 @@ class Command(migrate.Command):
         super().migration_progress_callback(action, migration, fake)
 
     def _is_repeatable(self, fault: OperationalError) -> bool:
-        in_use = isinstance(fault.__cause__, TABLE_IN_USE)
-        return in_use and (self._current is None or self._current.atomic)
+        return has_lost_lock(fault) and (self._current is None or self._current.atomic)
