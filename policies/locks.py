@@ -47,6 +47,12 @@ def lock_alarm(about: str) -> None:
     _take_locks([f"alarm|{about}"])
 
 
+def lock_standing_grants(agent: str, thread: str, tool: str) -> None:
+    """Lock the standing grants of one run and tool: one transaction at a time issues
+    one. Caller holds a transaction."""
+    _take_locks([f"standing grants|{agent}|{thread}|{tool}"])
+
+
 def lock_deadlines() -> None:
     """Lock all deadlines exclusively, to start or end an incident during which they
     stand still: no request expires meanwhile. Caller holds a transaction, and no row

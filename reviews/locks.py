@@ -1,11 +1,11 @@
 """The only module that locks the gate's rows. Locks last until the transaction ends.
 
 Always lock in this order (house.md): Batch, Repair, Thread, ApprovalRequest by pk, a
-person's holds (advisory), Lease, keys of sums (advisory), StandingGrant, Grant,
-Execution, Alarm (advisory, then its row). Two exceptions need no place in the order:
-halting a batch is a guarded update of its row under an execution's lock, because no
-transaction that locks a batch waits for an execution; and a mail is written without any
-row lock.
+person's holds (advisory), Lease, keys of sums (advisory), StandingGrant (advisory, then
+its row), Grant, Execution, Alarm (advisory, then its row). Two exceptions need no place
+in the order: halting a batch is a guarded update of its row under an execution's lock,
+because no transaction that locks a batch waits for an execution; and a mail is written
+without any row lock.
 """
 
 from __future__ import annotations
@@ -232,6 +232,11 @@ def select_usable_standing_grants(
         expires_at__gt=clock.ClockTimestamp(),
         uses__lt=F("budget"),
     )
+
+
+def lock_standing_grants(agent: str, thread: str, tool: str) -> None:
+    """Lock the issuing of standing grants for one run and tool."""
+    policy_locks.lock_standing_grants(agent, thread, tool)
 
 
 def lock_usable_standing_grant(

@@ -31,7 +31,8 @@ def issue_standing_grant(
 
     The request stays open. Raises NotFound, TextMissing, and under the lock
     NotPermitted, AlreadyEscalated, Conflict when the policy, the request or a stop does
-    not allow one, or when one is in force. Locks: the request.
+    not allow one, or when one is in force. Locks: the request, then the standing grants
+    of its run and tool.
     """
     if not reason.strip():
         raise TextMissing("Enter a reason first. Nothing was allowed.")
@@ -43,6 +44,8 @@ def issue_standing_grant(
         raise Conflict("This is stopped or paused. Nothing was allowed.")
     person = permissions.load_deciders([person.pk])[person.pk].person
     terms = check_may_issue(person, request, state.policy, state.now)
+    # Two requests of one run would otherwise each allow the same calls.
+    locks.lock_standing_grants(*build_action_key(proposal))
     if _is_in_force(proposal):
         raise Conflict(
             "A standing grant for this tool and run is in force. Nothing was allowed."

@@ -39,6 +39,7 @@ from reviews.permissions import Permission
 from .load import LoadedRequest, format_name
 
 BATCH_HALTED_TEXT = "Its batch is paused after a failure until a person resumes it."
+NOT_ACKNOWLEDGED = "The agent has not acknowledged it so far"
 WITHDRAWN_TEXTS = {
     "withdrawn_by_agent": "The agent withdrew it.",
     "thread_finished": "It was withdrawn because its run ended.",
@@ -343,11 +344,7 @@ def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
     yield ProgressStep("Decided", loaded.request.settled_at)
     if status is RequestStatus.REJECTED:
         acknowledged = _find_acknowledgement(loaded, loaded.request.settled_at)
-        said = (
-            "The agent acknowledged it"
-            if acknowledged
-            else "The agent has not acknowledged it so far"
-        )
+        said = "The agent acknowledged it" if acknowledged else NOT_ACKNOWLEDGED
         yield ProgressStep("Taken up", acknowledged, said)
         return
     yield _build_take_up(execution)
@@ -365,7 +362,7 @@ def _build_result(loaded: LoadedRequest, execution: Execution | None) -> Progres
     heard = (
         f"The agent acknowledged it at {format_time(acknowledged)}"
         if acknowledged
-        else "The agent has not acknowledged it so far"
+        else NOT_ACKNOWLEDGED
     )
     return ProgressStep(label, execution.finished_at, f"{word}. {heard}")
 
