@@ -35,8 +35,8 @@ from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
 from journal.failpoints import FaultAction
 
-START_S = 40.0
-PATIENCE_S = 40.0
+START_S = 80.0
+PATIENCE_S = 80.0
 
 
 @dataclass
