@@ -155,6 +155,12 @@ class Desk(DocumentPart):
     # How often a decision comes with an attention check: one in this many; 0 is never.
     # A person's first five decisions have one only where each decision has (1).
     micro_check: dict[Risk, Seconds] = Field(default_factory=_build_micro_checks)
+    # Risk levels at which an approval by one person needs a written answer if Holdpoint
+    # found a risk indicator: a contradiction, an imitated domain, a first payment or an
+    # unusual amount.
+    written_answer: list[Risk] = Field(
+        default_factory=lambda: [Risk.HIGH, Risk.CRITICAL]
+    )
     # How many decisions one person may make in ten minutes; after that, approvals have
     # to wait. 0 is no limit.
     most_decisions: int = Field(default=60, ge=0, le=10_000, strict=True)

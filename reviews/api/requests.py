@@ -270,6 +270,8 @@ def _build_dialogue(request: ApprovalRequest) -> dict[str, Any]:
 
 
 def _has_attention_check(regions: Regions) -> bool:
+    if choice.find_written_question(regions) is not None:
+        return True
     return choice.find_attention_question(regions, clock.now()) is not None
 
 

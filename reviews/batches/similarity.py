@@ -34,6 +34,8 @@ def may_be_batched(version: RequestVersion, definition: ToolDefinition) -> bool:
         and not version.escalated_by
         and _is_within_item_limit(version, definition)
         and not addresses_reviewer(version)
+        # What Holdpoint found in it is looked at on its own page.
+        and not version.revision.facts.get("indicators")
     )
 
 

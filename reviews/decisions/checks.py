@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from journal.clock import format_time
 from journal.errors import (
     AlreadyDecided,
+    AttentionCheckFailed,
     Conflict,
     DomainError,
     FieldError,
@@ -43,6 +44,7 @@ from reviews.models import (
     RequestVersion,
     StateReading,
 )
+from reviews.requests import versions
 from reviews.stops.stops import build_action_key
 
 from .case import (
@@ -162,6 +164,7 @@ def build_decision_context(
     reading = _check_reading(said, version, found.readings)
     _check_reason(said, version)
     _check_conditions(said, version, reading, now)
+    _check_written_answer(said, version)
     if version.step_up and said.commits:  # guard: step-up
         check_step_up(said, now)
     return DecisionContext(
@@ -204,6 +207,19 @@ def _check_reading(
         return None
     shown = state_readings.check_reading(version.revision, said.reading, found)
     return None if said.verdict is Verdict.MODIFY else shown
+
+
+def _check_written_answer(said: VerdictSubmission, version: RequestVersion) -> None:
+    """Only the request's own page asks for a written answer, and refuses a missing one
+    itself. Raises AttentionCheckFailed for an approval from anywhere else."""
+    on_its_page = said.page is not None and not said.batch
+    if on_its_page or not said.commits:
+        return
+    if versions.needs_written_answer(version):  # guard: written-answer
+        raise AttentionCheckFailed(
+            "Approving this needs a written answer on its page, because of what"
+            " Holdpoint found in it. Nothing was recorded. Open the request's page."
+        )
 
 
 def _check_reason(said: VerdictSubmission, version: RequestVersion) -> None:

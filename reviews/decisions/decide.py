@@ -90,4 +90,6 @@ def _collect_missed_check(
     if error.code != AttentionCheckFailed.code or said.page is None:
         return {}
     check = said.page.check
-    return {"check": check["question"], "answers": check["answers"]}
+    if not check:
+        return {}
+    return {"check": check["question"], "answers": check.get("answers", [])}

@@ -92,6 +92,9 @@ def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
     if collect_flags(case):
         more["flags"] = collect_flags(case)
     private: dict[str, Any] = {"reason": said.reason}
+    if said.page and "written" in said.page.check:
+        more["written_answer"] = said.page.check["question"]
+        private["written"] = said.page.check["written"]
     if stored := said.conditions.as_json():
         # A value comes from the tool's own state and may name a person.
         private["expected"] = [one["value"] for one in stored["expect"]]

@@ -25,7 +25,8 @@ from policies.facts import RevisionInputs, Windows
 from policies.models import PolicyVersion, Tool
 from policies.money import Money
 from reviews.models import Revision
-from reviews.presenters import present_effect
+from reviews.presenters import Presentation, present_effect
+from reviews.presenters.shapes import RiskIndicator
 from reviews.tool_services.readers import ToolReading
 
 
@@ -120,15 +121,16 @@ def govern(
         raise InvalidArgs(errors=problems)
     document = active.load_document(policy)
     inputs = _action_to_inputs(action, tool)
-    undecoded = _list_undecoded_arguments(
-        definition, action
-    )  # slow, so before the sums are locked
+    # Slow, so before the sums are locked.
+    shown = _present_action(document, definition, action, inputs, now)
     windows = sums.windows if sums and sums.policy.pk == policy.pk else None
     if firmly and windows is None:
         policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
     gathered = policies_facts.collect_facts(document, inputs, now=now, windows=windows)
-    gathered["uninspectable"] = undecoded
+    gathered["uninspectable"] = sorted({one.argument for one in shown.uninspectable})
     gathered["conflicts"] = conflicts.list_conflicts(definition, gathered)
+    if indicators := _list_indicators(shown, gathered["conflicts"]):
+        gathered["indicators"] = indicators
     found = policies_evaluation.evaluate(document, definition, gathered)
     return Ruling(
         _apply_risk_ceiling(found, action.risk_ceiling),
@@ -329,13 +331,29 @@ def _apply_risk_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
     )
 
 
-def _list_undecoded_arguments(
-    definition: ToolDefinition, action: ProposedAction
-) -> list[str]:
-    """The arguments that the tool's presenter cannot show completely (gate.md 5)."""
+def _present_action(
+    document: Document,
+    definition: ToolDefinition,
+    action: ProposedAction,
+    inputs: RevisionInputs,
+    now: datetime,
+) -> Presentation:
+    """What the tool's presenter shows, without the sums: which arguments it cannot show
+    completely (gate.md 5), and which risk indicators it finds."""
+    known = policies_facts.build_plain_facts(document, definition, inputs, now=now)
     before = action.reading.before if action.reading else None
-    shown = present_effect(definition, action.args, before=before)
-    return sorted({one.argument for one in shown.uninspectable})
+    return present_effect(definition, action.args, before=before, facts=known)
+
+
+def _list_indicators(
+    shown: Presentation, found: Iterable[Mapping[str, Any]]
+) -> list[str]:
+    """The risk indicators of the presentation and of the conflicts that were checked,
+    by their stored names."""
+    names = {tag.indicator.value for tag in shown.tags if tag.indicator}
+    if any(one["checked"] for one in found):
+        names.add(RiskIndicator.CONTRADICTION.value)
+    return sorted(names)
 
 
 def _action_to_inputs(action: ProposedAction, tool: Tool) -> RevisionInputs:

@@ -11,7 +11,7 @@ from policies.money import Money, format_amount
 
 from . import moments
 from .arguments import build_cell, collect_leaves
-from .shapes import Cell, Tag, ValueRow
+from .shapes import Cell, RiskIndicator, Tag, ValueRow
 
 if TYPE_CHECKING:
     from .common import Subject
@@ -105,8 +105,10 @@ def format_fact(subject: Subject, name: str) -> str:
 def build_conflict_tags(subject: Subject) -> Iterator[Tag]:
     """Yield a tag for each contradiction of an agent's claim, as the gate stored it."""
     for found in subject.facts.get("conflicts") or ():
-        said = found["text"] if found["checked"] else f"Not checked: {found['text']}"
-        yield Tag(said, loud=True)
+        if found["checked"]:
+            yield Tag(found["text"], True, RiskIndicator.CONTRADICTION)
+        else:
+            yield Tag(f"Not checked: {found['text']}", loud=True)
 
 
 def _build_fact_cell(subject: Subject, name: str) -> Cell | None:

@@ -17,7 +17,15 @@ from . import markup
 from .arguments import Leaf, build_cell
 from .common import Subject, build_presentation, build_sentence, format_count
 from .domains import is_imitation, is_plain_domain, to_other_form
-from .shapes import Cell, Presentation, SentencePart, Tag, ValuePart, ValueRow
+from .shapes import (
+    Cell,
+    Presentation,
+    RiskIndicator,
+    SentencePart,
+    Tag,
+    ValuePart,
+    ValueRow,
+)
 
 # In the order of a mail header. Bcc has a row even if it is empty.
 _HEADERS = ("from", "reply_to", "to", "cc", "bcc", "thread")
@@ -174,11 +182,13 @@ def _build_recipient_tags(
         yield Tag(said, loud=True)
     if any(breaks_header(subject.said(role)) for role in ("subject", *_HEADERS)):
         yield Tag("A line break in a header can add recipients", loud=True)
-    if any(
-        is_imitation(_parse_domain(address), _list_own_domains(subject))
-        for address in recipients
-    ):
-        yield Tag("A recipient's domain imitates one of ours", loud=True)
+    if imitations := _list_imitations(subject, recipients):
+        yield Tag(
+            "A recipient's domain imitates one of ours",
+            True,
+            RiskIndicator.IMITATED_DOMAIN,
+            imitations,
+        )
     sender, answers = (
         _find_first(subject.said("from")),
         _find_first(subject.said("reply_to")),
@@ -210,6 +220,13 @@ def _list_attachment_warnings(name: str) -> Iterator[str]:
         yield "Two file extensions: the last one counts"
     if _EXECUTABLE_ENDING.search(name):
         yield "Can run a program"
+
+
+def _list_imitations(subject: Subject, recipients: list[str]) -> tuple[str, ...]:
+    """The domains of recipients that look like one of ours, each once."""
+    ours = _list_own_domains(subject)
+    found = map(_parse_domain, recipients)
+    return tuple(dict.fromkeys(one for one in found if is_imitation(one, ours)))
 
 
 def _list_own_domains(subject: Subject) -> set[str]:

@@ -23,6 +23,7 @@ from .shapes import (
     Cell,
     FieldChange,
     Presentation,
+    RiskIndicator,
     SentencePart,
     SizeFigure,
     Tag,
@@ -81,12 +82,23 @@ def show(subject: Subject) -> Presentation:
 def _build_amount_tags(subject: Subject, amount: Money) -> Iterator[Tag]:
     """Tags from the payee's history and from the limits of the tool."""
     if subject.fact("payments_before") == 0:
-        yield Tag("First payment to this payee", loud=True)
+        payee = subject.text("payee") or subject.text("account")
+        yield Tag(
+            "First payment to this payee",
+            True,
+            RiskIndicator.FIRST_PAYMENT,
+            (payee,) if payee else (),
+        )
     if _is_other_currency(subject, amount):
         yield Tag("Another currency than before", loud=True)
     low, high = _find_usual_range(subject, amount)
     if high and amount.minor > high:
-        yield Tag("More than usual for this payee", loud=True)
+        yield Tag(
+            "More than usual for this payee",
+            True,
+            RiskIndicator.UNUSUAL_AMOUNT,
+            (format_money(amount),),
+        )
     if low and amount.minor < low:
         yield Tag("Less than usual for this payee")
     moved = compute_total(subject) or amount

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
+from enum import Enum
 from math import ceil
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -48,12 +49,28 @@ class ValuePart:
 SentencePart = TextPart | ValuePart
 
 
+class RiskIndicator(Enum):
+    """What Holdpoint itself found about a request and does not leave to a glance: an
+    approval may need a written answer (`attention_checks.written_questions`)."""
+
+    CONTRADICTION = "contradiction"
+    IMITATED_DOMAIN = "imitated_domain"
+    FIRST_PAYMENT = "first_payment"
+    UNUSUAL_AMOUNT = "unusual_amount"
+
+
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A fact that Holdpoint worked out; a loud one is a reason to look closer."""
+    """A fact that Holdpoint worked out; a loud one is a reason to look closer.
+
+    `indicator` says that it is a risk indicator, and `values` are then the exact texts
+    it is about: untrusted.
+    """
 
     text: str
     loud: bool = False
+    indicator: RiskIndicator | None = None
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

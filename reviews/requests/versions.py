@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from journal import canonical, log, outbox, writes
+from policies import active
 from policies.choices import Risk, Role, Tier
 from policies.evaluation import Evaluation
 from policies.models import Queue
 from reviews import quorum, transitions
+from reviews.attention_checks import written_questions
 from reviews.governance.ruling import Ruling
 from reviews.models import ApprovalRequest, Proposal, RequestVersion, Revision
 from reviews.quorum import StepData
@@ -211,6 +213,23 @@ def _build_sealed_content(version: RequestVersion) -> dict[str, Any]:
         "policy": version.revision.policy_number,
         "rules": version.rules,
     }
+
+
+def needs_written_answer(version: RequestVersion) -> bool:
+    """Whether an approval of this version needs a written answer because of what
+    Holdpoint found when it was proposed."""
+    return is_answer_needed(version, version.revision.facts.get("indicators", []))
+
+
+def is_answer_needed(version: RequestVersion, indicators: Collection[str]) -> bool:
+    """Whether these risk indicators call for a written answer, by the policy that the
+    version was sealed under."""
+    if not indicators:
+        return False
+    levels = active.load_document(version.policy).desk.written_answer
+    return written_questions.is_answer_needed(
+        indicators, Risk(version.risk), version.steps, levels
+    )
 
 
 def parse_evaluation(revision: Revision) -> Evaluation:

@@ -67,6 +67,8 @@ def describe_uncovered(ruling: Ruling, action: ProposedAction) -> str:
     can."""
     if ruling.policy is None or ruling.definition is None:
         return "its tool is not in the policy"
+    if ruling.facts.get("indicators"):
+        return "Holdpoint found something in it that people must look at"
     document = active.load_document(ruling.policy)
     return standing_grants.find_uncovered_reason(
         document, ruling.definition, ruling.evaluation, action.args

@@ -233,6 +233,7 @@ def policy() -> dict[str, Any]:
     made["desk"] = {
         "time_floor": dict.fromkeys(("low", "medium", "high", "critical"), 0),
         "micro_check": {"low": 0, "medium": 0, "high": 1, "critical": 1},
+        "written_answer": [],
     }
     return made
 

@@ -48,6 +48,7 @@ REPEATS = "tests/reviews/requests/test_repeats.py"
 RESTORES = "tests/reviews/test_recovery.py"
 STOPS = "tests/reviews/stops/test_stops.py"
 STREAMS = "tests/hitl/live/test_event_stream.py"
+WRITTEN = "tests/reviews/desk/request/test_written_answers.py"
 VOTES = "tests/reviews/executions/test_votes_counted.py"
 
 
@@ -508,6 +509,22 @@ GUARDS = [
         "standing-ceiling",
         NEVER,
         STANDING_USES,
+    ),
+    Guard(
+        "an approval from elsewhere gives no written answer",
+        "reviews/decisions/checks.py",
+        "_check_written_answer",
+        "written-answer",
+        NEVER,
+        WRITTEN,
+    ),
+    Guard(
+        "a wrong written answer is refused at every try",
+        "reviews/desk/request/commit.py",
+        "_refuse_written_answer",
+        "written-right",
+        ALWAYS,
+        WRITTEN,
     ),
     Guard(
         "nothing begins under a revoked standing grant",

@@ -6,6 +6,7 @@ again from the stored inputs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -75,6 +76,13 @@ class AsSeenPage:
         if owned and not never and self.decision.reviewer_id != self.person.pk:
             return HIDDEN_NAME
         return str(self.decision.reviewer)
+
+    @property
+    def written(self) -> Mapping[str, str]:
+        """The written question and its answer, as `asked` and `written`; empty without
+        one."""
+        check: Mapping[str, str] = self.decision.check_asked
+        return check if "written" in check else {}
 
     @property
     def reason(self) -> str:

@@ -15,13 +15,14 @@ from policies.choices import Risk
 from policies.models import Person
 from policies.staffing import Shortage
 from reviews import permissions
-from reviews.attention_checks import questions
+from reviews.attention_checks import questions, written_questions
 from reviews.attention_checks.questions import AttentionQuestion
+from reviews.attention_checks.written_questions import WrittenQuestion
 from reviews.choices import Verdict
 from reviews.governance import voters
 from reviews.governance.voters import CountedVotes, Voter
 from reviews.models import ApprovalRequest, Decision, RequestVersion
-from reviews.requests.versions import build_escalated_steps
+from reviews.requests.versions import build_escalated_steps, is_answer_needed
 
 from .regions import Regions
 
@@ -181,6 +182,16 @@ def find_attention_question(
         return None
     schema = tools.load_definition(sealed.revision.known_tool).arguments
     return questions.build_question(shown, chance, schema)
+
+
+def find_written_question(regions: Regions) -> WrittenQuestion | None:
+    """The question about a risk indicator that an approval or an edit of this version
+    must answer in writing; None where it need not."""
+    sealed, shown = regions.sealed, regions.shown
+    question = written_questions.build_written_question(shown) if shown else None
+    if question is None or not is_answer_needed(sealed, [question.indicator.value]):
+        return None
+    return question
 
 
 def compute_check_seed(person: Person, sealed: RequestVersion) -> bytes:

@@ -3,7 +3,7 @@ verdict.
 
 A verdict on a page that has changed is refused, and so are too many approvals in a row.
 The minimum reading time and the attention check only delay: the second try is accepted
-and flagged.
+and flagged. A written answer is refused until it is right.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ from policies import active, tools
 from policies.choices import Risk
 from policies.documents import Desk
 from reviews.attention_checks.questions import AttentionQuestion
+from reviews.attention_checks.written_questions import (
+    LONGEST_WRITTEN,
+    SHORTEST_WRITTEN,
+    WrittenQuestion,
+)
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions import decide, drafts, submission
 from reviews.decisions.submission import (
@@ -68,6 +73,14 @@ class AttentionCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenCheck:
+    """A written question as a panel shows it, with what was typed into it."""
+
+    question: WrittenQuestion
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReadingTimeFloor:
     """The minimum reading time: until when a commit must be repeated, and its
     seconds."""
@@ -101,9 +114,14 @@ class CommitNotice:
         given = page.loaded, page.regions, Verdict.APPROVE, _find_opening_time(page)
         return find_attention_check(self._session, *given) is not None
 
+    @cached_property
+    def written(self) -> WrittenQuestion | None:
+        """The question that an approval must answer in writing."""
+        return choice.find_written_question(self._page.regions)
+
     def ready(self) -> None:
-        """Load both, so that rendering does not wait for a query."""
-        _ = self.floor, self.asks
+        """Load them, so that rendering does not wait for a query."""
+        _ = self.floor, self.asks, self.written
 
 
 def adapt_page(request: HttpRequest, page: ReviewPage, *, partial: bool) -> None:
@@ -128,6 +146,7 @@ def adapt_page(request: HttpRequest, page: ReviewPage, *, partial: bool) -> None
         page.armed,
         asked=question,
         answered=_parse_answer(request, question),
+        written=_find_written_check(request, page.regions, verdict),
         proved=_has_recent_password(request, page.loaded, verdict),
     )
 
@@ -179,6 +198,8 @@ def find_attention_check(
     """
     if not VERDICT_SPECS[verdict].commits:
         return None
+    if choice.find_written_question(regions) is not None:
+        return None  # one task a decision
     question = choice.find_attention_question(regions, opened)
     if question is None:
         return None
@@ -209,18 +230,20 @@ def attach_page_evidence(
         request.session, loaded, regions, said.verdict, opened
     )
     answer = _parse_answer(request, question)
+    written = _find_written_check(request, regions, said.verdict)
     told = list(_list_insisted_flags(page, question, answer))
     narrow = [NARROW] if request.POST.get(NARROW) else []
     refusal = (
         _refuse_changed_page(page, said, sight.digest)
         or _refuse_wrong_answer(question, answer)
+        or _refuse_written_answer(written)
         or _refuse_too_fast(loaded, page, said)
         or _refuse_too_many(loaded, said)
     )
     evidence = PageEvidence(
         rendered=sight,
         took_ms=page.took_ms(loaded.now),
-        check=_build_check_record(question, answer),
+        check=_build_written_record(written) or _build_check_record(question, answer),
         flags=(*flags, *told, *narrow),
         deferred_refusal=refusal,
     )
@@ -329,6 +352,48 @@ def _refuse_changed_page(
         "Read it again, then decide."
     )
     return StaleVersion(detail, remade=True)
+
+
+def _find_written_check(
+    request: HttpRequest, regions: Regions, verdict: Verdict
+) -> WrittenCheck | None:
+    """The written question of this version with the answer that was sent; None for a
+    verdict that lets nothing happen, and where the policy asks none."""
+    if not VERDICT_SPECS[verdict].commits:
+        return None
+    question = choice.find_written_question(regions)
+    if question is None:
+        return None
+    answer = request.POST.get("written", "").replace("\r\n", "\n").strip()
+    return WrittenCheck(question, answer[:LONGEST_WRITTEN])
+
+
+def _build_written_record(check: WrittenCheck | None) -> dict[str, Any]:
+    if check is None:
+        return {}
+    return {
+        "question": check.question.id,
+        "asked": f"{check.question.found}. {check.question.text}",
+        "written": check.answer,
+        "checked": bool(check.question.right),
+    }
+
+
+def _refuse_written_answer(check: WrittenCheck | None) -> DomainError | None:
+    """A refusal until the answer is right, or long enough where nothing can check it:
+    unlike an attention check, a written answer does not give way at the second try."""
+    if check is None or check.question.is_right(check.answer):  # guard: written-right
+        return None
+    if not check.answer:
+        return AttentionCheckFailed("Write your answer first. Nothing was recorded.")
+    if check.question.right:
+        return AttentionCheckFailed(
+            "That is not what this request says. Nothing was recorded. Check:"
+            f" {check.question.look}."
+        )
+    return AttentionCheckFailed(
+        f"Write at least {SHORTEST_WRITTEN} characters. Nothing was recorded."
+    )
 
 
 def _refuse_wrong_answer(

@@ -178,6 +178,7 @@ class VerdictPanel:
     check_error: str = ""
     asked: Any = None  # the attention check, once the page is known
     answered: int | None = None
+    written: Any = None  # the written question with its answer, once the page is known
     may_pause: bool = False  # offers to pause the run as well
     pauses: bool = False
     proved: bool = False  # the password was given for exactly this a moment ago
@@ -198,7 +199,7 @@ class VerdictPanel:
         """The selector that gets the focus: what is wrong, else the heading, never a
         button."""
         if self.check_error:
-            return "#question"
+            return "#id_written" if self.written else "#question"
         if self.reason_error:
             return "#reasons"
         if self.password_error:

@@ -96,6 +96,7 @@ def amount(text: str) -> dict[str, str]:
     return {"arg.amount": text}
 
 
+PLAIN_DESK: dict[str, Any] = {"micro_check": {"high": 0}, "written_answer": []}
 LONG = {"arg.reason": "r" * 220}
 
 
@@ -195,6 +196,14 @@ REFUSED.add(
     "Answer the attention check first.",
     lambda gate: sent(refund(gate), "approve"),
 )
+
+
+@REFUSED.scene("written", "Write your answer first.")
+def written(gate: StoreGate) -> Submission:
+    gate.adopt(desk={"written_answer": ["high"]})
+    return sent(refund(gate), "approve", reason="I have read the letter.")
+
+
 REFUSED.add(
     "reauth",
     "Confirm your identity",
@@ -211,7 +220,7 @@ REFUSED.add(
 
 @REFUSED.scene("too-fast", "You opened this")
 def too_fast(gate: StoreGate) -> Submission:
-    gate.adopt(desk={"time_floor": {"high": 3600}, "micro_check": {"high": 0}})
+    gate.adopt(desk={**PLAIN_DESK, "time_floor": {"high": 3600}})
     request = gate.refund()
     now = clock.now() - timedelta(seconds=3)
     return sent(request, "approve", seen=pages.token(request, rendered_at=now))
@@ -219,7 +228,7 @@ def too_fast(gate: StoreGate) -> Submission:
 
 @REFUSED.scene("throttle", "You have decided")
 def throttled(gate: StoreGate) -> Submission:
-    gate.adopt(desk={"micro_check": {"high": 0}, "most_decisions": 1})
+    gate.adopt(desk={**PLAIN_DESK, "most_decisions": 1})
     decide(gate.refund(), gate.rita)
     return sent(refund(gate), "approve")
 

@@ -288,13 +288,28 @@ POLICY.add(
 
 def slow(gate: StoreGate, amount: str = "59.00") -> ApprovalRequest:
     """An hour of reading is asked for, and a question with each approval."""
-    gate.adopt(desk={"time_floor": {"high": 3600}, "micro_check": {"high": 1}})
+    asked = {"time_floor": {"high": 3600}, "micro_check": {"high": 1}}
+    gate.adopt(desk={**asked, "written_answer": []})
     return gate.refund(amount)
 
 
 POLICY.add("reading", "at least 3600 seconds", slow)
 POLICY.add(
     "reading-armed", "at least 3600 seconds", at(slow, "decide", query="arm=approve")
+)
+
+
+def contradicted(gate: StoreGate) -> ApprovalRequest:
+    """The carrier contradicts the reason, and one person decides."""
+    gate.adopt(desk={"written_answer": ["high"]})
+    return gate.refund("59.00")
+
+
+POLICY.add("written", "needs a written answer", contradicted)
+POLICY.add(
+    "written-armed",
+    "Why approve it anyway?",
+    at(contradicted, "decide", query="arm=approve"),
 )
 
 # The arguments of an example that the gate would not let through, made harmless.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reviews.presenters import _PRESENTERS, collect_texts, inert, present_effect
 from reviews.presenters.arguments import collect_leaves, humanise_name, sort_by_schema
-from reviews.presenters.shapes import Cell, Tag, TextPart, ValuePart
+from reviews.presenters.shapes import Cell, RiskIndicator, Tag, TextPart, ValuePart
 from tests.reviews.definitions import TEXT, tool
 
 ARGS = {"order_id": "78291", "amount": "899.00", "currency": "USD"}
@@ -334,7 +334,7 @@ class TestTheCurrentRecord:
         ]
         shown = present_effect(define("record"), ARGS, facts={"conflicts": found})
         assert shown.tags[:2] == (
-            Tag("Reason says no; carrier says yes", loud=True),
+            Tag("Reason says no; carrier says yes", True, RiskIndicator.CONTRADICTION),
             Tag("Not checked: Other", loud=True),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from policies.models import StandingGrant
@@ -20,9 +21,16 @@ ASKS: dict[str, Any] = {
 }
 
 
-def allow_tags(gate: Gate, *rules: dict[str, Any], **terms: Any) -> None:
-    """Activate the policy; `rules` are further ones about tags."""
+def allow_tags(
+    gate: Gate,
+    *rules: dict[str, Any],
+    parts: Mapping[str, Any] | None = None,
+    **terms: Any,
+) -> None:
+    """Activate the policy; `rules` are further ones about tags, `parts` further parts
+    of the tool."""
     document = factories.document_of_tests()
+    document["tools"]["tag"] |= parts or {}
     document["tools"]["tag"]["standing_grant"] = terms
     document["rules"] += [ASKS, *rules]
     factories.policy(gate.people, document)

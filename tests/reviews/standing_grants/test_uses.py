@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from guardian.shortcuts import remove_perm
@@ -14,7 +15,7 @@ from reviews.choices import ExecutionStatus
 from reviews.executions import run
 from reviews.models import Alarm
 from reviews.standing_grants import issuance
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.journal import history
@@ -155,7 +156,7 @@ def test_who_is_concerned_by_a_proposal_allows_nothing(
 
 @pytest.mark.parametrize("terms", [None, {"uses": 3}])
 def test_a_tighter_policy_refuses_what_has_not_run(
-    gate: Gate, allowed: StandingGrant, terms: dict[str, int] | None
+    gate: Gate, allowed: StandingGrant, terms: dict[str, Any] | None
 ) -> None:
     execution = execution_of(tag(gate, "b"))
     if terms is None:
@@ -197,3 +198,19 @@ def test_what_is_above_the_ceiling_of_who_allowed_it_is_asked(gate: Gate) -> Non
     issue(gate, propose(gate.agent, amount="49.00", customer="C-1").request)
     assert not is_asked(propose(gate.agent, amount="50.00", customer="C-2"))
     assert is_asked(propose(gate.agent, amount="51.00", customer="C-3"))
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_what_the_gate_found_in_a_call_is_looked_at(gate: Gate, arrived: bool) -> None:
+    conflict = {"id": "a", "text": "x", "when": "args.label == 'b' && before.arrived"}
+    allow_tags(
+        gate,
+        parts={
+            "facts": ["arrived"],
+            "reader": {"kind": "callable", "path": "tests.worlds.read"},
+            "review": {"conflicts": [conflict]},
+        },
+    )
+    worlds.WORLD["facts"] = {"arrived": arrived}
+    issue(gate, tag(gate).request)
+    assert is_asked(tag(gate, "b")) is arrived
