@@ -33,6 +33,7 @@ VARIANTS = {
     "agno": Variant("agno", "agno", "agno_agent", edits=False),
     "haystack": Variant("haystack", "haystack-ai", "haystack_agent"),
     "llama-index": Variant("llama-index", "llama-index-workflows", "llama_index_agent"),
+    "temporal": Variant("temporal", "temporalio", "temporal_agent"),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -45,6 +45,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "langgraph",
         "llama-index",
         "pydantic-ai",
+        "temporal",
     ]
 )
 def waiting(request: pytest.FixtureRequest) -> dict[str, Any]:
