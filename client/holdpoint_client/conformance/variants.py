@@ -34,6 +34,7 @@ VARIANTS = {
     "haystack": Variant("haystack", "haystack-ai", "haystack_agent"),
     "llama-index": Variant("llama-index", "llama-index-workflows", "llama_index_agent"),
     "temporal": Variant("temporal", "temporalio", "temporal_agent"),
+    "dbos": Variant("dbos", "dbos", "dbos_agent"),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -40,6 +40,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
     params=[
         "agno",
         "crewai",
+        "dbos",
         "google-adk",
         "haystack",
         "langgraph",
