@@ -16,7 +16,7 @@ from .subject import wait_for
 HOST = "127.0.0.1"
 START_SECONDS = 120.0
 # They send nothing.
-ENVIRON = {"DO_NOT_TRACK": "1"}
+ENVIRON = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def start_server(framework: str, folder: Path) -> Iterator[str]:
         return
     port = find_free_port()
     with (folder / f"{framework}.log").open("w") as log:
-        environ = {**os.environ, **ENVIRON}
+        environ = {**os.environ, **ENVIRON, "PREFECT_HOME": str(folder)}
         process = subprocess.Popen(build(port), stdout=log, stderr=log, env=environ)  # noqa: S603
     try:
         otherwise = f"the server of {framework} does not answer"
@@ -59,6 +59,13 @@ def build_temporal_command(port: int) -> Sequence[str]:
     return [str(Path(sys.executable).parent / "temporal-test-server"), str(port)]
 
 
+def build_prefect_command(port: int) -> Sequence[str]:
+    """Prefect's own server, without the services that the kit does not need."""
+    command = [str(Path(sys.executable).parent / "prefect"), "server", "start"]
+    return [*command, "--host", HOST, "--port", str(port), "--no-services", "--no-ui"]
+
+
 COMMANDS: dict[str, Callable[[int], Sequence[str]]] = {
+    "prefect": build_prefect_command,
     "temporal": build_temporal_command,
 }

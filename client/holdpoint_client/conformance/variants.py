@@ -35,6 +35,7 @@ VARIANTS = {
     "llama-index": Variant("llama-index", "llama-index-workflows", "llama_index_agent"),
     "temporal": Variant("temporal", "temporalio", "temporal_agent"),
     "dbos": Variant("dbos", "dbos", "dbos_agent"),
+    "prefect": Variant("prefect", "prefect", "prefect_agent"),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -45,6 +45,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "haystack",
         "langgraph",
         "llama-index",
+        "prefect",
         "pydantic-ai",
         "temporal",
     ]
