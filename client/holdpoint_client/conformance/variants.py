@@ -36,6 +36,7 @@ VARIANTS = {
     "temporal": Variant("temporal", "temporalio", "temporal_agent"),
     "dbos": Variant("dbos", "dbos", "dbos_agent"),
     "prefect": Variant("prefect", "prefect", "prefect_agent"),
+    "humanlayer": Variant("humanlayer", "humanlayer", "humanlayer_agent", edits=False),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

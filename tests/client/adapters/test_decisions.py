@@ -43,6 +43,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "dbos",
         "google-adk",
         "haystack",
+        "humanlayer",
         "langgraph",
         "llama-index",
         "prefect",
