@@ -30,8 +30,11 @@ FOLDER = ROOT / "var" / "conformance"
 POLICY = ROOT / "client" / "holdpoint_client" / "conformance" / "policy.yaml"
 TOOLS = ("send_note", "order_parts", "erase_note")
 AGENT = "conformance"
-# The extras of frameworks that the kit starts a server for.
-KIT_EXTRAS = {"temporal": "temporal-kit"}
+# The extras of frameworks that the kit needs more for than the adapter.
+KIT_EXTRAS = {
+    "langchain-classic": "langchain-classic-kit",
+    "temporal": "temporal-kit",
+}
 # A dead agent's lease is over soon, and an agent's webhooks may come to this machine.
 ENVIRON = {
     "DEMO": "0",

@@ -37,6 +37,12 @@ VARIANTS = {
     "dbos": Variant("dbos", "dbos", "dbos_agent"),
     "prefect": Variant("prefect", "prefect", "prefect_agent"),
     "humanlayer": Variant("humanlayer", "humanlayer", "humanlayer_agent", edits=False),
+    "langchain-classic": Variant(
+        "langchain-classic",
+        "langchain-classic",
+        "langchain_classic_agent",
+        edits=False,
+    ),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -44,6 +44,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "google-adk",
         "haystack",
         "humanlayer",
+        "langchain-classic",
         "langgraph",
         "llama-index",
         "prefect",
