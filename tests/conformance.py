@@ -30,6 +30,11 @@ FOLDER = ROOT / "var" / "conformance"
 POLICY = ROOT / "client" / "holdpoint_client" / "conformance" / "policy.yaml"
 TOOLS = ("send_note", "order_parts", "erase_note")
 AGENT = "conformance"
+# The extras of frameworks that the kit needs more for than the adapter.
+KIT_EXTRAS = {
+    "langchain-classic": "langchain-classic-kit",
+    "temporal": "temporal-kit",
+}
 # A dead agent's lease is over soon, and an agent's webhooks may come to this machine.
 ENVIRON = {
     "DEMO": "0",
@@ -150,7 +155,7 @@ def build_environment(framework: str) -> Path:
     if not python.exists():
         sys.stdout.write(f"Installing {framework}\n")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        extra = f"./client[{framework},grants]"
+        extra = f"./client[{KIT_EXTRAS.get(framework, framework)},grants]"
         install = [str(python), "-m", "pip", "install", "--quiet", "--editable", extra]
         subprocess.run(install, cwd=ROOT, check=True)
     return python

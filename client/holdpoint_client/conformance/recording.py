@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .scripting import NOTE, build_turn
+from .servers import start_server
 from .subject import Subject, Target
 from .variants import VARIANTS
 
@@ -24,8 +25,14 @@ MISFIT = ("call_2", "order_parts", {"part": "gear", "count": "many", "due": "soo
 
 def record_interrupts(variant: str, target: Target) -> dict[str, Any]:
     """The values of the interrupts with which a run suspends, and the release."""
-    with tempfile.TemporaryDirectory() as folder:
-        subject = Subject(target, variant, gated=True, folder=Path(folder))
+    framework = VARIANTS[variant].framework
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        start_server(framework, Path(folder)) as server,
+    ):
+        subject = Subject(
+            target, variant, gated=True, folder=Path(folder), server=server
+        )
         report = subject.start([[*NOTE[0], *build_turn(MISFIT)]])
     package = VARIANTS[variant].package
     return {

@@ -15,6 +15,7 @@ from typing import Any
 from .catalogue import AXES, CheckFailed, CheckNotRun, CheckResult
 from .catalogue import CHECKS as SENTENCES
 from .checks import admin, channels, durable, idempotent, typed, verified
+from .servers import start_server
 from .subject import Subject, Target
 from .variants import VARIANTS, list_variants
 
@@ -84,14 +85,20 @@ def run_check(name: str, subject: Subject) -> CheckResult:
 
 
 def run_variant(
-    target: Target, variant: str, *, gated: bool, names: Iterable[str], folder: Path
+    target: Target,
+    variant: str,
+    *,
+    gated: bool,
+    names: Iterable[str],
+    folder: Path,
+    server: str = "",
 ) -> Score:
     """Run the named checks, each with a run of its own, and print a line for each."""
     package = VARIANTS[variant].package
     score = Score(variant, f"{package} {version(package)}", gated)
     for name in names:
         begun = time.monotonic()
-        subject = Subject(target, variant, gated=gated, folder=folder)
+        subject = Subject(target, variant, gated=gated, folder=folder, server=server)
         result = run_check(name, subject)
         subject.close()
         score.results.append(result)
@@ -110,7 +117,10 @@ def run_framework(
 ) -> list[Score]:
     """Run every variant of a framework, bare and with Holdpoint."""
     scores = []
-    with tempfile.TemporaryDirectory(prefix="holdpoint-conformance-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="holdpoint-conformance-") as folder,
+        start_server(framework, Path(folder)) as server,
+    ):
         for variant in list_variants(framework):
             for gated in modes:
                 title = "with Holdpoint" if gated else "bare"
@@ -121,6 +131,7 @@ def run_framework(
                     gated=gated,
                     names=names or list(SENTENCES),
                     folder=Path(folder),
+                    server=server,
                 )
                 scores.append(score)
     return scores

@@ -143,9 +143,16 @@ class Subject:
     """One agent's run: its thread, its stored state, its ledger, and its people."""
 
     def __init__(
-        self, target: Target, variant: str, *, gated: bool, folder: Path
+        self,
+        target: Target,
+        variant: str,
+        *,
+        gated: bool,
+        folder: Path,
+        server: str = "",
     ) -> None:
         self.target = target
+        self.server = server
         self.variant = variant
         self.gated = gated
         self.thread = f"kit-{uuid.uuid4().hex}"
@@ -178,6 +185,7 @@ class Subject:
                 script=self.script,
                 url=self.target.url,
                 key=self.target.key,
+                server=self.server,
                 **given,
             )
         )

@@ -33,6 +33,16 @@ VARIANTS = {
     "agno": Variant("agno", "agno", "agno_agent", edits=False),
     "haystack": Variant("haystack", "haystack-ai", "haystack_agent"),
     "llama-index": Variant("llama-index", "llama-index-workflows", "llama_index_agent"),
+    "temporal": Variant("temporal", "temporalio", "temporal_agent"),
+    "dbos": Variant("dbos", "dbos", "dbos_agent"),
+    "prefect": Variant("prefect", "prefect", "prefect_agent"),
+    "humanlayer": Variant("humanlayer", "humanlayer", "humanlayer_agent", edits=False),
+    "langchain-classic": Variant(
+        "langchain-classic",
+        "langchain-classic",
+        "langchain_classic_agent",
+        edits=False,
+    ),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

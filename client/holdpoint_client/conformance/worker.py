@@ -29,7 +29,7 @@ class Job:
     """What one process is to do. `action` is "start", "rerun" (run again, without an
     answer, what a crash makes this framework run again), "resume" (go on with what
     people decided), "answer" (send `raw` to everything that waits) or "list".
-    `rendezvous`: see `meet_at_effect`.
+    `rendezvous`: see `meet_at_effect`. `server` is that of `start_server`.
 
     `raw` is an answer in the framework's own form: "approval", "redirection" (an edit
     that names the tool `erase_note`) or "malformed" (a text in place of an answer)."""
@@ -42,6 +42,7 @@ class Job:
     script: Script
     url: str = ""
     key: str = ""
+    server: str = ""
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     raw: str = ""
     interrupt_ids: list[str] = field(default_factory=list)

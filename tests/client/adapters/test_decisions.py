@@ -40,11 +40,16 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
     params=[
         "agno",
         "crewai",
+        "dbos",
         "google-adk",
         "haystack",
+        "humanlayer",
+        "langchain-classic",
         "langgraph",
         "llama-index",
+        "prefect",
         "pydantic-ai",
+        "temporal",
     ]
 )
 def waiting(request: pytest.FixtureRequest) -> dict[str, Any]:

@@ -1,0 +1,35 @@
+"""An agent that was written for HumanLayer, with the gate behind its decorators.
+
+    python humanlayer_agent.py URL KEY RUN_ID
+
+It waits for people in its process, as it did before. To stay runnable without a model's
+key, the model is a script: it asks for one note.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from holdpoint_client import Gate, get_claim
+from holdpoint_client.adapters.humanlayer import HumanLayer
+
+NOTE = {"to": "ann", "text": "Your parcel is on its way."}
+
+
+def main(url: str, key: str, run_id: str) -> None:
+    with Gate(url, key) as gate:
+        hl = HumanLayer(gate, run_id=run_id)
+
+        @hl.require_approval()
+        def send_note(to: str, text: str) -> str:
+            """Send a note to a person."""
+            key = get_claim().idempotency_key  # for the service that sends it
+            sys.stdout.write(f"Sending to {to} under {key}: {text}\n")
+            return f"Sent to {to}."
+
+        with hl.name_call("call_1"):  # the model's id of the call
+            sys.stdout.write(f"{send_note(**NOTE)}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

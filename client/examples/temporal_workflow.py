@@ -1,0 +1,76 @@
+"""A Temporal workflow whose tool waits for people without a process that waits.
+
+    python temporal_workflow.py worker URL KEY SERVER          # runs what can go on
+    python temporal_workflow.py start URL KEY SERVER THREAD    # proposes, and ends
+    python temporal_workflow.py resume URL KEY SERVER THREAD   # after people decided
+
+It needs `pip install holdpoint-client[temporal]` and a Temporal server at SERVER, such
+as 127.0.0.1:7233. A worker must run for the other two, and may be restarted at any
+time. To stay runnable without a model's key, the model is a script: it asks for one
+note.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+with workflow.unsafe.imports_passed_through():
+    from holdpoint_client import Gate, get_claim
+    from holdpoint_client.adapters.temporal import (
+        GateCalls,
+        build_activity,
+        resume_workflow,
+    )
+
+NOTE = {"to": "ann", "text": "Your parcel is on its way."}
+QUEUE = "notes"
+
+
+@workflow.defn
+class NoteWorkflow:
+    def __init__(self) -> None:
+        self._calls = GateCalls()
+
+    @workflow.run
+    async def run(self) -> str:
+        text = await self._calls.perform_tool("send_note", NOTE, call_id="call_1")
+        return f"I told Ann: {text}"
+
+
+async def run_worker(client: Client, gate: Gate) -> None:
+    @gate.tool()
+    def send_note(to: str, text: str) -> dict[str, str]:
+        """Send a note to a person."""
+        key = get_claim().idempotency_key  # for the service that sends it
+        sys.stdout.write(f"Sending to {to} under {key}: {text}\n")
+        return {"sent": to}
+
+    activities = [build_activity(send_note)]
+    workflows = [NoteWorkflow]
+    await Worker(
+        client, task_queue=QUEUE, workflows=workflows, activities=activities
+    ).run()
+
+
+async def main(action: str, url: str, key: str, server: str, thread: str = "") -> None:
+    client = await Client.connect(server)
+    with Gate(url, key) as gate:
+        if action == "worker":
+            await run_worker(client, gate)
+        elif action == "start":
+            run = NoteWorkflow.run
+            await client.start_workflow(run, id=thread, task_queue=QUEUE)
+        elif await resume_workflow(client, thread, gate, wait_seconds=30):
+            handle = client.get_workflow_handle_for(NoteWorkflow.run, thread)
+            sys.stdout.write(f"{await handle.result()}\n")
+        else:
+            sys.exit("Nobody has decided yet.")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
