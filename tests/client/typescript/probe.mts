@@ -15,6 +15,7 @@ import {
   verifyGrant,
   verifyWebhook,
 } from "../../../client/typescript/src/index.ts";
+import { checkThread, findDecided, formatResult, isWaiting } from "../../../client/typescript/src/adapters/calls.ts";
 import type { Schema } from "../../../client/typescript/src/index.ts";
 import { canonicalize, decodeJson } from "../../../client/typescript/src/json.ts";
 
@@ -82,6 +83,10 @@ const actions: Record<string, (given: Given) => unknown> = {
   },
   pauses: () => pauses,
   perform: (given) => buildWriter(buildGate(given), given).perform(given["args"], given["options"]),
+  isWaiting: ({ value }) => isWaiting(value),
+  findDecided: (given) => findDecided(buildGate(given), given["waiting"], 0),
+  formatResult: ({ result }) => formatResult(result),
+  checkThread: ({ name }) => checkThread(name, "the memory thread"),
   verifyClaim: async (given) => {
     const gate = buildGate(given);
     const claim = await gate.redeem(given["token"]);

@@ -24,7 +24,15 @@ import { isReady } from "../proposals.ts";
 import type { Proposal } from "../proposals.ts";
 import { ToolError, readRefusal } from "../tool-errors.ts";
 import { checkThread, describeCall, formatResult } from "./calls.ts";
-import type { AnyTool, DescribeCall } from "./calls.ts";
+import type { AdapterFlags, AnyTool, DescribeCall } from "./calls.ts";
+
+export const FLAGS: AdapterFlags = {
+  framework: "ai",
+  minimum: "7.0.173",
+  supportsEdit: true,
+  partialOk: false,
+  bindsRequest: false,
+};
 
 /** The name of the run, and the details of its proposals. */
 export interface GateToolsOptions {

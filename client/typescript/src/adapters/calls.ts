@@ -1,7 +1,9 @@
 // A model's tool call with its names at the gate, and what a model reads of its result.
 // Plain data: nothing here imports a framework.
 
-import type { Details } from "../gate.ts";
+import { isObject } from "../errors.ts";
+import type { Details, Gate } from "../gate.ts";
+import { isReady } from "../proposals.ts";
 import type { Proposal } from "../proposals.ts";
 import type { GatedTool, ToolResult } from "../tools.ts";
 
@@ -14,12 +16,27 @@ export type AnyTool = GatedTool<any, any>;
  */
 export type DescribeCall = (tool: string, args: unknown, callId: string) => Details;
 
+/**
+ * What an adapter and its framework can do. `supportsEdit`: an edited call runs with the
+ * edited arguments. `partialOk`: one of several parallel calls can go on before the others
+ * are decided. `bindsRequest`: the framework itself refuses an answer to another request.
+ */
+export interface AdapterFlags {
+  readonly framework: string;
+  readonly minimum: string;
+  readonly supportsEdit: boolean;
+  readonly partialOk: boolean;
+  readonly bindsRequest: boolean;
+}
+
 /** The details by default: none. */
 export const describeCall: DescribeCall = () => ({});
 
+const WAITING_TYPE = "holdpoint_approval";
+
 /** What waits for people, and where they decide. */
 export interface WaitingCall {
-  readonly type: "holdpoint_approval";
+  readonly type: typeof WAITING_TYPE;
   readonly proposal: string;
   readonly tool: string;
   readonly tool_call_id: string;
@@ -61,12 +78,32 @@ export function checkThread(name: unknown, source: string): string {
 /** The proposal of a call that waits, as the framework keeps and shows it. */
 export function describeWaiting(proposal: Proposal, callId: string): WaitingCall {
   return {
-    type: "holdpoint_approval",
+    type: WAITING_TYPE,
     proposal: proposal.id,
     tool: proposal.tool,
     tool_call_id: callId,
     url: proposal.request?.url ?? "",
   };
+}
+
+/** Whether a value of a stored run comes from `describeWaiting`. */
+export function isWaiting(value: unknown): value is WaitingCall {
+  return isObject(value) && value["type"] === WAITING_TYPE;
+}
+
+/**
+ * The proposal of a call that waits, once people have decided it; null while they have
+ * not, after at most `waitSeconds`.
+ */
+export async function findDecided(
+  gate: Gate,
+  waiting: WaitingCall,
+  waitSeconds: number,
+): Promise<Proposal | null> {
+  const proposal = waitSeconds
+    ? await gate.wait(waiting.proposal, waitSeconds)
+    : await gate.get(waiting.proposal);
+  return isReady(proposal) ? proposal : null;
 }
 
 /**
