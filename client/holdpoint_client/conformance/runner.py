@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -87,8 +86,7 @@ def run_variant(
     target: Target, variant: str, *, gated: bool, names: Iterable[str], folder: Path
 ) -> Score:
     """Run the named checks, each with a run of its own, and print a line for each."""
-    package = VARIANTS[variant].package
-    score = Score(variant, f"{package} {version(package)}", gated)
+    score = Score(variant, VARIANTS[variant].read_release(), gated)
     for name in names:
         begun = time.monotonic()
         subject = Subject(target, variant, gated=gated, folder=folder)

@@ -44,6 +44,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "haystack",
         "langgraph",
         "llama-index",
+        "mastra",
         "pydantic-ai",
     ]
 )
