@@ -133,12 +133,16 @@ export const callIdGuard = {
 /**
  * Go on with the calls of the run that people have decided. Any process may call this, at
  * any time and as often as it likes. It waits for at most `waitSeconds` for the first
- * call, and not for others.
+ * call, and not for others. `requestContext` is that of the agent's own tools.
  */
 export async function resumeRun(
   agent: Agent,
   gate: Gate,
-  options: { readonly thread: string; readonly waitSeconds?: number },
+  options: {
+    readonly thread: string;
+    readonly waitSeconds?: number;
+    readonly requestContext?: RequestContext;
+  },
 ): Promise<ResumedRun> {
   const thread = checkThread(options.thread, "thread");
   let seconds = options.waitSeconds ?? 0;
@@ -147,9 +151,12 @@ export async function resumeRun(
     const proposal = await findDecided(gate, waiting, seconds);
     if (proposal === null) continue;
     seconds = 0;
+    // The run as the call named it: that of a nested agent may have another name.
+    const requestContext = options.requestContext ?? new RequestContext();
+    requestContext.set(THREAD_KEY, proposal.thread);
     const output = await agent.resumeStream(
       { proposal: proposal.id },
-      { runId, toolCallId, requestContext: buildRequestContext(thread) },
+      { runId, toolCallId, requestContext },
     );
     // `resumeGenerate` never settles while another call of the message waits.
     for await (const chunk of output.fullStream) {
