@@ -2,7 +2,8 @@
 
 Builds one virtual environment per framework in var/conformance, starts a private
 installation there, loads the kit's policy, and runs `holdpoint_client.conformance` in
-each environment. `make conformance ARGS="langgraph"` runs one of them.
+each environment. `make conformance ARGS="langgraph"` runs one of them. Frameworks for
+Node are installed in client/typescript, by the npm of Node's wheel.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ import httpx2
 
 from hitl.environment import LOOPBACK
 from holdpoint_client.conformance.people import Visitor
-from holdpoint_client.conformance.variants import FRAMEWORKS
+from holdpoint_client.conformance.variants import (
+    FRAMEWORKS,
+    TYPESCRIPT,
+    VARIANTS,
+    find_node,
+    list_variants,
+)
 from tests.guards import ROOT
 from tests.stack import START_S, free_port, wait_until
 
@@ -148,16 +155,34 @@ def list_descendants(ancestor: int) -> Iterator[int]:
                 yield from list_descendants(int(folder.name))
 
 
+def find_environment(framework: str) -> Path | None:
+    """The Python that runs the kit for this framework, None while the framework is not
+    installed."""
+    variant = VARIANTS[list_variants(framework)[0]]
+    python = FOLDER / framework / "bin" / "python"
+    installed = python
+    if variant.under_node:
+        python = Path(sys.executable)
+        installed = TYPESCRIPT / "node_modules" / variant.package
+    return python if installed.exists() else None
+
+
 def build_environment(framework: str) -> Path:
-    """The Python of the framework's own environment, built if there is none."""
+    """The same, with the framework installed."""
+    if found := find_environment(framework):
+        return found
+    sys.stdout.write(f"Installing {framework}\n")
+    if VARIANTS[list_variants(framework)[0]].under_node:
+        node = Path(find_node())
+        npm = node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        subprocess.run([str(node), str(npm), "ci"], cwd=TYPESCRIPT, check=True)
+        return Path(sys.executable)
     folder = FOLDER / framework
     python = folder / "bin" / "python"
-    if not python.exists():
-        sys.stdout.write(f"Installing {framework}\n")
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        extra = f"./client[{KIT_EXTRAS.get(framework, framework)},grants]"
-        install = [str(python), "-m", "pip", "install", "--quiet", "--editable", extra]
-        subprocess.run(install, cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    extra = f"./client[{KIT_EXTRAS.get(framework, framework)},grants]"
+    install = [str(python), "-m", "pip", "install", "--quiet", "--editable", extra]
+    subprocess.run(install, cwd=ROOT, check=True)
     return python
 
 

@@ -28,7 +28,7 @@ from .auth import (
     mark_replayed,
 )
 
-router = Router(auth=AgentAuth(), tags=["agents"])
+router = Router(auth=AgentAuth(), tags=["agents"], by_alias=True)
 
 
 @router.post("/grants/redeem", response=RedeemOut)

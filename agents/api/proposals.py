@@ -117,7 +117,7 @@ def _parse_item(said: dict[str, Any]) -> BatchItemIn:
 
 
 PAGE_SIZE = 50
-router = Router(auth=AgentAuth(), tags=["agents"])
+router = Router(auth=AgentAuth(), tags=["agents"], by_alias=True)
 
 
 @router.post("/proposals", response={201: ProposalOut, 200: ProposalOut})

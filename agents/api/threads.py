@@ -14,7 +14,7 @@ from agents.schemas import FinishIn, ResumeOut, ThreadOut, ToolOut, WhoamiOut
 
 from .auth import AgentAuth, get_calling_agent
 
-router = Router(auth=AgentAuth(), tags=["agents"])
+router = Router(auth=AgentAuth(), tags=["agents"], by_alias=True)
 
 
 @router.get("/threads/{thread}/checkpoint", response=ResumeOut)

@@ -98,7 +98,7 @@ class BatchesOut(Schema):
 
 
 PAGE = 50
-router = Router(auth=PersonAuth(), tags=["people"])
+router = Router(auth=PersonAuth(), tags=["people"], by_alias=True)
 router.add_decorator(schemas.reject_unknown_parameters, mode="operation")
 
 

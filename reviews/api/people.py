@@ -92,7 +92,7 @@ class PersonAuth(AuthBase):
         return person
 
 
-router = Router(auth=PersonAuth(), tags=["people"])
+router = Router(auth=PersonAuth(), tags=["people"], by_alias=True)
 router.add_decorator(schemas.reject_unknown_parameters, mode="operation")
 
 
@@ -136,7 +136,7 @@ class DecideIn(BaseModel):
     password: Annotated[str, Field(max_length=1024)] = ""
 
 
-class MessageIn(BaseModel):
+class RequestMessageIn(BaseModel):
     """A message to the agent about exactly the version that was shown. `send_back`
     returns the request to its agent for revision."""
 
@@ -212,7 +212,7 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
 
 @router.post("/requests/{request_id}/messages", response=RequestDetailOut)
 def write_to_agent(
-    request: HttpRequest, request_id: str, body: MessageIn
+    request: HttpRequest, request_id: str, body: RequestMessageIn
 ) -> HttpResponse:
     """Ask the agent, answer its question, or send the request back to it for revision.
     Only a person who may decide the request may do so; nothing is decided, and the

@@ -267,7 +267,7 @@ class SinceOut(Schema):
     words: bool
 
 
-class MessageOut(Schema):
+class RequestMessageOut(Schema):
     """What a person or the agent said about the request. It decides nothing."""
 
     sender: str = Field(
@@ -300,7 +300,7 @@ class RequestDetailOut(RequestLineOut):
     returned_at: str | None = Field(
         description="Since when it is with its agent for revision; it can be decided."
     )
-    messages: list[MessageOut]
+    messages: list[RequestMessageOut]
 
 
 BODY = "body"  # argument name of the JSON body in every endpoint

@@ -23,7 +23,7 @@ from agents.schemas import (
 from . import evaluations, tasks
 
 POLL_AFTER_S = 5
-router = Router(auth=AgentAuth(), tags=["AuthZEN"])
+router = Router(auth=AgentAuth(), tags=["AuthZEN"], by_alias=True)
 
 
 @router.post("/evaluation", response=EvaluationOut)

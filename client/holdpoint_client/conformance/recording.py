@@ -11,7 +11,6 @@ import argparse
 import json
 import sys
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +33,9 @@ def record_interrupts(variant: str, target: Target) -> dict[str, Any]:
             target, variant, gated=True, folder=Path(folder), server=server
         )
         report = subject.start([[*NOTE[0], *build_turn(MISFIT)]])
-    package = VARIANTS[variant].package
     return {
         "variant": variant,
-        "release": f"{package} {version(package)}",
+        "release": VARIANTS[variant].read_release(),
         "values": report.values,
     }
 

