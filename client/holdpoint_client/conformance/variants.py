@@ -24,6 +24,7 @@ VARIANTS = {
     "langgraph": Variant("langgraph", "langgraph", "langgraph_agent"),
     "langchain-batched": Variant("langchain", "langchain", "langchain_agent"),
     "langchain-per-call": Variant("langchain", "langchain", "langchain_agent"),
+    "deepagents": Variant("deepagents", "deepagents", "deepagents_agent"),
     "pydantic-ai": Variant("pydantic-ai", "pydantic-ai-slim", "pydantic_ai_agent"),
     "openai-agents": Variant(
         "openai-agents", "openai-agents", "openai_agents_agent", edits=False
@@ -33,6 +34,9 @@ VARIANTS = {
     "agno": Variant("agno", "agno", "agno_agent", edits=False),
     "haystack": Variant("haystack", "haystack-ai", "haystack_agent"),
     "llama-index": Variant("llama-index", "llama-index-workflows", "llama_index_agent"),
+    "agent-framework": Variant(
+        "agent-framework", "agent-framework-core", "agent_framework_agent", edits=False
+    ),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -38,8 +38,10 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
 
 @pytest.fixture(
     params=[
+        "agent-framework",
         "agno",
         "crewai",
+        "deepagents",
         "google-adk",
         "haystack",
         "langgraph",
