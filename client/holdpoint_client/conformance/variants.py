@@ -25,6 +25,7 @@ VARIANTS = {
     "langchain-batched": Variant("langchain", "langchain", "langchain_agent"),
     "langchain-per-call": Variant("langchain", "langchain", "langchain_agent"),
     "deepagents": Variant("deepagents", "deepagents", "deepagents_agent"),
+    "claude-agent-sdk": Variant("claude-agent-sdk", "claude-agent-sdk", "claude_agent"),
     "pydantic-ai": Variant("pydantic-ai", "pydantic-ai-slim", "pydantic_ai_agent"),
     "openai-agents": Variant(
         "openai-agents", "openai-agents", "openai_agents_agent", edits=False
