@@ -38,6 +38,7 @@ VARIANTS = {
     "agent-framework": Variant(
         "agent-framework", "agent-framework-core", "agent_framework_agent", edits=False
     ),
+    "autogen": Variant("autogen", "autogen-agentchat", "autogen_agent", edits=False),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

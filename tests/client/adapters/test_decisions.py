@@ -40,6 +40,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
     params=[
         "agent-framework",
         "agno",
+        "autogen",
         "claude-agent-sdk",
         "crewai",
         "deepagents",
