@@ -39,6 +39,9 @@ VARIANTS = {
         "agent-framework", "agent-framework-core", "agent_framework_agent", edits=False
     ),
     "autogen": Variant("autogen", "autogen-agentchat", "autogen_agent", edits=False),
+    "semantic-kernel": Variant(
+        "semantic-kernel", "semantic-kernel", "semantic_kernel_agent"
+    ),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -49,6 +49,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "langgraph",
         "llama-index",
         "pydantic-ai",
+        "semantic-kernel",
     ]
 )
 def waiting(request: pytest.FixtureRequest) -> dict[str, Any]:
