@@ -42,6 +42,7 @@ VARIANTS = {
     "semantic-kernel": Variant(
         "semantic-kernel", "semantic-kernel", "semantic_kernel_agent"
     ),
+    "strands": Variant("strands", "strands-agents", "strands_agent", edits=False),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

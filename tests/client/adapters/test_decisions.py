@@ -50,6 +50,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "llama-index",
         "pydantic-ai",
         "semantic-kernel",
+        "strands",
     ]
 )
 def waiting(request: pytest.FixtureRequest) -> dict[str, Any]:
