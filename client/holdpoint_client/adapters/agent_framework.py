@@ -35,7 +35,13 @@ from holdpoint_client.models import Proposal
 from holdpoint_client.operations import Details
 from holdpoint_client.tool_errors import ToolError
 
-from .calls import NamedCall, check_call_id, check_thread, format_result
+from .calls import (
+    TASK_SCHEMA,
+    NamedCall,
+    check_call_id,
+    check_thread,
+    format_result,
+)
 from .coroutines import AnyTool, perform_call, propose_call
 from .decisions import describe_waiting, is_ready, look_up
 from .flags import AdapterFlags
@@ -140,12 +146,11 @@ class AgentTool(FunctionTool):
     def __init__(
         self, agent: Agent, tools: Sequence[FunctionTool], name: str, description: str
     ) -> None:
-        task = {"task": {"type": "string"}}
         super().__init__(
             name=name,
             description=description,
             func=refuse_call,
-            input_model={"type": "object", "properties": task, "required": ["task"]},
+            input_model=TASK_SCHEMA,
             approval_mode="always_require",
         )
         self.agent = agent

@@ -35,6 +35,7 @@ from holdpoint_client.operations import Details
 from holdpoint_client.tool_errors import ToolError
 
 from .calls import (
+    TASK_SCHEMA,
     NamedCall,
     check_call_id,
     check_thread,
@@ -43,7 +44,7 @@ from .calls import (
     parse_arguments,
 )
 from .coroutines import AnyTool, perform_call, propose_call
-from .decisions import describe_waiting, is_ready, look_up
+from .decisions import are_all_ready, describe_waiting, is_ready
 from .flags import AdapterFlags
 
 FLAGS = AdapterFlags(
@@ -58,11 +59,6 @@ NOT_SEEN = (
     "The call was not performed: it did not come from the model's client that the gate"
     " watches."
 )
-TASK_SCHEMA = {
-    "type": "object",
-    "properties": {"task": {"type": "string"}},
-    "required": ["task"],
-}
 
 DescribeCall = Callable[[CreateResult, str], Details]
 """Takes the model's answer and the id of one of its calls."""
@@ -327,12 +323,8 @@ async def resume_agent(
     Any process may call this, at any time and as often as it likes. It waits for at
     most `wait_seconds` for each call. The agent has the state that it paused with.
     """
-    for waiting in paused.waiting:
-        found = await asyncio.to_thread(
-            look_up, waiting["proposal"], gate, wait_seconds
-        )
-        if not is_ready(found):
-            return None
+    if not await asyncio.to_thread(are_all_ready, paused.waiting, gate, wait_seconds):
+        return None
     return await continue_run(agent, paused, tools)
 
 

@@ -41,6 +41,7 @@ from holdpoint_client.operations import Details
 from holdpoint_client.tool_errors import ToolError
 
 from .calls import (
+    TASK_SCHEMA,
     DuplicateCallId,
     NamedCall,
     check_call_id,
@@ -181,14 +182,12 @@ class GateServer:
         self.paused, self._resumed, self._limit = None, paused, limit
 
     async def _list_tools(self, *_: Any) -> ListToolsResult:
-        task = {"task": {"type": "string"}}
-        schema = {"type": "object", "properties": task, "required": ["task"]}
         found = [
             build_tool(tool.name, tool.description, tool.schema)
             for tool in self._tools.values()
         ]
         for name, agent in self._agents.items():
-            found.append(build_tool(name, agent.description, schema))
+            found.append(build_tool(name, agent.description, TASK_SCHEMA))
         return ListToolsResult(tools=found)
 
     async def _decide(self, call: Any, call_id: str | None, _: Any) -> dict[str, Any]:

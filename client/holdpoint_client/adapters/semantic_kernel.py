@@ -40,6 +40,7 @@ from holdpoint_client.operations import Details
 from holdpoint_client.tool_errors import ToolError
 
 from .calls import (
+    TASK_SCHEMA,
     NamedCall,
     check_call_id,
     check_thread,
@@ -48,7 +49,7 @@ from .calls import (
     parse_arguments,
 )
 from .coroutines import AnyTool, perform_call, propose_call
-from .decisions import describe_waiting, is_ready, look_up
+from .decisions import are_all_ready, describe_waiting, is_ready
 from .flags import AdapterFlags
 
 FLAGS = AdapterFlags(
@@ -60,11 +61,6 @@ FLAGS = AdapterFlags(
 FLAGS.check_version("the adapter was not tested with a release before it.")
 
 PLUGIN = "holdpoint"
-TASK_SCHEMA = {
-    "type": "object",
-    "properties": {"task": {"type": "string"}},
-    "required": ["task"],
-}
 
 DescribeCall = Callable[[ChatMessageContent, str], Details]
 """Takes the model's message and the id of one of its calls."""
@@ -297,12 +293,8 @@ async def resume_agent(
     Any process may call this, at any time and as often as it likes. It waits for at
     most `wait_seconds` for each call.
     """
-    for waiting in paused.waiting:
-        found = await asyncio.to_thread(
-            look_up, waiting["proposal"], gate, wait_seconds
-        )
-        if not is_ready(found):
-            return None
+    if not await asyncio.to_thread(are_all_ready, paused.waiting, gate, wait_seconds):
+        return None
     return await continue_run(agent, paused, tools)
 
 
