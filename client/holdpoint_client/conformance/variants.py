@@ -43,6 +43,7 @@ VARIANTS = {
         "semantic-kernel", "semantic-kernel", "semantic_kernel_agent"
     ),
     "strands": Variant("strands", "strands-agents", "strands_agent", edits=False),
+    "smolagents": Variant("smolagents", "smolagents", "smolagents_agent", edits=False),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -51,6 +51,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "llama-index",
         "pydantic-ai",
         "semantic-kernel",
+        "smolagents",
         "strands",
     ]
 )
