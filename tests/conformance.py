@@ -137,11 +137,16 @@ def manage(environ: dict[str, str], *words: str) -> str:
 
 
 def kill_web(supervisor: int) -> None:
-    """SIGKILL to the web processes below this supervisor, which starts new ones."""
+    """SIGKILL to the web processes below this supervisor, which starts new ones. Raises
+    SystemExit if there is none to kill."""
+    killed = 0
     for pid in list_descendants(supervisor):
         with suppress(FileNotFoundError, ProcessLookupError):
-            if b"uvicorn" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"hitl.web" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 os.kill(pid, signal.SIGKILL)
+                killed += 1
+    if not killed:
+        raise SystemExit(f"no web process runs below {supervisor}")
 
 
 def list_descendants(ancestor: int) -> Iterator[int]:

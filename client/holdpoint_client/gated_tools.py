@@ -125,6 +125,10 @@ class GatedTool(_BaseTool, Generic[P, R]):
         first = self._gate.run(self.definition.propose_call(call))
         return self._gate.get(first.id)
 
+    def withdraw(self, proposal: str) -> Proposal:
+        """Withdraw a proposal of this tool that can no longer be performed."""
+        return self._gate.run(self.definition.operations.withdraw(proposal))
+
     def _run(self, call: ToolCall) -> ToolResult:
         return self._gate.run(self.definition.run_call(call), self.definition.function)
 
@@ -186,6 +190,10 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
         call = self._build_call(arguments, thread, call_id, 0, details)
         first = await self._gate.run(self.definition.propose_call(call))
         return await self._gate.get(first.id)
+
+    async def withdraw(self, proposal: str) -> Proposal:
+        """As `GatedTool.withdraw`."""
+        return await self._gate.run(self.definition.operations.withdraw(proposal))
 
     async def _run(self, call: ToolCall) -> ToolResult:
         flow = self.definition.run_call(call)

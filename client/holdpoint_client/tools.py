@@ -165,7 +165,7 @@ class ToolDefinition:
         self.description = inspect.getdoc(function) or ""
         self.options = options
         self.signature = signature or ToolSignature(self.name, function)
-        self._operations = operations
+        self.operations = operations
         self._threshold = threshold
 
     def build_call(
@@ -205,7 +205,7 @@ class ToolDefinition:
         """Propose the call, or find it: the same thread and call id always lead to the
         same proposal. Its state may be that of the first answer."""
         return (
-            yield from self._operations.propose(
+            yield from self.operations.propose(
                 call.thread,
                 self.name,
                 call.args,
@@ -261,7 +261,7 @@ class ToolDefinition:
         """The claim, or None when there is none to have: another process has it, or a
         check right before the effect refused it. The proposal says what follows."""
         try:
-            return (yield from self._operations.redeem(token))
+            return (yield from self.operations.redeem(token))
         except ApiError as error:
             if error.code not in SETTLED_AT_REDEEM:
                 raise
@@ -272,13 +272,13 @@ class ToolDefinition:
         """The proposal once it has news. Raises ApprovalPending when it has none in
         time. An effect that nobody needs to decide on is given PROMPT_SECONDS."""
         seconds = None if end is None else max(0.0, end - time.monotonic())
-        now = yield from self._operations.get(proposal.id)
+        now = yield from self.operations.get(proposal.id)
         if seconds is not None and now.status in ("granted", "executing"):
             seconds = max(seconds, PROMPT_SECONDS)
         if now.final or now.grant is not None or now.returned:
             return now
         if seconds != 0.0:
-            now = yield from self._operations.wait(proposal.id, seconds)
+            now = yield from self.operations.wait(proposal.id, seconds)
         if now.final or now.grant is not None or now.returned:
             return now
         if end is not None and time.monotonic() >= end:
@@ -287,7 +287,7 @@ class ToolDefinition:
 
     def _perform(self, claim: Claim) -> Flow[Any]:
         """Run the function under the claim and report what became of it."""
-        report = self._operations.report
+        report = self.operations.report
         try:
             arguments = yield from self._check_claim(claim)
         except HoldpointError as error:
@@ -319,7 +319,7 @@ class ToolDefinition:
             fault = FieldError("tool", f"the grant is for {claim.tool}")
             raise InvalidArguments(self.name, [fault])
         if self.options.audience:
-            yield from self._operations.verify_grant(claim, self.options.audience)
+            yield from self.operations.verify_grant(claim, self.options.audience)
         return self.signature.load_arguments(claim.args)
 
     def build_declaration(self) -> str:

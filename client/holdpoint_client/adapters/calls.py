@@ -16,6 +16,12 @@ from holdpoint_client.tools import ToolResult
 
 THREAD_NAME = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
 LONGEST_RATIONALE = 2000  # characters
+TASK_SCHEMA = {
+    "type": "object",
+    "properties": {"task": {"type": "string"}},
+    "required": ["task"],
+}
+"""The arguments of a tool behind which another agent sits."""
 
 
 class DuplicateCallId(ValueError):

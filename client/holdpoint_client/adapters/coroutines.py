@@ -33,3 +33,11 @@ async def propose_call(
     if isinstance(tool, AsyncGatedTool):
         return await tool.propose(arguments, **call.names)
     return await asyncio.to_thread(tool.propose, arguments, **call.names)
+
+
+async def withdraw_proposal(tool: AnyTool, proposal: str) -> None:
+    """Withdraw a proposal of the tool."""
+    if isinstance(tool, AsyncGatedTool):
+        await tool.withdraw(proposal)
+    else:
+        await asyncio.to_thread(tool.withdraw, proposal)

@@ -3,7 +3,7 @@ the gate says of it later. Plain data: nothing here imports a framework."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,18 @@ def read_refusal(proposal: Proposal) -> str:
     if proposal.grant is not None or proposal.status == "executed":
         return ""
     return str(build_tool_error(proposal, ""))
+
+
+def are_all_ready(
+    waiting: Iterable[Mapping[str, Any]], gate: Gate, wait_seconds: float = 0
+) -> bool:
+    """Whether each of these calls can go on. `waiting` has values of
+    `describe_waiting`. Waits for at most `wait_seconds` for each call, and not for
+    those after one that cannot."""
+    return all(
+        is_ready(look_up(str(value["proposal"]), gate, wait_seconds))
+        for value in waiting
+    )
 
 
 def collect_decisions(

@@ -42,6 +42,8 @@ VARIANTS = {
     "langgraph": Variant("langgraph", "langgraph", "langgraph_agent"),
     "langchain-batched": Variant("langchain", "langchain", "langchain_agent"),
     "langchain-per-call": Variant("langchain", "langchain", "langchain_agent"),
+    "deepagents": Variant("deepagents", "deepagents", "deepagents_agent"),
+    "claude-agent-sdk": Variant("claude-agent-sdk", "claude-agent-sdk", "claude_agent"),
     "pydantic-ai": Variant("pydantic-ai", "pydantic-ai-slim", "pydantic_ai_agent"),
     "openai-agents": Variant(
         "openai-agents", "openai-agents", "openai_agents_agent", edits=False
@@ -64,6 +66,15 @@ VARIANTS = {
     "mastra": Variant(
         "mastra", "@mastra/core", "worker.ts", edits=False, under_node=True
     ),
+    "agent-framework": Variant(
+        "agent-framework", "agent-framework-core", "agent_framework_agent", edits=False
+    ),
+    "autogen": Variant("autogen", "autogen-agentchat", "autogen_agent", edits=False),
+    "semantic-kernel": Variant(
+        "semantic-kernel", "semantic-kernel", "semantic_kernel_agent"
+    ),
+    "strands": Variant("strands", "strands-agents", "strands_agent", edits=False),
+    "smolagents": Variant("smolagents", "smolagents", "smolagents_agent", edits=False),
 }
 
 FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values()))

@@ -12,6 +12,7 @@ import pytest
 from holdpoint_client import Gate
 from holdpoint_client.adapters.decisions import (
     WAITING_TYPE,
+    are_all_ready,
     collect_decisions,
     names_proposal,
 )
@@ -38,9 +39,13 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
 
 @pytest.fixture(
     params=[
+        "agent-framework",
         "agno",
+        "autogen",
+        "claude-agent-sdk",
         "crewai",
         "dbos",
+        "deepagents",
         "google-adk",
         "haystack",
         "humanlayer",
@@ -50,6 +55,9 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "mastra",
         "prefect",
         "pydantic-ai",
+        "semantic-kernel",
+        "smolagents",
+        "strands",
         "temporal",
     ]
 )
@@ -104,6 +112,18 @@ def test_a_refusal_always_carries_a_text(
     keep_proposals(gate, waiting, **facts)
     for call in collect_decisions(waiting, client).values():
         assert words in call.refusal
+
+
+def test_all_calls_are_ready_when_the_last_one_is(
+    gate: LoopbackGate, client: Gate, waiting: dict[str, Any]
+) -> None:
+    keep_proposals(gate, waiting, **GRANTED)
+    other = {"type": WAITING_TYPE, "proposal": "p-other", "tool_call_id": "other"}
+    calls = [*waiting.values(), other]
+    keep_proposals(gate, {"other": other})
+    assert not are_all_ready(calls, client)
+    keep_proposals(gate, {"other": other}, status="expired")
+    assert are_all_ready(calls, client)
 
 
 def test_only_the_first_decision_is_waited_for(

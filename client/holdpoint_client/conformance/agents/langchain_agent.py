@@ -42,7 +42,9 @@ class JumpingMiddleware(AgentMiddleware[Any, Any, Any]):
         refused = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
         first = next(m for m in messages if isinstance(m, AIMessage) and m.tool_calls)
         again = [call for call in first.tool_calls if call["id"] in refused]
-        if messages[-1].tool_calls or not again or len(messages) > 8:
+        last = messages[-1]
+        over = isinstance(last, AIMessage) and not last.tool_calls
+        if not over or not again or len(messages) > 8:
             return None
         message = AIMessage(first.content, tool_calls=again)
         return {"messages": [message], "jump_to": "tools"}
