@@ -557,10 +557,11 @@ REVIEWS = (
         (
             "reviews.notifications.plan.plan_notices",
             "reviews.notifications.plan.enqueue_test_notice",
-            "reviews.notifications.delivery.postpone_notice",
+            "reviews.notifications.channels.attempts.postpone_notice",
+            "reviews.notifications.channels.attempts.record_failure",
         ),
         writes="Notice",
-        after="mail, at the time that each reader chose",
+        after="a message on its channel, at the time that each reader chose",
     ),
     Operation(
         (

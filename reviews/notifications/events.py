@@ -1,5 +1,5 @@
 """The outbox events that people are notified of: one table of the kind of notice that
-each event plans, whom it concerns and the first words of its mail.
+each event plans, whom it concerns and the first words of its message.
 
 hitl/settings.py makes the outbox routes from the table before Django loads the models,
 so this module imports none.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-# One task for each channel. Each task gets an outbox row of its own for every event.
+# One task plans the notices of all channels. Each notice is then sent on its own.
 CHANNEL_TASKS = ("reviews.tasks.mail_people",)
 
 

@@ -1,7 +1,9 @@
-"""Plan who is notified of what, and when. All mail to people starts here.
+"""Plan who is notified of what, when and on which channels. All messages to people
+start here.
 
-Each notice is a row, planned once for one person by their preferences. Due notices are
-sent at once; delayed ones wait in the outbox. `delivery` sends both.
+Each notice is a row, planned once for one person and channel by the person's
+preferences. Due notices are sent at once; delayed ones wait in the outbox. `delivery`
+sends both.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from reviews.choices import AlarmStatus
 from reviews.models import Alarm, ApprovalRequest, Execution, Notice, Proposal
 from reviews.people import preferences
 
-from . import delivery, email
+from . import delivery
+from .channels import attempts, email
 from .delivery import SendTime
 from .events import EVENTS, Audience, NotificationEvent
 
@@ -48,6 +51,7 @@ class NoticePlan:
     person: Person
     due: SendTime
     must: bool
+    channel: str = "email"
 
 
 def notify_of_event(message: OutboxMessage) -> None:
@@ -195,7 +199,8 @@ def _deliver_each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int
     have their roles already loaded. Raises the last error."""
     sent, failed = 0, None
     for notice in notices:
-        notice.person = known.get(notice.person_id, notice.person)
+        if notice.person_id is not None:
+            notice.person = known.get(notice.person_id, notice.person)
         try:
             sent += delivery.deliver_notice(notice)
         except SoftTimeLimitExceeded:
@@ -224,7 +229,7 @@ def _delay_full_inboxes(plans: Sequence[NoticePlan], now: datetime) -> list[Noti
     """Move a due notice to the next digest for a person who has had their mails of this
     hour; delivery would only postpone it."""
     at_once = [one.person for one in plans if not one.must and one.due.at <= now]
-    full = delivery.compute_full_until(at_once)
+    full = delivery.compute_full_until(at_once, "email")
     return [
         replace(one, due=SendTime(full[one.person.pk], digest=True))
         if one.person.pk in full
@@ -260,7 +265,7 @@ def plan_notices(
     later = [one.person.pk for one in new if one.due.at > now]
     if later:
         mine = planned.filter(person__in=later, due_at__gt=now)
-        delivery.enqueue_notices(mine.select_related("person"))
+        attempts.enqueue_notices(mine.select_related("person"))
 
 
 def _build_notice(

@@ -89,9 +89,10 @@ class NotificationPreferences(PreferenceModel):
     per_hour: Annotated[int, Field(ge=1, le=1000)] = 60
     zone: Annotated[str, AfterValidator(check_zone)] = "UTC"
 
-    def mail(self, risk: str) -> NoticeTiming:
-        """When to send a mail about a request of this risk."""
-        return self.email.get(Risk(risk), "now")
+    def choose_timing(self, channel: str, risk: str) -> NoticeTiming:
+        """When to send a message about a request of this risk on a channel."""
+        chosen = {"email": self.email}.get(channel, {})
+        return chosen.get(Risk(risk), "now")
 
     @property
     def muted(self) -> list[str]:

@@ -150,7 +150,7 @@ class NotificationsForm(forms.Form):
     ) -> None:
         initial = now.model_dump()
         for risk in Risk:
-            initial[f"email-{risk}"] = now.mail(risk)
+            initial[f"email-{risk}"] = now.choose_timing("email", risk)
             initial[f"desk-{risk}"] = now.desk.get(risk, "now")
         super().__init__(data, initial=initial)
         for risk in Risk:
