@@ -96,6 +96,11 @@ class Channel(ABC):
         Personal channels only."""
         return ""
 
+    def select_reachable(self, people: Sequence[Person]) -> set[int]:
+        """The primary keys of those of the people whom the channel reaches. Personal
+        channels only."""
+        return {person.pk for person in people if self.find_address(person)}
+
     @abstractmethod
     def dispatch(self, message: ChannelMessage) -> str:
         """Send the message and return the id that the channel gave it.
