@@ -9,6 +9,7 @@ messages again.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -27,7 +28,12 @@ from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
 
 from .channels import attempts, registry
-from .channels.contract import ChannelMessage, MessageLine, MessageRemainder
+from .channels.contract import (
+    ChannelMessage,
+    DeliveryError,
+    MessageLine,
+    MessageRemainder,
+)
 from .events import NOTICE_TITLES, WAITING_KINDS
 
 # Notices about another person's hold, so that hold is no reason to drop them.
@@ -377,12 +383,13 @@ def deliver_due_notice(notice_id: str) -> bool:
 
 
 def send_test_notice(public_id: str, channel: str = "email") -> None:
-    """Send the test message that a person asked for. Raises DeliveryError, and any
-    other error of the channel."""
+    """Send the test message that a person asked for. It is not sent again when the
+    channel refuses it: the person sees that nothing arrives. Raises any other error of
+    the channel."""
     person = Person.objects.get(public_id=public_id)
-    attempts.dispatch_message(
-        channel, ChannelMessage(key=f"test-{public_id}", person=person)
-    )
+    message = ChannelMessage(key=f"test-{public_id}", person=person)
+    with suppress(DeliveryError):
+        attempts.dispatch_message(channel, message)
 
 
 # Supervisors get these whatever their preferences: somebody must be responsible.

@@ -30,6 +30,7 @@ from reviews.desk.log.filters import LogFilters as LogFilters
 from reviews.desk.queue import views as queue
 from reviews.desk.queue.page import QueueFilters as QueueFilters
 from reviews.notifications import plan
+from reviews.notifications.channels import registry
 from reviews.people import preferences, shortcuts
 from reviews.people import tokens as operations
 
@@ -37,7 +38,7 @@ from . import zones
 from .forms import DisplayForm, KeysForm, NotificationsForm
 
 SAVED_MESSAGE = "Saved."
-NO_ADDRESS_MESSAGE = "Nothing was sent: your account has no mail address."
+NO_ADDRESS_MESSAGE = "Nothing was sent: your account has no address on this channel."
 
 
 @require_safe
@@ -81,10 +82,13 @@ def keys(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def notifications(request: HttpRequest) -> HttpResponse:
-    """What is sent to this person, when, and when not."""
+    """What is sent to this person, when, on which channels, and when not."""
     who = require_person(request)
+    channels = registry.list_personal_channels()
     form = NotificationsForm(
-        preferences.load_preferences(who).notifications, request.POST or None
+        preferences.load_preferences(who).notifications,
+        request.POST or None,
+        channels=[(one.name, one.title) for one in channels],
     )
     if form.is_valid():
         preferences.save_preferences(person=who, notifications=form.shape)
@@ -93,6 +97,7 @@ def notifications(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "address": who.email,
+        "reached": [(one, one.find_address(who)) for one in channels],
         "decides": role is not None,
         "supervises": role is Role.SUPERVISOR,
     }
@@ -102,11 +107,15 @@ def notifications(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def send_test(request: HttpRequest) -> HttpResponse:
-    """Send a test mail to the person, the same way as every other mail."""
-    who = require_person(request)
-    if who.email:
-        plan.enqueue_test_notice(person=who)
-        messages.success(request, f"A test mail is on its way to {who.email}.")
+    """Send a test message to the person, the same way as every other message."""
+    who, asked = require_person(request), request.POST.get("channel", "email")
+    known = {one.name: one for one in registry.list_personal_channels()}
+    channel = known.get(asked)
+    if channel is None:
+        raise NotFound
+    if address := channel.find_address(who):
+        plan.enqueue_test_notice(person=who, channel=channel.name)
+        messages.success(request, f"A test message is on its way to {address}.")
     else:
         messages.warning(request, NO_ADDRESS_MESSAGE)
     return redirect("reviews:notifications")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.conf import settings
@@ -20,6 +21,42 @@ from .contract import MessageLine, MessageRemainder
 PLAIN_VALUE = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
 LEFT_OUT = "[…]"
 TEST_SUBJECT = "Test email from Holdpoint"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSummary:
+    """A message line for channels without a template of their own: plain text, which
+    the channel must escape."""
+
+    title: str  # what happened: `Approval needed`
+    subject: str  # the line in a few words
+    effect: str  # the effect sentence, or what an alarm means
+    rows: Sequence[tuple[str, str]]  # label and value
+    link: str
+    link_label: str
+
+
+def summarize_line(line: MessageLine) -> MessageSummary:
+    """Summarize one line of a message."""
+    facts, about = build_facts(line), line.about
+    rows = [("Tool", str(facts["tool"]))] if facts["tool"] else []
+    effect = str(facts.get("effect", ""))
+    if isinstance(about, Alarm):
+        effect = f"{facts['title']}. {facts['means']}"
+    elif isinstance(about, Execution):
+        rows += [("Execution", about.pk), ("Result", about.status)]
+    else:
+        rows += [("Risk", about.risk), ("Approval", str(facts["approvers"]))]
+        rows += [("Queue", about.queue.title)]
+        rows += [("Expires", str(facts["deadline"]))] if line.waits else []
+    return MessageSummary(
+        title=line.what,
+        subject=format_subject(line),
+        effect=effect,
+        rows=rows,
+        link=str(facts["link"]),
+        link_label="Read and decide" if line.waits else "Read",
+    )
 
 
 def build_facts(line: MessageLine) -> dict[str, object]:

@@ -36,3 +36,12 @@ def find_channel(name: str) -> Channel:
     if not channel.is_configured():
         raise DeliveryError(f"{channel.title} is not set up on this installation")
     return channel
+
+
+def list_personal_channels() -> list[Channel]:
+    """The channels to one person that this installation can use, mail first."""
+    found = [one for one in load_channels().values() if one.is_personal]
+    return sorted(
+        (one for one in found if one.is_configured()),
+        key=lambda one: (one.name != "email", one.title),
+    )
