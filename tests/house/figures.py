@@ -36,6 +36,7 @@ PUBLIC_PATHS = {"reviews/executors.py", "reviews/verifier_rules.py"}
 NEWER_FOLDERS = (
     "reviews/dialogue",
     "reviews/notifications/channels",
+    "reviews/desk/notices",
     "reviews/standing_grants",
     "reviews/desk/standing_grants",
 )

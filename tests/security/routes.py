@@ -247,6 +247,7 @@ ROUTES: dict[str, Row] = {
         sees=DECIDES | {Who.ADMINISTRATOR, Who.AUDITOR},
         ids={"pk": "standing_grant"},
     ),
+    "reviews:notices": Row(get=READS_ALARMS, sees=READS_ALARMS, ids={"pk": "request"}),
     "reviews:recall": Row(post=DECIDES, sees=SEES, ids={"pk": "held"}),
     "reviews:as_seen": Row(
         get=AS_SEEN, sees=AS_SEEN, ids={"pk": "held", "decision": "decision"}
