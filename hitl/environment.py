@@ -38,6 +38,16 @@ def _parse_key(text: Any) -> bytes:
     return key
 
 
+def _parse_optional_key(text: Any) -> bytes:
+    return _parse_key(text) if str(text).strip() and text != b"" else b""
+
+
+def _check_contact(text: str) -> str:
+    if text and not text.startswith(("mailto:", "https://")):
+        raise ValueError("must be mailto:somebody@example.com or an https address")
+    return text
+
+
 def _check_base_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -154,6 +164,7 @@ def count_cores() -> int:
 
 
 Key = Annotated[bytes, BeforeValidator(_parse_key)]
+OptionalKey = Annotated[bytes, BeforeValidator(_parse_optional_key)]
 Keys = Annotated[list[bytes], NoDecode, BeforeValidator(_parse_keys)]
 Networks = Annotated[
     list[IPv4Network | IPv6Network], NoDecode, BeforeValidator(_parse_networks)
@@ -243,6 +254,10 @@ class Holdpoint(BaseSettings):
     sms_api_url: Annotated[str, AfterValidator(_check_base_path)] = (
         "https://api.twilio.com"
     )
+    # Web push: 32 random bytes, from which the installation's key is made, and whom a
+    # push service may ask about its messages.
+    vapid_key: OptionalKey = Field(default=b"", repr=False)
+    vapid_contact: Annotated[str, AfterValidator(_check_contact)] = ""
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 

@@ -565,6 +565,14 @@ REVIEWS = (
     ),
     Operation(
         (
+            "reviews.notifications.channels.subscriptions.register_browser",
+            "reviews.notifications.channels.subscriptions.remove_browser",
+            "reviews.notifications.channels.subscriptions.remove_ended_subscription",
+        ),
+        writes="PushSubscription",
+    ),
+    Operation(
+        (
             "reviews.people.preferences.save_preferences",
             "reviews.people.preferences.create_saved_view",
             "reviews.people.preferences.delete_saved_view",

@@ -154,6 +154,26 @@ class Notice(models.Model):
         return f"{self.kind} to {self.person_id or self.target or self.channel}"
 
 
+class PushSubscription(models.Model):
+    """A browser that shows push messages to a person. The browser chose the address and
+    the keys (RFC 8030, RFC 8291)."""
+
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="push_subscriptions",
+    )
+    endpoint = models.CharField(max_length=1000)
+    digest = models.BinaryField(max_length=32, unique=True)  # SHA-256 of the endpoint
+    p256dh = models.CharField(max_length=100)  # the browser's public key, base64url
+    auth = models.CharField(max_length=32)  # a secret of 16 bytes, base64url
+    browser = models.CharField(max_length=80, blank=True)  # in words, for the page
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.browser or 'browser'} of {self.person_id}"
+
+
 class Sighting(models.Model):
     """A person has seen an announced effect, and may have marked it a near miss."""
 

@@ -126,6 +126,14 @@ DESK_CHOICES = [("now", "Immediately"), ("never", "Never")]
 TIME_WIDGET = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
 
 
+class BrowserForm(forms.Form):
+    """What a browser sends to register for push messages."""
+
+    endpoint = forms.CharField(max_length=1000)
+    p256dh = forms.CharField(max_length=100)
+    auth = forms.CharField(max_length=32)
+
+
 class NotificationsForm(forms.Form):
     """By risk: what is sent on each channel and when, and what an open page announces.
     The other fields set the digest, quiet hours and limits. `channels` are the names
