@@ -21,6 +21,7 @@ Moment = Literal[
     "asked",
     "answered",
     "revoked",
+    "half_time",
     "due_soon",
     "assigned",
     "freed",

@@ -51,6 +51,9 @@ EVENTS: Mapping[str, NotificationEvent] = {
     "request.asked": _ask("asked", Audience.DECIDERS, "Question from the agent"),
     "request.answered": _ask("answered", Audience.NAMED, "The agent answered"),
     "request.revoked": _ask("revoked", Audience.DECIDERS, "Approval needed again"),
+    "request.half_time": _ask(
+        "half_time", Audience.DECIDERS, "Half of the time is over"
+    ),
     "request.due_soon": _ask("due_soon", Audience.DECIDERS, "Expires soon"),
     "request.assigned": _ask("assigned", Audience.ASSIGNEE, "Assigned to you"),
     "request.freed": _ask("freed", Audience.NAMED, "Available again"),

@@ -46,6 +46,11 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
             f"Approval needed: {ONE}",
         ),
         (
+            "request.half_time",
+            "Half of the time is over: pay, high risk, by <time>",
+            f"Half of the time is over: {ONE}",
+        ),
+        (
             "request.due_soon",
             "Expires soon: pay, high risk, by <time>",
             f"Expires soon: {ONE}",
