@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -161,23 +162,25 @@ def escape_text(text: str) -> str:
 
 def find_member_ids(people: Sequence[Person]) -> list[str]:
     """The Slack accounts of these people, found by mail address. People without one are
-    left out."""
-    token = settings.HOLDPOINT.slack_bot_token
-    found = (_look_up_member(token, one.email) for one in people if one.email)
-    return [member for member in found if member]
+    left out, and so are those whom Slack cannot look up now: the message is more
+    important than a mention."""
+    token, found = settings.HOLDPOINT.slack_bot_token, []
+    for person in people:
+        with suppress(DeliveryError):
+            found.append(_look_up_member(token, person.email))
+    return found
 
 
 @lru_cache(maxsize=4096)
 def _look_up_member(token: str, email: str) -> str:
-    """The id of the member with this address; "" without one. Raises DeliveryError when
-    Slack does not answer, so that only answers are cached."""
-    try:
-        answer = _call_slack("users.lookupByEmail", {"email": email}, form=True)
-    except SlackError:
-        # No such member, or the bot lacks the scope: the message is more important.
-        return ""
-    member = str(answer.get("user", {}).get("id", ""))
-    return member if member.isalnum() else ""
+    """The id of the member with this address, kept for the life of the process. Raises
+    DeliveryError when there is none or Slack does not answer; that is not kept."""
+    answer = _call_slack("users.lookupByEmail", {"email": email}, form=True)
+    user = answer.get("user")
+    member = str(user.get("id", "")) if isinstance(user, dict) else ""
+    if not member.isalnum():
+        raise SlackError("users_not_found")
+    return member
 
 
 def _call_slack(
