@@ -111,7 +111,7 @@ def _notifications(world: World) -> dict[str, Any]:
 
 
 def _browser(world: World) -> dict[str, Any]:
-    address = f"https://push.example.com/{world.caller}"
+    address = f"https://push.example.com/{world.caller.name}"
     return {"endpoint": address, "p256dh": RFC_KEY, "auth": RFC_AUTH}
 
 
