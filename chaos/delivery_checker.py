@@ -232,7 +232,7 @@ def check_mails(book: PostLedger) -> MailFindings:
     found, arrived = MailFindings(), Counter(_keys(book, kinds=_kinds()))
     found.arrived = arrived.total()
     rows = Notice.objects.select_related("person", "request", "execution", "alarm")
-    notices = list(rows)
+    notices = list(rows.filter(channel="email"))
     _promises(found, notices)
     sent: Counter[Key] = Counter()
     for notice in notices:
@@ -245,7 +245,7 @@ def check_mails(book: PostLedger) -> MailFindings:
 
 def _gathered(notices: list[Notice]) -> Counter[Key]:
     """Mails that gather the messages sent to one person in one moment."""
-    of = {(one.person.email, one.sent_at) for one in notices if one.digest}
+    of = {(_address(one), one.sent_at) for one in notices if one.digest}
     return Counter((email, GATHERED, "") for email, at in of if at is not None)
 
 
@@ -269,7 +269,12 @@ def _read(recipient: str, subject: str, kinds: list[tuple[str, str]]) -> Key:
 
 def _key(notice: Notice) -> Key:
     about = notice.request_id or notice.execution_id or notice.alarm_id or ""
-    return notice.person.email, notice.kind, str(about)
+    return _address(notice), notice.kind, str(about)
+
+
+def _address(notice: Notice) -> str:
+    assert notice.person is not None  # mail goes to people only
+    return notice.person.email
 
 
 def _promises(found: MailFindings, notices: list[Notice]) -> None:

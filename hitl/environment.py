@@ -24,6 +24,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 ROOT = Path(__file__).resolve().parent.parent
 LOOPBACK = "127.0.0.1"
 SHORTEST_TOKEN = 20
+CHAT_SCHEMES = frozenset({"http", "https", "teams+http", "teams+https"})
 MOST_WEB_PROCESSES = 24  # of `make up`: as many as its PostgreSQL has connections for
 
 
@@ -35,6 +36,16 @@ def _parse_key(text: Any) -> bytes:
     if len(key) != 32:
         raise ValueError("must be 32 random bytes in base64: openssl rand -base64 32")
     return key
+
+
+def _parse_optional_key(text: Any) -> bytes:
+    return _parse_key(text) if str(text).strip() and text != b"" else b""
+
+
+def _check_contact(text: str) -> str:
+    if text and not text.startswith(("mailto:", "https://")):
+        raise ValueError("must be mailto:somebody@example.com or an https address")
+    return text
 
 
 def _check_base_url(text: str) -> str:
@@ -79,6 +90,19 @@ def _check_mail_url(text: str) -> str:
     return text
 
 
+def _check_slack_token(text: str) -> str:
+    if text and not text.startswith("xoxb-"):
+        raise ValueError("must be the token of a bot, which begins with xoxb-")
+    return text
+
+
+def _check_base_path(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
+        raise ValueError("must be an address, like https://api.example.com")
+    return text.rstrip("/")
+
+
 def _parse_networks(text: Any) -> list[IPv4Network | IPv6Network]:
     if not isinstance(text, str):
         return list(text)
@@ -89,6 +113,21 @@ def _parse_names(text: Any) -> list[str]:
     if not isinstance(text, str):
         return list(text)
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _parse_named_addresses(text: Any) -> dict[str, str]:
+    if not isinstance(text, str):
+        return dict(text)
+    found = {}
+    for part in _parse_names(text):
+        name, _, url = part.partition("=")
+        if not name or urlsplit(url).scheme not in CHAT_SCHEMES:
+            raise ValueError(
+                "must be name=https://address or name=teams+https://address, "
+                "separated by commas"
+            )
+        found[name] = url
+    return found
 
 
 def _parse_modules(text: Any) -> list[str]:
@@ -125,9 +164,13 @@ def count_cores() -> int:
 
 
 Key = Annotated[bytes, BeforeValidator(_parse_key)]
+OptionalKey = Annotated[bytes, BeforeValidator(_parse_optional_key)]
 Keys = Annotated[list[bytes], NoDecode, BeforeValidator(_parse_keys)]
 Networks = Annotated[
     list[IPv4Network | IPv6Network], NoDecode, BeforeValidator(_parse_networks)
+]
+NamedAddresses = Annotated[
+    dict[str, str], NoDecode, BeforeValidator(_parse_named_addresses)
 ]
 Ports = Annotated[
     list[Annotated[int, Field(gt=0, lt=65536)]], NoDecode, BeforeValidator(_parse_names)
@@ -189,6 +232,32 @@ class Holdpoint(BaseSettings):
         default="", repr=False
     )
     mail_from: str = "Holdpoint <holdpoint@localhost>"
+    # Slack: the token of a bot, the room of messages for which the policy names none,
+    # and the address of Slack's API.
+    slack_bot_token: Annotated[str, AfterValidator(_check_slack_token)] = Field(
+        default="", repr=False
+    )
+    slack_channel: str = ""
+    slack_api_url: Annotated[str, AfterValidator(_check_base_path)] = (
+        "https://slack.com/api"
+    )
+    # Incoming webhooks of chat programs, by the name that a policy gives them. The
+    # addresses are secrets.
+    chat_webhooks: NamedAddresses = Field(default={}, repr=False)
+    # Where signed notifications go, by the name that a policy gives the address.
+    notify_webhooks: NamedAddresses = Field(default={}, repr=False)
+    # Text messages by Twilio's Messages API: the account, its token, and the sender: a
+    # number or a messaging service (MG...).
+    sms_account: str = ""
+    sms_token: str = Field(default="", repr=False)
+    sms_from: str = ""
+    sms_api_url: Annotated[str, AfterValidator(_check_base_path)] = (
+        "https://api.twilio.com"
+    )
+    # Web push: 32 random bytes, from which the installation's key is made, and whom a
+    # push service may ask about its messages.
+    vapid_key: OptionalKey = Field(default=b"", repr=False)
+    vapid_contact: Annotated[str, AfterValidator(_check_contact)] = ""
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 

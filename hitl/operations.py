@@ -557,10 +557,19 @@ REVIEWS = (
         (
             "reviews.notifications.plan.plan_notices",
             "reviews.notifications.plan.enqueue_test_notice",
-            "reviews.notifications.delivery.postpone_notice",
+            "reviews.notifications.channels.attempts.postpone_notice",
+            "reviews.notifications.channels.attempts.record_failure",
         ),
         writes="Notice",
-        after="mail, at the time that each reader chose",
+        after="a message on its channel, at the time that each reader chose",
+    ),
+    Operation(
+        (
+            "reviews.notifications.channels.subscriptions.register_browser",
+            "reviews.notifications.channels.subscriptions.remove_browser",
+            "reviews.notifications.channels.subscriptions.remove_ended_subscription",
+        ),
+        writes="PushSubscription",
     ),
     Operation(
         (

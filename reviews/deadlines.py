@@ -6,11 +6,11 @@ executions that recovery has to look at. A missing answer is never an approval [
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from journal import clock, failpoints, log, outbox, restore_epochs
 from journal.errors import AlreadyDecided, Conflict, RequestExpired
@@ -25,7 +25,7 @@ from .batches import membership
 from .choices import ExecutionStatus, RequestStatus
 from .decisions import tally
 from .grants import approvers, sequence, uncertain
-from .models import ApprovalRequest, Execution, RequestVersion
+from .models import ApprovalRequest, Execution, Lease, RequestVersion
 from .models.executions import NO_LOOK_UP
 from .stops import incidents, scope
 
@@ -98,26 +98,43 @@ def close_recall_windows() -> list[str]:
 
 @transaction.atomic(durable=True)
 def enqueue_reminders() -> int:
-    """Enqueue one reminder for each request with less than a fifth of its time left.
+    """Enqueue one reminder for each request with less than a fifth of its time left,
+    and one for each with less than half of it left that nobody holds.
 
-    Handles up to 500 requests and returns how many.
+    Handles up to 500 requests of each kind and returns how many.
     """
     now = clock.now()
-    waited = (F("expires_at") - F("opened_at") - F("frozen_for")) * 0.2
-    near = ApprovalRequest.objects.filter(
-        ~incidents.build_frozen_condition(),
-        status=RequestStatus.PENDING,
-        reminded_at__isnull=True,
-        expires_at__gt=now,
-        expires_at__lte=now + waited,
-    )
+    near = _select_with_less_left(0.2, now).filter(reminded_at__isnull=True)
     rows = list(locks.lock_due_requests(near)[:CHUNK])
-    ApprovalRequest.objects.filter(pk__in=[row.pk for row in rows]).update(
-        reminded_at=now
-    )
+    _select_rows(rows).update(reminded_at=now)
     for row in rows:
         outbox.publish("request.due_soon", subject=row.pk)
-    return len(rows)
+    idle = _select_with_less_left(0.5, now).filter(
+        half_time_at__isnull=True,
+        reminded_at__isnull=True,  # the later reminder says more
+        returned_at__isnull=True,  # it waits for its agent
+    )
+    held = Lease.objects.filter(request=OuterRef("pk"), until__gt=now)
+    halves = list(locks.lock_due_requests(idle.filter(~Exists(held)))[:CHUNK])
+    _select_rows(halves).update(half_time_at=now)
+    for row in halves:
+        outbox.publish("request.half_time", subject=row.pk)
+    return len(rows) + len(halves)
+
+
+def _select_with_less_left(part: float, now: datetime) -> QuerySet[ApprovalRequest]:
+    """Requests that wait and have less than this part of their time left."""
+    whole = F("expires_at") - F("opened_at") - F("frozen_for")
+    return ApprovalRequest.objects.filter(
+        ~incidents.build_frozen_condition(),
+        status=RequestStatus.PENDING,
+        expires_at__gt=now,
+        expires_at__lte=now + whole * part,
+    )
+
+
+def _select_rows(rows: Iterable[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
+    return ApprovalRequest.objects.filter(pk__in=[row.pk for row in rows])
 
 
 @transaction.atomic(durable=True)

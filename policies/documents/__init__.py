@@ -34,6 +34,7 @@ from .document import RESERVED_RULE_IDS, Desk, Document, Measure, Rule, Then
 from .loading import InvalidPolicy, parse_document, restore_document
 from .names import TOOL_NAME
 from .review import Conflict, Review
+from .routes import Place, Route, RoutedMessage, select_places
 from .sentences import Chip, Piece, Segment
 from .wording import suggest_name
 
@@ -63,9 +64,12 @@ __all__ = [
     "Measure",
     "MoneyField",
     "Piece",
+    "Place",
     "Profile",
     "Reversal",
     "Review",
+    "Route",
+    "RoutedMessage",
     "Rule",
     "Segment",
     "StandingTerms",
@@ -76,5 +80,6 @@ __all__ = [
     "WebhookTarget",
     "parse_document",
     "restore_document",
+    "select_places",
     "suggest_name",
 ]

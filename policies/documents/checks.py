@@ -13,7 +13,7 @@ from policies.choices import ExecutionClass, Risk, Role, Tier
 from policies.conditions import Condition, InvalidCondition
 from policies.schemas import InvalidSchema, compile_schema, find_declared
 
-from . import amount_checks, reading_tools, reversals, sentences, unread
+from . import amount_checks, reading_tools, reversals, routes, sentences, unread
 from .argument_roles import PRESENTERS, ROLES
 from .definitions import (
     LONGEST,
@@ -52,6 +52,9 @@ def list_problems(document: Document) -> Iterator[Problem]:
     yield from reversals.list_compensation_problems(document)
     yield from reading_tools.list_reader_problems(document)
     yield from _list_rule_problems(document)
+    yield from routes.list_route_problems(
+        document.routes, document.queues, document.tools
+    )
 
 
 def _list_document_problems(document: Document) -> Iterator[Problem]:

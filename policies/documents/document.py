@@ -29,6 +29,7 @@ from .definitions import (
     Verifier,
 )
 from .names import Currency, Name, RuleId, ShortText, Slug, ToolName, ToolOfRule
+from .routes import Route
 
 # Ids that the gate uses for its own checks, so no rule of a document may have them.
 RESERVED_RULE_IDS = frozenset(
@@ -198,6 +199,8 @@ class Document(DocumentPart):
     free_form: list[ToolName] = Field(default_factory=list)
     steps: dict[PeopleTier, list[StepSpec]]  # who decides each tier
     rules: list[Rule] = Field(default_factory=list)
+    # On which channels people hear of what. Without it, by mail.
+    routes: list[Route] = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod

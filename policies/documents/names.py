@@ -17,6 +17,7 @@ RULE_ID = r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$"
 MONEY_PATH = r"^[A-Za-z_][\w-]*(\[\*\])?(\.[A-Za-z_][\w-]*(\[\*\])?)*$"
 CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
 WEB_ADDRESS = r"^https?://"
+CHANNEL = r"^[a-z][a-z0-9_]{0,31}(:[!-~]{1,80})?$"
 
 # The error message for a text that does not match the pattern.
 PATTERN_HELP = {
@@ -34,6 +35,8 @@ PATTERN_HELP = {
     MONEY_PATH: "write the path of an argument, such as total, order.total or "
     "items[*].price",
     CALLABLE: "write a Python function as package.module.function",
+    CHANNEL: "write a channel, such as email or slack, or a channel and a place, such "
+    "as slack:#refunds",
     WEB_ADDRESS: "write a URL that begins with http:// or https://",
 }
 

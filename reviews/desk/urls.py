@@ -13,6 +13,7 @@ from .escalations import views as escalations
 from .incidents import views as incidents
 from .live import views as events
 from .log import views as logs
+from .notices import views as told
 from .queue import views as queue
 from .recovery import views as restored
 from .request import holding_views
@@ -47,6 +48,7 @@ urlpatterns = [
         standing.issue_standing_grant,
         name="issue_standing_grant",
     ),
+    path("requests/<str:pk>/notices/", told.notices, name="notices"),
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),
     path("requests/<str:pk>/retry/", requests.retry, name="retry"),
     path("requests/<str:pk>/reveal/", shown.reveal, name="reveal"),
@@ -113,6 +115,8 @@ urlpatterns = [
     path("me/shortcuts/", views.keys, name="keys"),
     path("me/notifications/", views.notifications, name="notifications"),
     path("me/notifications/test/", views.send_test, name="send_test"),
+    path("me/browsers/", views.register_browser, name="register_browser"),
+    path("me/browsers/<int:pk>/remove/", views.remove_browser, name="remove_browser"),
     path("me/tokens/", views.tokens, name="tokens"),
     path("me/tokens/<int:pk>/revoke/", views.token_revoke, name="token_revoke"),
     path("help/", views.help, name="help"),

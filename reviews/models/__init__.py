@@ -8,7 +8,14 @@ from .alarms import Alarm, LateReport
 from .batches import Batch, BatchItem
 from .desk import Draft, Export, ExportPart, Lease, Message, Note
 from .executions import Execution, Grant, LookUp
-from .people import Notice, PersonalToken, Preferences, SavedView, Sighting
+from .people import (
+    Notice,
+    PersonalToken,
+    Preferences,
+    PushSubscription,
+    SavedView,
+    Sighting,
+)
 from .proposals import Proposal, Revision, StateReading
 from .repairs import Repair, Reversal
 from .requests import ApprovalRequest, Decision, RequestVersion, SearchEntry, Snapshot
@@ -35,6 +42,7 @@ __all__ = [
     "PersonalToken",
     "Preferences",
     "Proposal",
+    "PushSubscription",
     "Repair",
     "RequestVersion",
     "Reversal",

@@ -71,11 +71,21 @@ class SavedView(models.Model):
 
 
 class Notice(models.Model):
-    """One message to one person: planned once, then either sent or dropped."""
+    """One message on one channel: planned once, then either sent or dropped.
+
+    It goes to one person, or without a person to a place, such as a room of a chat.
+    After a failed attempt, `due_at` is the time of the next one.
+    """
 
     person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="notices",
     )
+    channel = models.CharField(max_length=32, default="email", db_default="email")
+    # The place, as the policy names it; "" for a person or the channel's default.
+    target = models.CharField(max_length=80, blank=True, default="", db_default="")
     # Its subject: exactly one of the three.
     request = models.ForeignKey(
         ApprovalRequest, null=True, on_delete=models.CASCADE, related_name="notices"
@@ -96,6 +106,11 @@ class Notice(models.Model):
     digest = models.BooleanField(default=False)  # sent with others in one mail
     sent_at = models.DateTimeField(null=True)
     let_go = models.CharField(max_length=16, blank=True)  # why it was dropped
+    attempts = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # What the channel calls the message that it took.
+    message_id = models.CharField(max_length=250, blank=True, default="", db_default="")
+    # Why the last attempt failed, in Holdpoint's words; "" after one that did not.
+    error = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     class Meta:
         constraints: ClassVar = [
@@ -107,6 +122,8 @@ class Notice(models.Model):
                     "version",
                     "kind",
                     "occasion",
+                    "channel",
+                    "target",
                 ],
                 nulls_distinct=False,
                 name="notice_once",
@@ -134,7 +151,27 @@ class Notice(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} to {self.person_id}"
+        return f"{self.kind} to {self.person_id or self.target or self.channel}"
+
+
+class PushSubscription(models.Model):
+    """A browser that shows push messages to a person. The browser chose the address and
+    the keys (RFC 8030, RFC 8291)."""
+
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="push_subscriptions",
+    )
+    endpoint = models.CharField(max_length=1000)
+    digest = models.BinaryField(max_length=32, unique=True)  # SHA-256 of the endpoint
+    p256dh = models.CharField(max_length=100)  # the browser's public key, base64url
+    auth = models.CharField(max_length=32)  # a secret of 16 bytes, base64url
+    browser = models.CharField(max_length=80, blank=True)  # in words, for the page
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.browser or 'browser'} of {self.person_id}"
 
 
 class Sighting(models.Model):

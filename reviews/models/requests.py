@@ -39,7 +39,8 @@ class ApprovalRequest(models.Model):
     expires_at = models.DateTimeField()
     expires_at_most = models.DateTimeField()  # no extension goes beyond this
     recall_until = models.DateTimeField(null=True)
-    reminded_at = models.DateTimeField(null=True)
+    half_time_at = models.DateTimeField(null=True)  # of the reminder at half time
+    reminded_at = models.DateTimeField(null=True)  # of the reminder near the deadline
     # For incidents: up to when the stored deadline has been moved, and for how long in
     # total its clock has stood still. Only `reviews.stops.incidents` writes them.
     frozen_through = models.DateTimeField(null=True)

@@ -1,23 +1,25 @@
-"""Send planned notices by mail.
+"""Send planned notices, each on its channel.
 
-A notice is sent only while it still concerns its reader, and within the number of mails
-an hour that the reader set. Notices for later are gathered into one digest mail: for
-the reader's time of day, the end of their quiet hours, or when they may get mail again.
+A notice is sent only while it still concerns its reader, and within the number of
+messages an hour that the reader set. Notices for later are gathered into one digest:
+for the reader's time of day, the end of their quiet hours, or when they may get
+messages again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from django.db import transaction
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db.models import Count, F, Min, Q, QuerySet
 from django.db.models.functions import Now
 
-from journal import clock, failpoints, outbox
-from policies.choices import Role
+from journal import clock
+from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import locks, permissions
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
@@ -25,26 +27,33 @@ from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
 from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
 
-from . import email
+from .channels import attempts, registry
+from .channels.contract import (
+    ChannelMessage,
+    DeliveryError,
+    MessageLine,
+    MessageRemainder,
+)
 from .events import NOTICE_TITLES, WAITING_KINDS
 
 # Notices about another person's hold, so that hold is no reason to drop them.
 HOLD_KINDS = frozenset({"offered", "broken", "handed_over"})
 
 
-def build_mail_line(notice: Notice) -> email.MailLine:
-    """Build the line that a mail prints for a notice."""
+def build_message_line(notice: Notice) -> MessageLine:
+    """Build the line that a message prints for a notice."""
     about = notice.request or notice.execution or notice.alarm
     assert about is not None  # the database says so
     ends = f", {about.status}" if notice.kind == "settled" else ""
-    return email.MailLine(
-        f"{NOTICE_TITLES[notice.kind]}{ends}", about, notice.kind in WAITING_KINDS
-    )
+    waits = notice.kind in WAITING_KINDS
+    return MessageLine(f"{NOTICE_TITLES[notice.kind]}{ends}", about, waits, notice.kind)
 
 
 def find_drop_reason(notice: Notice) -> str:
     """Why the notice no longer concerns its reader, as a code; "" while it does."""
-    if not notice.person.is_active or not notice.person.email:
+    if notice.person is not None and not notice.person.is_active:
+        return "not_theirs"
+    if notice.person is not None and not _has_address(notice.person, notice.channel):
         return "not_theirs"
     if notice.execution is not None:
         return _find_effect_drop_reason(notice, notice.execution)
@@ -53,6 +62,11 @@ def find_drop_reason(notice: Notice) -> str:
     if notice.request is None or notice.kind not in WAITING_KINDS:
         return ""
     return _find_request_drop_reason(notice, notice.request)
+
+
+def _has_address(person: Person, channel: str) -> bool:
+    known = registry.load_channels().get(channel)
+    return known is not None and bool(known.find_address(person))
 
 
 def find_concerned_queue(execution: Execution, kind: str) -> int:
@@ -68,27 +82,33 @@ def find_concerned_queue(execution: Execution, kind: str) -> int:
 
 
 def _find_effect_drop_reason(notice: Notice, execution: Execution) -> str:
-    if permissions.find_deciding_role(notice.person) is not Role.SUPERVISOR:
-        return "not_theirs"
-    theirs = permissions.queues_of(notice.person)
-    if find_concerned_queue(execution, notice.kind) not in theirs:
-        return "not_theirs"
+    if notice.person is not None:
+        queue = find_concerned_queue(execution, notice.kind)
+        if not _supervises(notice.person, queue):
+            return "not_theirs"
     known = execution.status != ExecutionStatus.UNKNOWN
     return "settled" if notice.kind == "unknown" and known else ""
 
 
 def _find_alarm_drop_reason(notice: Notice, alarm: Alarm) -> str:
-    if permissions.find_deciding_role(notice.person) is not Role.SUPERVISOR:
-        return "not_theirs"
-    if alarm.queue_id and alarm.queue_id not in permissions.queues_of(notice.person):
+    if notice.person is not None and not _supervises(notice.person, alarm.queue_id):
         return "not_theirs"
     return "settled" if alarm.status == AlarmStatus.CLOSED else ""
+
+
+def _supervises(person: Person, queue: int | None) -> bool:
+    """Whether the person is a supervisor, and of this queue if one is given."""
+    if permissions.find_deciding_role(person) is not Role.SUPERVISOR:
+        return False
+    return queue is None or queue in permissions.queues_of(person)
 
 
 def _find_request_drop_reason(notice: Notice, request: ApprovalRequest) -> str:
     waits = request.status == RequestStatus.PENDING and request.expires_at > clock.now()
     if not waits or request.version != notice.version:
         return "settled"
+    if notice.person is None:
+        return ""
     if permissions.describe_why_cannot_decide(notice.person, request, request.sealed):
         return "not_theirs"
     if not _is_still_addressee(notice, request):
@@ -96,7 +116,8 @@ def _find_request_drop_reason(notice: Notice, request: ApprovalRequest) -> str:
     if is_mandatory(notice.kind, permissions.find_deciding_role(notice.person)):
         return ""
     said = preferences.load_preferences(notice.person).notifications
-    late = said.mail(request.risk) == "unclaimed" and notice.kind == "opened"
+    timing = said.choose_timing(notice.channel, request.risk)
+    late = timing == "unclaimed" and notice.kind == "opened"
     asks = (said.once_taken or late) and notice.kind not in HOLD_KINDS
     return "taken" if asks and _is_held_by_other(notice, request) else ""
 
@@ -125,32 +146,60 @@ UPDATE_CHUNK = 1000
 
 
 def send_digest(public_id: str) -> bool:
-    """Send one mail with the gathered notices that still concern this person. Returns
-    whether there were any. Beyond `MAX_MAIL_LINES`, the mail only gives the number.
-    Raises OperationalError when another worker holds the lock on mails to this person
-    for too long."""
+    """Send one message with the gathered notices that still concern this person, on
+    each channel that has any. Returns whether there were any. Beyond `MAX_MAIL_LINES`,
+    the message only gives the number. Raises OperationalError when another worker holds
+    the lock on digests to this person for too long, and the last error of a channel."""
     person = Person.objects.select_related("preferences").get(public_id=public_id)
     with locks.lock_digest_mail(
         person.public_id
-    ):  # else two workers could send the same mail
+    ):  # else two workers could send the same message
         return _send_gathered(person, clock.now())
 
 
 def _send_gathered(person: Person, now: datetime) -> bool:
-    gathered = _select_gathered(person, now)
-    _drop_settled(person, gathered, now)
-    # Fix the set now: notices that arrive from here on belong to the next mail.
+    everything = _select_gathered(person, now)
+    sent, failed = False, None
+    names = everything.order_by("channel").values_list("channel", flat=True).distinct()
+    for channel in list(names):
+        try:
+            sent |= _send_gathered_on(
+                channel, person, everything.filter(channel=channel)
+            )
+        except SoftTimeLimitExceeded:
+            raise
+        except Exception as error:  # any error of a channel
+            failed = error
+    if failed is not None:
+        raise failed
+    return sent
+
+
+def _send_gathered_on(channel: str, person: Person, gathered: QuerySet[Notice]) -> bool:
+    _drop_settled(person, channel, gathered)
+    # Fix the set now: notices that arrive from here on belong to the next message.
     these = _list_keys(_sort_notices(gathered))
     first = list(_sort_notices(gathered.filter(pk__in=these[:MAX_MAIL_LINES])))
-    rest = email.MailRemainder()
+    rest = MessageRemainder()
     if len(these) > MAX_MAIL_LINES:
         rest = _count_remainder(gathered.filter(pk__in=these), first)
     still = _filter_concerning(person, first)
-    if still or rest.count:
-        said = [build_mail_line(one) for one in _keep_newest_each(still)]
-        email.send_digest_mail(person, said, rest)
-    _update_in_chunks(gathered, these, sent_at=clock.now())
-    return bool(still or rest.count)
+    if not still and not rest.count:
+        _update_in_chunks(gathered, these, sent_at=clock.now())
+        return False
+    lines = [build_message_line(one) for one in _keep_newest_each(still)]
+    message = ChannelMessage(
+        key=f"digest-{these[0]}",
+        lines=lines,
+        person=person,
+        is_digest=True,
+        rest=rest,
+    )
+    message_id = attempts.attempt_message(first, channel, message)
+    if message_id is None:
+        return False
+    _update_in_chunks(gathered, these, sent_at=clock.now(), message_id=message_id)
+    return True
 
 
 def _select_gathered(person: Person, now: datetime) -> QuerySet[Notice]:
@@ -159,13 +208,14 @@ def _select_gathered(person: Person, now: datetime) -> QuerySet[Notice]:
     )
 
 
-def _drop_settled(person: Person, gathered: QuerySet[Notice], now: datetime) -> None:
+def _drop_settled(person: Person, channel: str, gathered: QuerySet[Notice]) -> None:
     """Drop the notices that concern nobody any more, by a few statements for all."""
-    if not person.is_active or not person.email:
+    if not person.is_active or not _has_address(person, channel):
         _update_in_chunks(gathered, _list_keys(gathered), let_go="not_theirs")
         return
     asked = gathered.filter(kind__in=WAITING_KINDS, request__isnull=False)
-    waits = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
+    pending = Q(request__status=RequestStatus.PENDING)
+    waits = pending & Q(request__expires_at__gt=clock.now())
     over = asked.exclude(waits, request__version=F("version"))
     _update_in_chunks(gathered, _list_keys(over), let_go="settled")
 
@@ -197,12 +247,12 @@ def _sort_notices(gathered: QuerySet[Notice]) -> QuerySet[Notice]:
 
 def _count_remainder(
     these: QuerySet[Notice], first: Sequence[Notice]
-) -> email.MailRemainder:
+) -> MessageRemainder:
     """Count the subjects of the notices beyond the `first`, and how many wait."""
     things = these.values("request", "execution", "alarm").distinct()
     waiting = things.filter(kind__in=WAITING_KINDS).count()
     told = _keep_newest_each([one for one in first if one.kind in WAITING_KINDS])
-    return email.MailRemainder(
+    return MessageRemainder(
         things.count() - len(_keep_newest_each(first)), waiting - len(told)
     )
 
@@ -229,31 +279,84 @@ HOUR = timedelta(hours=1)
 
 def deliver_notice(notice: Notice) -> bool:
     """Send one notice, unless it no longer concerns its reader or the reader's hour is
-    full; then it waits for a digest. Returns whether it was sent."""
+    full; then it waits for a digest. Returns whether it was sent. A channel's refusal
+    is recorded, and the next attempt is enqueued. Raises any other error of a
+    channel."""
     if notice.sent_at is not None or notice.let_go or notice.digest:
         return False
     if why := find_drop_reason(notice):
         Notice.objects.filter(pk=notice.pk).update(let_go=why)
         return False
     if later := _find_time_with_room(notice):
-        postpone_notice(notice=notice, until=later)
+        attempts.postpone_notice(notice=notice, until=later)
         return False
-    email.send_mail(notice.person, build_mail_line(notice))
-    failpoints.point("mail_taken", str(notice.pk))
-    Notice.objects.filter(pk=notice.pk).update(sent_at=Now())
-    return True
+    message = ChannelMessage(
+        key=str(notice.pk),
+        lines=[build_message_line(notice)],
+        person=notice.person,
+        target=notice.target,
+        thread=_find_thread(notice),
+        people=_list_mentioned_people(notice),
+    )
+    return attempts.attempt_notice(notice, message)
+
+
+def _find_thread(notice: Notice) -> str:
+    """The id of the first message about the same request in the same place."""
+    if notice.person is not None or notice.request is None:
+        return ""
+    sent = Notice.objects.filter(
+        request=notice.request,
+        person=None,
+        channel=notice.channel,
+        target=notice.target,
+        sent_at__isnull=False,
+    )
+    return sent.order_by("sent_at").values_list("message_id", flat=True).first() or ""
+
+
+MOST_MENTIONED = 10
+
+
+def _list_mentioned_people(notice: Notice) -> list[Person]:
+    """Whom a message in a place mentions: of a critical request that waits, the people
+    on call who may decide it, or all who may decide it when nobody is on call."""
+    request = notice.request
+    if notice.person is not None or request is None or notice.kind not in WAITING_KINDS:
+        return []
+    if request.risk != Risk.CRITICAL:
+        return []
+    deciders = [
+        person
+        for person in permissions.list_deciders(
+            request.queue_id, roles=(Role.REVIEWER, Role.SUPERVISOR)
+        )
+        if not request.proposal.bars(person.public_id)
+    ]
+    on_call = [
+        one
+        for one in deciders
+        if preferences.load_preferences(one).notifications.on_call
+    ]
+    return (on_call or deciders)[:MOST_MENTIONED]
 
 
 def _find_time_with_room(notice: Notice) -> datetime | None:
-    if is_mandatory(notice.kind, permissions.find_deciding_role(notice.person)):
+    person = notice.person
+    if person is None:
         return None
-    return compute_full_until([notice.person]).get(notice.person_id)
+    if is_mandatory(notice.kind, permissions.find_deciding_role(person)):
+        return None
+    return compute_full_until([person], notice.channel).get(person.pk)
 
 
-def compute_full_until(people: Collection[Person]) -> dict[int, datetime]:
-    """For each person who has had their mails of this hour: when they may get the next
-    one, by primary key. One query. Notices sent at the same moment were one mail."""
-    recent = Notice.objects.filter(person__in=people, sent_at__gt=clock.now() - HOUR)
+def compute_full_until(people: Collection[Person], channel: str) -> dict[int, datetime]:
+    """For each person who has had their messages of this hour on the channel: when they
+    may get the next one, by primary key. One query. Notices sent at the same moment
+    were one message."""
+    recent = Notice.objects.filter(
+        person__in=people, channel=channel, sent_at__gt=clock.now() - HOUR
+    )
     mails = recent.values("person").annotate(
         n=Count("sent_at", distinct=True), first=Min("sent_at")
     )
@@ -270,26 +373,6 @@ def compute_full_until(people: Collection[Person]) -> dict[int, datetime]:
     return full
 
 
-@transaction.atomic(durable=True)
-def postpone_notice(*, notice: Notice, until: datetime) -> None:
-    """Move a notice to the digest mail that is sent at `until`."""
-    Notice.objects.filter(pk=notice.pk).update(due_at=until, digest=True)
-    notice.due_at, notice.digest = until, True
-    enqueue_notices([notice])
-
-
-def enqueue_notices(notices: Iterable[Notice]) -> None:
-    """Publish outbox messages that deliver the notices when they are due. Caller holds
-    a transaction."""
-    gathered = {}
-    for notice in notices:
-        if notice.digest:
-            gathered[notice.person.public_id] = notice.due_at
-        else:
-            outbox.publish_later("notice.due", str(notice.pk), at=notice.due_at)
-    outbox.publish_once("notice.digest", gathered)
-
-
 def deliver_due_notice(notice_id: str) -> bool:
     """Send a delayed notice that is now due. Returns whether it was sent."""
     found = Notice.objects.select_related(
@@ -299,9 +382,14 @@ def deliver_due_notice(notice_id: str) -> bool:
     return notice is not None and deliver_notice(notice)
 
 
-def send_test_notice(public_id: str) -> None:
-    """Send the test mail that a person asked for."""
-    email.send_test_mail(Person.objects.get(public_id=public_id))
+def send_test_notice(public_id: str, channel: str = "email") -> None:
+    """Send the test message that a person asked for. It is not sent again when the
+    channel refuses it: the person sees that nothing arrives. Raises any other error of
+    the channel."""
+    person = Person.objects.get(public_id=public_id)
+    message = ChannelMessage(key=f"test-{public_id}", person=person)
+    with suppress(DeliveryError):
+        attempts.dispatch_message(channel, message)
 
 
 # Supervisors get these whatever their preferences: somebody must be responsible.
@@ -322,11 +410,17 @@ def is_mandatory(kind: str, role: Role | None) -> bool:
 
 
 def compute_send_time(
-    said: NotificationPreferences, kind: str, risk: str, *, must: bool, now: datetime
+    said: NotificationPreferences,
+    kind: str,
+    risk: str,
+    *,
+    must: bool,
+    now: datetime,
+    channel: str = "email",
 ) -> SendTime | None:
     """Compute when a notice is sent; None for never. Notices that quiet hours delay go
-    into one digest mail at their end."""
-    when = "now" if must else said.mail(risk)
+    into one digest at their end."""
+    when = "now" if must else said.choose_timing(channel, risk)
     if when == "never":
         return None
     if when == "digest":

@@ -1,5 +1,5 @@
 """The outbox events that people are notified of: one table of the kind of notice that
-each event plans, whom it concerns and the first words of its mail.
+each event plans, whom it concerns and the first words of its message.
 
 hitl/settings.py makes the outbox routes from the table before Django loads the models,
 so this module imports none.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-# One task for each channel. Each task gets an outbox row of its own for every event.
+# One task plans the notices of all channels. Each notice is then sent on its own.
 CHANNEL_TASKS = ("reviews.tasks.mail_people",)
 
 
@@ -51,6 +51,9 @@ EVENTS: Mapping[str, NotificationEvent] = {
     "request.asked": _ask("asked", Audience.DECIDERS, "Question from the agent"),
     "request.answered": _ask("answered", Audience.NAMED, "The agent answered"),
     "request.revoked": _ask("revoked", Audience.DECIDERS, "Approval needed again"),
+    "request.half_time": _ask(
+        "half_time", Audience.DECIDERS, "Half of the time is over"
+    ),
     "request.due_soon": _ask("due_soon", Audience.DECIDERS, "Expires soon"),
     "request.assigned": _ask("assigned", Audience.ASSIGNEE, "Assigned to you"),
     "request.freed": _ask("freed", Audience.NAMED, "Available again"),

@@ -1,11 +1,14 @@
-"""Plan who is notified of what, and when. All mail to people starts here.
+"""Plan who is notified of what, when and on which channels. All messages to people
+start here.
 
-Each notice is a row, planned once for one person by their preferences. Due notices are
-sent at once; delayed ones wait in the outbox. `delivery` sends both.
+Each notice is a row, planned once for one person and channel by the person's
+preferences. Due notices are sent at once; delayed ones wait in the outbox. `delivery`
+sends both.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,18 +21,26 @@ from django.db.models import QuerySet
 from journal import clock, outbox
 from journal.models import OutboxMessage
 from policies.choices import Risk, Role
+from policies.documents import Place
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import AlarmStatus
 from reviews.models import Alarm, ApprovalRequest, Execution, Notice, Proposal
 from reviews.people import preferences
 
-from . import delivery, email
+from . import delivery
+from .channels import attempts, email, routing
 from .delivery import SendTime
 from .events import EVENTS, Audience, NotificationEvent
 
 DECIDING_ROLES = (Role.REVIEWER, Role.SUPERVISOR)
 SUPERVISING_ROLES = (Role.SUPERVISOR,)
+# Kinds that concern one person only, so that no place is told.
+PERSONAL_KINDS = frozenset(
+    event.kind
+    for event in EVENTS.values()
+    if event.audience in {Audience.ASSIGNEE, Audience.NAMED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +54,13 @@ class NoticeAudience:
 
 @dataclass(frozen=True, slots=True)
 class NoticePlan:
-    """One person's notice, and when it is sent."""
+    """A notice to one person or, without a person, to a place; and when it is sent."""
 
-    person: Person
+    person: Person | None
     due: SendTime
     must: bool
+    channel: str
+    target: str = ""
 
 
 def notify_of_event(message: OutboxMessage) -> None:
@@ -63,10 +76,17 @@ def notify_of_event(message: OutboxMessage) -> None:
 
 
 def notify_people(audience: NoticeAudience, kind: str) -> int:
-    """Notify each person of the audience by their preferences. Returns how many mails
-    were sent now. Safe to repeat: nobody gets two notices of one kind and subject."""
+    """Notify each person of the audience by their preferences, and the places that the
+    policy names. Returns how many messages were sent now. Safe to repeat: nobody gets
+    two notices of one kind and subject on one channel."""
     now, about = clock.now(), audience.about
-    plans = _build_plans(audience.people, kind, audience.risk, now)
+    places = routing.route_notice(about, kind)
+    plans = _build_plans(audience, places, kind, now)
+    if kind not in PERSONAL_KINDS:
+        plans += [
+            NoticePlan(None, SendTime(now), must=False, channel=channel, target=target)
+            for channel, target in routing.select_shared_places(about, kind, places)
+        ]
     plan_notices(about=about, kind=kind, plans=plans, now=now)
     known = {person.pk: person for person in audience.people}
     return _deliver_each(_select_due(about, kind, now), known)
@@ -195,7 +215,8 @@ def _deliver_each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int
     have their roles already loaded. Raises the last error."""
     sent, failed = 0, None
     for notice in notices:
-        notice.person = known.get(notice.person_id, notice.person)
+        if notice.person_id is not None:
+            notice.person = known.get(notice.person_id, notice.person)
         try:
             sent += delivery.deliver_notice(notice)
         except SoftTimeLimitExceeded:
@@ -208,26 +229,37 @@ def _deliver_each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int
 
 
 def _build_plans(
-    people: Sequence[Person], kind: str, risk: str, now: datetime
+    audience: NoticeAudience, places: Sequence[Place], kind: str, now: datetime
 ) -> list[NoticePlan]:
     found = []
-    for person in people:
+    for person, channel in routing.choose_channels(audience.people, places):
         must = delivery.is_mandatory(kind, permissions.find_deciding_role(person))
         said = preferences.load_preferences(person).notifications
-        due = delivery.compute_send_time(said, kind, risk, must=must, now=now)
+        due = delivery.compute_send_time(
+            said, kind, audience.risk, must=must, now=now, channel=channel
+        )
         if due is not None:
-            found.append(NoticePlan(person, due, must))
+            found.append(NoticePlan(person, due, must, channel))
     return _wake_if_all_quiet(_delay_full_inboxes(found, now), now)
 
 
 def _delay_full_inboxes(plans: Sequence[NoticePlan], now: datetime) -> list[NoticePlan]:
-    """Move a due notice to the next digest for a person who has had their mails of this
-    hour; delivery would only postpone it."""
-    at_once = [one.person for one in plans if not one.must and one.due.at <= now]
-    full = delivery.compute_full_until(at_once)
+    """Move a due notice to the next digest for a person who has had their messages of
+    this hour on the channel; delivery would only postpone it."""
+    at_once = defaultdict(list)
+    for one in plans:
+        if one.person is not None and not one.must and one.due.at <= now:
+            at_once[one.channel].append(one.person)
+    full = {
+        (pk, channel): until
+        for channel, people in at_once.items()
+        for pk, until in delivery.compute_full_until(people, channel).items()
+    }
     return [
-        replace(one, due=SendTime(full[one.person.pk], digest=True))
-        if one.person.pk in full
+        replace(one, due=SendTime(until, digest=True))
+        if one.person is not None
+        and not one.must
+        and (until := full.get((one.person.pk, one.channel)))
         else one
         for one in plans
     ]
@@ -240,37 +272,43 @@ def _wake_if_all_quiet(plans: list[NoticePlan], now: datetime) -> list[NoticePla
     if not bound or any(plan.due.at <= now for plan in bound):
         return plans
     others = [plan for plan in plans if not plan.must]
-    return [*others, *(NoticePlan(plan.person, SendTime(now), True) for plan in bound)]
+    return [*others, *(replace(plan, due=SendTime(now)) for plan in bound)]
 
 
 @transaction.atomic(durable=True)
 def plan_notices(
     *, about: Mapping[str, Any], kind: str, plans: Iterable[NoticePlan], now: datetime
 ) -> None:
-    """Create the notices for people who do not have one yet, and publish outbox
-    messages for those that are not due. The number of statements does not grow with
-    the people, except for notices delayed one by one."""
+    """Create the notices that do not exist yet, and publish outbox messages for those
+    that are not due. The number of statements does not grow with the people, except for
+    notices delayed one by one."""
     planned = Notice.objects.filter(**about, kind=kind)
-    told = set(planned.values_list("person", flat=True))
-    new = [one for one in plans if one.person.pk not in told]
+    told = set(planned.values_list("person", "channel", "target"))
+    new = [one for one in plans if _get_reader(one) not in told]
     Notice.objects.bulk_create(
         [_build_notice(one, about, kind, now) for one in new],
         ignore_conflicts=True,  # another process may plan the same now
     )
-    later = [one.person.pk for one in new if one.due.at > now]
+    later = [one.person for one in new if one.due.at > now]
     if later:
         mine = planned.filter(person__in=later, due_at__gt=now)
-        delivery.enqueue_notices(mine.select_related("person"))
+        attempts.enqueue_notices(mine.select_related("person"))
+
+
+def _get_reader(plan: NoticePlan) -> tuple[int | None, str, str]:
+    person = None if plan.person is None else plan.person.pk
+    return person, plan.channel, plan.target
 
 
 def _build_notice(
     plan: NoticePlan, about: Mapping[str, Any], kind: str, now: datetime
 ) -> Notice:
     when = {"at": now, "due_at": plan.due.at, "digest": plan.due.digest}
-    return Notice(person=plan.person, kind=kind, **about, **when)
+    where = {"person": plan.person, "channel": plan.channel, "target": plan.target}
+    return Notice(kind=kind, **where, **about, **when)
 
 
 @transaction.atomic(durable=True)
-def enqueue_test_notice(*, person: Person) -> None:
-    """Publish an outbox message that sends this person a test mail."""
-    outbox.publish("notice.test", person.public_id)
+def enqueue_test_notice(*, person: Person, channel: str = "email") -> None:
+    """Publish an outbox message that sends this person a test message."""
+    outbox.publish("notice.test", person.public_id, channel=channel)

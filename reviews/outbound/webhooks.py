@@ -1,5 +1,5 @@
-"""Outgoing calls: a signed JSON POST to an address that was checked first. Nothing else
-calls services or endpoints.
+"""Outgoing calls: a POST to an address that was checked first, most of them signed
+JSON. Nothing else calls services, endpoints or channels.
 
 It never follows a redirect, ignores proxy settings in the environment, and ends at its
 timeout. `NotAllowed` and `NotSent` mean that nothing was sent; `NoUsableAnswer` means
@@ -27,11 +27,13 @@ from .addresses import NotAllowed, NotSent, Resolver, Target
 from .connection import Deadline, PinnedBackend
 
 __all__ = [
+    "HttpReply",
     "NoUsableAnswer",
     "NotAllowed",
     "NotSent",
     "WebhookReceipt",
     "WebhookReply",
+    "post_body",
     "post_signed_json",
     "send_webhook_event",
 ]
@@ -82,7 +84,7 @@ def post_signed_json(
     """
     deadline = Deadline(timeout)
     target = addresses.parse_url(url)
-    body = _encode_payload(payload)
+    body = encode_payload(payload)
     pinned = addresses.resolve_allowed(
         target,
         networks=settings.HOLDPOINT.webhook_networks,
@@ -142,7 +144,61 @@ def send_webhook_event(
         return WebhookReceipt(response.status, later[:64])
 
 
-def _encode_payload(payload: Mapping[str, Any]) -> bytes:
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """A complete answer: the status, the body, and two headers, unparsed and cut to 64
+    and 250 characters."""
+
+    status: int
+    retry_after: str
+    location: str
+    body: bytes
+
+
+def post_body(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    timeout: float,
+    foreign: bool = False,
+    limit: int = REPLY_LIMIT,
+    resolve: Resolver = addresses.look_up_host,
+) -> HttpReply:
+    """Send `body` with these headers to the service of a notification channel and
+    return the answer, whatever its status.
+
+    `foreign` says that somebody outside the deployment wrote the address, so that it
+    gets the checks of an agent's endpoint. `timeout`, `limit` and the errors are as in
+    `post_signed_json`. Caller holds no transaction.
+    """
+    deadline = Deadline(timeout)
+    target = addresses.parse_url(url)
+    holdpoint = settings.HOLDPOINT
+    networks = holdpoint.callback_networks if foreign else holdpoint.webhook_networks
+    if foreign:
+        own_ports.check_target(target, networks=networks)
+    pinned = addresses.resolve_allowed(
+        target, networks=networks, resolve=resolve, timeout=timeout
+    )
+    if foreign:
+        own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
+    sent = {"Accept-Encoding": "identity", "User-Agent": "Holdpoint", **headers}
+    with (
+        _classify_failures(PinnedBackend(pinned, deadline), target) as wire,
+        _open_stream(wire, target, sent, body) as response,
+    ):
+        heads = {name.lower(): value for name, value in response.headers}
+        return HttpReply(
+            response.status,
+            heads.get(b"retry-after", b"").decode("latin1")[:64],
+            heads.get(b"location", b"").decode("latin1")[:250],
+            _read_body(response, limit),
+        )
+
+
+def encode_payload(payload: Mapping[str, Any]) -> bytes:
+    """The canonical JSON of a payload. Raises `NotSent` for one that is not JSON."""
     try:
         return canonical.encode(dict(payload))
     except ValueError as error:
@@ -203,12 +259,16 @@ def _send_request(
     limit: int,
 ) -> tuple[int, bytes]:
     with _open_stream(wire, target, headers, body) as response:
-        received = bytearray()
-        for chunk in response.iter_stream():
-            received += chunk
-            if len(received) > limit:
-                raise NoUsableAnswer(f"the answer is longer than {limit} bytes")
-        return response.status, bytes(received)
+        return response.status, _read_body(response, limit)
+
+
+def _read_body(response: httpcore2.Response, limit: int) -> bytes:
+    received = bytearray()
+    for chunk in response.iter_stream():
+        received += chunk
+        if len(received) > limit:
+            raise NoUsableAnswer(f"the answer is longer than {limit} bytes")
+    return bytes(received)
 
 
 def _decode_reply(status: int, raw: bytes) -> Any:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
+import phonenumbers
 from django.db import IntegrityError, transaction
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,6 +22,7 @@ from policies.models import Person
 from reviews.models import Preferences, SavedView
 
 NoticeTiming = Literal["now", "unclaimed", "digest", "never"]
+NO_PHONE_MESSAGE = "Enter a number with its country code, such as +49 30 901820."
 NO_ZONE_MESSAGE = "Enter a time zone such as Europe/Berlin, or UTC."
 
 
@@ -46,6 +48,20 @@ def check_zone(name: str) -> str:
     if not is_zone_name(name):
         raise ValueError(NO_ZONE_MESSAGE)
     return name
+
+
+def check_phone(number: str) -> str:
+    """Return the number in its international form, or an empty text. Raises
+    ValueError."""
+    if not number.strip():
+        return ""
+    try:
+        parsed = phonenumbers.parse(number)
+    except phonenumbers.NumberParseException:
+        raise ValueError(NO_PHONE_MESSAGE) from None
+    if not phonenumbers.is_valid_number(parsed):
+        raise ValueError(NO_PHONE_MESSAGE)
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
 
 
 def _check_optional_zone(name: str) -> str:
@@ -79,6 +95,9 @@ class NotificationPreferences(PreferenceModel):
     """Which notifications this person gets, when and how. Times are in `zone`."""
 
     email: dict[Risk, NoticeTiming] = {}
+    sms: dict[Risk, NoticeTiming] = {}
+    push: dict[Risk, NoticeTiming] = {}
+    phone: Annotated[str, AfterValidator(check_phone)] = ""  # as +15550100
     desk: dict[Risk, Literal["now", "never"]] = {}  # the bar on pages, such as "3 new"
     minutes: Annotated[int, Field(ge=1, le=1440)] = 10  # the delay of `unclaimed`
     digest_at: time = time(8)
@@ -89,9 +108,10 @@ class NotificationPreferences(PreferenceModel):
     per_hour: Annotated[int, Field(ge=1, le=1000)] = 60
     zone: Annotated[str, AfterValidator(check_zone)] = "UTC"
 
-    def mail(self, risk: str) -> NoticeTiming:
-        """When to send a mail about a request of this risk."""
-        return self.email.get(Risk(risk), "now")
+    def choose_timing(self, channel: str, risk: str) -> NoticeTiming:
+        """When to send a message about a request of this risk on a channel."""
+        chosen = {"email": self.email, "sms": self.sms, "push": self.push}
+        return chosen.get(channel, {}).get(Risk(risk), "now")
 
     @property
     def muted(self) -> list[str]:

@@ -1,5 +1,4 @@
-"""Tasks that notify people, one for each channel, and that send delayed notices and
-digest mails."""
+"""Tasks that notify people, and that send delayed notices and digests."""
 
 from __future__ import annotations
 
@@ -12,7 +11,8 @@ from .named import task
 
 @task(former_names=FORMER_TASKS)
 def mail_people(message_id: int) -> None:
-    """Notify people by mail of any event in `reviews.notifications.events.EVENTS`."""
+    """Notify people of any event in `reviews.notifications.events.EVENTS`, on every
+    channel. The name is older than the other channels."""
     with outbox.consume(message_id) as message:
         if message is not None:
             plan.notify_of_event(message)
@@ -20,7 +20,7 @@ def mail_people(message_id: int) -> None:
 
 @task()
 def send_notice(message_id: int) -> None:
-    """Send a delayed notice that is now due."""
+    """Send a delayed notice, or one that a channel refused, now that it is due."""
     with outbox.consume(message_id) as message:
         if message is not None:
             delivery.deliver_due_notice(message.subject)
@@ -28,7 +28,7 @@ def send_notice(message_id: int) -> None:
 
 @task()
 def send_digest(message_id: int) -> None:
-    """Send one person's digest mail."""
+    """Send one person's digests."""
     with outbox.consume(message_id) as message:
         if message is not None:
             delivery.send_digest(message.subject)
@@ -38,4 +38,4 @@ def send_digest(message_id: int) -> None:
 def send_test(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
-            delivery.send_test_notice(message.subject)
+            delivery.send_test_notice(message.subject, **message.facts)

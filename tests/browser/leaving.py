@@ -17,7 +17,9 @@ from policies.models import Person
 from reviews import tasks
 from reviews.desk.log import exports
 from reviews.models import ApprovalRequest, Execution
-from reviews.notifications import email, events
+from reviews.notifications import events
+from reviews.notifications.channels import content, email
+from reviews.notifications.channels.contract import MessageLine
 from tests.browser.hostile import MARK
 from tests.browser.naughty import check_shown, is_seen
 
@@ -32,7 +34,7 @@ def mails(chosen: Sequence[str]) -> int:
     _gather()
     assert mail.outbox
     # A plain word or number is what mails may say of an argument.
-    long = [t for t in chosen if len(t) > 12 and not email.PLAIN_VALUE.fullmatch(t)]
+    long = [t for t in chosen if len(t) > 12 and not content.PLAIN_VALUE.fullmatch(t)]
     for one in mail.outbox:
         _check_mail(one, long)
     return len(mail.outbox)
@@ -41,15 +43,13 @@ def mails(chosen: Sequence[str]) -> int:
 def _gather() -> None:
     """One mail about all of them, and one of every kind about the newest."""
     person = Person.objects.get(username="sue")
-    waiting = [
-        email.MailLine("Waits", one, True) for one in ApprovalRequest.objects.all()
-    ]
+    waiting = [MessageLine("Waits", one, True) for one in ApprovalRequest.objects.all()]
     email.send_digest_mail(person, waiting)
     request = ApprovalRequest.objects.latest("opened_at")
     execution = Execution.objects.latest("queued_at")
     for kind, what in events.NOTICE_TITLES.items():
         about = execution if kind in ("ran", "unknown") else request
-        email.send_mail(person, email.MailLine(what, about))
+        email.send_mail(person, MessageLine(what, about))
 
 
 def _check_mail(one: EmailMessage, long: Sequence[str]) -> None:

@@ -36,6 +36,8 @@ PUBLIC_PATHS = {"reviews/executors.py", "reviews/verifier_rules.py"}
 NEWER_SUBJECTS = (
     "reviews/attention_checks/written_questions.py",
     "reviews/dialogue",
+    "reviews/notifications/channels",
+    "reviews/desk/notices",
     "reviews/standing_grants",
     "reviews/desk/standing_grants",
 )

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from journal import clock, errors
@@ -12,6 +13,7 @@ from policies.models import Observation
 from reviews import deadlines
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
 from reviews.decisions import recall
+from reviews.holds import rows, take
 from reviews.models import ApprovalRequest, Execution, Grant
 from reviews.stops import stops
 from tests import factories
@@ -154,6 +156,20 @@ def test_a_reminder_is_promised_once(gate: Gate) -> None:
     )
     assert deadlines.enqueue_reminders() == 1
     assert deadlines.enqueue_reminders() == 0
+
+
+def test_half_time_is_told_once_and_not_while_somebody_holds_it(gate: Gate) -> None:
+    held, free = (
+        propose(gate.agent, customer=f"C-{number}").request for number in range(2)
+    )
+    take.take_hold(request_id=held.pk, person=gate.rita)
+    past = F("opened_at") - (F("expires_at") - F("opened_at")) * 1.5
+    ApprovalRequest.objects.update(opened_at=past)
+    assert [deadlines.enqueue_reminders() for _ in range(2)] == [1, 0]
+    (told,) = OutboxMessage.objects.filter(topic="request.half_time")
+    assert told.subject == free.pk
+    rows.release_hold(request_id=held.pk, person=gate.rita)
+    assert deadlines.enqueue_reminders() == 1
 
 
 def test_what_no_worker_is_on_is_named(gate: Gate) -> None:

@@ -18,6 +18,7 @@ from tests import pages
 from tests.agents.adapters.authzen.conftest import access, denied
 from tests.factories import PASSWORD
 from tests.reviews.batches import batching
+from tests.reviews.notifications.channels.browsers import RFC_AUTH, RFC_KEY
 from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
 
 NONE: frozenset[Who] = frozenset()
@@ -107,6 +108,11 @@ def _notifications(world: World) -> dict[str, Any]:
     by_risk = {f"{w}-{r}": "now" for w in ("email", "desk") for r in Risk}
     more = {"minutes": 5, "digest_at": "08:00", "zone": "UTC", "per_hour": 9}
     return {**by_risk, **more}
+
+
+def _browser(world: World) -> dict[str, Any]:
+    address = f"https://push.example.com/{world.caller.name}"
+    return {"endpoint": address, "p256dh": RFC_KEY, "auth": RFC_AUTH}
 
 
 def _proposal(world: World) -> dict[str, Any]:
@@ -247,6 +253,7 @@ ROUTES: dict[str, Row] = {
         sees=DECIDES | {Who.ADMINISTRATOR, Who.AUDITOR},
         ids={"pk": "standing_grant"},
     ),
+    "reviews:notices": Row(get=READS_ALARMS, sees=READS_ALARMS, ids={"pk": "request"}),
     "reviews:recall": Row(post=DECIDES, sees=SEES, ids={"pk": "held"}),
     "reviews:as_seen": Row(
         get=AS_SEEN, sees=AS_SEEN, ids={"pk": "held", "decision": "decision"}
@@ -329,6 +336,8 @@ ROUTES: dict[str, Row] = {
     "reviews:keys": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"on": "on"}),
     "reviews:notifications": Row(get=PEOPLE, post=PEOPLE, body=_notifications),
     "reviews:send_test": Row(post=PEOPLE, writes=False),
+    "reviews:register_browser": Row(post=PEOPLE, body=_browser),
+    "reviews:remove_browser": Row(post=HERSELF, sees=HERSELF, ids={"pk": "browser"}),
     "reviews:tokens": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"name": "new"}),
     "reviews:token_revoke": Row(post=HERSELF, sees=HERSELF, ids={"pk": "own_token"}),
     # Stop
@@ -540,6 +549,7 @@ ABSENT = {
     "reviewer": "u-00000000000000000000",
     "alarm": 987654321,
     "own_token": 987654321,
+    "browser": 987654321,
     "own_view": 987654321,
     "escalated": "r-00000000000000000000",
     "split": "r-00000000000000000000",

@@ -50,6 +50,7 @@ from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
 from tests.reviews.batches import batching
+from tests.reviews.notifications.channels import browsers
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -196,6 +197,7 @@ def _fill(world: World, other: Agent) -> None:
         "alarm": alarmed.pk,
         "own_view": view.pk,
         "own_token": PersonalToken.objects.get(name="spare").pk,
+        "browser": browsers.register(gate.rita, "https://push.example.com/own").pk,
         "record": LogRecord.objects.filter(request=world.waiting.pk).latest("pk").pk,
         "number": _numbered(world.waiting).seq,
         "agent": gate.agent.slug,

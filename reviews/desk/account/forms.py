@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -126,9 +126,18 @@ DESK_CHOICES = [("now", "Immediately"), ("never", "Never")]
 TIME_WIDGET = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
 
 
+class BrowserForm(forms.Form):
+    """What a browser sends to register for push messages."""
+
+    endpoint = forms.CharField(max_length=1000)
+    p256dh = forms.CharField(max_length=100)
+    auth = forms.CharField(max_length=32)
+
+
 class NotificationsForm(forms.Form):
-    """By risk: what is mailed and when, and what an open page announces. The other
-    fields set the digest, quiet hours and limits."""
+    """By risk: what is sent on each channel and when, and what an open page announces.
+    The other fields set the digest, quiet hours and limits. `channels` are the names
+    and titles of the personal channels that this installation has."""
 
     minutes = forms.IntegerField(
         label="“If still unclaimed” waits", min_value=1, max_value=1440
@@ -141,26 +150,42 @@ class NotificationsForm(forms.Form):
         label="Quiet hours until", required=False, widget=TIME_WIDGET
     )
     zone = forms.CharField(label="Time zone of these times", max_length=64)
-    per_hour = forms.IntegerField(label="Mails per hour", min_value=1, max_value=1000)
+    per_hour = forms.IntegerField(
+        label="Messages per hour on each channel", min_value=1, max_value=1000
+    )
+    phone = forms.CharField(label="Phone number", required=False, max_length=32)
     once_taken = forms.BooleanField(required=False)
     on_call = forms.BooleanField(required=False)
 
     def __init__(
-        self, now: NotificationPreferences, data: Mapping[str, str] | None = None
+        self,
+        now: NotificationPreferences,
+        data: Mapping[str, str] | None = None,
+        *,
+        channels: Sequence[tuple[str, str]] = (("email", "Mail"),),
     ) -> None:
+        self.now, self.channels = now, channels
         initial = now.model_dump()
         for risk in Risk:
-            initial[f"email-{risk}"] = now.mail(risk)
             initial[f"desk-{risk}"] = now.desk.get(risk, "now")
+            for channel, _ in channels:
+                initial[f"{channel}-{risk}"] = now.choose_timing(channel, risk)
         super().__init__(data, initial=initial)
         for risk in Risk:
             name = risk.value.capitalize()
-            self.fields[f"email-{risk}"] = forms.ChoiceField(
-                choices=MAIL_CHOICES, label=f"{name}, by mail"
-            )
             self.fields[f"desk-{risk}"] = forms.ChoiceField(
                 choices=DESK_CHOICES, label=f"{name}, on an open page"
             )
+            for channel, title in channels:
+                self.fields[f"{channel}-{risk}"] = forms.ChoiceField(
+                    choices=MAIL_CHOICES, label=f"{name}, {title.lower()}"
+                )
+
+    def clean_phone(self) -> str:
+        try:
+            return preferences.check_phone(self.cleaned_data["phone"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
 
     def clean_zone(self) -> str:
         return _check_zone(self.cleaned_data["zone"])
@@ -171,19 +196,35 @@ class NotificationsForm(forms.Form):
             self.add_error("quiet_until", "Quiet hours need a start and an end.")
 
     @property
-    def rows(self) -> list[tuple[str, Any, Any]]:
-        """One row of the matrix for each risk, highest first."""
+    def has_phone(self) -> bool:
+        """Whether text messages can be sent, so that a number is of use."""
+        return any(channel == "sms" for channel, _ in self.channels)
+
+    @property
+    def rows(self) -> list[tuple[str, Any, list[tuple[str, Any]]]]:
+        """One row of the matrix for each risk, highest first: the field of the open
+        page, and those of the channels with their titles."""
         return [
-            (risk.value, self[f"desk-{risk}"], self[f"email-{risk}"])
+            (
+                risk.value,
+                self[f"desk-{risk}"],
+                [(title, self[f"{name}-{risk}"]) for name, title in self.channels],
+            )
             for risk in reversed(Risk)
         ]
 
     @property
     def shape(self) -> NotificationPreferences:
-        """The valid form as a preference."""
+        """The valid form as a preference. What is chosen for a channel that this
+        installation does not have now is kept."""
         said = dict(self.cleaned_data)
-        return NotificationPreferences(
-            email={risk: said.pop(f"email-{risk}") for risk in Risk},
-            desk={risk: said.pop(f"desk-{risk}") for risk in Risk},
-            **said,
+        chosen = {
+            channel: {risk: said.pop(f"{channel}-{risk}") for risk in Risk}
+            for channel, _ in self.channels
+        }
+        desk = {risk: said.pop(f"desk-{risk}") for risk in Risk}
+        if not self.has_phone:
+            said.pop("phone")
+        return NotificationPreferences.model_validate(
+            {**self.now.model_dump(), **said, **chosen, "desk": desk}
         )

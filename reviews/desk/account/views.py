@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
@@ -21,6 +22,7 @@ from django.views.decorators.http import (
 from journal import clock
 from journal.errors import NotFound
 from policies.choices import Role
+from policies.models import Person
 from reviews import permissions
 from reviews.desk.components import frame, htmx
 from reviews.desk.components.frame import require_person
@@ -30,14 +32,16 @@ from reviews.desk.log.filters import LogFilters as LogFilters
 from reviews.desk.queue import views as queue
 from reviews.desk.queue.page import QueueFilters as QueueFilters
 from reviews.notifications import plan
+from reviews.notifications.channels import push, registry, subscriptions
 from reviews.people import preferences, shortcuts
 from reviews.people import tokens as operations
 
 from . import zones
-from .forms import DisplayForm, KeysForm, NotificationsForm
+from .forms import BrowserForm, DisplayForm, KeysForm, NotificationsForm
 
 SAVED_MESSAGE = "Saved."
-NO_ADDRESS_MESSAGE = "Nothing was sent: your account has no mail address."
+NOT_REGISTERED_MESSAGE = "This browser was not registered."
+NO_ADDRESS_MESSAGE = "Nothing was sent: your account has no address on this channel."
 
 
 @require_safe
@@ -81,10 +85,13 @@ def keys(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def notifications(request: HttpRequest) -> HttpResponse:
-    """What is sent to this person, when, and when not."""
+    """What is sent to this person, when, on which channels, and when not."""
     who = require_person(request)
+    channels = registry.list_personal_channels()
     form = NotificationsForm(
-        preferences.load_preferences(who).notifications, request.POST or None
+        preferences.load_preferences(who).notifications,
+        request.POST or None,
+        channels=[(one.name, one.title) for one in channels],
     )
     if form.is_valid():
         preferences.save_preferences(person=who, notifications=form.shape)
@@ -93,6 +100,8 @@ def notifications(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "address": who.email,
+        "reached": [(one, one.find_address(who)) for one in channels],
+        **_build_push_context(who),
         "decides": role is not None,
         "supervises": role is Role.SUPERVISOR,
     }
@@ -100,13 +109,58 @@ def notifications(request: HttpRequest) -> HttpResponse:
     return render(request, "reviews/notifications.html", context, status=status)
 
 
+def _build_push_context(person: Person) -> dict[str, object]:
+    """What the page needs to register browsers; nothing where the installation cannot
+    push."""
+    if not push.CHANNEL.is_configured():
+        return {}
+    return {
+        "browsers": person.push_subscriptions.order_by("-created_at"),
+        "push_key": push.get_public_key(),
+        # Not the hashed name: a browser asks this address for a newer worker.
+        "push_worker": f"{settings.STATIC_URL}push-worker.js",
+    }
+
+
+@require_POST
+def register_browser(request: HttpRequest) -> HttpResponse:
+    """Register the browser for push messages to the person."""
+    who, form = require_person(request), BrowserForm(request.POST)
+    if not form.is_valid():
+        messages.warning(request, NOT_REGISTERED_MESSAGE)
+        return redirect("reviews:notifications")
+    agent = request.headers.get("User-Agent", "")
+    error = htmx.catch_refusal(
+        lambda: subscriptions.register_browser(
+            person=who, agent=agent, **form.cleaned_data
+        )
+    )
+    if error is None:
+        messages.success(request, "This browser is registered for push messages.")
+    else:
+        messages.warning(request, f"{NOT_REGISTERED_MESSAGE} {error.detail}")
+    return redirect("reviews:notifications")
+
+
+@require_POST
+def remove_browser(request: HttpRequest, pk: int) -> HttpResponse:
+    """Send no more push messages to one of the person's browsers."""
+    subscriptions.remove_browser(person=require_person(request), browser_id=pk)
+    messages.success(request, "Removed. The browser gets no more push messages.")
+    return redirect("reviews:notifications")
+
+
 @require_POST
 def send_test(request: HttpRequest) -> HttpResponse:
-    """Send a test mail to the person, the same way as every other mail."""
-    who = require_person(request)
-    if who.email:
-        plan.enqueue_test_notice(person=who)
-        messages.success(request, f"A test mail is on its way to {who.email}.")
+    """Send a test message to the person, the same way as every other message."""
+    who, asked = require_person(request), request.POST.get("channel", "email")
+    known = {one.name: one for one in registry.list_personal_channels()}
+    channel = known.get(asked)
+    if channel is None:
+        raise NotFound
+    if address := channel.find_address(who):
+        plan.enqueue_test_notice(person=who, channel=channel.name)
+        messages.success(request, f"A test message is on its way to {address}.")
     else:
         messages.warning(request, NO_ADDRESS_MESSAGE)
     return redirect("reviews:notifications")

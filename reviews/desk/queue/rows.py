@@ -40,6 +40,7 @@ from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.effects import describe
 from reviews.effects.wording import format_required_people
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
+from reviews.notifications.channels import reach
 from reviews.presenters.shapes import SentencePart
 from reviews.stops import incidents
 
@@ -170,6 +171,8 @@ def load_versions(
         .annotate(
             given=visibility.build_approval_count(request="request", version="number"),
             switched_off=_build_switch_subquery(),
+            refusal=reach.build_refusal_subquery(),
+            told=reach.build_sent_condition(),
         )
     )
     if settled:
@@ -236,7 +239,7 @@ def build_row(
         effect=shown.effect,
         tool=request.tool_name,
         agent=request.agent,
-        flags=_list_flags(sealed, shown),
+        flags=_list_flags(sealed, shown, now),
         **_describe_repeats(found, request),
     )
     return QueueRow(
@@ -248,9 +251,16 @@ def build_row(
     )
 
 
-def _list_flags(sealed: RequestVersion, shown: describe.EffectBrief) -> tuple[str, ...]:
+def _list_flags(
+    sealed: RequestVersion, shown: describe.EffectBrief, now: datetime
+) -> tuple[str, ...]:
     request = sealed.request
     flags = list(shown.flags)
+    if request.status == RequestStatus.PENDING:
+        if sealed.refusal:  # type: ignore[attr-defined]
+            flags.insert(0, reach.UNREACHED)
+        elif sealed.told and reach.is_unread(request, now):  # type: ignore[attr-defined]
+            flags.insert(0, reach.UNREAD)
     if request.status in OPEN and sealed.switched_off:  # type: ignore[attr-defined]
         scope, mode = sealed.switched_off.split()  # type: ignore[attr-defined]
         flags.insert(0, f"{SCOPE_NOUNS[Scope(scope)]} {mode}")

@@ -42,6 +42,7 @@ from reviews.models import (
     Revision,
     StateReading,
 )
+from reviews.notifications.channels import reach
 from reviews.stops import incidents, stops
 
 
@@ -61,6 +62,7 @@ class LoadedRequest:
     reading: StateReading | None = None  # the newest since the proposal, if any
     remarked: bool = False  # there are notes
     drafted: bool = False  # this person has an unsent draft
+    refusal: str = ""  # why the messages about it failed, if none was sent
 
     @property
     def revision(self) -> Revision:
@@ -158,6 +160,11 @@ class LoadedRequest:
             return HoldStatus()
         return components_holding.build_hold_status(self.person, self.request, self.now)
 
+    @property
+    def unreached(self) -> str:
+        """Why nobody was told of a request that waits; empty once somebody was."""
+        return self.refusal if self.waiting else ""
+
     @cached_property
     def lost(self) -> str:
         """The sentence about a hold that this person lost, while the request can be
@@ -243,7 +250,8 @@ class LoadedRequest:
         """A text that changes whenever the state strip changes."""
         until = f"{self.request.expires_at.timestamp():.0f}"
         told, said = int(bool(self.lost)), self.request.message_count
-        asked = f"{self.given}.{self.request.joined}"
+        reached = int(not self.unreached)
+        asked = f"{self.given}.{self.request.joined}.{reached}"
         return f"{self.key}.{asked}.{until}.{self.holding.key}.{said}.{told}"
 
     def has_new_messages(self, etag: str) -> bool:
@@ -270,6 +278,7 @@ def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
         .annotate(
             given=_build_approval_count(),
             newest_reading=_build_newest_reading(),
+            refusal=reach.build_refusal_subquery(),
             remarked=Exists(Note.objects.filter(request=OuterRef("request"))),
             drafted=Exists(
                 Draft.objects.filter(request=OuterRef("request"), person=person)
@@ -296,6 +305,7 @@ def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
         reading=_find_reading(sealed.newest_reading),
         remarked=sealed.remarked,
         drafted=sealed.drafted,
+        refusal=sealed.refusal or "",
     )
 
 

@@ -31,6 +31,7 @@ from reviews.evidence import reveals
 from reviews.governance import readings, voters
 from reviews.grants import uncertain
 from reviews.models import Draft, RequestVersion, StateReading
+from reviews.notifications.channels import reach
 from reviews.permissions import Permission
 from reviews.requests import repeats
 from reviews.standing_grants import issuance
@@ -182,6 +183,21 @@ class StripRegion(RenderedRegions):
         count = repeats.count_repeats(request.proposal_id)
         again = f"Proposed again {format_times(count)} since; rejected without asking"
         return again if count else ""
+
+    @property
+    def unreached(self) -> str:
+        """That nobody was told of the request, and why; empty once somebody was."""
+        why = self.loaded.unreached
+        return f"{reach.UNREACHED}: {why}" if why else ""
+
+    @property
+    def notices_url(self) -> str:
+        """The list of the messages; empty for people who may not read it."""
+        person, request = self.loaded.person, self.loaded.request
+        allowed = permissions.has_permission(person, Permission.SEE_DELIVERIES)
+        if not allowed or person.public_id in request.proposal.barred:
+            return ""
+        return reverse("reviews:notices", args=[self.id])
 
     @property
     def over(self) -> bool:

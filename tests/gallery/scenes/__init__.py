@@ -28,6 +28,7 @@ GROUPS = [
     review.VIEW,
     review.VIEWS,
     review.WORDS,
+    review.MESSAGES,
     account.ME,
     account.ERRORS,
     agents.POST,

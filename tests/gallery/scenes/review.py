@@ -31,6 +31,7 @@ from tests.gallery.store import (
 from tests.reviews import states
 from tests.reviews.dialogue.talking import ask, reply, send_back
 from tests.reviews.presenters import kinds
+from tests.reviews.tasks.draining import drain
 
 MINE = "Assigned to you until"
 Step = Callable[[StoreGate, ApprovalRequest], object]
@@ -38,6 +39,7 @@ CHANGES = {"amount": "58.50", "partial": True}
 WAITING = SceneGroup("review", shows=("reviews:request_detail",))
 # The policy of one scene is in force for those after it.
 POLICY = SceneGroup("policy")
+MESSAGES = SceneGroup("messages", shows=("reviews:notices",))
 VIEW, VIEWS = SceneGroup("view"), SceneGroup("views")
 WORDS = SceneGroup("words")
 
@@ -105,6 +107,34 @@ WAITING.add(
     "held-offered", "offers this request to you", after(hold_as_tom, offer_hold)
 )
 WAITING.add("hold-broken", "ended your claim", after(break_hold, hold_as_tom))
+
+
+@MESSAGES.preparation
+def announce_in_slack(gate: StoreGate) -> None:
+    """Messages go to a chat that this installation does not have."""
+    gate.adopt(routes=[{"to": ["slack:#refunds"]}])
+
+
+def unreached(gate: StoreGate) -> ApprovalRequest:
+    request = gate.refund()
+    drain("request.opened")
+    return request
+
+
+MESSAGES.add("unreached", "Slack is not set up", unreached, "sue")
+MESSAGES.add("queue", "Nobody was reached", "/queue/", "rita")
+MESSAGES.add(
+    "list",
+    "Slack is not set up",
+    lambda gate: f"/requests/{unreached(gate).pk}/notices/",
+    "sue",
+)
+MESSAGES.add(
+    "none",
+    "No message was planned.",
+    lambda gate: f"/requests/{gate.refund('45.00').pk}/notices/",
+    "sue",
+)
 
 
 def revised(gate: StoreGate) -> ApprovalRequest:

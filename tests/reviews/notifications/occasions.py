@@ -32,6 +32,14 @@ def escalated(gate: Gate) -> str:
     return "request.escalated"
 
 
+def half_time(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    asked = request.opened_at - (request.expires_at - request.opened_at) * 1.5
+    ApprovalRequest.objects.filter(pk=request.pk).update(opened_at=asked)
+    assert deadlines.enqueue_reminders() == 1
+    return "request.half_time"
+
+
 def due_soon(gate: Gate) -> str:
     request = propose(gate.agent).request
     asked = clock.now() - timedelta(days=9)
@@ -150,6 +158,7 @@ OCCASIONS: dict[str, Occasion] = {
     "request.asked": asked,
     "request.answered": answered,
     "request.revoked": revoked,
+    "request.half_time": half_time,
     "request.due_soon": due_soon,
     "request.settled": settled,
     "request.assigned": assigned,

@@ -23,7 +23,7 @@ from reviews.alarms import standing
 from reviews.executions import settle
 from reviews.holds import rows, take
 from reviews.models import ApprovalRequest, Lease, Notice
-from reviews.notifications import email
+from reviews.notifications.channels import content
 from reviews.notifications.events import NOTICE_TITLES
 from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
@@ -316,7 +316,7 @@ def test_a_mail_says_the_effect_and_no_word_that_could_be_somebody_elses() -> No
         TextPart(", "),
         ValuePart("3 recipients", untrusted=False),
     ]
-    found = email.format_plain_effect(said)
+    found = content.format_plain_effect(said)
     assert found == "Pay 899.00 to C-1 for […], by […], […], 3 recipients"
 
 
@@ -461,11 +461,12 @@ def test_there_is_one_door_for_mail() -> None:
     """Nothing sends but what looks at preferences and hours."""
     asks = re.compile(r"^from [\w.]+ import .*\bemail\b", re.MULTILINE)
     sends = {source.path for source in product() if "EmailMessage" in source.text}
-    assert sends == {"reviews/notifications/email.py"}
+    assert sends == {"reviews/notifications/channels/email.py"}
     assert {source.path for source in product() if asks.search(source.text)} == {
-        "reviews/notifications/delivery.py",
-        "reviews/notifications/plan.py",
+        "reviews/notifications/plan.py",  # incidents, which concern every supervisor
     }
+    found = {s.path for s in product() if ".dispatch(" in s.text}
+    assert found == {"reviews/notifications/channels/attempts.py"}
 
 
 def test_what_is_promised_for_later_is_not_to_be_had_before(gate: Gate) -> None:

@@ -10,7 +10,8 @@ from django.core import mail
 
 from reviews.alarms import wording
 from reviews.models import Alarm
-from reviews.notifications import email
+from reviews.notifications.channels import content, email
+from reviews.notifications.channels.contract import MessageLine
 from reviews.quorum import StepData
 from tests.conftest import Gate
 from tests.factories import propose
@@ -43,6 +44,11 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
             "request.opened",
             "Approval needed: pay, high risk, by <time>",
             f"Approval needed: {ONE}",
+        ),
+        (
+            "request.half_time",
+            "Half of the time is over: pay, high risk, by <time>",
+            f"Half of the time is over: {ONE}",
         ),
         (
             "request.due_soon",
@@ -154,12 +160,12 @@ def test_an_alarm_asks_supervisors(gate: Gate) -> None:
 )
 def test_approvers_are_counted_in_words(steps, text: str) -> None:
     found = [StepData(role=role, required=count) for role, count in steps]
-    assert email.format_approvers(found) == text
+    assert content.format_approvers(found) == text
 
 
 def test_a_digest_names_the_first_deadline(gate: Gate) -> None:
     late, early = states.pending(gate), propose(gate.agent, customer="C-2").request
-    lines = [email.MailLine("Approval needed", one, True) for one in (late, early)]
+    lines = [MessageLine("Approval needed", one, True) for one in (late, early)]
     email.send_digest_mail(gate.sue, lines)
     first = str(mail.outbox[-1].body).partition("\n")[0]
     by = min(late.expires_at, early.expires_at)
@@ -168,7 +174,7 @@ def test_a_digest_names_the_first_deadline(gate: Gate) -> None:
 
 
 def test_a_digest_of_news_asks_for_nothing(gate: Gate) -> None:
-    lines = [email.MailLine("Resolved, rejected", states.rejected(gate))]
+    lines = [MessageLine("Resolved, rejected", states.rejected(gate))]
     email.send_digest_mail(gate.sue, lines)
     assert mail.outbox[-1].subject == "1 notification"
     first = str(mail.outbox[-1].body).partition("\n")[0]

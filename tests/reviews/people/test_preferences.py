@@ -64,7 +64,8 @@ def test_what_no_longer_fits_is_as_usual(gate: Gate) -> None:
 
 def test_notifications_by_risk() -> None:
     said = NotificationPreferences(email={Risk.LOW: "digest"}, desk={Risk.LOW: "never"})
-    assert (said.mail("low"), said.mail("high")) == ("digest", "now")
+    chosen = [said.choose_timing("email", risk) for risk in ("low", "high")]
+    assert chosen == ["digest", "now"]
     assert said.muted == ["low"]
 
 

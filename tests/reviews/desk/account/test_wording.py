@@ -96,7 +96,9 @@ def test_bad_keys_are_named() -> None:
 
 
 def test_a_person_without_an_address_reads_why_no_mail_comes() -> None:
-    assert NO_ADDRESS_MESSAGE == ("Nothing was sent: your account has no mail address.")
+    assert NO_ADDRESS_MESSAGE == (
+        "Nothing was sent: your account has no address on this channel."
+    )
     assert preferences.NO_ZONE_MESSAGE == (
         "Enter a time zone such as Europe/Berlin, or UTC."
     )

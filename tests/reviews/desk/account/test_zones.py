@@ -16,7 +16,7 @@ from django.utils import timezone
 from policies.models import Person
 from reviews.desk.log.filters import _parse_moment
 from reviews.models import Decision
-from reviews.notifications import email
+from reviews.notifications.channels import email
 from reviews.people import preferences
 from tests import factories, pages
 from tests.conftest import Gate

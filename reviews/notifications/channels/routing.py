@@ -1,0 +1,102 @@
+"""Chooses the channels of a notice: by the routing table of the active policy, and by
+where each person can be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from policies import active
+from policies.documents import Place, RoutedMessage, select_places
+from policies.models import Person
+from reviews.models import Alarm, ApprovalRequest, Execution, Notice
+
+from . import registry
+
+USUAL_CHANNEL = "email"
+# Where no row of the table holds. A person has chosen push by registering a browser.
+DEFAULT_PLACES = (Place(USUAL_CHANNEL, ""), Place("push", ""))
+
+
+def route_notice(about: Mapping[str, Any], kind: str) -> list[Place]:
+    """The channels of a notice about a request, an execution or an alarm (`about`, as
+    the fields of `Notice`)."""
+    version = active.find_active_policy()
+    routes = active.load_document(version).routes if version else []
+    found = None
+    if routes:
+        subject = about.get("request") or about.get("execution") or about.get("alarm")
+        found = select_places(routes, _build_routed_message(subject, kind))
+    if found is not None:
+        return found
+    known = registry.load_channels()
+    return [place for place in DEFAULT_PLACES if place.channel in known]
+
+
+def _build_routed_message(
+    subject: ApprovalRequest | Execution | Alarm | None, kind: str
+) -> RoutedMessage:
+    if isinstance(subject, ApprovalRequest):
+        return RoutedMessage(
+            at=kind,
+            queue=subject.queue.name,
+            tool=subject.tool_name,
+            risk=subject.risk,
+            tier=subject.tier,
+            priority=subject.proposal.priority,
+        )
+    if isinstance(subject, Execution):
+        revision = subject.grant.revision
+        return RoutedMessage(
+            at=kind,
+            queue=revision.known_tool.queue.name,
+            tool=revision.known_tool.name,
+            risk=revision.risk,
+            tier=str(revision.evaluation["tier"]),
+            priority=subject.proposal.priority,
+        )
+    queue = subject.queue.name if subject and subject.queue else ""
+    return RoutedMessage(at=kind, queue=queue)
+
+
+def choose_channels(
+    people: Sequence[Person], places: Collection[Place]
+) -> list[tuple[Person, str]]:
+    """Each person with each personal channel that reaches them. A person whom none of
+    the named channels reaches gets mail. Empty where the places name no personal
+    channel."""
+    known = registry.load_channels()
+    names = [
+        place.channel
+        for place in places
+        if place.channel in known and known[place.channel].is_personal
+    ]
+    reached = {
+        name: known[name].select_reachable(people)
+        for name in names
+        if known[name].is_configured()
+    }
+    found = []
+    for person in people if names else ():
+        mine = [name for name, pks in reached.items() if person.pk in pks]
+        found += [(person, name) for name in mine or [USUAL_CHANNEL]]
+    return found
+
+
+def select_shared_places(
+    about: Mapping[str, Any], kind: str, places: Collection[Place]
+) -> list[Place]:
+    """The places where several people read the notice. That a request is settled is
+    said wherever it was announced."""
+    known = registry.load_channels()
+    found = [
+        place
+        for place in places
+        if place.channel not in known or not known[place.channel].is_personal
+    ]
+    request = about.get("request")
+    if kind == "settled" and request is not None:
+        told = Notice.objects.filter(request=request, person=None)
+        sent = told.filter(sent_at__isnull=False)
+        found += [Place(*one) for one in sent.values_list("channel", "target")]
+    return list(dict.fromkeys(found))

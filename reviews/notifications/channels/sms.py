@@ -1,0 +1,83 @@
+"""Text messages to a person's phone, by Twilio's Messages API and services that have
+the same."""
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+
+from policies.models import Person
+from reviews.people import preferences
+
+from . import calls, content
+from .contract import Channel, ChannelMessage, DeliveryError
+
+# A message within this length is at most three parts, each of which costs money.
+MAX_LENGTH = 450
+SERVICE_PREFIX = "MG"  # of a messaging service, which stands for a sender's number
+
+
+class SmsChannel(Channel):
+    """A text message to the number that the person entered. The message's id is the
+    service's `sid`."""
+
+    name = "sms"
+    title = "Text message"
+    is_personal = True
+
+    def is_configured(self) -> bool:
+        holdpoint = settings.HOLDPOINT
+        return bool(holdpoint.sms_account and holdpoint.sms_token)
+
+    def find_address(self, person: Person) -> str:
+        return preferences.load_preferences(person).notifications.phone
+
+    def dispatch(self, message: ChannelMessage) -> str:
+        assert message.person is not None  # it is a personal channel
+        holdpoint = settings.HOLDPOINT
+        sender = holdpoint.sms_from
+        by_service = sender.startswith(SERVICE_PREFIX)
+        form = {
+            "To": self.find_address(message.person),
+            "MessagingServiceSid" if by_service else "From": sender,
+            "Body": build_text(message),
+        }
+        account = holdpoint.sms_account
+        secret = base64.b64encode(f"{account}:{holdpoint.sms_token}".encode())
+        reply = calls.call_service(
+            "Text message",
+            f"{holdpoint.sms_api_url}/2010-04-01/Accounts/{quote(account)}/Messages.json",
+            urlencode(form).encode(),
+            {
+                "Authorization": f"Basic {secret.decode()}",
+                "Content-Type": "application/x-www-form-urlencoded",
+            },
+        )
+        answer = calls.parse_object(reply)
+        if calls.is_success(reply) and isinstance(answer.get("sid"), str):
+            return str(answer["sid"])
+        # A wrong number, a blocked sender or a wrong token: a person must change it.
+        code = answer.get("code")
+        said = f"error {code}" if isinstance(code, int) else f"status {reply.status}"
+        raise DeliveryError(f"Text message: {said}", final=True)
+
+
+CHANNEL = SmsChannel()
+
+
+def build_text(message: ChannelMessage) -> str:
+    """The text in the characters of the GSM alphabet, so that it has few parts."""
+    if message.is_test:
+        link = content.build_link("/me/notifications/")
+        return f"Test message from Holdpoint\n{link}"
+    if message.is_digest:
+        said = content.format_digest_subject(message.lines, message.rest)
+        return f"{said}\n{content.build_link('/queue/')}"
+    (line,) = message.lines
+    summary = content.summarize_line(line)
+    end = f"\n{summary.link}"
+    effect = summary.effect.replace(content.LEFT_OUT, "[...]")
+    said = f"{summary.subject}\n{effect}"
+    return said[: MAX_LENGTH - len(end)] + end
