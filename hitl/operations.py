@@ -453,6 +453,11 @@ REVIEWS = (
         "records of a claim that is refused or lost",
     ),
     Operation(
+        ("reviews.metrics.rollups.compute_day",),
+        locks="the day",
+        writes="MetricDay, MetricRollup",
+    ),
+    Operation(
         ("reviews.retention.erase_results",),
         locks="executions (skip locked)",
         writes="Execution",

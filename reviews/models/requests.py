@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.indexes import BrinIndex, GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Q
@@ -296,6 +296,8 @@ class Decision(models.Model):
                 name="decision_by_reason",
                 condition=~Q(reason_code=""),
             ),
+            # Rows are never updated, so each day's are side by side.
+            BrinIndex(fields=["at"], name="decision_day", autosummarize=True),
         ]
 
     def __str__(self) -> str:

@@ -37,6 +37,9 @@ NEWER_FOLDERS = (
     "reviews/dialogue",
     "reviews/standing_grants",
     "reviews/desk/standing_grants",
+    "reviews/metrics",
+    "reviews/metrics/plots",
+    "reviews/desk/metrics",
 )
 
 
