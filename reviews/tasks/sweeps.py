@@ -16,7 +16,7 @@ from reviews.choices import Scope
 from reviews.decisions import drafts, revoke
 from reviews.desk.log import exports, search_entries
 from reviews.holds import rows
-from reviews.metrics import rollups
+from reviews.metrics import alerts, rollups
 from reviews.models import Stop
 from reviews.requests import proposals
 from reviews.stops import incidents, scope
@@ -195,5 +195,8 @@ def prune() -> int:
 
 @task()
 def update_statistics() -> int:
-    """Compute the statistics of the days that changed. Returns how many days."""
-    return rollups.update_rollups()
+    """Compute the statistics of the days that changed, and raise or close the alarms of
+    the policy's alerts. Returns how many days."""
+    days = rollups.update_rollups()
+    alerts.sweep_alerts()
+    return days

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from reviews.metrics.charts import Chart, Dot, DotPanel, Group, Plot
 from reviews.metrics.measures import SEPARATOR, Measure
 from reviews.metrics.readings import Rate, Readings
@@ -55,6 +58,14 @@ LABELS = {
 }
 
 
+def make_rate(bins: Mapping[str, int]) -> Rate:
+    """Over all ways in which an effect can come about."""
+    counts: Counter[str] = Counter()
+    for name, count in bins.items():
+        counts[name.partition(SEPARATOR)[2]] += count
+    return Rate(counts["regret"], counts["executed"])
+
+
 def build_chart(readings: Readings) -> Chart:
     """One dot for each way in which the effect came about."""
     bins = readings.bins(EXECUTED)
@@ -66,10 +77,7 @@ def build_chart(readings: Readings) -> Chart:
         for name, label in LABELS.items()
     }
     made = {label: rate for label, rate in rates.items() if rate.total}
-    whole = Rate(
-        sum(rate.count for rate in made.values()),
-        sum(rate.total for rate in made.values()),
-    )
+    whole = make_rate(bins)
     said = say_rate(
         whole,
         "{} of the effects were reversed or reported as wrong within seven days.",
@@ -97,4 +105,5 @@ PLOT = Plot(
     ),
     measures=[EXECUTED],
     build=build_chart,
+    sliced=[EXECUTED],
 )

@@ -8,7 +8,7 @@ from reviews.metrics.series import build_rate_maker, list_rate_cells, say_rate
 
 from .outcome_mix import DECIDED, OUTCOMES, UNMODIFIED
 
-LEAST, MOST = 0.5, 0.95  # the usual thresholds, also of the alerts
+LEAST, MOST = 0.5, 0.95  # the thresholds of a policy's usual alerts
 make_rate = build_rate_maker(UNMODIFIED, DECIDED)
 
 
