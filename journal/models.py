@@ -54,7 +54,7 @@ class LogRecord(models.Model):
                 condition=models.Q(proposal=""),
             ),
             # Rows are never updated, so each day's are side by side.
-            BrinIndex(fields=["at"], name="log_day", autosummarize=True),
+            BrinIndex(fields=["at"], name="log_day"),
         ]
 
     def __str__(self) -> str:

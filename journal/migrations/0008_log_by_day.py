@@ -14,6 +14,6 @@ class Migration(migrations.Migration):
 
     operations: ClassVar = [
         migrations.AddIndex(
-            "logrecord", BrinIndex(fields=["at"], name="log_day", autosummarize=True)
+            "logrecord", BrinIndex(fields=["at"], name="log_day")
         ),
     ]

@@ -1,5 +1,5 @@
-"""The daily figures of the statistics, and an index by which a day's decisions are
-found."""
+"""The daily figures of the statistics, and indexes by which a day's decisions and
+requests are found."""
 
 from __future__ import annotations
 
@@ -68,6 +68,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             "decision",
-            BrinIndex(fields=["at"], name="decision_day", autosummarize=True),
+            BrinIndex(fields=["at"], name="decision_day"),
+        ),
+        migrations.AddIndex(
+            "approvalrequest",
+            BrinIndex(fields=["opened_at"], name="request_day"),
         ),
     ]

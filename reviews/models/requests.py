@@ -162,6 +162,8 @@ class ApprovalRequest(models.Model):
                 name="request_expired",
                 condition=Q(status="expired"),
             ),
+            # With `request_settled`, what was open on a day of the past.
+            BrinIndex(fields=["opened_at"], name="request_day"),
         ]
 
     def __str__(self) -> str:
@@ -297,7 +299,7 @@ class Decision(models.Model):
                 condition=~Q(reason_code=""),
             ),
             # Rows are never updated, so each day's are side by side.
-            BrinIndex(fields=["at"], name="decision_day", autosummarize=True),
+            BrinIndex(fields=["at"], name="decision_day"),
         ]
 
     def __str__(self) -> str:

@@ -25,6 +25,19 @@ CHECKS = Measure(
     """,  # noqa: S608 constants
 )
 
+# The kinds of `reviews.attention_checks.questions`, in words.
+LABELS = {
+    "after": "a value after the action",
+    "given": "an argument",
+    "stated": "an argument on top",
+    "changes": "what changes",
+    "recipients": "how many recipients",
+    "outside": "recipients outside the company",
+    "reversal": "whether it can be reversed",
+    "program": "which program runs",
+    "steps": "how many steps",
+}
+
 
 def build_chart(readings: Readings) -> Chart:
     """One dot a kind of question."""
@@ -49,8 +62,13 @@ def build_chart(readings: Readings) -> Chart:
     return Chart(
         said,
         ("Kind of question", "Rate", "Right at first", "Asked"),
-        [(kind, *list_rate_cells(rate)) for kind, rate in rates.items()],
-        [DotPanel([Dot(kind, rate) for kind, rate in rates.items()])] if rates else [],
+        [
+            (LABELS.get(kind, kind), *list_rate_cells(rate))
+            for kind, rate in rates.items()
+        ],
+        [DotPanel([Dot(LABELS.get(kind, kind), rate) for kind, rate in rates.items()])]
+        if rates
+        else [],
     )
 
 

@@ -73,10 +73,10 @@ def build_chart(readings: Readings) -> Chart:
         ),
     ]
     said = (
-        f"In half of the {whole.total:,} hours in which a person decided, they decided "
-        f"at most {whole.median} requests; in one of ten, more than {whole.p90}. "
-        f"{format_rate(rate)} of the decisions were on an action that the same person "
-        "had decided within seven days."
+        f"Requests that one person decided in an hour: at most {whole.median} in half "
+        f"of the {whole.total:,} hours in which somebody decided, and at most "
+        f"{whole.p90} in nine of ten. {format_rate(rate)} of the decisions were on an "
+        "action that the same person had decided within seven days."
     )
     rows = [
         (

@@ -105,7 +105,7 @@ COUNTS = {
             JOIN reviews_approvalrequest o
                 ON o.id = d.request_id AND o.status IN ('authorized', 'rejected')
             GROUP BY 1, 2
-        ), unopened AS MATERIALIZED (
+        ), unopened AS MATERIALIZED (  -- none waits longer than five hours
             SELECT r.* FROM reviews_approvalrequest r WHERE r.status = 'expired'
               AND r.id NOT IN (SELECT request_id FROM reviews_decision)
               AND r.id NOT IN (SELECT request FROM journal_logrecord
@@ -114,6 +114,7 @@ COUNTS = {
         SELECT unnest(ARRAY['settled', CASE WHEN r.id IN (
             SELECT u.id FROM unopened u JOIN reviews_approvalrequest w
                 ON w.queue_id = u.queue_id AND w.opened_at <= u.settled_at
+                AND w.opened_at >= u.settled_at - interval '5 hours'
                 AND (w.settled_at IS NULL OR w.settled_at >= u.settled_at)
             LEFT JOIN pace ON pace.queue_id = u.queue_id
                 AND u.settled_at - pace.day BETWEEN '0' AND interval '86399.999999 s'
