@@ -32,6 +32,8 @@ class Measure:
     name: str
     facts: str
     combine: Combination = Combination.SUM
+    # Whether plots read it per tool at each risk level, too: too much for a histogram.
+    crossed: bool = True
 
     def add_values(self, values: list[int]) -> int:
         """The figure of several days."""

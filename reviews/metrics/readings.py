@@ -140,7 +140,8 @@ WHERE measure = ANY (%(measures)s) AND tool = %(tool)s AND risk = ANY (%(risks)s
 _SLICES = """
 SELECT measure, tool, risk, bin, sum(value) FROM reviews_metricrollup
 WHERE measure = ANY (%(measures)s) AND (%(tool)s = '' OR tool = %(tool)s)
-  AND (%(risk)s = '' OR risk = %(risk)s) AND day BETWEEN %(first)s AND %(last)s
+  AND (risk = %(risk)s OR %(risk)s = '' AND measure = ANY (%(crossed)s))
+  AND day BETWEEN %(first)s AND %(last)s
 GROUP BY measure, tool, risk, bin
 """
 
@@ -157,8 +158,11 @@ def load_readings(
     whole = {one.name for one in measures} - split
     _add_daily(found, sorted(whole), [filters.risk])
     _add_daily(found, sorted(split), sorted({filters.risk, *Risk}))
-    names = sorted({one.name for one in sliced})
-    for name, tool, risk, bin_, value in _fetch_rows(_SLICES, filters, names):
+    cut = set(sliced)
+    names = sorted({one.name for one in cut})
+    crossed = sorted({one.name for one in cut if one.crossed})
+    rows = _fetch_rows(_SLICES, filters, names, crossed=crossed)
+    for name, tool, risk, bin_, value in rows:
         found._slices[name].setdefault((tool, risk), {})[bin_] = int(value)
     return found
 
@@ -170,7 +174,11 @@ def _add_daily(found: Readings, names: Sequence[str], risks: Sequence[str]) -> N
 
 
 def _fetch_rows(
-    sql: str, filters: MetricFilters, names: Sequence[str], risks: Sequence[str] = ()
+    sql: str,
+    filters: MetricFilters,
+    names: Sequence[str],
+    risks: Sequence[str] = (),
+    crossed: Sequence[str] = (),
 ) -> list[tuple[Any, ...]]:
     if not names:
         return []
@@ -181,6 +189,7 @@ def _fetch_rows(
         "first": filters.first,
         "last": filters.last,
         "risks": [str(risk) for risk in risks],
+        "crossed": list(crossed),
     }
     with connection.cursor() as cursor:
         cursor.execute(sql, values)

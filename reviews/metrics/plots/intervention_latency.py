@@ -27,6 +27,7 @@ def _build_measure(name: str, interval: str) -> Measure:
         SELECT request.tool_name, request.risk, {build_seconds_sql(interval)}, 1
         FROM {DECIDED}
         """,  # noqa: S608 constants
+        crossed=False,
     )
 
 
