@@ -53,6 +53,7 @@ SWEEPS = {
     "reviews.tasks.tidy_batches": 5,
     "agents.tasks.post_due": 2,
     "reviews.tasks.remind_before_deadline": 15,
+    "reviews.tasks.update_statistics": 60,
 }
 
 app = celery.Celery("holdpoint")

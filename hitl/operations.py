@@ -453,6 +453,18 @@ REVIEWS = (
         "records of a claim that is refused or lost",
     ),
     Operation(
+        ("reviews.metrics.alerts.raise_alert", "reviews.metrics.alerts.close_alert"),
+        locks="Alarm",
+        writes="Alarm",
+        logs="alarm.raised, alarm.closed",
+        after="mail",
+    ),
+    Operation(
+        ("reviews.metrics.rollups.compute_day",),
+        locks="the day",
+        writes="MetricDay, MetricRollup",
+    ),
+    Operation(
         ("reviews.retention.erase_results",),
         locks="executions (skip locked)",
         writes="Execution",

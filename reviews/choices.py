@@ -132,6 +132,9 @@ class AlarmKind(StrEnum):
     STANDSTILL = "standstill"  # effects are not executed, or sweeps do not run
     UNREADABLE = "unreadable"  # the broker held messages that are not ours
     LOG_STALLED = "log_stalled"  # an open transaction holds back the log's positions
+    THRESHOLD = (
+        "threshold"  # a rate of the statistics crossed a threshold of the policy
+    )
 
 
 # These may mean harm was done, so only a person may close them, with a note.

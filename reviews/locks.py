@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
+from datetime import date
 
 from django.db.models import F, QuerySet
 
@@ -29,6 +30,7 @@ from .models import (
     Execution,
     Export,
     Lease,
+    MetricDay,
     Repair,
 )
 
@@ -254,6 +256,11 @@ def lock_standing_grant(pk: str) -> StandingGrant:
         return rows.get(pk=pk)
     except StandingGrant.DoesNotExist:
         raise NotFound from None
+
+
+def lock_metric_day(day: date) -> MetricDay | None:
+    """Lock one day of the statistics; None when it is not marked."""
+    return MetricDay.objects.select_for_update(no_key=True).filter(day=day).first()
 
 
 def lock_alarm(pk: int) -> Alarm:

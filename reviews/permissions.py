@@ -36,6 +36,7 @@ class Permission(StrEnum):
     LIFT = "lift"
     SETTLE_UNKNOWN = "settle_unknown"
     SEE_POLICIES = "see_policies"
+    SEE_STATISTICS = "see_statistics"
     SEE_ALARMS = "see_alarms"
     ANSWER_ALARMS = "answer_alarms"
     SEE_DELIVERIES = "see_deliveries"  # of every agent; owners see their own agents'
@@ -64,6 +65,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.SEE_ALARMS,
             Permission.ANSWER_ALARMS,
             Permission.SEE_POLICIES,
+            Permission.SEE_STATISTICS,
             Permission.REVEAL,
         }
     ),
@@ -82,6 +84,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.REVOKE,
             Permission.SEE_ALARMS,
             Permission.SEE_POLICIES,
+            Permission.SEE_STATISTICS,
         }
     ),
     Role.AUDITOR: frozenset(
@@ -92,6 +95,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.EXPORT,
             Permission.SEE_ALARMS,
             Permission.SEE_POLICIES,
+            Permission.SEE_STATISTICS,
         }
     ),
     Role.OWNER: frozenset(),

@@ -6,6 +6,7 @@ that it accepts. `restore_document` reads a stored one.
 
 from __future__ import annotations
 
+from .alerts import Alert
 from .amounts import Amount, ArgumentPath
 from .definitions import (
     DEFAULT_FLOOR,
@@ -46,6 +47,7 @@ __all__ = [
     "TOOL_NAME",
     "USUAL_WINDOW",
     "AgentTarget",
+    "Alert",
     "Amount",
     "ArgumentPath",
     "Balance",

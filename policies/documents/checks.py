@@ -45,6 +45,7 @@ def list_problems(document: Document) -> Iterator[Problem]:
     for name, tool in document.tools.items():
         yield from _list_tool_problems(document, tool, f"tools.{name}")
     yield from _list_document_problems(document)
+    yield from _list_alert_problems(document)
     yield from _list_measure_problems(document)
     yield from _list_limit_problems(document)
     for name, tool in document.tools.items():
@@ -71,6 +72,13 @@ def _list_document_problems(document: Document) -> Iterator[Problem]:
     figure = document.critical_above
     if figure and figure.currency != document.currency:
         yield "critical_above.currency", f"write it in {document.currency}"
+
+
+def _list_alert_problems(document: Document) -> Iterator[Problem]:
+    for number, alert in enumerate(document.alerts):
+        for name in alert.tools:
+            if name != EVERY_TOOL and name not in document.tools:
+                yield f"alerts.{number}.tools", describe_unknown_tool(name, document)
 
 
 def _describe_unknown_queue(document: Document, name: str) -> str:

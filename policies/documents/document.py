@@ -20,6 +20,7 @@ from pydantic import (
 from ..calendars import Calendar, Duration, Zone
 from ..choices import Risk, Tier
 from ..conditions import Condition, compile_condition
+from .alerts import Alert, build_usual_alerts
 from .definitions import (
     DocumentPart,
     Figure,
@@ -198,6 +199,10 @@ class Document(DocumentPart):
     # other tools such a call is blocked.
     free_form: list[ToolName] = Field(default_factory=list)
     steps: dict[PeopleTier, list[StepSpec]]  # who decides each tier
+    # When a rate of the statistics raises an alarm. Without the key, an alarm is raised
+    # when people approve more than 95 % of at least 200 requests without a change, or
+    # less than 50 % of at least 20.
+    alerts: list[Alert] = Field(default_factory=build_usual_alerts, max_length=100)
     rules: list[Rule] = Field(default_factory=list)
     # On which channels people hear of what. Without it, by mail.
     routes: list[Route] = Field(default_factory=list)

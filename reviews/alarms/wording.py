@@ -111,6 +111,14 @@ ALARM_TEXTS: dict[str, AlarmText] = {
         "Have the operator of Holdpoint end that transaction. The facts below name its "
         "session. The alarm is resolved automatically when the log has caught up.",
     ),
+    AlarmKind.THRESHOLD: AlarmText(
+        "A figure crossed its threshold",
+        "A rate of the statistics is above or below the threshold that the policy sets "
+        "for this tool and risk level. Nothing was blocked because of it.",
+        "Look at the statistics of the tool. A rule may be too broad, people may "
+        "approve without looking, or the agent's proposals may be weak. The alarm is "
+        "resolved automatically when the rate is back within its threshold.",
+    ),
 }
 
 

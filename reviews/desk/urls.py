@@ -13,6 +13,7 @@ from .escalations import views as escalations
 from .incidents import views as incidents
 from .live import views as events
 from .log import views as logs
+from .metrics import views as metrics
 from .notices import views as told
 from .queue import views as queue
 from .recovery import views as restored
@@ -105,6 +106,13 @@ urlpatterns = [
     path("incidents/", incidents.incidents, name="incidents"),
     path("incidents/<int:pk>/end/", incidents.incident_end, name="incident_end"),
     path("reviewers/<str:who>/revoke/", control.revoke, name="revoke"),
+    path("statistics/", metrics.statistics, name="statistics"),
+    path(
+        "statistics/plots/<slug:slug>/",
+        metrics.download_plot,
+        name="statistics_csv",
+    ),
+    path("statistics/<slug:group>/", metrics.statistics, name="statistics_group"),
     path("log/", logs.log, name="log"),
     path("log/<int:seq>/", logs.log_record, name="log_record"),
     path("log/new/<int:pk>/", logs.log_new, name="log_new"),

@@ -6,7 +6,16 @@ from __future__ import annotations
 
 from .alarms import Alarm, LateReport
 from .batches import Batch, BatchItem
-from .desk import Draft, Export, ExportPart, Lease, Message, Note
+from .desk import (
+    Draft,
+    Export,
+    ExportPart,
+    Lease,
+    Message,
+    MetricDay,
+    MetricRollup,
+    Note,
+)
 from .executions import Execution, Grant, LookUp
 from .people import (
     Notice,
@@ -37,6 +46,8 @@ __all__ = [
     "Lease",
     "LookUp",
     "Message",
+    "MetricDay",
+    "MetricRollup",
     "Note",
     "Notice",
     "PersonalToken",

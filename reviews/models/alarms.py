@@ -23,7 +23,7 @@ class Alarm(models.Model):
 
     kind = models.CharField(max_length=16, choices=build_choices(AlarmKind))
     # An execution's id, or the id of another object that this kind is about.
-    subject = models.CharField(max_length=80)
+    subject = models.CharField(max_length=120)
     status = models.CharField(max_length=12, choices=build_choices(AlarmStatus))
     proposal = models.ForeignKey(
         Proposal, null=True, on_delete=models.PROTECT, related_name="alarms"

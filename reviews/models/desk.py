@@ -1,4 +1,5 @@
-"""Rows of the desk: holds, drafts, notes, messages, and exports of the audit log.
+"""Rows of the desk: holds, drafts, notes, messages, exports of the audit log, and the
+daily figures of its statistics.
 
 None of these has a part in a decision's validity; the decision's own checks have
 (gate.md 6). A person requests an export on a page, and a job writes it in parts.
@@ -272,3 +273,54 @@ class ExportPart(models.Model):
 
     def __str__(self) -> str:
         return f"{self.export_id} {self.number}"
+
+
+class MetricDay(models.Model):
+    """One UTC day of the statistics: when its figures were last computed, and whether
+    they have to be computed again because something about that day changed."""
+
+    day = models.DateField(primary_key=True)
+    due = models.BooleanField(default=True)
+    # The last log position that was read when the day was marked; -1 for none.
+    through = models.BigIntegerField(default=-1)
+    computed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["through"], name="metric_day_through"),
+            models.Index(fields=["day"], name="metric_day_due", condition=Q(due=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day}"
+
+
+class MetricRollup(models.Model):
+    """One figure of one measure on one UTC day, for one tool and risk level.
+
+    An empty tool or risk means all of them: those rows are computed, not added up, so
+    that a run that used two tools counts once. The rows can be deleted and computed
+    again at any time.
+    """
+
+    day = models.DateField()
+    measure = models.CharField(max_length=32)
+    tool = models.CharField(max_length=64, blank=True)
+    risk = models.CharField(max_length=8, blank=True)
+    # What the measure counts: an outcome, an hour, or a number of seconds.
+    bin = models.CharField(max_length=200)
+    value = models.BigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["measure", "tool", "risk", "day", "bin"],
+                name="metric_rollup_once",
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["day", "measure"], name="metric_rollup_day")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.day} {self.bin}"

@@ -16,6 +16,7 @@ from reviews.choices import Scope
 from reviews.decisions import drafts, revoke
 from reviews.desk.log import exports, search_entries
 from reviews.holds import rows
+from reviews.metrics import alerts, rollups
 from reviews.models import Stop
 from reviews.requests import proposals
 from reviews.stops import incidents, scope
@@ -190,3 +191,12 @@ def prune() -> int:
     return gone + sweeps.delete_in_chunks(
         retention.erase_results, whole=retention.CHUNK
     )
+
+
+@task()
+def update_statistics() -> int:
+    """Compute the statistics of the days that changed, and raise or close the alarms of
+    the policy's alerts. Returns how many days."""
+    days = rollups.update_rollups()
+    alerts.sweep_alerts()
+    return days

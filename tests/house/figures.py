@@ -40,6 +40,9 @@ NEWER_SUBJECTS = (
     "reviews/desk/notices",
     "reviews/standing_grants",
     "reviews/desk/standing_grants",
+    "reviews/metrics",
+    "reviews/metrics/plots",
+    "reviews/desk/metrics",
 )
 
 

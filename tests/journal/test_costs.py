@@ -20,10 +20,11 @@ from agents import retention
 from agents.models import Delivery, IdempotencyKey
 from hitl.celery import SWEEPS, app
 from journal import clock, restore_epochs, tasks
-from journal.models import LogRecord, OutboxMessage
+from journal.models import LogPosition, LogRecord, OutboxMessage
 from journal.statements import format_statement
 from reviews.executions import redeem, run
-from reviews.models import Execution, Notice
+from reviews.metrics import rollups
+from reviews.models import Execution, MetricDay, Notice
 from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -37,9 +38,17 @@ WAITING = 20
 MEASURED = ("SELECT", "DELETE", "UPDATE", "WITH", "INSERT")
 # What writes beside the database, by what it asks of it.
 INSTEAD: dict[str, Callable[[], Any]] = {
-    "reviews.tasks.watch_epoch": restore_epochs.find_halt_reason
+    "reviews.tasks.watch_epoch": restore_epochs.find_halt_reason,
+    # The log from the last place on: the figures of a day read all rows of that day.
+    "reviews.tasks.update_statistics": lambda: _mark_newest_day(),
 }
 AGO = "now() - interval '2 days'"
+
+
+def _mark_newest_day() -> None:
+    now, last = clock.now(), LogPosition.objects.latest("seq").seq
+    MetricDay.objects.create(day=now.date(), due=False, through=last - WAITING)
+    rollups.mark_changed_days(now=now)
 
 
 @pytest.fixture

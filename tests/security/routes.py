@@ -247,6 +247,9 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "tag_request"},
         body=lambda world: {"reason": "many tags"},
     ),
+    "reviews:statistics": Row(get=READS_ALARMS),
+    "reviews:statistics_group": Row(get=READS_ALARMS, ids={"group": "group"}),
+    "reviews:statistics_csv": Row(get=READS_ALARMS, ids={"slug": "plot"}),
     "reviews:standing_grants": Row(get=PEOPLE),
     "reviews:revoke_standing_grant": Row(
         post=DECIDES | {Who.ADMINISTRATOR},

@@ -187,6 +187,8 @@ def _fill(world: World, other: Agent) -> None:
         "stop": stop.pk,
         "incident": incident.pk,
         "standing_grant": allowed.pk,
+        "group": "outcomes",
+        "plot": "outcome-mix",
         "tag_request": _asked_tag(gate, "t-1").pk,
         "reviewer": gate.tom.public_id,
         "escalated": escalated.pk,

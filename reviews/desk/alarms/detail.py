@@ -41,6 +41,9 @@ FACT_LABELS = {
     "pid": "Database session (pid)",
     "application": "Program of that session",
     "open_seconds": "Seconds its transaction had been open",
+    "risk": "Risk level",
+    "total": "Of",
+    "days": "Days that are counted",
 }
 # Our own codes in words.
 CODE_WORDS = {
@@ -70,6 +73,7 @@ SELF_CLOSED_WORDS: dict[str, str] = {
     AlarmKind.UNDECIDABLE: "people can decide the request again, or it is resolved",
     AlarmKind.STANDSTILL: "everything runs again",
     AlarmKind.LOG_STALLED: "the log has caught up",
+    AlarmKind.THRESHOLD: "the figure is back within its threshold",
 }
 
 

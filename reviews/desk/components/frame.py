@@ -207,6 +207,7 @@ class PageFrame:
             *self._alarms(),
             self._item("Audit log", "reviews:log", "l"),
             *self._policies(),
+            *self._statistics(),
         ]
 
     @property
@@ -227,6 +228,14 @@ class PageFrame:
         ):
             return []
         return [self._item("Policy", "policies:policies", "p")]
+
+    def _statistics(self) -> list[NavItem]:
+        person = self.person
+        if person is None or not permissions.has_permission(
+            person, Permission.SEE_STATISTICS
+        ):
+            return []
+        return [self._item("Statistics", "reviews:statistics", "m")]
 
     def _item(
         self,

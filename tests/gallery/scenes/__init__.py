@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from . import account, agents, decisions, lists, log, outcomes, review, stops
+from . import (
+    account,
+    agents,
+    decisions,
+    lists,
+    log,
+    outcomes,
+    review,
+    statistics,
+    stops,
+)
 
 GROUPS = [
     review.WAITING,
@@ -14,6 +24,8 @@ GROUPS = [
     lists.LISTS,
     lists.EMPTY,
     lists.CROWD,
+    statistics.STATISTICS,
+    statistics.NO_STATISTICS,
     log.RECORDS,
     stops.UP,
     stops.STANDING,

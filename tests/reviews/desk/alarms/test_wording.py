@@ -49,6 +49,7 @@ TITLES = {
     AlarmKind.STANDSTILL: "The worker is not running",
     AlarmKind.UNREADABLE: "Unreadable messages in the broker",
     AlarmKind.LOG_STALLED: "The audit log has stalled",
+    AlarmKind.THRESHOLD: "A figure crossed its threshold",
 }
 
 

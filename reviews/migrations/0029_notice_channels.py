@@ -11,7 +11,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [
-        ("reviews", "0026_standing_grants"),
+        ("reviews", "0028_alarm_threshold"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [
-        ("reviews", "0029_push_subscriptions"),
+        ("reviews", "0030_push_subscriptions"),
     ]
 
     operations: ClassVar = [

@@ -12,7 +12,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [
-        ("reviews", "0028_notice_channels"),
+        ("reviews", "0029_notice_channels"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,431 @@
+"""Each figure of the statistics equals a recount by one plain query over the gate's
+rows, which shares nothing with the measure: neither its SQL nor its days."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pytest
+
+from reviews.metrics import rollups
+from reviews.metrics.measures import Measure
+from reviews.metrics.plots import list_measures
+from reviews.metrics.readings import MetricFilters, Times, load_readings
+from reviews.models import MetricDay, MetricRollup
+from tests.conftest import Gate
+from tests.reviews import states
+
+from .generating import generate_past, run_query
+
+DAYS = 10
+LAST = date(2026, 3, 31)
+FILTERS = [("", ""), ("pay", ""), ("", "high"), ("tag", "critical")]
+
+# Each recount gives (bin, value) of the whole period.
+COUNTS = {
+    "outcomes": """
+        SELECT CASE WHEN r.status <> 'authorized' THEN r.status
+                    WHEN bool_or(d.verdict = 'modify') THEN 'modified'
+                    WHEN bool_or(d.verdict = 'escalate') THEN 'escalated'
+                    ELSE 'approved' END AS bin
+        FROM reviews_approvalrequest r
+        LEFT JOIN reviews_decision d ON d.request_id = r.id
+        WHERE r.status IN ('authorized', 'rejected', 'expired')
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r)
+        GROUP BY r.id
+    """,
+    "rejected_runs": """
+        SELECT unnest(ARRAY['rejected',
+            CASE WHEN bool_or(l.leaf::text IS NOT NULL
+                 AND position('completed' IN convert_from(l.leaf, 'UTF8')) > 0)
+                 THEN 'completed' END,
+            CASE WHEN count(l.id) = 0 THEN 'running' END]) AS bin
+        FROM reviews_approvalrequest r JOIN reviews_proposal p ON p.id = r.proposal_id
+        LEFT JOIN journal_logrecord l ON l.kind = 'thread.finished'
+            AND (l.agent, l.thread) = (p.agent, p.thread)
+        WHERE r.status = 'rejected' AND r.settled_at >= :start AND r.settled_at < :end
+          AND :of(r)
+        GROUP BY r.id
+    """,
+    "proposed": """
+        SELECT unnest(ARRAY['proposed', CASE WHEN p.id IN (
+                   SELECT proposal_id FROM reviews_approvalrequest) THEN 'asked' END])
+               || :sep || (v.evaluation ->> 'effect_class') AS bin
+        FROM reviews_proposal p JOIN reviews_revision v
+            ON (v.proposal_id, v.number) = (p.id, p.revision)
+        WHERE p.created_at >= :start AND p.created_at < :end
+          AND p.blocked_by = '' AND :of(p, v)
+    """,
+    "caught": """
+        SELECT unnest(ARRAY['decided', CASE WHEN r.status = 'rejected' OR r.id IN (
+                   SELECT request_id FROM reviews_decision WHERE verdict = 'modify')
+                   THEN 'caught' END])
+               || :sep || (v.evaluation ->> 'effect_class') AS bin
+        FROM reviews_approvalrequest r JOIN reviews_proposal p ON p.id = r.proposal_id
+        JOIN reviews_revision v ON (v.proposal_id, v.number) = (p.id, p.revision)
+        WHERE r.status IN ('authorized', 'rejected')
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r)
+    """,
+    "rejection_reasons": """
+        SELECT 'all' || :sep || d.reason_code AS bin
+        FROM reviews_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
+        WHERE d.verdict = 'reject' AND d.at >= :start AND d.at < :end AND :of(r)
+        UNION ALL
+        SELECT concat('rule', :sep, d.reason_code, :sep, rule ->> 'id', :sep,
+                      o.agent_version)
+        FROM reviews_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
+        JOIN reviews_requestversion n
+            ON (n.request_id, n.number) = (d.request_id, d.version)
+        JOIN reviews_revision o ON o.id = n.revision_id
+        CROSS JOIN jsonb_array_elements(
+            CASE WHEN n.rules = '[]' THEN '[{}]' ELSE n.rules END) rule
+        WHERE d.verdict = 'reject' AND d.at >= :start AND d.at < :end AND :of(r)
+    """,
+    "modified_fields": """
+        SELECT new.key AS bin
+        FROM reviews_approvalrequest r
+        JOIN reviews_revision a ON (a.proposal_id, a.number) = (r.proposal_id, 1)
+        JOIN reviews_revision b ON (b.proposal_id, b.number) = (r.proposal_id, 2)
+        CROSS JOIN jsonb_each_text(
+            convert_from(b.canonical, 'UTF8')::jsonb -> 'args') new
+        JOIN jsonb_each_text(convert_from(a.canonical, 'UTF8')::jsonb -> 'args') old
+            ON old.key = new.key AND old.value <> new.value
+        WHERE r.settled_at >= :start AND r.settled_at < :end AND :of(r)
+    """,
+    "missed_in_flood": """
+        WITH pace AS (
+            SELECT day, o.queue_id, count(DISTINCT d.request_id)::float
+                   / count(DISTINCT floor(extract(epoch FROM d.at) / 3600)) AS hourly
+            FROM generate_series(:start, :end, interval '1 day') day
+            JOIN reviews_decision d
+                ON d.at >= day - interval '7 days' AND d.at < day
+            JOIN reviews_approvalrequest o
+                ON o.id = d.request_id AND o.status IN ('authorized', 'rejected')
+            GROUP BY 1, 2
+        ), unopened AS MATERIALIZED (  -- none waits longer than five hours
+            SELECT r.* FROM reviews_approvalrequest r WHERE r.status = 'expired'
+              AND r.id NOT IN (SELECT request_id FROM reviews_decision)
+              AND r.id NOT IN (SELECT request FROM journal_logrecord
+                               WHERE kind = 'lease.taken') AND :of(r)
+        )
+        SELECT unnest(ARRAY['settled', CASE WHEN r.id IN (
+            SELECT u.id FROM unopened u JOIN reviews_approvalrequest w
+                ON w.queue_id = u.queue_id AND w.opened_at <= u.settled_at
+                AND w.opened_at >= u.settled_at - interval '5 hours'
+                AND (w.settled_at IS NULL OR w.settled_at >= u.settled_at)
+            LEFT JOIN pace ON pace.queue_id = u.queue_id
+                AND u.settled_at - pace.day BETWEEN '0' AND interval '86399.999999 s'
+            GROUP BY u.id HAVING count(*) > coalesce(min(hourly), 0))
+            THEN 'missed' END]) AS bin
+        FROM reviews_approvalrequest r
+        WHERE r.status IN ('authorized', 'rejected', 'expired')
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r)
+    """,
+    "escalated": """
+        SELECT CASE WHEN r.id IN (SELECT request_id FROM reviews_decision
+                                  WHERE verdict = 'escalate')
+                    THEN r.status ELSE 'not escalated' END AS bin
+        FROM reviews_approvalrequest r
+        WHERE r.status IN ('authorized', 'rejected', 'expired')
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r)
+    """,
+    "fast_decisions": """
+        SELECT unnest(ARRAY['timed',
+                            CASE WHEN d.flags && '{fast}' THEN 'fast' END]) AS bin
+        FROM reviews_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
+        WHERE d.took_ms >= 0 AND d.at >= :start AND d.at < :end AND :of(r)
+    """,
+    "attention_checks": """
+        SELECT unnest(ARRAY['asked', CASE WHEN (d.check_asked -> 'answers' ->> 0)::int
+                   = (d.check_asked ->> 'right')::int THEN 'right' END]) AS kind,
+               substring(d.check_asked ->> 'question' FROM '^[a-z]+') AS name
+        FROM reviews_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
+        WHERE d.check_asked <> '{}' AND d.at >= :start AND d.at < :end AND :of(r)
+    """,
+    "conflicts": """
+        SELECT convert_from(l.leaf, 'UTF8')::json -> 'data' ->> 'code' AS bin
+        FROM journal_logrecord l JOIN reviews_approvalrequest r ON r.id = l.request
+        WHERE l.kind = 'decision.refused' AND l.at >= :start AND l.at < :end AND :of(r)
+    """,
+    "flagged_approval": """
+        SELECT unnest(ARRAY['flagged', CASE WHEN r.status = 'authorized'
+                   AND v.number = 1 THEN 'unmodified' END]) AS bin
+        FROM reviews_approvalrequest r JOIN reviews_proposal p ON p.id = r.proposal_id
+        JOIN reviews_revision v ON (v.proposal_id, v.number) = (p.id, p.revision)
+        WHERE r.status IN ('authorized', 'rejected')
+          AND v.evaluation ->> 'flags' <> '[]'
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r)
+    """,
+    "regret": """
+        SELECT unnest(ARRAY['executed', CASE WHEN x.id IN (
+                   SELECT u.execution_id FROM reviews_reversal u
+                   WHERE u.at - x.finished_at <= interval '7 days')
+                   THEN 'regret' END]) AS kind,
+               CASE WHEN r.id IS NULL THEN 'unasked'
+                    WHEN p.revision = 2 THEN 'modified' ELSE 'approved' END AS name
+        FROM reviews_execution x JOIN reviews_proposal p ON p.id = x.proposal_id
+        JOIN reviews_revision v ON (v.proposal_id, v.number) = (p.id, p.revision)
+        LEFT JOIN reviews_approvalrequest r ON r.proposal_id = p.id
+        WHERE x.status = 'succeeded' AND :of(p, v)
+          AND coalesce(r.settled_at, p.created_at) >= :start
+          AND coalesce(r.settled_at, p.created_at) < :end
+    """,
+    "repeats": """
+        WITH asked AS (
+            SELECT d.id, d.at, d.reviewer_id, r.repeat_key FROM reviews_decision d
+            JOIN reviews_approvalrequest r ON r.id = d.request_id
+        )
+        SELECT unnest(ARRAY['decided', CASE WHEN d.id IN (
+            SELECT late.id FROM asked late
+            JOIN asked early USING (reviewer_id, repeat_key)
+            WHERE (early.at, early.id) < (late.at, late.id)
+              AND late.at - early.at <= interval '7 days')
+            THEN 'repeated' END]) AS bin
+        FROM reviews_decision d WHERE d.at >= :start AND d.at < :end
+    """,
+    "reviewer_load": """
+        SELECT count(DISTINCT request_id)::text AS bin FROM reviews_decision
+        WHERE at >= :start AND at < :end GROUP BY reviewer_id, floor(
+            extract(epoch FROM at) / 3600)
+    """,
+    "deciders": """
+        SELECT DISTINCT d.reviewer_id::text AS bin FROM reviews_decision d
+        JOIN reviews_approvalrequest r ON r.id = d.request_id
+        WHERE d.at >= :start AND d.at < :end AND :of(r)
+    """,
+    "finished_runs": """
+        SELECT unnest(ARRAY['finished', CASE WHEN bool_and(NOT EXISTS (
+            SELECT FROM reviews_proposal q JOIN reviews_approvalrequest w
+                ON w.proposal_id = q.id
+            WHERE (q.agent, q.thread) = (l.agent, l.thread)))
+            THEN 'autonomous' END]) AS bin
+        FROM journal_logrecord l JOIN reviews_proposal p ON p.thread = l.thread
+        JOIN reviews_revision v ON (v.proposal_id, v.number) = (p.id, p.revision)
+        WHERE l.kind = 'thread.finished' AND l.at >= :start AND l.at < :end
+          AND :of(p, v)
+        GROUP BY l.id
+    """,
+}
+# These give (seconds) of each case; the percentiles are PostgreSQL's own.
+SECONDS = {
+    "decision_times": """
+        SELECT d.took_ms / 1000.0 AS s FROM reviews_decision d
+        JOIN reviews_approvalrequest r ON r.id = d.request_id
+        WHERE d.took_ms IS NOT NULL AND d.at >= :start AND d.at < :end AND :of(r)
+    """,
+    "latency": """
+        SELECT extract(epoch FROM r.settled_at - r.opened_at) AS s
+        FROM reviews_approvalrequest r
+        WHERE r.status IN ('authorized', 'rejected')
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r)
+    """,
+    "latency_reading": """
+        SELECT coalesce(sum(d.took_ms), 0) / 1000.0 AS s
+        FROM reviews_approvalrequest r JOIN reviews_decision d ON d.request_id = r.id
+        WHERE r.status IN ('authorized', 'rejected')
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r) GROUP BY r.id
+    """,
+    "latency_waiting": """
+        SELECT greatest(extract(epoch FROM r.settled_at - r.opened_at)
+                        - coalesce(sum(d.took_ms), 0) / 1000.0, 0) AS s
+        FROM reviews_approvalrequest r JOIN reviews_decision d ON d.request_id = r.id
+        WHERE r.status IN ('authorized', 'rejected')
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r) GROUP BY r.id
+    """,
+    "escalation_answers": """
+        SELECT extract(epoch FROM r.settled_at - min(d.at)) AS s
+        FROM reviews_approvalrequest r JOIN reviews_decision d ON d.request_id = r.id
+        WHERE r.status IN ('authorized', 'rejected') AND d.verdict = 'escalate'
+          AND r.settled_at >= :start AND r.settled_at < :end AND :of(r) GROUP BY r.id
+    """,
+    "halting_time": """
+        SELECT extract(epoch FROM max(l.at) - s.at) AS s
+        FROM reviews_stop s JOIN journal_logrecord l
+            ON s.key = l.agent || '/' || l.thread AND l.kind = 'request.withdrawn'
+            AND l.at BETWEEN s.at AND s.lifted_at
+        WHERE s.scope = 'thread' AND s.at >= :start AND s.at < :end GROUP BY s.id
+    """,
+}
+NOTICES = {
+    "notice_sent": "n.sent_at - n.at",
+    "notice_opened": "o.at - n.sent_at",
+    "notice_decided": "d.at - o.at",
+}
+NOTICE = """
+    SELECT extract(epoch FROM {interval}) AS s FROM reviews_notice n
+    JOIN reviews_approvalrequest r ON r.id = n.request_id
+    JOIN policies_person p ON p.id = n.person_id
+    LEFT JOIN LATERAL (SELECT min(at) AS at FROM journal_logrecord WHERE
+        kind = 'lease.taken' AND proposal = r.proposal_id AND actor_id = p.public_id
+        AND at >= n.sent_at) o ON true
+    LEFT JOIN LATERAL (SELECT min(at) AS at FROM reviews_decision WHERE
+        request_id = r.id AND reviewer_id = p.id AND at >= o.at) d ON true
+    WHERE n.digest = {digest} AND r.settled_at >= :start AND r.settled_at < :end
+      AND {interval} IS NOT NULL AND :of(r)
+"""
+# A value of each day and hour, and one of each place in a session.
+WAITING = """
+    FROM generate_series(:start, :end - interval '1 hour', interval '1 hour') h (at)
+    JOIN reviews_approvalrequest r ON r.opened_at <= h.at
+        AND coalesce(r.settled_at, 'infinity') > h.at
+    WHERE :of(r) GROUP BY h.at
+"""
+HOURS = {
+    "queue_depth": f"SELECT h.at, count(*) {WAITING}",
+    "queue_slack": "SELECT h.at, round(extract(epoch FROM greatest(min(r.expires_at)"
+    f" - h.at, interval '0'))) {WAITING}",
+}
+# The session of a decision begins with the last one that has none within half an hour
+# before it.
+DRIFT = """
+    WITH begun AS MATERIALIZED (
+        SELECT reviewer_id, at FROM reviews_decision b
+        WHERE verdict <> 'escalate' AND NOT EXISTS (
+            SELECT FROM reviews_decision e WHERE e.reviewer_id = b.reviewer_id
+              AND e.verdict <> 'escalate' AND (e.at, e.id) < (b.at, b.id)
+              AND e.at > b.at - interval '30 minutes')
+    ), placed AS (
+        SELECT d.*, (SELECT count(*) FROM (
+            SELECT FROM reviews_decision c WHERE c.reviewer_id = d.reviewer_id
+              AND c.verdict <> 'escalate' AND (c.at, c.id) <= (d.at, d.id)
+              AND c.at >= (SELECT max(at) FROM begun WHERE at <= d.at
+                           AND reviewer_id = d.reviewer_id)
+            ORDER BY c.at DESC LIMIT 60) AS upto) AS place
+        FROM reviews_decision d
+        WHERE verdict <> 'escalate' AND at >= :start AND at < :end
+    )
+    SELECT least(place, 60) || :sep || kind AS bin
+    FROM placed JOIN reviews_approvalrequest r ON r.id = request_id
+    CROSS JOIN LATERAL unnest(ARRAY['all',
+        CASE verdict WHEN 'approve' THEN 'approved' END]) kind
+    WHERE kind IS NOT NULL AND :of(r)
+"""
+
+
+class Period(NamedTuple):
+    """The generated days, and what is asked of them."""
+
+    filters: MetricFilters
+
+    def fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a recount; `:of` compares the tool and the risk level."""
+        of = "(%(tool)s IN ('', {0}.tool_name) AND %(risk)s IN ('', {1}.risk))"
+        text = sql.replace("%", "%%")
+        for rows, risk in (("(p, v)", "v"), ("(r)", "r")):
+            text = text.replace(f":of{rows}", of.format(rows[1], risk))
+        text = text.replace(":start", "%(start)s::timestamptz")
+        text = text.replace(":end", "%(end)s::timestamptz")
+        text = text.replace(":sep", "chr(31)")
+        start = datetime.combine(self.filters.first, time.min, UTC)
+        return run_query(
+            text,
+            start=start,
+            end=start + timedelta(days=len(self.filters.days)),
+            tool=self.filters.tool,
+            risk=self.filters.risk,
+        )
+
+    def bins(self, measure: Measure) -> dict[str, int]:
+        """What the page reads."""
+        return load_readings(self.filters, [measure]).bins(measure)
+
+    def count_bins(self, sql: str) -> dict[str, int]:
+        """How many rows of each bin; of two columns, the second comes first."""
+        found: dict[str, int] = {}
+        for row in self.fetch(sql):
+            if row[0] is not None:
+                name = "\x1f".join(reversed(row))
+                found[name] = found.get(name, 0) + 1
+        return found
+
+    def percentiles(self, sql: str) -> list[int | None]:
+        """The size, the median and the p90, with two digits from 100 seconds on."""
+        ((total, *found),) = self.fetch(
+            "SELECT count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY s),"
+            f" percentile_disc(0.9) WITHIN GROUP (ORDER BY s) FROM ({sql}) AS exact"
+        )
+        return [total, *(None if one is None else two_digits(one) for one in found)]
+
+
+def two_digits(seconds: Decimal) -> int:
+    """To the nearest, halves up: an own rounding, on the digits."""
+    scale = 1 if seconds < 100 else 10 ** (len(str(int(seconds))) - 2)
+    return int(seconds / scale + Decimal("0.5")) * scale
+
+
+def summary(times: Times) -> list[int | None]:
+    return [times.total, times.median, times.p90]
+
+
+@pytest.fixture
+def past(gate: Gate, proof_n: Callable[..., int]) -> int:
+    n: int = proof_n(small=600, full=100_000)
+    deciders = [gate.rita, gate.tom, gate.sue, gate.sam]
+    generate_past(states.succeeded(gate), deciders, n, days=DAYS, last=LAST)
+    for number in range(DAYS):
+        day = LAST - timedelta(days=number)
+        MetricDay.objects.create(day=day)
+        assert rollups.compute_day(day=day)
+    return n
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+def test_every_figure_equals_a_recount(
+    past: int, record_proof: Callable[[str, str], None]
+) -> None:
+    measures = {measure.name: measure for measure in list_measures()}
+    left, compared = set(measures), 0
+    for tool, risk in FILTERS:
+        first = LAST - timedelta(days=DAYS - 1)
+        period = Period(MetricFilters(tool, risk, first, LAST))
+        for name, bins, recounted in recount(period, measures):
+            assert bins == recounted, (name, tool, risk)
+            assert bins or tool or risk, f"nothing was made for {name}"
+            compared += len(bins)
+            left.discard(name)
+    assert left == set()
+    assert MetricRollup.objects.values("measure").distinct().count() == len(measures)
+    record_proof(
+        "statistics",
+        f"{past:,} generated proposals over {DAYS} days: {len(measures)} measures for"
+        f" {len(FILTERS)} filters, {compared:,} figures, each equal to a recount",
+    )
+
+
+def recount(period: Period, measures: dict[str, Measure]) -> list[tuple[str, Any, Any]]:
+    """Name, what the page reads, and the recount, of each measure."""
+    whole = not (period.filters.tool or period.filters.risk)
+    found: list[tuple[str, Any, Any]] = []
+    for name, sql in {**COUNTS, "decision_drift": DRIFT}.items():
+        if whole or ":of" in sql:
+            found.append((name, period.bins(measures[name]), period.count_bins(sql)))
+    for name, sql in SECONDS.items():
+        if whole or ":of" in sql:
+            times = Times(period.bins(measures[name]))
+            found.append((name, summary(times), period.percentiles(sql)))
+    for name, interval in NOTICES.items():
+        for channel, digest in (("mail", "false"), ("digest", "true")):
+            prefix = f"{channel}\x1f"
+            bins = period.bins(measures[name])
+            times = Times(
+                {
+                    key.removeprefix(prefix): count
+                    for key, count in bins.items()
+                    if key.startswith(prefix)
+                }
+            )
+            sql = NOTICE.format(interval=interval, digest=digest)
+            found.append((name, summary(times), period.percentiles(sql)))
+    for name, sql in HOURS.items():
+        daily = load_readings(period.filters, [measures[name]]).daily(measures[name])
+        hours = {
+            datetime.combine(day, time(int(hour)), UTC): value
+            for day, bins in daily.items()
+            for hour, value in bins.items()
+        }
+        found.append((name, hours, {at: int(value) for at, value in period.fetch(sql)}))
+    return found
