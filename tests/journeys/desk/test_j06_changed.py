@@ -148,6 +148,8 @@ def test_the_world_moves_under_what_is_being_read(
     expect(facts).to_contain_text("Returned to sender")
     rita.hand.arm("approve")
     expect(rita.page.locator("#id_reason")).to_have_value(NOTE)
+    # The record contradicts the reason of the refund.
+    rita.hand.type("#id_written", "The customer sent it back unopened.")
     rita.floor_is_over(request)
     rita.hand.commit()
     expect(rita.state()).to_contain_text("Approved, runs in")

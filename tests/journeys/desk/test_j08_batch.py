@@ -55,7 +55,7 @@ def formed(house: House, amounts: list[str]) -> list[ApprovalRequest]:
             "thread": f"b-{number}",
             "tool": "process_refund",
             "args": refund(order, amount),
-            "rationale": "The parcel was lost.",
+            "rationale": "The goods are damaged.",
             "idempotency_key": f"b-{number}",
         }
         for number, (order, amount) in enumerate(zip(orders, amounts, strict=True))
@@ -72,7 +72,7 @@ def formed(house: House, amounts: list[str]) -> list[ApprovalRequest]:
 
 def refund(order: str, amount: str) -> dict[str, Any]:
     args = {"order_id": order, "amount": amount, "currency": "USD"}
-    return {**args, "reason": "not_received"}
+    return {**args, "reason": "damaged"}
 
 
 def order_of(request: ApprovalRequest) -> str:
