@@ -460,7 +460,7 @@ REVIEWS = (
         after="mail",
     ),
     Operation(
-        ("reviews.metrics.rollups.compute_day",),
+        ("reviews.metrics.rollups.store_day",),
         locks="the day",
         writes="MetricDay, MetricRollup",
     ),

@@ -41,17 +41,15 @@ class Measure:
 
     @property
     def sql(self) -> str:
-        """The statement that stores a day's figures. Its parameters are `day`,
-        `measure`, `start` and `end`."""
-        return _STORE.format(combine=self.combine.value, facts=self.facts)
+        """The query for a day's figures, as (tool, risk, bin, value). Its parameters
+        are `start` and `end`."""
+        return _SELECT.format(combine=self.combine.value, facts=self.facts)
 
 
 # Each level of detail is computed from the facts; the HAVING leaves out those that a
 # fact without a tool or risk has no part in.
-_STORE = """
-INSERT INTO reviews_metricrollup (day, measure, tool, risk, bin, value)
-SELECT %(day)s, %(measure)s, coalesce(tool, ''), coalesce(risk, ''),
-       left(bin, 200), {combine}
+_SELECT = """
+SELECT coalesce(tool, ''), coalesce(risk, ''), left(bin, 200), {combine}
 FROM ({facts}) AS fact (tool, risk, bin, value)
 WHERE bin IS NOT NULL
 GROUP BY GROUPING SETS (

@@ -8,7 +8,9 @@ run give the same figures as a single run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from time import monotonic
 from typing import Any
 
 from django.db import connection, transaction
@@ -21,7 +23,9 @@ from .plots import list_measures
 
 CHUNK = 5_000  # log records that are read at once
 MOST_CHUNKS = 20
-MOST_DAYS = 10  # computed in one run
+BUDGET = timedelta(seconds=30)  # of one run, exceeded by at most one day
+QUICK_MS = 1_000  # a day that took less need not rest
+RESTS = 20  # a day rests for so many times as long as it took
 # Notices are kept for at least 7 days and requests stay open for at most 90; what
 # happens later than this about a day no longer changes its figures.
 LATEST = timedelta(days=100)
@@ -73,15 +77,28 @@ ON CONFLICT (day) DO UPDATE SET due = true WHERE reviews_metricday.day = %(today
 
 
 def update_rollups() -> int:
-    """Mark the days that changed since the last run, and compute the newest of them.
-    Returns how many were computed. Safe to repeat and to interrupt."""
-    now = clock.now()
+    """Mark the days that changed since the last run, and compute the newest of them,
+    for at most about `BUDGET`. Returns how many were computed. Safe to repeat and to
+    interrupt."""
+    now, began = clock.now(), monotonic()
     for _ in range(MOST_CHUNKS):
         if not mark_changed_days(now=now):
             break
-    due = MetricDay.objects.filter(due=True).order_by("-day")
-    days = list(due.values_list("day", flat=True)[:MOST_DAYS])
-    return sum(compute_day(day=day) for day in days)
+    computed = 0
+    for found in MetricDay.objects.filter(due=True).order_by("-day"):
+        if monotonic() - began > BUDGET.total_seconds():
+            break
+        if not _rests(found, now):
+            computed += compute_day(day=found.day)
+    return computed
+
+
+def _rests(found: MetricDay, now: datetime) -> bool:
+    """Whether a day was computed so lately that doing it again would take more than a
+    twentieth of a worker. Today is due all the time."""
+    if found.computed_at is None or found.took_ms < QUICK_MS:
+        return False
+    return now - found.computed_at < RESTS * timedelta(milliseconds=found.took_ms)
 
 
 def mark_changed_days(*, now: datetime) -> bool:
@@ -103,22 +120,56 @@ def mark_changed_days(*, now: datetime) -> bool:
     return marked
 
 
-@transaction.atomic(durable=True)
 def compute_day(*, day: date) -> bool:
     """Compute the figures of one UTC day from the gate's rows, in place of those that
-    are stored. Returns whether the day was due. Locks: the day."""
+    are stored. Returns whether the day was due.
+
+    The rows are read outside of the transaction that stores the figures: reading can
+    take long, and the log gets no order while a writing transaction is open.
+    """
+    found = MetricDay.objects.filter(day=day, due=True).first()
+    if found is None:
+        return False
+    began = monotonic()
+    figures = list(_read_figures(day))
+    took_ms = round((monotonic() - began) * 1000)
+    return store_day(day=day, figures=figures, through=found.through, took_ms=took_ms)
+
+
+def _read_figures(day: date) -> Iterator[MetricRollup]:
+    start = datetime.combine(day, time.min, UTC)
+    values = {"start": start, "end": start + timedelta(days=1)}
+    with connection.cursor() as cursor:
+        for measure in list_measures():
+            cursor.execute(measure.sql, values)
+            for tool, risk, bin_, value in cursor:
+                yield MetricRollup(
+                    day=day,
+                    measure=measure.name,
+                    tool=tool,
+                    risk=risk,
+                    bin=bin_,
+                    value=value,
+                )
+
+
+@transaction.atomic(durable=True)
+def store_day(
+    *, day: date, figures: Sequence[MetricRollup], through: int, took_ms: int
+) -> bool:
+    """Store the figures of a day. Returns False when a run with newer figures was
+    first. `through` is what the log had marked when they were read: a later mark keeps
+    the day due. Locks: the day."""
     found = locks.lock_metric_day(day)
     if found is None or not found.due:
         return False
     MetricRollup.objects.filter(day=day).delete()
-    start = datetime.combine(day, time.min, UTC)
-    values = {"day": day, "start": start, "end": start + timedelta(days=1)}
-    with connection.cursor() as cursor:
-        for measure in list_measures():
-            cursor.execute(measure.sql, {**values, "measure": measure.name})
+    MetricRollup.objects.bulk_create(figures, batch_size=1_000)
     now = clock.now()
     # Today goes on: the next run computes it again.
-    found.due = values["end"] > now
+    goes_on = datetime.combine(day, time.min, UTC) + timedelta(days=1) > now
+    found.due = goes_on or found.through != through
     found.computed_at = now
-    found.save(update_fields=["due", "computed_at"])
+    found.took_ms = took_ms
+    found.save(update_fields=["due", "computed_at", "took_ms"])
     return True

@@ -23,6 +23,7 @@ class Migration(migrations.Migration):
                 ("due", models.BooleanField(default=True)),
                 ("through", models.BigIntegerField(default=-1)),
                 ("computed_at", models.DateTimeField(null=True)),
+                ("took_ms", models.PositiveIntegerField(default=0, db_default=0)),
             ],
             options={
                 "indexes": [

@@ -284,6 +284,7 @@ class MetricDay(models.Model):
     # The last log position that was read when the day was marked; -1 for none.
     through = models.BigIntegerField(default=-1)
     computed_at = models.DateTimeField(null=True)
+    took_ms = models.PositiveIntegerField(default=0, db_default=0)  # to compute it
 
     class Meta:
         indexes: ClassVar = [

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from agents import proposals
 from agents.choices import ThreadResult
 from journal import clock
 from reviews.metrics import rollups
-from reviews.metrics.plots import outcome_mix, rejection_recovery
+from reviews.metrics.plots import list_measures, outcome_mix, rejection_recovery
 from reviews.metrics.readings import MetricFilters, load_readings
 from reviews.models import ApprovalRequest, MetricDay, MetricRollup
 from tests.conftest import Gate
@@ -32,8 +35,10 @@ def rejected(gate: Gate) -> ApprovalRequest:
     return request
 
 
-def update() -> None:
-    """What happens in a minute: the log gets its order, and the sweep runs."""
+def update(took_ms: int = 0) -> None:
+    """What happens in a minute: the log gets its order, and the sweep runs, after one
+    that took this long for each day."""
+    MetricDay.objects.update(took_ms=took_ms)
     history.place_records()
     rollups.update_rollups()
 
@@ -86,3 +91,40 @@ def test_all_tools_and_risk_levels_are_rows_of_their_own(
     assert found == {
         (tool, risk, "rejected", 1) for tool in ("", "pay") for risk in ("", "high")
     }
+
+
+def test_a_day_that_took_long_rests(gate: Gate, rejected: ApprovalRequest) -> None:
+    proposals.finish_thread(agent=gate.agent, name="t-1", result=ThreadResult.COMPLETED)
+    update(took_ms=600_000)
+    assert read_recovery() == {"rejected": 1, "running": 1}
+    update()
+    assert read_recovery() == {"rejected": 1, "completed": 1}
+
+
+def test_a_mark_while_a_day_is_computed_keeps_it_due(
+    rejected: ApprovalRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = MetricDay.objects.get(day=read_days().first)
+    store = rollups.store_day
+
+    def mark_first(**facts: Any) -> bool:
+        MetricDay.objects.filter(day=day.day).update(through=day.through + 1)
+        return store(**facts)
+
+    monkeypatch.setattr(rollups, "store_day", mark_first)
+    MetricDay.objects.filter(day=day.day).update(due=True)
+    assert rollups.compute_day(day=day.day)
+    assert MetricDay.objects.get(day=day.day).due
+
+
+def test_figures_are_read_before_anything_is_written(
+    rejected: ApprovalRequest,
+) -> None:
+    """The log gets no order while a writing transaction is open."""
+    MetricDay.objects.update(due=True)
+    with CaptureQueriesContext(connection) as caught:
+        rollups.compute_day(day=read_days().first)
+    sent = [query["sql"] for query in caught.captured_queries]
+    begins = next(at for at, sql in enumerate(sent) if sql.startswith("SAVEPOINT"))
+    assert begins > len(list_measures())
+    assert not any("fact (tool, risk, bin, value)" in sql for sql in sent[begins:])
