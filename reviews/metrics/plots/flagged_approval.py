@@ -1,4 +1,4 @@
-"""How often people approve what the policy flagged, without a change."""
+"""How often people approve what the policy or the gate flagged, without a change."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ FLAGGED = Measure(
               THEN 'unmodified' END)
     ) AS kind (name)
     WHERE jsonb_array_length(coalesce(revision.evaluation -> 'flags', '[]')) > 0
+       OR revision.facts ? 'indicators'
     """,  # noqa: S608 constants
 )
 make_rate = build_rate_maker(["unmodified"], ["flagged"])
@@ -53,7 +54,9 @@ PLOT = Plot(
     definition=(
         "Requests with at least one flag that people approved without changing an "
         "argument, divided by all flagged requests that they decided. A rule of the "
-        "policy sets a flag, or Holdpoint does when the agent itself is uncertain."
+        "policy sets a flag; Holdpoint does when the agent itself is uncertain, and "
+        "for a risk indicator: a contradiction, an imitated domain, a first payment "
+        "or an unusual amount."
     ),
     measures=[FLAGGED],
     build=build_chart,

@@ -73,6 +73,8 @@ EVALUATION = """jsonb_build_object(
     'rules', '[]'::jsonb)"""
 RULES = """CASE n % 3 WHEN 0 THEN '[]'::jsonb
     WHEN 1 THEN '[{"id": "one"}]' ELSE '[{"id": "one"}, {"id": "two"}]' END"""
+FACTS = """base.facts || CASE WHEN n % 6 = 0
+    THEN '{"indicators": ["contradiction"]}'::jsonb ELSE '{}' END"""
 DONE = f"({LATE}) - interval '3 seconds' * (1 - pg_temp.draw(n, 13))"
 
 
@@ -151,6 +153,7 @@ def _make_requests(
         "agent_version": "'v' || n % 2",
         "risk": "level",
     }
+    common["facts"] = FACTS
     copy(revision, number="1", canonical=FIRST, author_kind="'agent'", **common)
     copy(
         revision,
@@ -200,7 +203,8 @@ def _make_decisions(decision: Model) -> None:
         "check_asked": """CASE n % 5 WHEN 0 THEN jsonb_build_object(
             'question', CASE WHEN n % 2 = 0 THEN 'after:1' ELSE 'given:2' END,
             'answers', CASE WHEN n % 3 = 0 THEN '[2, 1]'::jsonb ELSE '[1]' END,
-            'right', 1) ELSE '{}'::jsonb END""",
+            'right', 1) WHEN 1 THEN '{"question": "written:first_payment",
+            "written": "Ann"}'::jsonb ELSE '{}'::jsonb END""",
     }
     copy(
         decision,

@@ -143,7 +143,8 @@ COUNTS = {
                    = (d.check_asked ->> 'right')::int THEN 'right' END]) AS kind,
                substring(d.check_asked ->> 'question' FROM '^[a-z]+') AS name
         FROM reviews_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
-        WHERE d.check_asked <> '{}' AND d.at >= :start AND d.at < :end AND :of(r)
+        WHERE d.check_asked ->> 'right' IS NOT NULL
+          AND d.at >= :start AND d.at < :end AND :of(r)
     """,
     "conflicts": """
         SELECT convert_from(l.leaf, 'UTF8')::json -> 'data' ->> 'code' AS bin
@@ -156,7 +157,8 @@ COUNTS = {
         FROM reviews_approvalrequest r JOIN reviews_proposal p ON p.id = r.proposal_id
         JOIN reviews_revision v ON (v.proposal_id, v.number) = (p.id, p.revision)
         WHERE r.status IN ('authorized', 'rejected')
-          AND v.evaluation ->> 'flags' <> '[]'
+          AND (v.evaluation ->> 'flags' <> '[]'
+               OR v.facts -> 'indicators' IS NOT NULL)
           AND r.settled_at >= :start AND r.settled_at < :end AND :of(r)
     """,
     "regret": """
@@ -215,6 +217,22 @@ SECONDS = {
         SELECT d.took_ms / 1000.0 AS s FROM reviews_decision d
         JOIN reviews_approvalrequest r ON r.id = d.request_id
         WHERE d.took_ms IS NOT NULL AND d.at >= :start AND d.at < :end AND :of(r)
+    """,
+    "time_with_answer": """
+        SELECT d.took_ms / 1000.0 AS s FROM reviews_decision d
+        JOIN reviews_approvalrequest r ON r.id = d.request_id
+        WHERE d.took_ms IS NOT NULL AND d.at >= :start AND d.at < :end AND :of(r)
+          AND d.verdict NOT IN ('reject', 'escalate')
+          AND r.risk NOT IN ('low', 'medium')
+          AND d.check_asked ->> 'written' IS NOT NULL
+    """,
+    "time_without_answer": """
+        SELECT d.took_ms / 1000.0 AS s FROM reviews_decision d
+        JOIN reviews_approvalrequest r ON r.id = d.request_id
+        WHERE d.took_ms IS NOT NULL AND d.at >= :start AND d.at < :end AND :of(r)
+          AND d.verdict NOT IN ('reject', 'escalate')
+          AND r.risk NOT IN ('low', 'medium')
+          AND d.check_asked ->> 'written' IS NULL
     """,
     "latency": """
         SELECT extract(epoch FROM r.settled_at - r.opened_at) AS s
