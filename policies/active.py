@@ -7,7 +7,7 @@ documents by their digest, and tools by the version that names them.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from journal import canonical
 from journal.errors import DomainError
 from journal.statements import Statement
 
+from .choices import Risk
 from .documents import Document, ToolDefinition, restore_document
 from .models import PolicyVersion, Tool
 
@@ -91,11 +92,22 @@ def load_version_number(version_id: int) -> int:
 
 @cache
 def load_measure_windows(version_id: int) -> Mapping[str, timedelta]:
-    """The window of each measure of a stored version, by the measure's name. Cached for
-    the life of the process: a version that something was evaluated by never changes."""
-    ruling = next((one for one in [*_versions.values()] if one.pk == version_id), None)
-    document = load_document(ruling or PolicyVersion.objects.get(pk=version_id))
+    """The window of each measure of a stored version, by the measure's name."""
+    document = _load_stored_document(version_id)
     return {name: one.window for name, one in document.measures.items()}
+
+
+@cache
+def load_written_answer_levels(version_id: int) -> Collection[Risk]:
+    """The risk levels at which a stored version wants a written answer."""
+    return _load_stored_document(version_id).desk.written_answer
+
+
+def _load_stored_document(version_id: int) -> Document:
+    """What is read from it is cached for the life of the process: a version that
+    something was evaluated by never changes."""
+    ruling = next((one for one in [*_versions.values()] if one.pk == version_id), None)
+    return load_document(ruling or PolicyVersion.objects.get(pk=version_id))
 
 
 def load_document(version: PolicyVersion) -> Document:

@@ -15,6 +15,7 @@ from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews.models import RequestVersion
 from reviews.presenters import addressed
+from reviews.requests.versions import needs_written_answer
 
 
 def may_be_batched(version: RequestVersion, definition: ToolDefinition) -> bool:
@@ -35,7 +36,7 @@ def may_be_batched(version: RequestVersion, definition: ToolDefinition) -> bool:
         and _is_within_item_limit(version, definition)
         and not addresses_reviewer(version)
         # What Holdpoint found in it is looked at on its own page.
-        and not version.revision.facts.get("indicators")
+        and not needs_written_answer(version)
     )
 
 

@@ -226,9 +226,11 @@ def is_answer_needed(version: RequestVersion, indicators: Collection[str]) -> bo
     version was sealed under."""
     if not indicators:
         return False
-    levels = active.load_document(version.policy).desk.written_answer
     return written_questions.is_answer_needed(
-        indicators, Risk(version.risk), version.steps, levels
+        indicators,
+        Risk(version.risk),
+        version.steps,
+        active.load_written_answer_levels(version.policy_id),
     )
 
 

@@ -1,15 +1,20 @@
-"""A tool's service that verifies grants by itself: all that it must do."""
+"""A tool's service that verifies grants by itself: all that it must do. And what runs a
+coroutine for a test that is none."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 from holdpoint_client.grants import InvalidGrant, verify
+
+Result = TypeVar("Result")
 
 
 class Deploys(ThreadingHTTPServer):
@@ -69,3 +74,10 @@ def running(jwks: Mapping[str, Any], audience: str) -> Iterator[Deploys]:
         finally:
             service.shutdown()
             thread.join()
+
+
+def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:
+    """What it returns. It runs in a thread of its own: tests with a browser leave an
+    event loop behind in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()

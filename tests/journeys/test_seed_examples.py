@@ -61,6 +61,8 @@ def use(gate: Gate, store: Store, world: World) -> None:
     late = world.saturday_night or not 8 <= world.local_hour < 18
     document["calendars"]["store"]["open"] = [] if late else OPEN
     document["calendars"]["warehouse"]["open"] = [] if world.saturday_night else OPEN
+    # No browser decides here, and only a page takes a written answer.
+    document["desk"] = {"written_answer": []}
     factories.policy(gate.people, document, STORE_URL=store.url)
 
 

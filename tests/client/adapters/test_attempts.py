@@ -3,7 +3,6 @@ Prefect themselves: `make conformance`."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -17,6 +16,7 @@ from holdpoint_client.adapters.attempts import (
 )
 from holdpoint_client.adapters.calls import DuplicateCallId
 from tests.client.gate import REJECTION, Fault, LoopbackGate
+from tests.client.offline import run_coroutine
 
 NOTE = {"to": "ann", "text": "hello"}
 
@@ -34,7 +34,7 @@ def tool(client: Gate) -> GatedTool[..., Any]:
 def attempt(tool: GatedTool[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
     """An attempt, whose request went through a store of JSON."""
     request = build_request("t-1", "call_1", arguments, {"rationale": "It is late."})
-    return asyncio.run(attempt_call(tool, json.loads(json.dumps(request))))
+    return run_coroutine(attempt_call(tool, json.loads(json.dumps(request))))
 
 
 def test_a_call_that_waits_names_its_proposal(

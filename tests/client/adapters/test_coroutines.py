@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from holdpoint_client import AsyncGate, Gate
@@ -11,6 +10,7 @@ from holdpoint_client.adapters.coroutines import (
     withdraw_proposal,
 )
 from tests.client.gate import KEY, LoopbackGate
+from tests.client.offline import run_coroutine
 
 CALL = NamedCall("t-1", "call_1", {})
 
@@ -29,7 +29,7 @@ def test_a_proposal_of_a_blocking_tool_is_withdrawn(
     def send_note(to: str) -> None:
         """Send a note."""
 
-    assert asyncio.run(propose_and_withdraw(send_note, gate)) == "withdrawn"
+    assert run_coroutine(propose_and_withdraw(send_note, gate)) == "withdrawn"
 
 
 def test_a_proposal_of_an_async_tool_is_withdrawn(gate: LoopbackGate) -> None:
@@ -42,4 +42,4 @@ def test_a_proposal_of_an_async_tool_is_withdrawn(gate: LoopbackGate) -> None:
 
             return await propose_and_withdraw(send_note, gate)
 
-    assert asyncio.run(run()) == "withdrawn"
+    assert run_coroutine(run()) == "withdrawn"
