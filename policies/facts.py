@@ -136,17 +136,19 @@ def collect_facts(
     *,
     now: datetime,
     windows: Windows | None = None,
+    plain: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The facts of this proposal. Every sum and count includes the proposal itself.
     `windows` holds the sums of other proposals, if the caller has read them; otherwise
-    this takes a query.
+    this takes a query. `plain` are those of `build_plain_facts`, if the caller has
+    built them.
 
     Caller holds a transaction and the locks of `list_measures`.
     """
     transactions.require_transaction("Collecting facts")
     definition = tools.load_definition(inputs.tool)
     return {
-        **build_plain_facts(document, definition, inputs, now=now),
+        **(plain or build_plain_facts(document, definition, inputs, now=now)),
         **_compute_aggregates(document, definition, inputs, now, windows),
     }
 

@@ -121,12 +121,15 @@ def govern(
         raise InvalidArgs(errors=problems)
     document = active.load_document(policy)
     inputs = _action_to_inputs(action, tool)
+    plain = policies_facts.build_plain_facts(document, definition, inputs, now=now)
     # Slow, so before the sums are locked.
-    shown = _present_action(document, definition, action, inputs, now)
+    shown = _present_action(definition, action, plain)
     windows = sums.windows if sums and sums.policy.pk == policy.pk else None
     if firmly and windows is None:
         policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
-    gathered = policies_facts.collect_facts(document, inputs, now=now, windows=windows)
+    gathered = policies_facts.collect_facts(
+        document, inputs, now=now, windows=windows, plain=plain
+    )
     gathered["uninspectable"] = sorted({one.argument for one in shown.uninspectable})
     gathered["conflicts"] = conflicts.list_conflicts(definition, gathered)
     if indicators := _list_indicators(shown, gathered["conflicts"]):
@@ -332,17 +335,12 @@ def _apply_risk_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
 
 
 def _present_action(
-    document: Document,
-    definition: ToolDefinition,
-    action: ProposedAction,
-    inputs: RevisionInputs,
-    now: datetime,
+    definition: ToolDefinition, action: ProposedAction, plain: Mapping[str, Any]
 ) -> Presentation:
     """What the tool's presenter shows, without the sums: which arguments it cannot show
     completely (gate.md 5), and which risk indicators it finds."""
-    known = policies_facts.build_plain_facts(document, definition, inputs, now=now)
     before = action.reading.before if action.reading else None
-    return present_effect(definition, action.args, before=before, facts=known)
+    return present_effect(definition, action.args, before=before, facts=plain)
 
 
 def _list_indicators(
