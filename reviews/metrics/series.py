@@ -96,6 +96,34 @@ def build_daily_rate_chart(
     return Chart(say(whole), columns, rows, [panel] if whole.total else [])
 
 
+def build_time_panels(
+    readings: Readings, parts: Mapping[str, Measure]
+) -> list[LinePanel]:
+    """The median and the p90 of each day, with a panel for each of some titled
+    histograms."""
+    filters = readings.filters
+    return [
+        LinePanel(
+            list_places(filters),
+            build_time_lines(filters, readings.daily(measure)),
+            Unit.SECONDS,
+            title=title,
+        )
+        for title, measure in parts.items()
+    ]
+
+
+def list_time_rows(
+    readings: Readings, parts: Mapping[str, Measure]
+) -> list[Sequence[Cell]]:
+    """The rows of a table of the same, per tool."""
+    return [
+        (title, tool, *list_time_cells(Times(bins)))
+        for title, measure in parts.items()
+        for tool, bins in readings.by_tool(measure).items()
+    ]
+
+
 def list_rate_cells(rate: Rate) -> tuple[Cell, Cell, Cell]:
     """The cells of a rate: the share, the count and the total."""
     few = ", few" if rate.few and rate.total else ""

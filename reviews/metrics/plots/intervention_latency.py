@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from reviews.metrics.charts import (
-    Chart,
-    Group,
-    LinePanel,
-    Plot,
-    Unit,
-    format_seconds,
-    list_places,
-)
+from reviews.metrics.charts import Chart, Group, Plot, format_seconds
 from reviews.metrics.measures import DECIDED, Measure, build_seconds_sql
 from reviews.metrics.readings import Readings, Times
-from reviews.metrics.series import build_time_lines, list_time_cells
+from reviews.metrics.series import build_time_panels, list_time_rows
 
 _READ = """(SELECT coalesce(sum(vote.took_ms), 0) * interval '1 millisecond'
             FROM reviews_decision AS vote WHERE vote.request_id = request.id)"""
@@ -39,24 +31,11 @@ PARTS = {"Opened to settled": LATENCY, "Waiting": WAITING, "Reading": READING}
 
 def build_chart(readings: Readings) -> Chart:
     """Waiting and reading apart, per day."""
-    filters = readings.filters
     whole, waiting, reading = (
         Times(readings.bins(measure)) for measure in PARTS.values()
     )
-    panels = [
-        LinePanel(
-            list_places(filters),
-            build_time_lines(filters, readings.daily(measure)),
-            Unit.SECONDS,
-            title=title,
-        )
-        for title, measure in PARTS.items()
-    ]
-    rows = [
-        (title, tool, *list_time_cells(Times(bins)))
-        for title, measure in PARTS.items()
-        for tool, bins in readings.by_tool(measure).items()
-    ]
+    panels = build_time_panels(readings, PARTS)
+    rows = list_time_rows(readings, PARTS)
     if not whole.total:
         said = "People settled no request in this period."
     else:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from reviews.metrics.charts import (
-    Chart,
-    Group,
-    LinePanel,
-    Plot,
-    Unit,
-    format_seconds,
-    list_places,
-)
+from reviews.metrics.charts import Chart, Group, Plot, format_seconds
 from reviews.metrics.measures import GIVEN, GIVEN_IN_DAY, Measure, build_seconds_sql
 from reviews.metrics.readings import Readings, Times
-from reviews.metrics.series import build_time_lines, list_time_cells
+from reviews.metrics.series import build_time_panels, list_time_rows
 
 
 def _build_measure(name: str, condition: str) -> Measure:
@@ -38,22 +30,9 @@ PARTS = {"With a written answer": WITH, "Without": WITHOUT}
 
 def build_chart(readings: Readings) -> Chart:
     """Both times per day, with their difference in the sentence."""
-    filters = readings.filters
     answered, others = (Times(readings.bins(measure)) for measure in PARTS.values())
-    panels = [
-        LinePanel(
-            list_places(filters),
-            build_time_lines(filters, readings.daily(measure)),
-            Unit.SECONDS,
-            title=title,
-        )
-        for title, measure in PARTS.items()
-    ]
-    rows = [
-        (title, tool, *list_time_cells(Times(bins)))
-        for title, measure in PARTS.items()
-        for tool, bins in readings.by_tool(measure).items()
-    ]
+    panels = build_time_panels(readings, PARTS)
+    rows = list_time_rows(readings, PARTS)
     if not answered.total:
         said = "No approval needed a written answer in this period."
     else:
