@@ -165,7 +165,7 @@ def find_attention_question(
     regions: Regions, opened: datetime
 ) -> AttentionQuestion | None:
     """The question that the page asks this person before an approval or an edit of this
-    version; None where the policy asks none.
+    version; None where the policy asks none, or wants a written answer instead.
 
     `opened` is when the person opened the page: decisions they make elsewhere in the
     meantime add no question.
@@ -180,6 +180,8 @@ def find_attention_question(
     shown = regions.shown
     if shown is None or (often > 1 and _is_new_reviewer(person, opened)):
         return None
+    if find_written_question(regions) is not None:
+        return None  # one task a decision
     schema = tools.load_definition(sealed.revision.known_tool).arguments
     return questions.build_question(shown, chance, schema)
 

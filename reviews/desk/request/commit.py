@@ -198,8 +198,6 @@ def find_attention_check(
     """
     if not VERDICT_SPECS[verdict].commits:
         return None
-    if choice.find_written_question(regions) is not None:
-        return None  # one task a decision
     question = choice.find_attention_question(regions, opened)
     if question is None:
         return None
