@@ -215,15 +215,13 @@ def _build_sealed_content(version: RequestVersion) -> dict[str, Any]:
     }
 
 
-def needs_written_answer(version: RequestVersion) -> bool:
-    """Whether an approval of this version needs a written answer because of what
-    Holdpoint found when it was proposed."""
-    return is_answer_needed(version, version.revision.facts.get("indicators", []))
-
-
-def is_answer_needed(version: RequestVersion, indicators: Collection[str]) -> bool:
-    """Whether these risk indicators call for a written answer, by the policy that the
-    version was sealed under."""
+def needs_written_answer(
+    version: RequestVersion, found: Collection[str] | None = None
+) -> bool:
+    """Whether an approval of this version needs a written answer, by the policy that it
+    was sealed under. `found` are risk indicators, by default those of the proposal."""
+    stored = version.revision.facts.get("indicators", [])
+    indicators = stored if found is None else found
     if not indicators:
         return False
     return written_questions.is_answer_needed(

@@ -22,7 +22,7 @@ from reviews.choices import Verdict
 from reviews.governance import voters
 from reviews.governance.voters import CountedVotes, Voter
 from reviews.models import ApprovalRequest, Decision, RequestVersion
-from reviews.requests.versions import build_escalated_steps, is_answer_needed
+from reviews.requests.versions import build_escalated_steps, needs_written_answer
 
 from .regions import Regions
 
@@ -191,9 +191,8 @@ def find_written_question(regions: Regions) -> WrittenQuestion | None:
     must answer in writing; None where it need not."""
     sealed, shown = regions.sealed, regions.shown
     question = written_questions.build_written_question(shown) if shown else None
-    if question is None or not is_answer_needed(sealed, [question.indicator.value]):
-        return None
-    return question
+    found = [question.indicator.value] if question else []
+    return question if needs_written_answer(sealed, found) else None
 
 
 def compute_check_seed(person: Person, sealed: RequestVersion) -> bytes:
