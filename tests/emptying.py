@@ -7,11 +7,14 @@ Django would TRUNCATE. Here:
   only a superuser may set: in tests the role of DATABASE_URL must be one;
 - processes under test remember the ids of content types and permissions, so what
   migrations put there comes back with the same ids;
-- TRUNCATE would wait for every reader; DELETE waits for nobody.
+- TRUNCATE would wait for every reader; DELETE waits for nobody;
+- to know a database that was emptied for one that was restored is the product's task
+  (journal/restore_epochs.py), so each emptied one begins a new epoch.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -30,6 +33,17 @@ ALWAYS = """
     SELECT tgrelid::regclass::text, tgname FROM pg_trigger
     WHERE tgenabled = 'A' AND NOT tgisinternal
 """
+
+# A process under test may still write what it knows of the log's last record, however
+# late: the epoch of the next test is newer, so that no such mark makes the emptied
+# database an older one. It began long before every row of a test, so that no row counts
+# as one from a backup.
+NEXT_EPOCH = """
+    INSERT INTO journal_epoch
+        (number, noticed_at, began_at, why, asked_by, reason, by, from_record)
+    VALUES ({number}, '2000-01-01Z', '2000-01-01Z', 'told', 'one', '', 'other', 0)
+"""
+_epochs = itertools.count(2)
 
 PART = """
     SELECT pg_terminate_backend(pid), application_name, state, backend_start::text,
@@ -73,16 +87,13 @@ def part() -> None:
 
 
 def teardown(self: Any) -> None:
-    """In place of TransactionTestCase._fixture_teardown. Twice, for a web process may
-    look in between."""
-    forget()
+    """In place of TransactionTestCase._fixture_teardown."""
     empty()
     forget()
 
 
 def forget() -> None:
-    """What is known of the log outside the database: to know a database that was
-    emptied for an older one is the product's task (journal/restore_epochs.py)."""
+    """Remove the high-water mark, so that a test begins as on a new host."""
     known = settings.HOLDPOINT.state
     for note in (known / "epoch", *known.glob("*/epoch")):
         note.unlink(missing_ok=True)
@@ -103,6 +114,7 @@ def _statements(cursor: CursorWrapper) -> Iterator[str]:
         yield f'DELETE FROM "{table}"'
     for table in pristine:
         yield f'INSERT INTO "{table}" SELECT * FROM {PRISTINE}."{table}"'
+    yield NEXT_EPOCH.format(number=next(_epochs))
     for table, trigger in always:
         yield f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {trigger}"
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import IntegrityError, connection, transaction
 
-from journal import log
+from journal import high_water_mark, log, restore_epochs
 from journal.clock import now
 from journal.models import LogRecord
 from policies.models import Person
@@ -37,6 +37,19 @@ def test_what_migrations_made_keeps_its_ids() -> None:
     emptying.empty()
     assert set(Permission.objects.values_list("pk", "content_type")) == before
     assert set(ContentType.objects.values_list("pk", "model")) == types
+
+
+def test_a_mark_that_a_process_writes_late_halts_nobody() -> None:
+    record()
+    restore_epochs.advance_mark()
+    late = high_water_mark.read_mark()
+    assert late is not None
+    assert not restore_epochs.find_halt_reason()
+    emptying.teardown(None)
+    high_water_mark.write_mark(late)
+    assert not restore_epochs.find_halt_reason()
+    record()
+    restore_epochs.advance_mark()
 
 
 def test_the_log_is_append_only_again_afterwards() -> None:
