@@ -18,7 +18,15 @@ from pytest_django import DjangoDbBlocker
 
 from agents.models import Agent
 from policies.models import Person, PolicyVersion
-from tests import emptying, factories, guards, stack, worlds
+from tests import (
+    emptying,
+    factories,
+    guards,
+    schema_template,
+    servers,
+    stack,
+    worlds,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG = [ROOT / "tests/journeys/desk", ROOT / "tests/gallery"]
@@ -65,6 +73,17 @@ def _place(item: pytest.Item) -> int:
         return folder
     slow = any(item.get_closest_marker(name) for name in ("servers", "browser"))
     return len(LONG) + (0 if slow or item.path.parent in SLOW else 1)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Before pytest-django makes the database: give it a template. On a given server,
+    whose programs are not at hand, the tests' database is migrated instead."""
+    if servers.private is not None:
+        url = settings.HOLDPOINT.database_url
+        schema_template.create_template(url, servers.private)
+        databases: Any = settings.DATABASES
+        databases["default"]["TEST"]["TEMPLATE"] = schema_template.NAME
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,8 @@ from hitl.local import defaults, keys, layout, postgres, process, valkey
 FILLED = "HOLDPOINT_TEST_FILLED"
 WORKER = "PYTEST_XDIST_WORKER"
 stack = ExitStack()
+# Where the private PostgreSQL is; None where DATABASE_URL names another server.
+private: layout.Layout | None = None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -67,9 +69,11 @@ def _prepare(state: Path) -> layout.Layout:
 
 
 def _serve(here: layout.Layout, given: set[str]) -> None:
+    global private
     if "DATABASE_URL" not in given:
         password = keys.read_key(here.keys, "database_password")
         _keep(postgres.start_server(here, password, fast=True), here)
+        private = here
     if "REDIS_URL" not in given:
         _keep(valkey.start_server(here), here)
 

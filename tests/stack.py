@@ -18,6 +18,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,6 +36,9 @@ from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
 from journal.failpoints import FaultAction
 
+from .build_cache import build_once
+
+STATIC_SOURCES = ("static/**/*", "hitl/settings.py", "requirements.lock")
 START_S = 80.0
 PATIENCE_S = 80.0
 
@@ -171,11 +175,19 @@ class Stack:
         return answer.status_code == 200
 
     def collect(self) -> None:
-        """The files that pages name, once."""
-        if (self.state / "static").exists():
-            return
-        manage = [sys.executable, "manage.py", "collectstatic", "--noinput"]
-        subprocess.run(manage, env=self.environ, check=True, capture_output=True)
+        """The files that pages name."""
+        if not (self.state / "static").exists():
+            kept = build_once("static", STATIC_SOURCES, self._collect_static)
+            shutil.copytree(kept, self.state / "static")
+
+    def _collect_static(self, folder: Path) -> None:
+        """Collect into STATE/static of a state of its own, which becomes `folder`."""
+        with tempfile.TemporaryDirectory() as state:
+            environ = {**self.environ, "STATE": state}
+            shutil.copytree(self.state / "keys", Path(state, "keys"))
+            manage = [sys.executable, "manage.py", "collectstatic", "--noinput"]
+            subprocess.run(manage, env=environ, check=True, capture_output=True)
+            shutil.move(Path(state, "static"), folder)
 
 
 def make(state: Path) -> Stack:
