@@ -27,6 +27,10 @@ from reviews.desk.components import in_flight, visibility
 from reviews.desk.components import switches as components_switches
 from reviews.desk.components.in_flight import InFlightAction
 from reviews.desk.components.switches import SwitchLine
+from reviews.desk.standing_grants.page import (
+    StandingGrantLine,
+    list_run_standing_grants,
+)
 from reviews.effects.wording import flatten_value, format_scalar
 from reviews.models import ApprovalRequest, Proposal
 from reviews.permissions import Permission
@@ -260,6 +264,7 @@ class ThreadPage:
     steps: list[ProposalRow]
     stop_url: str
     repair_url: str = ""
+    standing_grants: list[StandingGrantLine] = field(default_factory=list)
     children: list[RelatedRun] = field(default_factory=list)
     parents: list[RelatedRun] = field(default_factory=list)
 
@@ -304,6 +309,7 @@ def build_thread_page(
         steps=found,
         stop_url=reverse("agents:stop_thread", args=[slug, name]),
         repair_url=_build_repair_url(person, slug, name),
+        standing_grants=list_run_standing_grants(person, slug, name),
         children=list_child_runs(person, slug, name),
         parents=_find_parent_runs(person, slug, name, found),
     )

@@ -98,6 +98,16 @@ def list_standing_grants(person: Person) -> list[StandingGrantLine]:
     return [_build_line(person, row, now) for row in found]
 
 
+def list_run_standing_grants(
+    person: Person, agent: str, thread: str
+) -> list[StandingGrantLine]:
+    """The newest standing grants of one run, as far as this person may see them."""
+    now = clock.now()
+    rows = _select_visible(person).filter(agent=agent, thread=thread)
+    found = rows.select_related("issued_by", "revoked_by").order_by("-issued_at")
+    return [_build_line(person, row, now) for row in found[:MOST_SHOWN]]
+
+
 def _select_visible(person: Person) -> QuerySet[StandingGrant]:
     if permissions.has_permission(person, Permission.SEE_ALL):
         return StandingGrant.objects.all()

@@ -93,6 +93,13 @@ def in_force(gate: StoreGate) -> str:
     return "/standing-grants/"
 
 
+@STANDING.scene("run", "1 of 40", "sue")
+def allowed_run(gate: StoreGate) -> str:
+    allowed = allow_labels(gate)
+    gate.propose("add_label", {**LABEL, "label": "lorry"}, thread=allowed.thread)
+    return f"/threads/{allowed.agent}/{allowed.thread}/"
+
+
 STANDING.add("used", "lorry", "/announced/", "sue")
 
 

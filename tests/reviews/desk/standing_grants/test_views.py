@@ -94,3 +94,16 @@ def test_a_strangers_queue_has_none(
     client = as_("owen")
     assert "0 of 3 uses" not in read_page(client.get("/standing-grants/"))
     assert client.post(f"/standing-grants/{row.pk}/revoke/").status_code == 404
+
+
+def test_the_runs_page_shows_what_is_used_of_it(
+    gate: Gate, request_: ApprovalRequest, as_: SignIn
+) -> None:
+    run = f"/threads/riley/{request_.proposal.thread}/"
+    assert 'data-testid="standing-grants"' not in read_page(as_("sue").get(run))
+    issue(gate, request_)
+    assert "0 of 3" in read_text(as_("sue").get(run), "standing-grants")
+    tag(gate, "b")
+    assert "1 of 3" in read_text(as_("sue").get(run), "standing-grants")
+    # An owner sees the run, but not what people of its queue allowed.
+    assert 'data-testid="standing-grants"' not in read_page(as_("owen").get(run))
