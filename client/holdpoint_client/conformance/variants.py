@@ -55,6 +55,7 @@ VARIANTS = {
     "llama-index": Variant("llama-index", "llama-index-workflows", "llama_index_agent"),
     "temporal": Variant("temporal", "temporalio", "temporal_agent"),
     "dbos": Variant("dbos", "dbos", "dbos_agent"),
+    "restate": Variant("restate", "restate-sdk", "restate_agent"),
     "prefect": Variant("prefect", "prefect", "prefect_agent"),
     "humanlayer": Variant("humanlayer", "humanlayer", "humanlayer_agent", edits=False),
     "langchain-classic": Variant(

@@ -55,6 +55,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "mastra",
         "prefect",
         "pydantic-ai",
+        "restate",
         "semantic-kernel",
         "smolagents",
         "strands",
