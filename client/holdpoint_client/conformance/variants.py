@@ -56,6 +56,7 @@ VARIANTS = {
     "temporal": Variant("temporal", "temporalio", "temporal_agent"),
     "dbos": Variant("dbos", "dbos", "dbos_agent"),
     "restate": Variant("restate", "restate-sdk", "restate_agent"),
+    "ag-ui": Variant("ag-ui", "ag-ui-protocol", "ag_ui_agent"),
     "prefect": Variant("prefect", "prefect", "prefect_agent"),
     "humanlayer": Variant("humanlayer", "humanlayer", "humanlayer_agent", edits=False),
     "langchain-classic": Variant(

@@ -40,6 +40,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
 @pytest.fixture(
     params=[
         "agent-framework",
+        "ag-ui",
         "agno",
         "autogen",
         "claude-agent-sdk",
