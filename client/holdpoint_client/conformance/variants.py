@@ -65,6 +65,7 @@ VARIANTS = {
         "langchain_classic_agent",
         edits=False,
     ),
+    "ai": Variant("ai", "ai", "worker.ts", edits=False, under_node=True),
     "mastra": Variant(
         "mastra", "@mastra/core", "worker.ts", edits=False, under_node=True
     ),
