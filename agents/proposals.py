@@ -41,7 +41,7 @@ from reviews.stops import gate_state, stops
 from reviews.stops.gate_state import GateState
 from reviews.tool_services.readers import ToolReading
 
-from . import checkpoints, idempotency, locks, representation, transitions
+from . import checkpoints, idempotency, iterations, locks, representation, transitions
 from .checkpoints import SuspendedState
 from .choices import ThreadResult, ThreadStatus
 from .idempotency import StoredAnswer
@@ -168,9 +168,12 @@ def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> Store
     agent's listeners (shared), a superseded request, the sums.
     """
     try:
-        return _create_proposal(agent, key, asked)
-    except _PolicyChanged:  # all sums are locked in one call, by the new policy
-        return _create_proposal(agent, key, replace(asked, policy=None))
+        try:
+            return _create_proposal(agent, key, asked)
+        except _PolicyChanged:  # all sums are locked in one call, by the new policy
+            return _create_proposal(agent, key, replace(asked, policy=None))
+    except iterations.IterationCapReached as reached:
+        raise iterations.pause_run(reached) from reached
 
 
 @transaction.atomic(durable=True)
@@ -197,6 +200,9 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
     if policy is not None and policy != facts.state.policy:
         raise _PolicyChanged
     _check_running(thread)
+    # A stop or pause that is in force is the answer, rather than another pause.
+    stops.check_run_may_propose(facts.state.mode, agent.slug, thread.name)
+    iterations.check_cap(thread, asked.tool, facts.state.policy, asked.suspended)
     with writes.unit_of_work():
         origin = replace(
             asked.origin,

@@ -36,12 +36,12 @@ class Operation:
 AGENTS = (
     Operation(
         ("agents.proposals.propose_action",),
-        private=("agents.proposals._create_proposal",),
+        private=("agents.proposals._create_proposal", "agents.iterations.pause_run"),
         locks="idempotency key, thread, the agent's listeners (advisory, shared), "
         "superseded request or the open request of the same action, sums",
         writes="Thread, Checkpoint, Proposal, Revision, Observation; ApprovalRequest "
         "and RequestVersion, or Grant and Execution; Stop for a repeat that pauses the "
-        "run",
+        "run, and alone for a proposal above the iteration cap",
         logs="thread.started; proposal.submitted, proposal.blocked, proposal.repeated "
         "or request.joined; request.opened or grant.issued and execution.queued; "
         "stop.raised",

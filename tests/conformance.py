@@ -40,8 +40,11 @@ AGENT = "conformance"
 # The extras of frameworks that the kit needs more for than the adapter.
 KIT_EXTRAS = {
     "langchain-classic": "langchain-classic-kit",
+    "restate": "restate-kit",
     "temporal": "temporal-kit",
 }
+# The package that brings Restate's server, which PyPI has not.
+RESTATE_SERVER = ROOT / "tests" / "client" / "conformance" / "restate_server"
 # A dead agent's lease is over soon, and an agent's webhooks may come to this machine.
 ENVIRON = {
     "DEMO": "0",
@@ -178,9 +181,7 @@ def build_environment(framework: str) -> Path:
         return found
     sys.stdout.write(f"Installing {framework}\n")
     if VARIANTS[list_variants(framework)[0]].under_node:
-        node = Path(find_node())
-        npm = node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        subprocess.run([str(node), str(npm), "ci"], cwd=TYPESCRIPT, check=True)
+        install_node_packages(TYPESCRIPT)
         return Path(sys.executable)
     folder = FOLDER / framework
     python = folder / "bin" / "python"
@@ -188,7 +189,25 @@ def build_environment(framework: str) -> Path:
     extra = f"./client[{KIT_EXTRAS.get(framework, framework)},grants]"
     install = [str(python), "-m", "pip", "install", "--quiet", "--editable", extra]
     subprocess.run(install, cwd=ROOT, check=True)
+    if framework == "restate":
+        link_restate_server(folder)
     return python
+
+
+def install_node_packages(folder: Path) -> None:
+    """Install what the folder's lock file has, by the npm of Node's wheel."""
+    node = Path(find_node())
+    npm = node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    subprocess.run([str(node), str(npm), "ci"], cwd=folder, check=True)
+
+
+def link_restate_server(environment: Path) -> None:
+    """Put Restate's server into an environment, where the kit looks for it."""
+    folder = environment / "restate-server"
+    shutil.copytree(RESTATE_SERVER, folder)
+    install_node_packages(folder)
+    found = folder.glob("node_modules/@restatedev/restate-server-*/bin/restate-server")
+    (environment / "bin" / "restate-server").symlink_to(next(found))
 
 
 def run_kit(frameworks: Sequence[str]) -> int:

@@ -376,6 +376,7 @@ class ToolDefinition(DocumentPart):
             "amounts",
             "counts",
             "standing_grant",
+            "iteration_cap",
         }
     )
 
@@ -403,6 +404,9 @@ class ToolDefinition(DocumentPart):
     audience: Audience | None = None  # the service that accepts this tool's grants
     batchable: Batch | None = None
     standing_grant: StandingTerms | None = None  # lets people allow calls in advance
+    # After this many proposals in one run without a person's decision or a change of
+    # plan, the next call of this tool pauses the run. 0 never pauses one.
+    iteration_cap: int = Field(default=0, ge=0, le=1000, strict=True)
     effect: str = Field(default="", max_length=300)  # see "The effect sentence"
     labels: dict[str, ShortText] = {}
     reversal: Reversal | None = None

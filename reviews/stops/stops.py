@@ -117,24 +117,32 @@ def check_may_propose(mode: StopMode | None) -> None:
 
 
 def check_run_may_propose(mode: StopMode | None, agent: str, thread: str) -> None:
-    """Raises AgentStopped under a stop, and for a run that is paused because people
-    rejected its proposals. Takes a query only under a pause."""
+    """Raises AgentStopped under a stop, and for a run that Holdpoint itself has paused,
+    after rejections in a row or at the iteration cap. Takes a query only under a
+    pause."""
     check_may_propose(mode)
-    # guard: rejected-run
-    if mode is StopMode.PAUSED and _is_paused_for_rejections(agent, thread):
-        raise AgentStopped(
-            "This run is paused because several of its proposals in a row were"
-            " rejected. Nothing was proposed. A person must resume the run."
-        )
+    reason = _find_system_pause(agent, thread) if mode is StopMode.PAUSED else ""
+    if reason:  # guard: paused-run
+        raise build_paused_error(reason)
 
 
-def _is_paused_for_rejections(agent: str, thread: str) -> bool:
-    return Stop.objects.filter(
+def build_paused_error(reason: str) -> AgentStopped:
+    """The error for an agent whose run Holdpoint itself has paused."""
+    return AgentStopped(
+        f"This run is paused. {reason} Nothing was proposed. A person must resume the"
+        " run."
+    )
+
+
+def _find_system_pause(agent: str, thread: str) -> str:
+    """Why Holdpoint has paused this run; empty if it has not."""
+    rows = Stop.objects.filter(
         scope=Scope.THREAD,
         key=build_thread_key(agent, thread),
         by=SYSTEM,
         lifted_at__isnull=True,
-    ).exists()
+    )
+    return rows.values_list("reason", flat=True).first() or ""
 
 
 @transaction.atomic(durable=True)
@@ -197,6 +205,17 @@ def pause_rejected_run(agent: str, thread: str, *, count: int, now: datetime) ->
     reason = f"{count} of its proposals in a row were rejected."
     row = _build_run_pause(agent, thread, SYSTEM, reason, now)
     _insert_stop(row, log.SYSTEM, "rejections")
+
+
+def pause_iterating_run(agent: str, thread: str, *, count: int, now: datetime) -> str:
+    """Pause a run that has reached the iteration cap, within the caller's transaction,
+    and return the reason. A pause or stop that is in force stays as it is."""
+    reason = (
+        f"It proposed {count} times without a person's decision or a change of plan."
+    )
+    row = _build_run_pause(agent, thread, SYSTEM, reason, now)
+    _insert_stop(row, log.SYSTEM, "iterations")
+    return reason
 
 
 def _build_run_pause(

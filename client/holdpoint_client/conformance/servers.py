@@ -15,8 +15,16 @@ from .subject import wait_for
 
 HOST = "127.0.0.1"
 START_SECONDS = 120.0
-# They send nothing.
-ENVIRON = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+ENVIRON = {
+    # They send nothing.
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "RESTATE_DISABLE_TELEMETRY": "true",
+    # A killed process has a successor at once.
+    "RESTATE_DEFAULT_RETRY_POLICY__INITIAL_INTERVAL": "50ms",
+    "RESTATE_DEFAULT_RETRY_POLICY__MAX_INTERVAL": "500ms",
+    "RESTATE_DEFAULT_RETRY_POLICY__MAX_ATTEMPTS": "300",
+}
 
 
 @contextmanager
@@ -29,8 +37,15 @@ def start_server(framework: str, folder: Path) -> Iterator[str]:
         return
     port = find_free_port()
     with (folder / f"{framework}.log").open("w") as log:
-        environ = {**os.environ, **ENVIRON, "PREFECT_HOME": str(folder)}
-        process = subprocess.Popen(build(port), stdout=log, stderr=log, env=environ)  # noqa: S603
+        environ = {
+            **os.environ,
+            **ENVIRON,
+            "PREFECT_HOME": str(folder),
+            "RESTATE_INGRESS__BIND_ADDRESS": f"{HOST}:{port}",
+        }
+        process = subprocess.Popen(  # noqa: S603 - our own commands
+            build(port), stdout=log, stderr=log, env=environ, cwd=folder
+        )
     try:
         otherwise = f"the server of {framework} does not answer"
         wait_for(lambda: is_open(port), otherwise, START_SECONDS)
@@ -59,6 +74,15 @@ def build_temporal_command(port: int) -> Sequence[str]:
     return [str(Path(sys.executable).parent / "temporal-test-server"), str(port)]
 
 
+def build_restate_command(port: int) -> Sequence[str]:
+    """Restate's server, with its journals in the folder. Only its ingress has the port;
+    the kit reaches its other interfaces by sockets in the folder."""
+    name = str(Path(sys.executable).parent / "restate-server")
+    command = [name, "--base-dir", "restate", "--node-name", "kit"]
+    command += ["--default-num-partitions", "1", "--bind-ip", HOST]
+    return [*command, "--use-random-ports", "true"]
+
+
 def build_prefect_command(port: int) -> Sequence[str]:
     """Prefect's own server, without the services that the kit does not need."""
     command = [str(Path(sys.executable).parent / "prefect"), "server", "start"]
@@ -67,5 +91,6 @@ def build_prefect_command(port: int) -> Sequence[str]:
 
 COMMANDS: dict[str, Callable[[int], Sequence[str]]] = {
     "prefect": build_prefect_command,
+    "restate": build_restate_command,
     "temporal": build_temporal_command,
 }

@@ -55,6 +55,8 @@ VARIANTS = {
     "llama-index": Variant("llama-index", "llama-index-workflows", "llama_index_agent"),
     "temporal": Variant("temporal", "temporalio", "temporal_agent"),
     "dbos": Variant("dbos", "dbos", "dbos_agent"),
+    "restate": Variant("restate", "restate-sdk", "restate_agent"),
+    "ag-ui": Variant("ag-ui", "ag-ui-protocol", "ag_ui_agent"),
     "prefect": Variant("prefect", "prefect", "prefect_agent"),
     "humanlayer": Variant("humanlayer", "humanlayer", "humanlayer_agent", edits=False),
     "langchain-classic": Variant(
@@ -63,6 +65,7 @@ VARIANTS = {
         "langchain_classic_agent",
         edits=False,
     ),
+    "ai": Variant("ai", "ai", "worker.ts", edits=False, under_node=True),
     "mastra": Variant(
         "mastra", "@mastra/core", "worker.ts", edits=False, under_node=True
     ),

@@ -33,6 +33,7 @@ export interface ScriptedAnswer {
 /** What one process is to do; `Job` of worker.py describes each field. */
 export interface Job {
   readonly action: "start" | "rerun" | "resume" | "answer" | "list";
+  readonly variant: "ai" | "mastra";
   readonly gated: boolean;
   readonly thread: string;
   readonly folder: string;

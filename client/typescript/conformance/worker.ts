@@ -5,9 +5,14 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-import { runJob } from "./mastra-agent.ts";
 import { meetOthers } from "./scripting.ts";
 import type { Job, Report } from "./scripting.ts";
+
+/** The agents, by the variant of the kit. */
+const AGENTS = {
+  ai: () => import("./ai-agent.ts"),
+  mastra: () => import("./mastra-agent.ts"),
+};
 
 const lines = createInterface({ input: process.stdin });
 const ended = once(lines, "close");
@@ -18,6 +23,7 @@ function send(message: unknown): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
 }
 
+const { runJob } = await AGENTS[job.variant]();
 send("ready");
 let report: Report;
 try {

@@ -27,7 +27,7 @@ from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus
 from reviews.decisions import submission
 from reviews.decisions.submission import PageToken
-from reviews.desk.components import formatting, undo
+from reviews.desk.components import formatting, states, undo
 from reviews.desk.components.choice import describe_shortage
 from reviews.desk.components.formatting import DeadlineClock
 from reviews.desk.components.undo import ReversedEffect
@@ -433,6 +433,7 @@ class BatchPage:
         return sorted(found, key=lambda row: not row.changed)
 
     def _row(self, member: BatchMember, entry: BatchTableEntry) -> BatchRow:
+        since = member.request.with_agent_since
         return BatchRow(
             id=member.id,
             url=reverse("reviews:batch_item", args=[self.id, member.id]),
@@ -444,6 +445,7 @@ class BatchPage:
             reasons=entry.reasons,
             changed=self.selection.changed.get(member.id, ""),
             blocked=self.loaded.blocked(member),
+            with_agent=states.format_with_agent(since) if since else "",
             checked=member.id in self.choice.ids,
             sample=member.id in self.samples,
             peek=self._peek(member),

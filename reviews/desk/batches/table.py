@@ -139,6 +139,7 @@ class BatchRow:
     reasons: Sequence[str]
     changed: str
     blocked: str
+    with_agent: str  # that people have sent it back to the agent; empty if not
     checked: bool
     sample: bool
     peek: BatchPeek | None  # None until it is opened

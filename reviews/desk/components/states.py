@@ -119,6 +119,11 @@ def _move_word_to_note(state: StateLabel, holds: StateLabel) -> StateLabel:
     return replace(holds, note=note, note_at=state.at)
 
 
+def format_with_agent(since: datetime) -> str:
+    """That people have sent the request back to its agent, and when."""
+    return f"With the agent since {format_time(since)}"
+
+
 def _build_pending_state(
     request: ApprovalRequest,
     tally: ApprovalTally,
@@ -130,7 +135,7 @@ def _build_pending_state(
         return _build_expired_state(request)
     sent_back = request.with_agent_since
     if sent_back is not None and (since is None or sent_back > since):
-        said = f"With the agent since {format_time(sent_back)}"
+        said = format_with_agent(sent_back)
         return StateLabel("waiting", said, icon="back", at=sent_back)
     if tally.given:
         said = f"{tally.said} approvals"

@@ -40,6 +40,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
 @pytest.fixture(
     params=[
         "agent-framework",
+        "ag-ui",
         "agno",
         "autogen",
         "claude-agent-sdk",
@@ -55,6 +56,7 @@ def keep_proposals(gate: LoopbackGate, waiting: dict[str, Any], **facts: Any) ->
         "mastra",
         "prefect",
         "pydantic-ai",
+        "restate",
         "semantic-kernel",
         "smolagents",
         "strands",

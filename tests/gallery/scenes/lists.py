@@ -17,6 +17,7 @@ from tests.factories import decide
 from tests.gallery.scene import SceneGroup, Submission, url
 from tests.gallery.store import LAPTOP, STATE, StoreGate, policy
 from tests.reviews.batches import batching
+from tests.reviews.dialogue.talking import send_back
 
 from .outcomes import never_told, undo
 from .review import newest
@@ -139,6 +140,13 @@ def form_batch(gate: StoreGate) -> Batch:
     return Batch.objects.get(group=group)
 
 
+def form_returned_batch(gate: StoreGate) -> Batch:
+    """One of the refunds has been sent back to the agent."""
+    batch = form_batch(gate)
+    send_back(batching.members(batch)[0].request, gate.rita)
+    return batch
+
+
 @BATCHES.scene("list", "refunds")
 def list_batches(gate: StoreGate) -> str:
     form_batch(gate)
@@ -146,7 +154,7 @@ def list_batches(gate: StoreGate) -> str:
 
 
 BATCHES.add("waiting", "5 refunds", form_batch)
-BATCHES.add("onlooker", "5 refunds", form_batch, "otto")
+BATCHES.add("onlooker", "With the agent since", form_returned_batch, "otto")
 
 
 @BATCHES.scene("row", "5 refunds")

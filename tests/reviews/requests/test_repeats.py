@@ -186,7 +186,7 @@ def test_a_run_is_paused_after_rejections_in_a_row(gate: Gate) -> None:
     assert (pause.mode, pause.by) == (StopMode.PAUSED, stops.SYSTEM)
     record = LogRecord.objects.get(kind="stop.raised")
     assert (record.actor_kind, record.thread) == ("system", "t-1")
-    with pytest.raises(errors.AgentStopped, match="several of its proposals"):
+    with pytest.raises(errors.AgentStopped, match="3 of its proposals in a row"):
         propose(gate.agent, customer="C-9")
     assert propose(gate.agent, thread="t-2").request.status == RequestStatus.PENDING
 

@@ -29,6 +29,7 @@ from tests.reviews.desk.batches.batch_form import (
     url,
 )
 from tests.reviews.desk.conftest import SignIn
+from tests.reviews.dialogue.talking import send_back
 
 KB = 1024
 MOST_QUERIES = 13  # one for who could decide what would be escalated
@@ -59,6 +60,16 @@ def test_the_page_says_all_once_and_each_in_a_row(gate: Gate, as_: SignIn) -> No
     assert find_element(text, "approvals")
     assert find_element(text, "undecided")
     assert "3 identical" in text
+
+
+def test_a_row_that_people_sent_back_says_so(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    first = members(batch)[0]
+    send_back(first.request, gate.tom)
+    text = read_page(as_("rita").get(url(batch)))
+    assert text.count('data-testid="with-agent"') == 1
+    row = text[text.index(f'<tr id="i-{first.id}"') :]
+    assert "With the agent since" in row[: row.index("</tr>")]
 
 
 def test_it_is_light_and_needs_few_queries(

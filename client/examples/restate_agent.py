@@ -1,0 +1,72 @@
+"""A Restate workflow whose tool waits for people without a process that waits.
+
+    python restate_agent.py serve URL KEY PORT             # runs what can go on
+    python restate_agent.py start URL KEY INGRESS THREAD   # proposes, and ends
+    python restate_agent.py resume URL KEY INGRESS THREAD  # after people decided
+
+It needs `pip install holdpoint-client[restate] hypercorn` and a Restate server with
+INGRESS, such as http://127.0.0.1:8080, at which http://127.0.0.1:PORT is registered. An
+endpoint must serve for the other two, and may be restarted at any time. To stay
+runnable without a model's key, the model is a script: it asks for one note.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import restate
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from restate.client import create_client
+
+from holdpoint_client import Gate, get_claim
+from holdpoint_client.adapters.restate import GateCalls, resume_run
+
+NOTE = {"to": "ann", "text": "Your parcel is on its way."}
+
+
+def build_agent(gate: Gate) -> tuple[list[Any], Any]:
+    """The services of an endpoint, and the handler that starts the agent."""
+
+    @gate.tool()
+    def send_note(to: str, text: str) -> dict[str, str]:
+        """Send a note to a person."""
+        key = get_claim().idempotency_key  # for the service that sends it
+        sys.stdout.write(f"Sending to {to} under {key}: {text}\n")
+        return {"sent": to}
+
+    calls = GateCalls([send_note])
+    agent = restate.Workflow("NoteAgent")
+
+    @agent.main()
+    async def run_agent(ctx: restate.WorkflowContext, request: str) -> str:
+        """The model is a script here: it asks for a note."""
+        text = await calls.start_call(
+            ctx, "send_note", NOTE, thread=ctx.key(), call_id="call_1"
+        )
+        return f"I told Ann: {text}"
+
+    return [agent, *calls.services], run_agent
+
+
+async def main(action: str, url: str, key: str, where: str, thread: str = "") -> None:
+    with Gate(url, key) as gate:
+        services, run_agent = build_agent(gate)
+        if action == "serve":
+            config = Config.from_mapping(bind=f"127.0.0.1:{where}")
+            app: Any = restate.app(services)
+            await serve(app, config)
+            return
+        async with create_client(where) as client:
+            if action == "start":
+                await client.workflow_send(run_agent, thread, "Tell Ann.")
+            elif await resume_run(client, thread, gate, wait_seconds=30):
+                sys.stdout.write("It goes on.\n")
+            else:
+                sys.exit("Nobody has decided yet.")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
