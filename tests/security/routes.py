@@ -247,6 +247,10 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "tag_request"},
         body=lambda world: {"reason": "many tags"},
     ),
+    "reviews:assurance": Row(get=PEOPLE),
+    "reviews:canary_realism": Row(
+        post=HERSELF, sees=HERSELF, ids={"pk": "canary", "flag": "realism"}
+    ),
     "reviews:statistics": Row(get=READS_ALARMS),
     "reviews:statistics_group": Row(get=READS_ALARMS, ids={"group": "group"}),
     "reviews:statistics_csv": Row(get=READS_ALARMS, ids={"slug": "plot"}),

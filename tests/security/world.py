@@ -49,6 +49,7 @@ from tests.agents.adapters.authzen.conftest import access, denied
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.assurance.planting import plant
 from tests.reviews.batches import batching
 from tests.reviews.notifications.channels import browsers
 
@@ -189,6 +190,8 @@ def _fill(world: World, other: Agent) -> None:
         "standing_grant": allowed.pk,
         "group": "outcomes",
         "plot": "outcome-mix",
+        "realism": "obvious",
+        "canary": _revealed_canary(gate),
         "tag_request": _asked_tag(gate, "t-1").pk,
         "reviewer": gate.tom.public_id,
         "escalated": escalated.pk,
@@ -257,6 +260,13 @@ def _never_ran(gate: Gate) -> Alarm:
     Grant.objects.filter(execution=execution).update(expires_at=clock.now())
     run.run_execution(execution.pk)
     return Alarm.objects.get(subject=execution.pk)
+
+
+def _revealed_canary(gate: Gate) -> str:
+    """A canary that Rita caught."""
+    request = plant(gate)
+    decide(request, gate.rita, "reject")
+    return str(request.pk)
 
 
 def _fill_batches(world: World) -> None:
