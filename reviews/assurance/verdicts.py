@@ -58,7 +58,10 @@ def record_verdict(
         took_ms=took_ms,
         **_build_ending(CanaryEnding.DECIDED, now),
     )
-    _end_request(request, CanaryEnding.DECIDED, actor, now, verdict=verdict)
+    # The log proves the verdict without saying it: it is nobody's but the reviewer's.
+    _end_request(
+        request, CanaryEnding.DECIDED, actor, now, private={"verdict": verdict}
+    )
 
 
 def end_canary(

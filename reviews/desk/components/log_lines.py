@@ -133,7 +133,7 @@ def load_names(public_ids: Iterable[str]) -> dict[str, str]:
 
 
 MOST_HISTORY = 100
-PLANTED_KIND = "canary.planted"
+CANARY_PREFIX, PLANTED_KIND = "canary.", "canary.planted"
 DECISION_KIND = "decision.recorded"
 OUTCOME_WORDS = {
     ExecutionStatus.QUEUED: "queued",
@@ -278,7 +278,9 @@ def _build_log_line(
     revision = around.revisions.get((leaf["proposal"], leaf["revision"] or 1))
     position = getattr(row, "position", None)
     hide = row.request in around.masked and row.actor_id != person.public_id
-    about = reverse("reviews:request_detail", args=[row.request]) if row.request else ""
+    # Only its reviewer may open the page of a canary.
+    linked = row.request if not row.kind.startswith(CANARY_PREFIX) else ""
+    about = reverse("reviews:request_detail", args=[linked]) if linked else ""
     return LogLine(
         id=row.pk,
         url=build_record_url(row),
