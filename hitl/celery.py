@@ -55,6 +55,7 @@ SWEEPS = {
     "reviews.tasks.remind_before_deadline": 15,
     "reviews.tasks.update_statistics": 60,
     "reviews.tasks.run_canaries": 30,
+    "reviews.tasks.choose_second_reviews": 300,
 }
 
 app = celery.Celery("holdpoint")

@@ -476,6 +476,15 @@ REVIEWS = (
         logs="canary.flagged",
     ),
     Operation(
+        (
+            "reviews.assurance.second_reviews.choose_decision",
+            "reviews.assurance.second_reviews.record_answer",
+            "reviews.assurance.second_reviews.record_ruling",
+        ),
+        writes="SecondReview",
+        logs="second_review.chosen, second_review.answered, second_review.settled",
+    ),
+    Operation(
         ("reviews.metrics.alerts.raise_alert", "reviews.metrics.alerts.close_alert"),
         locks="Alarm",
         writes="Alarm",

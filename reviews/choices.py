@@ -402,3 +402,17 @@ class RealismFlag(StrEnum):
 
     OBVIOUS = "obvious"  # they could tell that it was none of an agent's
     UNCLEAR = "unclear"  # what was planted is not clearly a defect
+
+
+class SampleCause(StrEnum):
+    """Why a decision is reviewed a second time."""
+
+    SAMPLE = "sample"  # the share that the policy asks for
+    FAST = "fast"  # it was made before the minimum reading time
+
+
+class UpheldReview(StrEnum):
+    """Whose verdict a supervisor upholds where two reviewers disagree."""
+
+    FIRST = "first"
+    SECOND = "second"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import StrictBool
+from pydantic import Field, StrictBool
 
 from .definitions import DocumentPart
 
@@ -14,3 +14,7 @@ class Assurance(DocumentPart):
     # Each reviewer gets one in 45 to 60 decisions, and one in 34 to 40 after many
     # unchanged approvals or missed canaries.
     canaries: StrictBool = False
+    # The share of approvals and rejections by one person, at medium and high risk, that
+    # another person reviews a second time within a day, without knowing the verdict. It
+    # is four times as large for decisions before the minimum reading time.
+    second_reviews: float = Field(default=0, ge=0, le=0.25)

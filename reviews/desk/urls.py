@@ -60,6 +60,8 @@ urlpatterns = [
         name="canary_realism",
     ),
     path("assurance/", assured.assurance, name="assurance"),
+    path("assurance/checks/", assured.second_reviews_waiting, name="second_reviews"),
+    path("assurance/checks/<int:pk>/", assured.second_review, name="second_review"),
     path("requests/<str:pk>/versions/<int:n>/", shown.version, name="version"),
     path("requests/<str:pk>/as-seen/<int:decision>/", shown.as_seen, name="as_seen"),
     path("requests/<str:pk>/lease/", holding_views.lease, name="lease"),

@@ -1,4 +1,5 @@
-"""Canaries: what was planted in a cloned request, and how its reviewer decided it."""
+"""Canaries: what was planted in a cloned request, and how its reviewer decided it. And
+decisions that another person reviews a second time."""
 
 from __future__ import annotations
 
@@ -9,10 +10,18 @@ from django.db import models
 from django.db.models import Q
 
 from policies.choices import Risk
-from reviews.choices import CanaryEnding, DefectKind, RealismFlag
+from reviews.choices import (
+    CanaryEnding,
+    DefectKind,
+    RealismFlag,
+    SampleCause,
+    UpheldReview,
+    Verdict,
+)
 
 from .base import build_choice_check, build_choices
 from .proposals import Proposal
+from .requests import Decision
 
 
 class Canary(models.Model):
@@ -76,3 +85,84 @@ class Canary(models.Model):
 
     def __str__(self) -> str:
         return f"canary {self.proposal_id}"
+
+
+class SecondReview(models.Model):
+    """A decision of the past that another person reviews without knowing it.
+
+    It changes nothing about the request. Where the two disagree, a supervisor says
+    whose verdict was right.
+    """
+
+    decision = models.OneToOneField(
+        Decision, on_delete=models.PROTECT, primary_key=True, related_name="second"
+    )
+    tool_name = models.CharField(max_length=64)
+    risk = models.CharField(max_length=8, choices=build_choices(Risk))
+    cause = models.CharField(max_length=6, choices=build_choices(SampleCause))
+    chosen_at = models.DateTimeField()
+    due_at = models.DateTimeField()  # nobody is asked any more after that
+    reviewer = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        db_index=False,
+        related_name="+",
+    )
+    verdict = models.CharField(max_length=8, blank=True)
+    reason = models.TextField(blank=True)
+    answered_at = models.DateTimeField(null=True)
+    agrees = models.BooleanField(null=True)
+    arbiter = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        db_index=False,
+        related_name="+",
+    )
+    upheld = models.CharField(
+        max_length=6, choices=build_choices(UpheldReview), blank=True
+    )
+    ruling = models.TextField(blank=True)  # the supervisor's words
+    ruled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="second_review_answer_paired",
+                condition=Q(
+                    answered_at__isnull=True,
+                    reviewer__isnull=True,
+                    agrees__isnull=True,
+                    verdict="",
+                )
+                | Q(
+                    answered_at__isnull=False,
+                    reviewer__isnull=False,
+                    agrees__isnull=False,
+                    verdict__in=[Verdict.APPROVE, Verdict.REJECT],
+                ),
+            ),
+            models.CheckConstraint(
+                name="second_review_ruling_paired",
+                condition=Q(ruled_at__isnull=True, arbiter__isnull=True, upheld="")
+                | Q(ruled_at__isnull=False, arbiter__isnull=False, agrees=False)
+                & ~Q(upheld=""),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["due_at"],
+                name="second_review_waiting",
+                condition=Q(answered_at__isnull=True),
+            ),
+            models.Index(
+                fields=["answered_at"],
+                name="second_review_split",
+                condition=Q(agrees=False, ruled_at__isnull=True),
+            ),
+            models.Index(fields=["answered_at"], name="second_review_answered"),
+        ]
+
+    def __str__(self) -> str:
+        return f"second review of {self.decision_id}"

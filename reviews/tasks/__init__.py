@@ -21,6 +21,7 @@ from .notifications import (
     send_test,
 )
 from .sweeps import (
+    choose_second_reviews,
     close_recall_windows,
     drop_old_drafts,
     drop_old_exports,
@@ -45,6 +46,7 @@ from .sweeps import (
 __all__ = [
     "audit_one",
     "audit_refused",
+    "choose_second_reviews",
     "close_recall_windows",
     "drop_old_drafts",
     "drop_old_exports",

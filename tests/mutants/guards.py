@@ -891,4 +891,12 @@ GUARDS = [
         NEVER,
         f"{CANARIES}::test_no_path_of_the_product_executes_a_canary[other]",
     ),
+    Guard(
+        "nobody reviews their own decision a second time",
+        "reviews/assurance/second_reviews.py",
+        "_check_may_answer",
+        "other-reviewer",
+        NEVER,
+        "tests/reviews/assurance/test_second_reviews.py",
+    ),
 ]

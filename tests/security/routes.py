@@ -248,6 +248,14 @@ ROUTES: dict[str, Row] = {
         body=lambda world: {"reason": "many tags"},
     ),
     "reviews:assurance": Row(get=PEOPLE),
+    "reviews:second_reviews": Row(get=PEOPLE),
+    "reviews:second_review": Row(
+        get=DECIDES,
+        post=DECIDES,
+        sees=DECIDES,
+        ids={"pk": "second_review"},
+        body=lambda world: {"answer": "approve", "reason": "checked"},
+    ),
     "reviews:canary_realism": Row(
         post=HERSELF, sees=HERSELF, ids={"pk": "canary", "flag": "realism"}
     ),

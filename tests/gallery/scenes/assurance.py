@@ -6,14 +6,18 @@ from datetime import timedelta
 
 from journal import clock
 from policies.models import Person
-from reviews.assurance import insertion
-from reviews.models import ApprovalRequest, Canary
+from reviews.assurance import insertion, second_reviews
+from reviews.choices import SampleCause, Verdict
+from reviews.models import ApprovalRequest, Canary, Decision
 from tests import factories
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup
 from tests.gallery.store import StoreGate
 
-ASSURANCE = SceneGroup("assurance", shows=("reviews:assurance",))
+ASSURANCE = SceneGroup(
+    "assurance",
+    shows=("reviews:assurance", "reviews:second_reviews", "reviews:second_review"),
+)
 
 
 def plant(gate: StoreGate) -> ApprovalRequest:
@@ -47,3 +51,29 @@ def show_open(gate: StoreGate) -> ApprovalRequest:
 
 ASSURANCE.add("own", "You caught 0 %", "/assurance/")
 ASSURANCE.add("team", "who decided requests decided a drill", "/assurance/", "sue")
+
+
+def choose(gate: StoreGate) -> int:
+    """Ask for a second review of what Rita approved."""
+    request = gate.refund("31.00")
+    gate.approve(request)
+    decision = Decision.objects.get(request=request)
+    second_reviews.choose_decision(decision_id=decision.pk, cause=SampleCause.SAMPLE)
+    return int(decision.pk)
+
+
+@ASSURANCE.scene("second", "I would approve", "tom")
+def show_second_review(gate: StoreGate) -> str:
+    return f"/assurance/checks/{choose(gate)}/"
+
+
+@ASSURANCE.scene("split", "Who was right?", "sue")
+def show_disagreement(gate: StoreGate) -> str:
+    key = choose(gate)
+    second_reviews.record_answer(
+        decision_id=key, person=gate.tom, verdict=Verdict.REJECT, reason="Too early."
+    )
+    return f"/assurance/checks/{key}/"
+
+
+ASSURANCE.add("checks", "You see what they saw", "/assurance/checks/", "sue")

@@ -14,7 +14,7 @@ from django.db.models import AutoField, Model
 from journal import clock
 from journal.models import LogRecord
 from policies.models import Person
-from reviews.choices import CanaryEnding, DefectKind, Scope
+from reviews.choices import CanaryEnding, DefectKind, SampleCause, Scope
 from reviews.models import (
     ApprovalRequest,
     Canary,
@@ -24,6 +24,7 @@ from reviews.models import (
     Proposal,
     RequestVersion,
     Reversal,
+    SecondReview,
     Stop,
 )
 from reviews.stops import stops
@@ -130,7 +131,9 @@ def generate_past(
             RequestVersion.objects.get(request=request),
         )
         _make_canaries(proposal, request, deciders[0])
-        _make_decisions(Decision.objects.get(request=request))
+        decision = Decision.objects.get(request=request)
+        _make_decisions(decision)
+        _make_second_reviews(decision)
         _make_records(LogRecord.objects.earliest("id"))
         _make_executions(base, reversal, stop)
         copy(
@@ -253,6 +256,43 @@ def _make_canaries(
         verdict=f"CASE WHEN {ended} THEN 'reject' ELSE '' END",
         caught=f"CASE WHEN {ended} THEN pg_temp.draw(n, 21) < 0.8 END",
         took_ms=f"CASE WHEN {ended} THEN took END",
+    )
+    base.delete()
+
+
+def _make_second_reviews(decision: Decision) -> None:
+    """A second review of every fifth decision; some disagree or were not answered."""
+    now = clock.now()
+    base = SecondReview.objects.create(
+        decision=decision,
+        tool_name="pay",
+        risk="high",
+        cause=SampleCause.SAMPLE,
+        chosen_at=now,
+        due_at=now,
+    )
+    own = """(SELECT {} FROM reviews_decision AS own WHERE own.request_id = 'r-' || n
+        AND own.verdict IN ('approve', 'reject') ORDER BY own.id LIMIT 1)"""
+    pick, first = own.format("own.id"), own.format("own.verdict")
+    answered, agrees = "n % 4 > 0", "n % 3 > 0"
+    other = f"CASE {first} WHEN 'approve' THEN 'reject' ELSE 'approve' END"
+    ruled = f"{answered} AND NOT {agrees} AND n % 2 = 0"
+    copy(
+        base,
+        f"decided AND n % 5 = 0 AND {pick} IS NOT NULL",
+        decision_id=pick,
+        tool_name="tool",
+        risk="level",
+        cause="CASE WHEN n % 10 = 0 THEN 'fast' ELSE 'sample' END",
+        answered_at=f"CASE WHEN {answered} THEN settled END",
+        reviewer_id=f"CASE WHEN {answered} THEN other END",
+        verdict=f"CASE WHEN NOT ({answered}) THEN '' WHEN {agrees} THEN {first}"
+        f" ELSE {other} END",
+        agrees=f"CASE WHEN {answered} THEN {agrees} END",
+        ruled_at=f"CASE WHEN {ruled} THEN settled END",
+        arbiter_id=f"CASE WHEN {ruled} THEN person END",
+        upheld=f"CASE WHEN NOT ({ruled}) THEN '' WHEN n % 7 < 4 THEN 'second'"
+        " ELSE 'first' END",
     )
     base.delete()
 

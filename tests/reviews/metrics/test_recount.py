@@ -77,6 +77,22 @@ COUNTS = {
         WHERE r.ending = 'decided' AND r.ended_at >= :start AND r.ended_at < :end
           AND :of(r)
     """,
+    "second_reviews": """
+        SELECT concat_ws(:sep, d.verdict, s.verdict) AS bin
+        FROM reviews_approvalrequest r JOIN reviews_decision d ON d.request_id = r.id
+        JOIN reviews_secondreview s ON s.decision_id = d.id
+        WHERE s.agrees IS NOT NULL AND r.settled_at >= :start AND r.settled_at < :end
+          AND :of(r)
+    """,
+    "audit_yield": """
+        SELECT unnest(ARRAY['reviewed', CASE WHEN s.verdict <> d.verdict THEN 'split'
+               END, CASE WHEN s.upheld = 'second' THEN 'found' END])
+               || :sep || s.cause AS bin
+        FROM reviews_approvalrequest r JOIN reviews_decision d ON d.request_id = r.id
+        JOIN reviews_secondreview s ON s.decision_id = d.id
+        WHERE s.verdict <> '' AND r.settled_at >= :start AND r.settled_at < :end
+          AND :of(r)
+    """,
     "canary_speeds": """
         SELECT unnest(ARRAY['decided', CASE WHEN r.caught THEN 'caught' END])
                || :sep || (ARRAY['under 5 s', '5 to 10 s', '10 to 30 s', '30 to 60 s',
