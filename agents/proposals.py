@@ -54,9 +54,10 @@ NOT_LOGGED = (InvalidJson, IdempotencyKeyMissing, InvalidAgentKey)
 # Otherwise the cost of a proposal grows with all requests ever.
 _USAGE_COLUMNS = """
 (SELECT count(*) FROM reviews_proposal
- WHERE agent = %(agent)s AND created_at > statement_timestamp() - interval '1 minute'),
+ WHERE agent = %(agent)s AND created_at > statement_timestamp() - interval '1 minute'
+   AND NOT canary),
 (SELECT count(*) FROM reviews_approvalrequest
- WHERE status = 'pending' AND agent = %(agent)s)
+ WHERE status = 'pending' AND agent = %(agent)s AND NOT canary)
 + (SELECT count(*) FROM reviews_approvalrequest
    WHERE status = 'recallable' AND agent = %(agent)s)
 """

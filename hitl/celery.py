@@ -54,6 +54,8 @@ SWEEPS = {
     "agents.tasks.post_due": 2,
     "reviews.tasks.remind_before_deadline": 15,
     "reviews.tasks.update_statistics": 60,
+    "reviews.tasks.run_canaries": 30,
+    "reviews.tasks.choose_second_reviews": 300,
 }
 
 app = celery.Celery("holdpoint")

@@ -34,7 +34,7 @@ SELECT
            extract(epoch FROM clock_timestamp() - min(asked.opened_at)) AS oldest
     FROM reviews_approvalrequest AS asked
     JOIN policies_queue AS queue ON queue.id = asked.queue_id
-    WHERE asked.status = 'pending' GROUP BY 1, 2) AS pending),
+    WHERE asked.status = 'pending' AND NOT asked.canary GROUP BY 1, 2) AS pending),
 (SELECT json_agg(json_build_array(tool_name, status, count, half, most)) FROM (
     SELECT tool_name, status, count(*),
            percentile_cont(0.5) WITHIN GROUP (ORDER BY took) AS half,
@@ -42,7 +42,8 @@ SELECT
     FROM (SELECT tool_name, status,
                  extract(epoch FROM settled_at - opened_at) AS took
           FROM reviews_approvalrequest
-          WHERE settled_at > clock_timestamp() - interval '1 hour') AS settled
+          WHERE settled_at > clock_timestamp() - interval '1 hour'
+            AND NOT canary) AS settled
     GROUP BY 1, 2) AS settled),
 (SELECT json_agg(json_build_array(status, count)) FROM (
     SELECT 'queued' AS status, count(*)

@@ -453,6 +453,38 @@ REVIEWS = (
         "records of a claim that is refused or lost",
     ),
     Operation(
+        ("reviews.assurance.insertion.plant_canary",),
+        private=(
+            "reviews.assurance.insertion._govern_clone",
+            "reviews.assurance.insertion.plant_canary",
+        ),
+        locks="the person's leases (advisory)",
+        writes="Proposal, Revision, ApprovalRequest, RequestVersion, Canary",
+        logs="canary.planted",
+        after="wake-up",
+    ),
+    Operation(
+        ("reviews.assurance.verdicts.end_undecided_canary",),
+        locks="request",
+        writes="ApprovalRequest, Canary",
+        logs="canary.revealed",
+        after="wake-up",
+    ),
+    Operation(
+        ("reviews.assurance.verdicts.record_realism",),
+        writes="Canary",
+        logs="canary.flagged",
+    ),
+    Operation(
+        (
+            "reviews.assurance.second_reviews.choose_decision",
+            "reviews.assurance.second_reviews.record_answer",
+            "reviews.assurance.second_reviews.record_ruling",
+        ),
+        writes="SecondReview",
+        logs="second_review.chosen, second_review.answered, second_review.settled",
+    ),
+    Operation(
         ("reviews.metrics.alerts.raise_alert", "reviews.metrics.alerts.close_alert"),
         locks="Alarm",
         writes="Alarm",

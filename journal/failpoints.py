@@ -62,6 +62,7 @@ POINTS = {
     "mail_taken": "the mail server has a mail, nothing is written yet",
     "acknowledged_uncommitted": "an agent's acknowledgement of an outcome is written",
     "epoch_uncommitted": "the second person has confirmed, and a new epoch is written",
+    "canary_uncommitted": "a canary and its request are written",
     "sequence_uncommitted": "records have their positions in the log",
 }
 

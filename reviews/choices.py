@@ -361,3 +361,58 @@ STOP_REASON_LABELS: dict[str, str] = {
     StopReason.MAINTENANCE: "Maintenance",
     StopReason.OTHER: "Other (please specify)",
 }
+
+
+class DefectKind(StrEnum):
+    """What is wrong with a canary: the library of `reviews.assurance.defects`."""
+
+    RECIPIENT_DOMAIN = "recipient_domain"
+    EXTRA_BCC = "extra_bcc"
+    AMOUNT_TENFOLD = "amount_tenfold"
+    OTHER_CURRENCY = "other_currency"
+    OTHER_ACCOUNT = "other_account"
+    WIDENED_PATH = "widened_path"
+    FORCED_COMMAND = "forced_command"
+    MISSING_WHERE = "missing_where"
+    WIDENED_ROLE = "widened_role"
+    UNLIMITED_ACCESS = "unlimited_access"
+    WRONG_ENVIRONMENT = "wrong_environment"
+    PUBLIC_AUDIENCE = "public_audience"
+    OTHER_HOST = "other_host"
+    OTHER_TARGET = "other_target"
+    LOOKALIKE_LETTER = "lookalike_letter"
+    REVERSED_TEXT = "reversed_text"
+    HIDDEN_TAIL = "hidden_tail"
+    LEAKED_LOGIN = "leaked_login"
+    RATIONALE_MISMATCH = "rationale_mismatch"
+    CLAIMED_APPROVAL = "claimed_approval"
+
+
+class CanaryEnding(StrEnum):
+    """How a canary ended. Only a decided one counts."""
+
+    DECIDED = "decided"
+    ASKED = "asked"  # its reviewer wrote a message to the agent
+    EXPIRED = "expired"
+    STOPPED = "stopped"  # its run or agent was stopped meanwhile
+
+
+class RealismFlag(StrEnum):
+    """What a reviewer says about a revealed canary."""
+
+    OBVIOUS = "obvious"  # they could tell that it was none of an agent's
+    UNCLEAR = "unclear"  # what was planted is not clearly a defect
+
+
+class SampleCause(StrEnum):
+    """Why a decision is reviewed a second time."""
+
+    SAMPLE = "sample"  # the share that the policy asks for
+    FAST = "fast"  # it was made before the minimum reading time
+
+
+class UpheldReview(StrEnum):
+    """Whose verdict a supervisor upholds where two reviewers disagree."""
+
+    FIRST = "first"
+    SECOND = "second"

@@ -144,7 +144,7 @@ def extend_deadline(*, request_id: str, person: Person) -> ApprovalRequest:
     Raises NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired, or
     Conflict when the maximum is reached already. Locks: the request.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_or_canary(request_id)
     now = clock.now()
     incidents.catch_up_deadline(request, now)
     if request.status != RequestStatus.PENDING:

@@ -38,19 +38,30 @@ from .models import (
 def _select_locked_requests() -> QuerySet[ApprovalRequest]:
     # no_key: a plain FOR UPDATE would block inserts of votes and versions.
     # guard: request-lock
-    return ApprovalRequest.objects.select_related(
+    return ApprovalRequest.with_canaries.select_related(
         "proposal", "queue"
     ).select_for_update(of=("self",), no_key=True)
 
 
 _REQUEST = PreparedQuery(lambda: _select_locked_requests().filter(pk=Parameter("pk")))
 _REQUEST_OF_PROPOSAL = PreparedQuery(
-    lambda: _select_locked_requests().filter(proposal_id=Parameter("proposal"))
+    lambda: _select_locked_requests().filter(
+        proposal_id=Parameter("proposal"), canary=False
+    )
 )
 
 
 def lock_request(pk: str) -> ApprovalRequest:
-    """Lock one request. Raises NotFound."""
+    """Lock one request of an agent. Raises NotFound, also for a canary."""
+    found = lock_request_or_canary(pk)
+    if found.canary:  # guard: no-canary
+        raise NotFound
+    return found
+
+
+def lock_request_or_canary(pk: str) -> ApprovalRequest:
+    """Lock one request. For the few operations that know what to do with a canary.
+    Raises NotFound."""
     found = _REQUEST.fetch_first(pk=pk)
     if found is None:
         raise NotFound
@@ -58,8 +69,10 @@ def lock_request(pk: str) -> ApprovalRequest:
 
 
 def lock_requests(pks: Iterable[str]) -> dict[str, ApprovalRequest]:
-    """Lock these requests in the order of pk; return those that exist, by pk."""
-    rows = _select_locked_requests().filter(pk__in=list(pks)).order_by("pk")
+    """Lock these requests in the order of pk; return those that exist, by pk. Canaries
+    are left out."""
+    rows = _select_locked_requests().filter(pk__in=list(pks), canary=False)
+    rows = rows.order_by("pk")
     return {row.pk: row for row in rows}
 
 

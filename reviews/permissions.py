@@ -400,6 +400,8 @@ def check_can_decide(
     """
     if request.proposal.bars(person.public_id):  # guard: own-request
         raise NotPermitted(f"{CONCERNED_PREFIX}decide it.")
+    if request.canary_for not in {"", person.public_id}:  # guard: own-canary
+        raise NotPermitted
     role = check_admitted_to_queue(person, request.queue_id, known)
     if person.public_id in version.escalated_by:  # guard: own-escalation
         raise AlreadyEscalated

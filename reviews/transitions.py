@@ -100,6 +100,9 @@ request = Machine(
             "request.opened",
             "request.opened",
         ),
+        # A canary: nobody is notified of it, and its agent hears nothing.
+        Edge(NO_SOURCE, "plant", R.PENDING, "canary.planted"),
+        Edge(R.PENDING, "reveal", R.WITHDRAWN, "canary.revealed"),
         Edge(R.PENDING, "revise", R.PENDING, "request.revised"),
         Edge(R.RECALLABLE, "revise", R.PENDING, "request.revised"),
         Edge(R.PENDING, "modify", R.PENDING, "request.modified"),

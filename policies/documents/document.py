@@ -21,6 +21,7 @@ from ..calendars import Calendar, Duration, Zone
 from ..choices import Risk, Tier
 from ..conditions import Condition, compile_condition
 from .alerts import Alert, build_usual_alerts
+from .assurance import Assurance
 from .definitions import (
     DocumentPart,
     Figure,
@@ -185,6 +186,7 @@ class Document(DocumentPart):
     # starts.
     recall: dict[Risk, Seconds] = Field(default_factory=dict)
     desk: Desk = Field(default_factory=Desk)
+    assurance: Assurance = Field(default_factory=Assurance)
     critical_above: Figure | None = None  # a larger amount makes the risk critical
     # The most pieces of evidence that a proposal may have.
     evidence_items: int = Field(default=12, ge=0, le=50, strict=True)

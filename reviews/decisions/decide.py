@@ -11,12 +11,14 @@ from django.db import transaction
 from journal import clock, failpoints, log, restore_epochs, writes
 from journal.errors import AttentionCheckFailed, DomainError
 from reviews import locks, transitions
+from reviews.assurance import verdicts as canary_verdicts
 from reviews.choices import Verdict
+from reviews.holds import rows as hold_rows
 from reviews.models import ApprovalRequest
 from reviews.stops import incidents
 
 from . import checks, preflight, verdicts
-from .case import load_decision_facts
+from .case import DecisionContext, load_decision_facts
 from .preflight import Preflight
 from .submission import VerdictSubmission
 from .votes import StepVote
@@ -41,7 +43,7 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
 
 @transaction.atomic(durable=True)
 def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
-    request = locks.lock_request(said.request_id)
+    request = locks.lock_request_or_canary(said.request_id)
     found.reuse_version(request)
     known = load_decision_facts([said], {request.pk: request})
     restore_epochs.check_not_restored(known.state.halted)
@@ -50,7 +52,9 @@ def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalReques
     incidents.catch_up_deadline(request, now)
     case = checks.build_decision_context(said, request, found, known, now=now)
     with writes.unit_of_work():
-        if found.raised and said.verdict is Verdict.APPROVE:
+        if request.canary:  # guard: canary-verdict
+            _end_canary(case)
+        elif found.raised and said.verdict is Verdict.APPROVE:
             verdicts.escalate_requests([StepVote(case)], cause="verifier")
         else:
             verdicts.VERDICTS[said.verdict]([checks.build_vote(case)])
@@ -59,11 +63,25 @@ def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalReques
     return request
 
 
+def _end_canary(case: DecisionContext) -> None:
+    """Record the verdict on a canary, which lets nothing happen, and free the hold."""
+    said = case.said
+    canary_verdicts.record_verdict(
+        case.request,
+        said.verdict,
+        actor=said.actor,
+        now=case.now,
+        edited=said.args,
+        took_ms=said.page.took_ms if said.page else None,
+    )
+    hold_rows.clear_decided_holds([(case.lease, case.request)])
+
+
 @transaction.atomic(durable=True)
 def _log_refusal(said: VerdictSubmission, error: DomainError) -> None:
     """Log a refused verdict in a transaction of its own [I8, I30]."""
     request = (
-        ApprovalRequest.objects.select_related("proposal")
+        ApprovalRequest.with_canaries.select_related("proposal")
         .filter(pk=said.request_id)
         .first()
     )

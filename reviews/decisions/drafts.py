@@ -88,7 +88,7 @@ def _filter_storable_edits(request_id: str, edits: Mapping[str, str]) -> dict[st
 
 
 def _list_hidden_fields(request_id: str) -> list[str]:
-    request = ApprovalRequest.objects.filter(pk=request_id).first()
+    request = ApprovalRequest.with_canaries.filter(pk=request_id).first()
     if request is None or request.sealed.revision.tool is None:
         return []
     definition = tools.load_definition(request.sealed.revision.tool)
@@ -128,9 +128,9 @@ def add_note(
     Raises NotFound, TextMissing for an empty text, NotPermitted for a person who may
     decide nothing in its queue.
     """
-    request = (
-        ApprovalRequest.objects.select_related("proposal").filter(pk=request_id).first()
-    )
+    found = ApprovalRequest.with_canaries.select_related("proposal")
+    own = found.filter(canary_for__in=["", person.public_id])
+    request = own.filter(pk=request_id).first()
     if request is None:
         raise NotFound
     permissions.check_admitted_to_queue(person, request.queue_id)

@@ -76,7 +76,15 @@ def run_preflight(said: VerdictSubmission) -> Preflight:
         return Preflight(version=version)
     if request.status != RequestStatus.PENDING or said.is_stale(request):
         return Preflight(current=False, version=version)
-    revision = version.revision
+    if request.canary:  # no service hears of one
+        return _preflight_canary(said, version)
+    return _ask_services(said, version)
+
+
+def _ask_services(said: VerdictSubmission, version: RequestVersion) -> Preflight:
+    """Call the reader and the verifiers. Raises NotPermitted, InvalidArgs,
+    VerifierRefused."""
+    request, revision = version.request, version.revision
     definition = tools.load_definition(revision.known_tool)
     asked = verifiers.list_verifiers(
         definition, request.queue.name, _load_active_policy(version)
@@ -100,6 +108,15 @@ def run_preflight(said: VerdictSubmission) -> Preflight:
     least = found.tier if found else Tier.AUTO
     raised = least.rank > Tier(version.tier).rank
     return Preflight(reading=reading, least=least, raised=raised, version=version)
+
+
+def _preflight_canary(said: VerdictSubmission, version: RequestVersion) -> Preflight:
+    """The checks of an edit that call nothing. Raises InvalidArgs."""
+    if said.verdict is Verdict.MODIFY and said.args is not None:
+        problems = tools.list_argument_errors(version.revision.known_tool, said.args)
+        if problems:
+            raise InvalidArgs(errors=problems)
+    return Preflight(version=version)
 
 
 def _load_active_policy(version: Any) -> PolicyVersion | None:

@@ -8,6 +8,7 @@ from .account import views
 from .alarms import views as alarms
 from .announced import views as announced
 from .as_seen import views as shown
+from .assurance import views as assured
 from .batches import views as batch_steps
 from .escalations import views as escalations
 from .incidents import views as incidents
@@ -53,6 +54,14 @@ urlpatterns = [
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),
     path("requests/<str:pk>/retry/", requests.retry, name="retry"),
     path("requests/<str:pk>/reveal/", shown.reveal, name="reveal"),
+    path(
+        "requests/<str:pk>/realism/<slug:flag>/",
+        assured.canary_realism,
+        name="canary_realism",
+    ),
+    path("assurance/", assured.assurance, name="assurance"),
+    path("assurance/checks/", assured.second_reviews_waiting, name="second_reviews"),
+    path("assurance/checks/<int:pk>/", assured.second_review, name="second_review"),
     path("requests/<str:pk>/versions/<int:n>/", shown.version, name="version"),
     path("requests/<str:pk>/as-seen/<int:decision>/", shown.as_seen, name="as_seen"),
     path("requests/<str:pk>/lease/", holding_views.lease, name="lease"),

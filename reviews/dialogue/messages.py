@@ -33,8 +33,10 @@ from policies.choices import Role
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
+from reviews.assurance import verdicts
 from reviews.choices import (
     REVERSAL_SOURCE,
+    CanaryEnding,
     MessageKind,
     RequestStatus,
     StopMode,
@@ -62,8 +64,11 @@ class _Sender(NamedTuple):
 
 
 @transaction.atomic(durable=True)
-def ask_agent(*, request_id: str, person: Person, version: int, text: str) -> Message:
-    """Ask the agent a question about a version of its request.
+def ask_agent(
+    *, request_id: str, person: Person, version: int, text: str
+) -> Message | None:
+    """Ask the agent a question about a version of its request. A canary has no agent:
+    it ends, and nothing is sent.
 
     Raises NotFound, TextMissing, InvalidInput for a text that is too long, and under
     the lock NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired,
@@ -73,6 +78,9 @@ def ask_agent(*, request_id: str, person: Person, version: int, text: str) -> Me
     """
     said = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
+    if sender.request.canary:
+        _end_canary(sender)
+        return None
     check_rounds_left(sender.dialogue, by_agent=False)
     questions = sender.dialogue.list_questions(by_agent=False)
     # guard: one-question
@@ -98,8 +106,11 @@ def answer_question(
 
 
 @transaction.atomic(durable=True)
-def send_back(*, request_id: str, person: Person, version: int, text: str) -> Message:
-    """Send a request back to the agent for revision, with guidance.
+def send_back(
+    *, request_id: str, person: Person, version: int, text: str
+) -> Message | None:
+    """Send a request back to the agent for revision, with guidance. A canary has no
+    agent: it ends, and nothing is sent.
 
     The request stays pending and its deadline stands. It counts as returned until it
     has a new revision; others may decide it meanwhile. The person's hold ends. Raises
@@ -108,6 +119,9 @@ def send_back(*, request_id: str, person: Person, version: int, text: str) -> Me
     """
     said = _check_text(text)
     sender = _lock_for_person(request_id, person, version)
+    if sender.request.canary:
+        _end_canary(sender)
+        return None
     since = sender.request.returned_at
     if since is not None:
         raise AlreadySentBack(
@@ -127,6 +141,17 @@ def send_back(*, request_id: str, person: Person, version: int, text: str) -> Me
     return message
 
 
+def _end_canary(sender: _Sender) -> None:
+    """End a canary whose reviewer wrote to its agent instead of deciding it."""
+    verdicts.end_canary(
+        sender.request,
+        CanaryEnding.ASKED,
+        actor=build_actor(sender.person),
+        now=sender.now,
+    )
+    hold_rows.free_hold_of_person(sender.request, sender.person, sender.now)
+
+
 def _check_text(text: str) -> str:
     """The text without surrounding space. Raises TextMissing or InvalidInput."""
     said = text.replace("\r\n", "\n").strip()
@@ -140,7 +165,7 @@ def _check_text(text: str) -> str:
 
 def _lock_for_person(request_id: str, person: Person, version: int) -> _Sender:
     """Lock the request and check that this person may write about this version now."""
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_or_canary(request_id)
     state = gate_state.load_state(build_action_key(request.proposal))
     restore_epochs.check_not_restored(state.halted)
     incidents.catch_up_deadline(request, state.now)

@@ -73,7 +73,8 @@ def reveal_argument(
         raise ReasonMissing("Choose why you need to see it. Nothing was revealed.")
     if reason_code == RevealReason.OTHER and not reason.strip():
         raise ReasonMissing("Enter why you need to see it. Nothing was revealed.")
-    request = ApprovalRequest.objects.select_related("proposal").get(pk=request_id)
+    asked = ApprovalRequest.with_canaries.select_related("proposal")
+    request = asked.get(pk=request_id)
     version = request.sealed
     definition = tools.load_definition(version.revision.known_tool)
     if name not in definition.sensitive:

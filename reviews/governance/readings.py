@@ -80,7 +80,7 @@ def reread_state(revision: Revision) -> StateReading | None:
     transaction.
     """
     known = find_newest_reading(revision)
-    if revision.tool is None:
+    if revision.tool is None or revision.proposal.canary:
         return known
     definition = tools.load_definition(revision.tool)
     if definition.reader is None:

@@ -68,7 +68,7 @@ def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldR
     NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided or RequestExpired. Locks:
     the request, the person's holds (advisory), the lease.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_or_canary(request_id)
     now = clock.now()
     check_request_open(request, now)
     permissions.check_can_decide(person, request, request.sealed)

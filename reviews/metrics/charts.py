@@ -119,7 +119,7 @@ class Plot:
     also read per tool and risk level, `by_risk` ones also per risk level and day.
     `filtered`: whether a tool and a risk level apply to it. `people`: it says how
     people work, so only supervisors see it while fewer than three people contribute;
-    its measures include `people.DECIDERS`.
+    its measures include `people.DECIDERS`, or what `contributors` names instead.
     """
 
     slug: str
@@ -133,6 +133,7 @@ class Plot:
     by_risk: Sequence[Measure] = ()
     filtered: bool = True
     people: bool = field(default=False)
+    contributors: Measure | None = None
 
 
 def format_share(share: float | None) -> str:

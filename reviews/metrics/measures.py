@@ -104,13 +104,14 @@ DECIDED = """(
 GIVEN = """reviews_decision AS decision
     JOIN reviews_approvalrequest AS request ON request.id = decision.request_id"""
 GIVEN_IN_DAY = "decision.at >= %(start)s AND decision.at < %(end)s"
-# Requests that were open at any time of the day. Each part reads an index of its own.
+# Requests of agents that were open at any time of the day. Each part reads an index of
+# its own.
 OPEN_IN_DAY = """(
     SELECT * FROM reviews_approvalrequest
-    WHERE settled_at >= %(start)s AND opened_at < %(end)s
+    WHERE settled_at >= %(start)s AND opened_at < %(end)s AND NOT canary
     UNION ALL
     SELECT * FROM reviews_approvalrequest
-    WHERE status = 'pending' AND opened_at < %(end)s
+    WHERE status = 'pending' AND opened_at < %(end)s AND NOT canary
     UNION ALL
     SELECT * FROM reviews_approvalrequest
     WHERE status = 'recallable' AND opened_at < %(end)s) AS request"""

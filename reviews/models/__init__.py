@@ -5,6 +5,7 @@ status changes only through `transitions`; triggers and checks enforce both (gat
 from __future__ import annotations
 
 from .alarms import Alarm, LateReport
+from .assurance import Canary, SecondReview
 from .batches import Batch, BatchItem
 from .desk import (
     Draft,
@@ -35,6 +36,7 @@ __all__ = [
     "ApprovalRequest",
     "Batch",
     "BatchItem",
+    "Canary",
     "Decision",
     "Draft",
     "Execution",
@@ -60,6 +62,7 @@ __all__ = [
     "Revision",
     "SavedView",
     "SearchEntry",
+    "SecondReview",
     "Sighting",
     "Snapshot",
     "StateReading",

@@ -46,10 +46,13 @@ class Grant(models.Model):
         db_index=False,
         related_name="+",
     )
+    # Always false. A composite key compares it with the proposal's column.
+    canary = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints: ClassVar = [
-            build_choice_check("grant_status", "status", GrantStatus)
+            build_choice_check("grant_status", "status", GrantStatus),
+            models.CheckConstraint(name="grant_no_canary", condition=Q(canary=False)),
         ]
         indexes: ClassVar = [
             models.Index(
@@ -123,12 +126,17 @@ class Execution(models.Model):
     # was refused or its agent reported a failure. While the answer is unclear, the next
     # look-up runs at `ask_at`.
     audited_at = models.DateTimeField(null=True)
+    # Always false. A composite key compares it with the proposal's column.
+    canary = models.BooleanField(default=False, db_default=False)
     # What the re-checks read (executions.rechecks); not a column.
     recheck_facts: Any = None
 
     class Meta:
         constraints: ClassVar = [
             build_choice_check("execution_status", "status", ExecutionStatus),
+            models.CheckConstraint(
+                name="execution_no_canary", condition=Q(canary=False)
+            ),
             models.CheckConstraint(
                 name="execution_lease_paired",
                 condition=Q(status="claimed", lease_until__isnull=False)

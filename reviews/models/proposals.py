@@ -17,8 +17,20 @@ from policies.models import PolicyVersion, Tool
 from .base import build_choice_check, build_choices, new_proposal_id
 
 
+class RealProposals(models.Manager["Proposal"]):
+    """The proposals of agents. Canaries look like them and are left out, so that a
+    query which does not think of canaries does not count or show one."""
+
+    def get_queryset(self) -> models.QuerySet[Proposal]:
+        return super().get_queryset().filter(canary=False)
+
+
 class Proposal(models.Model):
-    """An action that an agent proposes. The gate stores agent and thread as text."""
+    """An action that an agent proposes. The gate stores agent and thread as text.
+
+    A canary is a proposal that the gate makes itself, to measure reviewers. The
+    database refuses a grant or an execution of one.
+    """
 
     id = models.CharField(max_length=40, primary_key=True, default=new_proposal_id)
     agent = models.CharField(max_length=64)
@@ -42,10 +54,22 @@ class Proposal(models.Model):
     repeats = models.CharField(max_length=40, blank=True, db_default="")
     # An endpoint of the agent is to receive webhook events about it.
     heard = models.BooleanField(default=False, db_default=False)
+    canary = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
     _current: Revision | None = None
 
+    objects = RealProposals()
+    with_canaries: ClassVar[models.Manager[Proposal]] = models.Manager()
+
     class Meta:
+        constraints: ClassVar = [
+            # The target of the composite keys of requests, grants and executions.
+            models.UniqueConstraint(fields=["id", "canary"], name="proposal_canary"),
+            models.CheckConstraint(
+                name="proposal_canary_unheard",
+                condition=Q(canary=False) | Q(heard=False),
+            ),
+        ]
         indexes: ClassVar = [
             models.Index(fields=["agent", "-created_at"], name="proposal_by_agent"),
             models.Index(

@@ -22,6 +22,13 @@ from .base import build_choice_check, build_choices, new_request_id
 from .proposals import Proposal, Revision, StateReading
 
 
+class RealRequests(models.Manager["ApprovalRequest"]):
+    """The requests of agents' proposals, without canaries."""
+
+    def get_queryset(self) -> models.QuerySet[ApprovalRequest]:
+        return super().get_queryset().filter(canary=False)
+
+
 class ApprovalRequest(models.Model):
     """The question put to people: one per proposal, in numbered versions."""
 
@@ -71,12 +78,29 @@ class ApprovalRequest(models.Model):
     # People who may not decide this version: they voted on it, cast an earlier vote
     # that counts, escalated it, or are kept out of the proposal.
     closed_to = ArrayField(models.CharField(max_length=40), default=list)
+    # Whether its proposal is a canary, and the public id of the only person who sees
+    # and decides it; empty for the requests of agents.
+    canary = models.BooleanField(default=False, db_default=False)
+    canary_for = models.CharField(max_length=40, blank=True, db_default="")
     _sealed: RequestVersion | None = None
     # The round of the message that is written with a transition; not a column.
     message_round: int = 0
 
+    objects = RealRequests()
+    with_canaries: ClassVar[models.Manager[ApprovalRequest]] = models.Manager()
+
     class Meta:
         constraints: ClassVar = [
+            models.CheckConstraint(
+                name="request_canary_paired",
+                condition=Q(canary=False, canary_for="")
+                | Q(canary=True) & ~Q(canary_for=""),
+            ),
+            # A canary is never approved, not even for the length of a recall window.
+            models.CheckConstraint(
+                name="request_canary_ends_withdrawn",
+                condition=Q(canary=False) | Q(status__in=["pending", "withdrawn"]),
+            ),
             build_choice_check("request_status", "status", RequestStatus),
             models.CheckConstraint(
                 name="request_settled_paired",
@@ -162,6 +186,11 @@ class ApprovalRequest(models.Model):
                 fields=["queue", "-settled_at"],
                 name="request_expired",
                 condition=Q(status="expired"),
+            ),
+            models.Index(
+                fields=["proposal"],
+                name="request_open_canary",
+                condition=Q(canary=True, status="pending"),
             ),
             # With `request_settled`, what was open on a day of the past.
             BrinIndex(fields=["opened_at"], name="request_day"),

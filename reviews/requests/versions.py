@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from journal import canonical, log, outbox, writes
 from policies import active
@@ -40,8 +40,15 @@ def open_request(
     actor: log.Actor,
     now: datetime,
     expires_in: int | None,
+    canary_for: str = "",
+    data: Mapping[str, Any] | None = None,
 ) -> ApprovalRequest:
-    """Open a PENDING request with version 1. The caller holds the thread's lock."""
+    """Open a PENDING request with version 1. The caller holds the thread's lock.
+
+    `canary_for` is the public id of the person whom a canary measures. Its key of
+    repeats is its own, so that no proposal of an agent is the same. `data` is for the
+    log record.
+    """
     evaluation = ruling.evaluation
     seconds = compute_seconds_to_answer(evaluation, expires_in)
     request = ApprovalRequest(
@@ -54,20 +61,26 @@ def open_request(
         opened_at=now,
         expires_at=now + timedelta(seconds=seconds),
         expires_at_most=now + timedelta(seconds=max(evaluation.timeout_max, seconds)),
+        canary=proposal.canary,
+        canary_for=canary_for,
         **build_list_columns(
             proposal, revision, evaluation.risk, build_steps(evaluation)
         ),
     )
+    if proposal.canary:
+        request.repeat_key = uuid4()
     transitions.request.create(
         request,
-        "open",
+        "plant" if proposal.canary else "open",
         actor=actor,
         now=now,
         policy=revision.policy.number if revision.policy else None,
         steps=build_steps(evaluation),
+        data=data,
     )
     seal_version(request, revision, evaluation, cause="opened", now=now)
-    if ruling.definition is not None and ruling.definition.batchable:
+    batchable = ruling.definition is not None and ruling.definition.batchable
+    if batchable and not proposal.canary:
         outbox.publish("request.batchable", subject=request.pk)
     return request
 

@@ -21,6 +21,7 @@ from .notifications import (
     send_test,
 )
 from .sweeps import (
+    choose_second_reviews,
     close_recall_windows,
     drop_old_drafts,
     drop_old_exports,
@@ -34,6 +35,7 @@ from .sweeps import (
     prune,
     pulse_effects,
     remind_before_deadline,
+    run_canaries,
     tidy_batches,
     update_statistics,
     watch,
@@ -44,6 +46,7 @@ from .sweeps import (
 __all__ = [
     "audit_one",
     "audit_refused",
+    "choose_second_reviews",
     "close_recall_windows",
     "drop_old_drafts",
     "drop_old_exports",
@@ -64,6 +67,7 @@ __all__ = [
     "queue_executions",
     "recover_leases",
     "remind_before_deadline",
+    "run_canaries",
     "run_execution",
     "send_digest",
     "send_notice",

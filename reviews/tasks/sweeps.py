@@ -11,6 +11,7 @@ from journal.errors import AlreadyDecided, Conflict, DatabaseRestored
 from reviews import deadlines, recovery, retention
 from reviews.alarms import standing
 from reviews.alarms import watch as alarms
+from reviews.assurance import insertion, second_reviews, verdicts
 from reviews.batches import formation
 from reviews.choices import Scope
 from reviews.decisions import drafts, revoke
@@ -200,3 +201,17 @@ def update_statistics() -> int:
     days = rollups.update_rollups()
     alerts.sweep_alerts()
     return days
+
+
+@task()
+def run_canaries() -> int:
+    """End canaries that nobody decided, and plant those that are due. Returns how many
+    were planted."""
+    verdicts.end_lapsed_canaries()
+    return insertion.insert_due_canaries()
+
+
+@task()
+def choose_second_reviews() -> int:
+    """Choose the decisions that are reviewed a second time. Returns how many."""
+    return second_reviews.choose_second_reviews()

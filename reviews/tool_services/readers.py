@@ -57,6 +57,13 @@ class ToolReading:
         """Return plain data, as a revision stores it."""
         return {**asdict(self), "at": self.at.isoformat()}
 
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> ToolReading | None:
+        """The reading that a revision stores; None for a tool without a reader."""
+        if not stored:
+            return None
+        return cls(**{**stored, "at": datetime.fromisoformat(stored["at"])})
+
 
 @dataclass(frozen=True, slots=True)
 class Asker:

@@ -41,7 +41,7 @@ NOT_PAGES = {
     "reviews:export_file": "a file",
     "reviews:statistics_csv": "a file",
 }
-# ux.md 3.9, without the drill, presence and the first approver's Withdraw.
+# ux.md 3.9, without presence and the first approver's Withdraw.
 STATES = {
     "Pending, free": "review-waiting",
     "Pending, leased to me": "review-mine",
@@ -61,6 +61,7 @@ STATES = {
     "Part of a batch": "review-batch-member",
     "Rejected by policy after modify": "refused-policy",
     "Offline": "review-offline",
+    "Drill revealed": "assurance-missed",
     "Signed out": "review-signed-out",
 }
 # ux.md 3.10: where the answer to each of its codes is looked at.

@@ -43,6 +43,9 @@ NEWER_SUBJECTS = (
     "reviews/metrics",
     "reviews/metrics/plots",
     "reviews/desk/metrics",
+    "reviews/assurance",
+    "reviews/desk/assurance",
+    "reviews/models/assurance.py",
 )
 
 

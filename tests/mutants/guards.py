@@ -26,6 +26,7 @@ MODEL = "tests/journeys/test_model.py"
 EXECUTIONS = "tests/reviews/executions tests/reviews/executions/test_claims.py"
 DECISIONS = "tests/reviews/decisions/test_decide.py"
 AUTHORITY = "tests/security/test_authority.py"
+CANARIES = "tests/reviews/assurance/test_impossible.py"
 CARE = "tests/reviews/desk/request/test_commit.py"
 CASES = "tests/reviews/decisions/test_case.py"
 CLAIM = "tests/races/test_claim.py"
@@ -872,5 +873,38 @@ GUARDS = [
         "stream-visible",
         Value("visibility.ApprovalRequest.objects.filter(pk__in=wanted)"),
         f"{STREAMS}::test_what_one_may_not_see_is_not_told",
+    ),
+    # Nothing is done with a canary.
+    Guard(
+        "operations that know no canary do not find one",
+        "reviews/locks.py",
+        "lock_request",
+        "no-canary",
+        NEVER,
+        f"{CANARIES}::test_operations_do_not_find_a_canary",
+    ),
+    Guard(
+        "a verdict on a canary ends it and grants nothing",
+        "reviews/decisions/decide.py",
+        "_record_verdict",
+        "canary-verdict",
+        NEVER,
+        f"{CANARIES}::test_no_path_of_the_product_executes_a_canary[approve]",
+    ),
+    Guard(
+        "a canary is decided by the person whom it measures",
+        "reviews/permissions.py",
+        "check_can_decide",
+        "own-canary",
+        NEVER,
+        f"{CANARIES}::test_no_path_of_the_product_executes_a_canary[other]",
+    ),
+    Guard(
+        "nobody reviews their own decision a second time",
+        "reviews/assurance/second_reviews.py",
+        "_check_may_answer",
+        "other-reviewer",
+        NEVER,
+        "tests/reviews/assurance/test_second_reviews.py",
     ),
 ]

@@ -243,7 +243,7 @@ def test_a_rejection_right_before_the_lock_is_final(
     rival = before(
         monkeypatch,
         locks,
-        "lock_request",
+        "lock_request_or_canary",
         lambda: decide(request, gate.rita, "reject"),
     )
     with pytest.raises(errors.AlreadyDecided):
@@ -264,7 +264,7 @@ def test_a_revision_right_before_the_lock_makes_the_verdict_stale(
     before(
         monkeypatch,
         locks,
-        "lock_request",
+        "lock_request_or_canary",
         lambda: factories.revise(gate.agent, proposal, amount="60.00"),
     )
     with pytest.raises(errors.StaleVersion):

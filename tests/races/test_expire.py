@@ -71,7 +71,7 @@ def test_an_expiry_right_before_the_lock_wins(
         factories.overdue(request)
         deadlines.expire_chunk()
 
-    before(monkeypatch, locks, "lock_request", expire)
+    before(monkeypatch, locks, "lock_request_or_canary", expire)
     with pytest.raises(errors.RequestExpired):
         decisions.decide_request(seen)
     assert status_of(request) == RequestStatus.EXPIRED

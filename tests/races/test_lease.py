@@ -64,7 +64,7 @@ def test_a_lease_taken_right_before_the_lock_stops_the_decision(
     rival = before(
         monkeypatch,
         locks,
-        "lock_request",
+        "lock_request_or_canary",
         partial(take_hold, request_id=request.pk, person=gate.tom),
     )
     with pytest.raises(errors.HeldByAnother):

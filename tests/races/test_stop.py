@@ -47,7 +47,7 @@ def test_a_stop_right_before_the_verdict_leaves_nothing_to_decide(
 ) -> None:
     request = propose(gate.agent).request
     seen = said(request, gate.rita)
-    before(monkeypatch, locks, "lock_request", stopping(gate))
+    before(monkeypatch, locks, "lock_request_or_canary", stopping(gate))
     with pytest.raises(errors.RequestWithdrawn):
         decisions.decide_request(seen)
     assert not Decision.objects.exists()

@@ -60,7 +60,7 @@ def test_a_withdrawal_right_before_the_lock_leaves_nothing_to_decide(
 ) -> None:
     proposal = propose(gate.agent)
     seen = said(proposal.request, gate.rita)
-    before(monkeypatch, locks, "lock_request", withdrawing(gate, proposal))
+    before(monkeypatch, locks, "lock_request_or_canary", withdrawing(gate, proposal))
     with pytest.raises(errors.RequestWithdrawn):
         decisions.decide_request(seen)
     assert check_consistent(proposal).status == RequestStatus.WITHDRAWN

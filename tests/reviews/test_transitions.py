@@ -126,13 +126,13 @@ def row_in_force() -> PolicyVersion:
 
 
 @pytest.mark.parametrize(("machine", "model", "reached"), MACHINES)
-def test_a_row_begins_by_its_first_event_only(
+def test_a_row_begins_by_a_first_event_only(
     gate: Gate, machine: Machine, model: type[Any], reached: dict[str, Reach]
 ) -> None:
     row = next(iter(reached.values()))(gate)
     before = everything()
     first = {edge.event for edge in machine.edges if edge.source == NO_SOURCE}
-    assert len(first) == 1
+    assert len(first) == (2 if "plant" in first else 1)
     for event in set(events(machine)) - first:
         with pytest.raises(errors.IllegalTransition):
             machine.create(row, event, actor=ACTOR, now=clock.now())

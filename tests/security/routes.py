@@ -247,6 +247,18 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "tag_request"},
         body=lambda world: {"reason": "many tags"},
     ),
+    "reviews:assurance": Row(get=PEOPLE),
+    "reviews:second_reviews": Row(get=PEOPLE),
+    "reviews:second_review": Row(
+        get=DECIDES,
+        post=DECIDES,
+        sees=DECIDES,
+        ids={"pk": "second_review"},
+        body=lambda world: {"answer": "approve", "reason": "checked"},
+    ),
+    "reviews:canary_realism": Row(
+        post=HERSELF, sees=HERSELF, ids={"pk": "canary", "flag": "realism"}
+    ),
     "reviews:statistics": Row(get=READS_ALARMS),
     "reviews:statistics_group": Row(get=READS_ALARMS, ids={"group": "group"}),
     "reviews:statistics_csv": Row(get=READS_ALARMS, ids={"slug": "plot"}),

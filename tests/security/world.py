@@ -23,8 +23,9 @@ from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import deadlines
+from reviews.assurance import second_reviews
 from reviews.batches import formation
-from reviews.choices import Scope
+from reviews.choices import SampleCause, Scope
 from reviews.desk.log import exports
 from reviews.executions import claims, record, redeem, run
 from reviews.grants import grants
@@ -49,6 +50,7 @@ from tests.agents.adapters.authzen.conftest import access, denied
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.assurance.planting import plant
 from tests.reviews.batches import batching
 from tests.reviews.notifications.channels import browsers
 
@@ -189,6 +191,9 @@ def _fill(world: World, other: Agent) -> None:
         "standing_grant": allowed.pk,
         "group": "outcomes",
         "plot": "outcome-mix",
+        "second_review": _second_review(gate),
+        "realism": "obvious",
+        "canary": _revealed_canary(gate),
         "tag_request": _asked_tag(gate, "t-1").pk,
         "reviewer": gate.tom.public_id,
         "escalated": escalated.pk,
@@ -257,6 +262,22 @@ def _never_ran(gate: Gate) -> Alarm:
     Grant.objects.filter(execution=execution).update(expires_at=clock.now())
     run.run_execution(execution.pk)
     return Alarm.objects.get(subject=execution.pk)
+
+
+def _second_review(gate: Gate) -> int:
+    """A second review of a decision of Tom's."""
+    request = propose(gate.agent, customer="C-51", thread="t-51").request
+    decide(request, gate.tom, "reject")
+    key: int = Decision.objects.get(request=request).pk
+    second_reviews.choose_decision(decision_id=key, cause=SampleCause.SAMPLE)
+    return key
+
+
+def _revealed_canary(gate: Gate) -> str:
+    """A canary that Rita caught."""
+    request = plant(gate)
+    decide(request, gate.rita, "reject")
+    return str(request.pk)
 
 
 def _fill_batches(world: World) -> None:

@@ -79,6 +79,7 @@ WHERE asked.status = 'pending'
   AND asked.supervisors_only = ANY (who.kinds)
   AND NOT who.me = ANY (asked.barred)
   AND NOT who.me = ANY (asked.closed_to)
+  AND asked.canary_for IN ('', who.me)
   AND NOT EXISTS (SELECT 1 FROM reviews_lease AS lease
                   WHERE lease.request_id = asked.id AND lease.holder_id <> who.id
                     AND lease.until > statement_timestamp())

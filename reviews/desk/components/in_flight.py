@@ -29,10 +29,11 @@ ScopeTarget = tuple[Scope, str]
 _BUSY_AGENTS_SQL = """
 WITH RECURSIVE asking (agent) AS (
   (SELECT agent FROM reviews_approvalrequest
-   WHERE status = 'pending' ORDER BY agent LIMIT 1)
+   WHERE status = 'pending' AND NOT canary ORDER BY agent LIMIT 1)
   UNION ALL
   SELECT (SELECT agent FROM reviews_approvalrequest
-          WHERE status = 'pending' AND agent > asking.agent ORDER BY agent LIMIT 1)
+          WHERE status = 'pending' AND NOT canary AND agent > asking.agent
+          ORDER BY agent LIMIT 1)
   FROM asking WHERE asking.agent IS NOT NULL
 )
 SELECT agent FROM asking WHERE agent IS NOT NULL
@@ -45,7 +46,7 @@ ORDER BY agent LIMIT %s
 _WAITING_COUNTS_SQL = f"""
 SELECT one.agent,
   (SELECT count(*) FROM (SELECT FROM reviews_approvalrequest AS r
-   WHERE r.status = 'pending' AND r.agent = one.agent
+   WHERE r.status = 'pending' AND NOT r.canary AND r.agent = one.agent
    LIMIT {MOST_COUNTED + 1}) AS r)
   + (SELECT count(*) FROM reviews_approvalrequest AS r
      WHERE r.status = 'recallable' AND r.agent = one.agent)

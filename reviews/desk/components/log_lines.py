@@ -8,7 +8,7 @@ agent's owner never learns who decided (ux.md 2.1).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,14 +19,20 @@ from django.urls import reverse
 from journal.models import LogRecord
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import OPEN, ExecutionStatus
+from reviews.choices import OPEN, ExecutionStatus, RequestStatus
 from reviews.effects import describe
-from reviews.effects.wording import WordingPart
+from reviews.effects.wording import WordingPart, build_wording
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
 from reviews.permissions import Permission
 from reviews.presenters import shapes
 
-from .log_sentences import describe_record, find_answer_code, format_actor, list_flags
+from .log_sentences import (
+    SENTENCES,
+    describe_record,
+    find_answer_code,
+    format_actor,
+    list_flags,
+)
 
 # Kinds of records that reveal a vote start with one of these.
 VOTE_KIND_PREFIXES = ("decision.",)
@@ -44,7 +50,16 @@ def select_records(person: Person) -> QuerySet[LogRecord]:
         found = found.filter(_filter_own(person))
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return found
+    found = found.exclude(proposal__in=_select_open_canaries())
     return found.exclude(filter_others_votes(person))
+
+
+def _select_open_canaries() -> QuerySet[Any, Any]:
+    """The proposals whose records would give a canary away."""
+    found = ApprovalRequest.with_canaries.filter(
+        canary=True, status=RequestStatus.PENDING
+    )
+    return found.values("proposal")
 
 
 def _filter_own(person: Person) -> Q:
@@ -118,6 +133,7 @@ def load_names(public_ids: Iterable[str]) -> dict[str, str]:
 
 
 MOST_HISTORY = 100
+CANARY_PREFIX, PLANTED_KIND = "canary.", "canary.planted"
 DECISION_KIND = "decision.recorded"
 OUTCOME_WORDS = {
     ExecutionStatus.QUEUED: "queued",
@@ -192,15 +208,28 @@ def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]
     rows = select_request_records(person, request)[:MOST_HISTORY]
     names = load_names(r.actor_id for r in rows if r.actor_kind == "person")
     hides = hides_names(person, request)
-    told = []
+    told: list[HistoryLine] = []
     for row in rows:
         leaf = json.loads(bytes(row.leaf))
         actor = format_actor(
             row, names, hide=hides and row.actor_id != person.public_id
         )
+        if row.kind == PLANTED_KIND and request.status == RequestStatus.PENDING:
+            told += _build_disguised_lines(row, request)
+            continue
         line = describe_record(row, leaf, actor)
         told.append(HistoryLine(row.at, line, list_flags(leaf), find_answer_code(leaf)))
     return told
+
+
+def _build_disguised_lines(
+    row: LogRecord, request: ApprovalRequest
+) -> Iterator[HistoryLine]:
+    """What the history of an open canary says in place of its first record: the same
+    as that of any request."""
+    for kind in ("proposal.submitted", "request.opened"):
+        said = build_wording(SENTENCES[kind], who=request.agent)
+        yield HistoryLine(row.at, said, [], "")
 
 
 def _load_revisions(
@@ -249,7 +278,9 @@ def _build_log_line(
     revision = around.revisions.get((leaf["proposal"], leaf["revision"] or 1))
     position = getattr(row, "position", None)
     hide = row.request in around.masked and row.actor_id != person.public_id
-    about = reverse("reviews:request_detail", args=[row.request]) if row.request else ""
+    # Only its reviewer may open the page of a canary.
+    linked = row.request if not row.kind.startswith(CANARY_PREFIX) else ""
+    about = reverse("reviews:request_detail", args=[linked]) if linked else ""
     return LogLine(
         id=row.pk,
         url=build_record_url(row),

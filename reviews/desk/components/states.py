@@ -164,6 +164,9 @@ def _build_expired_state(request: ApprovalRequest) -> StateLabel:
 
 def _build_ended_state(request: ApprovalRequest, by: str) -> StateLabel:
     at = request.settled_at
+    if request.canary:
+        said = "That was a drill. Nothing was executed."
+        return StateLabel("withdrawn", said, icon="ask", at=at)
     clock = f" {format_time(at)}" if at else ""
     who = f" by {by}" if by else ""
     return {

@@ -28,10 +28,23 @@ from reviews.permissions import DeciderFacts, Permission
 
 
 def select_visible_requests(person: Person) -> QuerySet[ApprovalRequest]:
-    """Requests in the person's queues and of their own agents, or all by role."""
+    """Requests in the person's queues and of their own agents, or all by role, without
+    canaries."""
+    return _filter_visible(ApprovalRequest.objects.all(), person)
+
+
+def select_shown_requests(person: Person) -> QuerySet[ApprovalRequest]:
+    """The same with the person's own canaries, for the pages on which they decide."""
+    own = ApprovalRequest.with_canaries.filter(canary_for__in=["", person.public_id])
+    return _filter_visible(own, person)
+
+
+def _filter_visible(
+    found: QuerySet[ApprovalRequest], person: Person
+) -> QuerySet[ApprovalRequest]:
     if permissions.has_permission(person, Permission.SEE_ALL):
-        return ApprovalRequest.objects.all()
-    return ApprovalRequest.objects.filter(
+        return found
+    return found.filter(
         Q(queue__in=permissions.queues_of(person))
         | Q(barred__contains=[person.public_id])
     )
@@ -83,8 +96,9 @@ def select_decidable(person: Person) -> QuerySet[ApprovalRequest]:
     if role is None:
         return ApprovalRequest.objects.none()
     me = person.public_id
-    found = ApprovalRequest.objects.filter(
+    found = ApprovalRequest.with_canaries.filter(
         ~Exists(_select_reviewer_stops(me)),
+        canary_for__in=["", me],
         status=RequestStatus.PENDING,
         expires_at__gt=ClockTimestamp(),
         queue__in=permissions.queues_of(person),

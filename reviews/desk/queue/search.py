@@ -36,11 +36,12 @@ _LANES = """
    SELECT {columns} FROM reviews_approvalrequest AS r
    WHERE r.status = 'pending' AND r.queue_id = lane.queue
      AND r.supervisors_only = kind.supervisors_only
+     AND r.canary_for IN ('', %(me)s)
      AND r.expires_at > %(now)s {where} {order} LIMIT {most}) AS r)
 """
 _SIMPLE = """
 (SELECT {columns} FROM reviews_approvalrequest AS r
- WHERE {where} {order} LIMIT {most})
+ WHERE r.canary_for IN ('', %(me)s) AND {where} {order} LIMIT {most})
 """
 _FIND = """
 SELECT r.id, {repeats} FROM

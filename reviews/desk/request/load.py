@@ -263,7 +263,7 @@ def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
     """Load one request that this person may see, in five queries. Raises NotFound."""
     sealed = (
         RequestVersion.objects.filter(
-            request__in=visibility.select_visible_requests(person).filter(pk=pk),
+            request__in=visibility.select_shown_requests(person).filter(pk=pk),
             number=F("request__version"),
         )
         .select_related(

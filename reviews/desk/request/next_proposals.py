@@ -33,8 +33,9 @@ class NextProposal:
 
 
 def find_end_time(loaded: LoadedRequest) -> datetime | None:
-    """When the request or its execution finished; None while either can change."""
-    if not loaded.finished:
+    """When the request or its execution finished; None while either can change, and for
+    a canary, which has no agent."""
+    if not loaded.finished or loaded.request.canary:
         return None
     if loaded.request.status == RequestStatus.AUTHORIZED and loaded.execution:
         return loaded.execution.finished_at

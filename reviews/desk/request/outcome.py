@@ -16,6 +16,7 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.tools import load_definition
 from reviews import permissions
+from reviews.assurance.defects import BY_KIND
 from reviews.choices import (
     OPEN,
     REASON_LABELS,
@@ -23,7 +24,9 @@ from reviews.choices import (
     SETTLED_BY_LOOK_UP,
     SETTLED_BY_PERSON,
     VERDICT_SPECS,
+    DefectKind,
     ExecutionStatus,
+    RealismFlag,
     RequestStatus,
     StopMode,
     Verdict,
@@ -33,7 +36,7 @@ from reviews.desk.components.formatting import ConditionLine
 from reviews.effects import describe
 from reviews.grants import approvers, uncertain
 from reviews.grants.grants import GrantConditions
-from reviews.models import Decision, Execution
+from reviews.models import Canary, Decision, Execution
 from reviews.permissions import Permission
 
 from .load import LoadedRequest, format_name
@@ -44,6 +47,10 @@ WITHDRAWN_TEXTS = {
     "withdrawn_by_agent": "The agent withdrew it.",
     "thread_finished": "It was withdrawn because its run ended.",
     "stopped": "It was withdrawn by a stop.",
+}
+REALISM_LABELS = {
+    RealismFlag.OBVIOUS: "I could tell that it was a drill",
+    RealismFlag.UNCLEAR: "The defect is unclear",
 }
 RESULT_WORDS = {
     ExecutionStatus.SUCCEEDED: "Executed",
@@ -250,6 +257,8 @@ def _describe_missing_votes(loaded: LoadedRequest) -> str:
 
 
 def _describe_status(loaded: LoadedRequest, status: RequestStatus) -> list[str]:
+    if loaded.request.canary:
+        return list(_describe_canary(loaded.request.proposal.planted))
     if status is RequestStatus.WITHDRAWN:
         nothing = (
             f"There is nothing to decide. {uncertain.describe_effect(loaded.request)}"
@@ -270,6 +279,24 @@ def _describe_status(loaded: LoadedRequest, status: RequestStatus) -> list[str]:
         RequestStatus.AUTHORIZED: [],
     }
     return said[status]
+
+
+def _describe_canary(canary: Canary) -> Iterator[str]:
+    """Whether the reviewer caught the planted defect, what it was and where the page
+    shows it."""
+    defect = BY_KIND[DefectKind(canary.defect)]
+    yield {
+        True: "You caught it.",
+        False: "This one got past you.",
+        None: "It ended without a decision and does not count.",
+    }[canary.caught]
+    yield f"Planted: {defect.explanation} The page shows it {defect.place}."
+    yield (
+        "This is a copy of an earlier request. It could never have been executed, and"
+        " its agent heard nothing. Only you and your supervisor see your figures."
+    )
+    if canary.realism:
+        yield "Your answer about how real it looked is recorded."
 
 
 def _describe_withdrawal(loaded: LoadedRequest) -> str:
@@ -438,11 +465,22 @@ def _build_links(loaded: LoadedRequest) -> list[OutcomeLink]:
     if execution is not None and _is_batch_halted(loaded):
         url = reverse("reviews:batch", args=[execution.batch_id])
         links.append(OutcomeLink("Open the batch", url, testid="batch"))
+    links += _build_canary_links(loaded)
     links += _build_undo_links(loaded)
     if loaded.holding.by:
         links += _build_hold_links(loaded)
     links.append(OutcomeLink("Back to the queue", reverse("reviews:queue")))
     return links
+
+
+def _build_canary_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
+    """The two answers to how real a revealed canary looked."""
+    request = loaded.request
+    if not request.canary or not loaded.settled or request.proposal.planted.realism:
+        return
+    for flag, label in REALISM_LABELS.items():
+        url = reverse("reviews:canary_realism", args=[request.pk, flag])
+        yield OutcomeLink(label, url, post=True, testid=f"realism-{flag}")
 
 
 def _build_undo_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:

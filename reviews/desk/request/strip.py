@@ -47,6 +47,8 @@ def take_next_request(
 ) -> str:
     """Hold the next free request of the filtered queue for this person, and return its
     id; empty if they stay. The next page shows what was recorded."""
+    if decided.request.canary:
+        return ""  # its own page says what was planted
     wish = preferences.load_preferences(decided.person).display.advance
     if wish == "off" or (wish == "unless_rejected" and verdict is Verdict.REJECT):
         return ""
@@ -62,7 +64,7 @@ def _describe_recorded(request: ApprovalRequest, verdict: Verdict) -> str:
     """The sentence about what was recorded, with the end of the recall window."""
     recorded = VERDICT_SPECS[verdict].past_in_full.capitalize()
     said = f"{recorded}: request {request.pk}."
-    row = ApprovalRequest.objects.get(pk=request.pk)
+    row = ApprovalRequest.with_canaries.get(pk=request.pk)
     if row.status != RequestStatus.RECALLABLE:
         return said
     return (

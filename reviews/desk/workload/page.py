@@ -27,8 +27,11 @@ from reviews.workload import MAX_ASSIGNED, MAX_EXTENDED
 MOST_PEOPLE = 200
 MOST_AGENTS = 10
 MOST_READ = 500  # waiting requests from which agents are counted
-_MORE_TIME = "r.expires_at <= %(now)s + %(lately)s AND r.expires_at < r.expires_at_most"
-_TO_GIVE = """r.assignee_id IS NULL AND r.queue_id = ANY (%(ours)s::bigint[])
+_OF_AGENTS = "NOT r.canary"
+_MORE_TIME = f"""{_OF_AGENTS} AND r.expires_at <= %(now)s + %(lately)s
+  AND r.expires_at < r.expires_at_most"""
+_TO_GIVE = f"""{_OF_AGENTS} AND r.assignee_id IS NULL
+  AND r.queue_id = ANY (%(ours)s::bigint[])
   AND NOT EXISTS (SELECT FROM reviews_lease AS lease WHERE lease.request_id = r.id
                   AND lease.until > %(now)s)"""
 _URGENT = (
@@ -165,7 +168,7 @@ def _list_rows(
 
 
 def _list_asking_agents(reach: QueueReach, now: datetime) -> list[AskingAgent]:
-    rows = _list_rows(_ASKING, reach, now, "true", MOST_AGENTS)
+    rows = _list_rows(_ASKING, reach, now, _OF_AGENTS, MOST_AGENTS)
     return [AskingAgent(*row) for row in rows]
 
 

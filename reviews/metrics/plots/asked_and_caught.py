@@ -22,7 +22,7 @@ PROPOSED = Measure(
         ('proposed'), (CASE WHEN request.id IS NOT NULL THEN 'asked' END)
     ) AS kind (name)
     WHERE proposal.created_at >= %(start)s AND proposal.created_at < %(end)s
-      AND proposal.blocked_by = ''
+      AND proposal.blocked_by = '' AND NOT proposal.canary
     """,
 )
 CAUGHT = Measure(

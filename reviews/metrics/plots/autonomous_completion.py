@@ -18,10 +18,12 @@ RUNS = Measure(
         SELECT EXISTS (
             SELECT FROM reviews_proposal AS own
             JOIN reviews_approvalrequest AS request ON request.proposal_id = own.id
-            WHERE own.agent = run.agent AND own.thread = run.thread) AS waited
+            WHERE own.agent = run.agent AND own.thread = run.thread
+              AND NOT own.canary) AS waited
     ) AS found
     LEFT JOIN reviews_proposal AS proposal
         ON proposal.agent = run.agent AND proposal.thread = run.thread
+        AND NOT proposal.canary
     LEFT JOIN reviews_revision AS revision
         ON revision.proposal_id = proposal.id AND revision.number = proposal.revision
     CROSS JOIN LATERAL (VALUES

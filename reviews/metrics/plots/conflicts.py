@@ -37,6 +37,7 @@ CONFLICTS = Measure(
     LEFT JOIN reviews_approvalrequest AS request ON request.id = record.request
     WHERE record.kind IN ('decision.refused', 'batch.refused')
       AND record.at >= %(start)s AND record.at < %(end)s
+      AND request.canary IS NOT TRUE
     """,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     account,
     agents,
+    assurance,
     decisions,
     lists,
     log,
@@ -26,6 +27,7 @@ GROUPS = [
     lists.CROWD,
     statistics.STATISTICS,
     statistics.NO_STATISTICS,
+    assurance.ASSURANCE,
     log.RECORDS,
     stops.UP,
     stops.STANDING,

@@ -21,23 +21,27 @@ def ask(
     text: str = "Which order?",
     version: int = 0,
 ) -> Message:
-    return people.ask_agent(
+    sent = people.ask_agent(
         request_id=request.pk,
         person=person,
         version=version or request.version,
         text=text,
     )
+    assert sent is not None
+    return sent
 
 
 def send_back(
     request: ApprovalRequest, person: Person, text: str = "Halve it.", version: int = 0
 ) -> Message:
-    return people.send_back(
+    sent = people.send_back(
         request_id=request.pk,
         person=person,
         version=version or request.version,
         text=text,
     )
+    assert sent is not None
+    return sent
 
 
 def reply(

@@ -14,8 +14,19 @@ from django.db.models import AutoField, Model
 from journal import clock
 from journal.models import LogRecord
 from policies.models import Person
-from reviews.choices import Scope
-from reviews.models import Decision, Execution, Notice, RequestVersion, Reversal, Stop
+from reviews.choices import CanaryEnding, DefectKind, SampleCause, Scope
+from reviews.models import (
+    ApprovalRequest,
+    Canary,
+    Decision,
+    Execution,
+    Notice,
+    Proposal,
+    RequestVersion,
+    Reversal,
+    SecondReview,
+    Stop,
+)
 from reviews.stops import stops
 from tests.journal import history
 from tests.reviews.tasks.draining import drain
@@ -121,7 +132,10 @@ def generate_past(
             request,
             RequestVersion.objects.get(request=request),
         )
-        _make_decisions(Decision.objects.get(request=request))
+        _make_canaries(proposal, request, deciders[0])
+        decision = Decision.objects.get(request=request)
+        _make_decisions(decision)
+        _make_second_reviews(decision)
         _make_records(LogRecord.objects.earliest("id"))
         _make_executions(base, reversal, stop)
         copy(
@@ -195,6 +209,97 @@ def _make_requests(
                     CASE WHEN {number} > 1 + escalated::int THEN 2 ELSE 1 END
                 ORDER BY own.number DESC LIMIT 1)""",
         )
+
+
+def _make_canaries(
+    proposal: Proposal, request: ApprovalRequest, reviewer: Person
+) -> None:
+    """Canaries beside every ninth proposal, in its run; some are open, and some ended
+    without a decision."""
+    where = "n % 9 = 0"
+    copy(proposal, where, id="'c-' || n", thread="run", created_at="opened",
+         tool_name="tool", canary="true")  # fmt: skip
+    copy(
+        request,
+        where,
+        id="'rc-' || n",
+        proposal_id="'c-' || n",
+        tool_name="tool",
+        risk="level",
+        status="CASE WHEN settled IS NULL THEN 'pending' ELSE 'withdrawn' END",
+        opened_at="opened",
+        settled_at="settled",
+        expires_at="opened + interval '1 hour'",
+        expires_at_most="opened + interval '4 hours'",
+        canary="true",
+        canary_for="'someone'",
+    )
+    base = Canary.objects.create(
+        proposal=proposal,
+        source=proposal,
+        reviewer=reviewer,
+        tool_name=proposal.tool_name,
+        risk=request.risk,
+        defect=DefectKind.EXTRA_BCC,
+        inserted_at=request.opened_at,
+        next_after=45,
+        ending=CanaryEnding.EXPIRED,
+        ended_at=clock.now(),
+    )
+    ended = "settled IS NOT NULL AND n % 6 > 0"
+    copy(
+        base,
+        f"{where} AND settled IS NOT NULL",
+        proposal_id="'c-' || n",
+        reviewer_id="person",
+        tool_name="tool",
+        risk="level",
+        defect="CASE WHEN n % 2 = 0 THEN 'extra_bcc' ELSE 'amount_tenfold' END",
+        inserted_at="opened",
+        ended_at="settled",
+        ending=f"CASE WHEN {ended} THEN 'decided' ELSE 'expired' END",
+        verdict=f"CASE WHEN {ended} THEN 'reject' ELSE '' END",
+        caught=f"CASE WHEN {ended} THEN pg_temp.draw(n, 21) < 0.8 END",
+        took_ms=f"CASE WHEN {ended} THEN took END",
+    )
+    base.delete()
+
+
+def _make_second_reviews(decision: Decision) -> None:
+    """A second review of every fifth decision; some disagree or were not answered."""
+    now = clock.now()
+    base = SecondReview.objects.create(
+        decision=decision,
+        tool_name="pay",
+        risk="high",
+        cause=SampleCause.SAMPLE,
+        chosen_at=now,
+        due_at=now,
+    )
+    own = """(SELECT {} FROM reviews_decision AS own WHERE own.request_id = 'r-' || n
+        AND own.verdict IN ('approve', 'reject') ORDER BY own.id LIMIT 1)"""
+    pick, first = own.format("own.id"), own.format("own.verdict")
+    answered, agrees = "n % 4 > 0", "n % 3 > 0"
+    other = f"CASE {first} WHEN 'approve' THEN 'reject' ELSE 'approve' END"
+    ruled = f"{answered} AND NOT {agrees} AND n % 2 = 0"
+    copy(
+        base,
+        f"decided AND n % 5 = 0 AND {pick} IS NOT NULL",
+        decision_id=pick,
+        tool_name="tool",
+        risk="level",
+        cause="CASE WHEN n % 10 = 0 THEN 'fast' ELSE 'sample' END",
+        answered_at=f"CASE WHEN {answered} THEN settled END",
+        reviewer_id=f"CASE WHEN {answered} THEN other END",
+        verdict=f"CASE WHEN NOT ({answered}) THEN '' WHEN {agrees} THEN {first}"
+        f" ELSE {other} END",
+        agrees=f"CASE WHEN {answered} THEN {agrees} END",
+        ruled_at=f"CASE WHEN {ruled} THEN settled END",
+        arbiter_id=f"CASE WHEN {ruled} THEN person END",
+        upheld=f"CASE WHEN NOT ({ruled}) THEN '' WHEN n % 7 < 4 THEN 'second'"
+        " ELSE 'first' END",
+    )
+    base.delete()
 
 
 def _make_decisions(decision: Model) -> None:

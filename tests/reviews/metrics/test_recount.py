@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
+from django.db import connection
 
 from reviews.metrics import rollups
 from reviews.metrics.measures import Measure
@@ -68,6 +69,38 @@ COUNTS = {
         JOIN reviews_revision v ON (v.proposal_id, v.number) = (p.id, p.revision)
         WHERE r.status IN ('authorized', 'rejected')
           AND r.settled_at >= :start AND r.settled_at < :end AND :of(r)
+    """,
+    "canaries": """
+        SELECT unnest(ARRAY['decided', CASE WHEN r.caught THEN 'caught' END])
+               || :sep || r.defect AS bin
+        FROM canary_apart r
+        WHERE r.ending = 'decided' AND r.ended_at >= :start AND r.ended_at < :end
+          AND :of(r)
+    """,
+    "second_reviews": """
+        SELECT concat_ws(:sep, d.verdict, s.verdict) AS bin
+        FROM reviews_approvalrequest r JOIN reviews_decision d ON d.request_id = r.id
+        JOIN reviews_secondreview s ON s.decision_id = d.id
+        WHERE s.agrees IS NOT NULL AND r.settled_at >= :start AND r.settled_at < :end
+          AND :of(r)
+    """,
+    "audit_yield": """
+        SELECT unnest(ARRAY['reviewed', CASE WHEN s.verdict <> d.verdict THEN 'split'
+               END, CASE WHEN s.upheld = 'second' THEN 'found' END])
+               || :sep || s.cause AS bin
+        FROM reviews_approvalrequest r JOIN reviews_decision d ON d.request_id = r.id
+        JOIN reviews_secondreview s ON s.decision_id = d.id
+        WHERE s.verdict <> '' AND r.settled_at >= :start AND r.settled_at < :end
+          AND :of(r)
+    """,
+    "canary_speeds": """
+        SELECT unnest(ARRAY['decided', CASE WHEN r.caught THEN 'caught' END])
+               || :sep || (ARRAY['under 5 s', '5 to 10 s', '10 to 30 s', '30 to 60 s',
+                   '1 to 2 min', '2 min and longer'])[1 + width_bucket(r.took_ms,
+                   ARRAY[5000, 10000, 30000, 60000, 120000])] AS bin
+        FROM canary_apart r
+        WHERE r.ending = 'decided' AND r.ended_at >= :start AND r.ended_at < :end
+          AND :of(r)
     """,
     "rejection_reasons": """
         SELECT 'all' || :sep || d.reason_code AS bin
@@ -198,6 +231,11 @@ COUNTS = {
         JOIN reviews_approvalrequest r ON r.id = d.request_id
         WHERE d.at >= :start AND d.at < :end AND :of(r)
     """,
+    "canary_deciders": """
+        SELECT DISTINCT r.reviewer_id::text AS bin FROM canary_apart r
+        WHERE r.ending = 'decided' AND r.ended_at >= :start AND r.ended_at < :end
+          AND :of(r)
+    """,
     "finished_runs": """
         SELECT unnest(ARRAY['finished', CASE WHEN bool_and(NOT EXISTS (
             SELECT FROM reviews_proposal q JOIN reviews_approvalrequest w
@@ -323,6 +361,16 @@ DRIFT = """
 """
 
 
+# Once the figures are computed, only a copy of the canaries' own rows is left of them:
+# what a recount of agents' proposals finds cannot be a canary.
+CANARIES_APART = """
+    CREATE TEMPORARY TABLE canary_apart ON COMMIT DROP AS SELECT * FROM reviews_canary;
+    DELETE FROM reviews_canary;
+    DELETE FROM reviews_approvalrequest WHERE canary;
+    DELETE FROM reviews_proposal WHERE canary;
+"""
+
+
 class Period(NamedTuple):
     """The generated days, and what is asked of them."""
 
@@ -387,6 +435,8 @@ def past(gate: Gate, proof_n: Callable[..., int]) -> int:
         day = LAST - timedelta(days=number)
         MetricDay.objects.create(day=day)
         assert rollups.compute_day(day=day)
+    with connection.cursor() as cursor:
+        cursor.execute(CANARIES_APART)
     return n
 
 

@@ -78,7 +78,7 @@ def test_how_one_person_works_is_for_supervisors(counted: None, as_: SignIn) -> 
     said = "Only supervisors see figures of so few people."
     assert said not in read(as_, "/statistics/attention/")
     for who in ("adam", "otto"):
-        assert read(as_, "/statistics/attention/", who).count(said) == 4
+        assert read(as_, "/statistics/attention/", who).count(said) == 6
         file = as_(who).get("/statistics/plots/reviewer-load/")
         assert file.content.strip() == b""
 

@@ -1,0 +1,335 @@
+"""Putting canaries before reviewers: who is due, what is cloned, and the operation that
+plants one.
+
+A canary is a clone of a request that people approved, with one defect of the library.
+It passes the same policy as a proposal of an agent. It takes part in no sum, because
+`govern` reads the sums without their locks and nothing records it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from journal import clock, failpoints, log, restore_epochs, writes
+from journal.errors import DatabaseRestored, DomainError
+from policies import active, tools
+from policies.choices import Risk, Role, Tier
+from policies.models import Person
+from reviews import locks, permissions
+from reviews.choices import REVERSAL_SOURCE, DefectKind, RequestStatus, Verdict
+from reviews.governance.ruling import ProposedAction, Ruling, govern
+from reviews.models import ApprovalRequest, Canary, Decision, Proposal, Revision
+from reviews.models.base import new_proposal_id
+from reviews.requests import versions
+from reviews.requests.revisions import Narrative, add_revision, build_redactor
+from reviews.stops import stops
+from reviews.tool_services.readers import ToolReading
+
+from . import rates
+from .defects import CloneSubject, PlantedDefect, list_plantable
+from .rates import ReviewerRecord
+
+PLANTER = log.Actor("system", "assurance")
+AT_WORK = timedelta(minutes=30)  # a reviewer who decided within it is at work
+REMEMBERED = timedelta(days=7)  # a reviewer may recognise what they decided lately
+LATELY = timedelta(days=90)
+NEWEST, TRIED = 200, 20  # requests that may be cloned, and how many are tried
+BATCH_FLAG = "batch"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedClone:
+    """A clone that the policy would ask a reviewer about."""
+
+    source: Proposal
+    planted: PlantedDefect
+    action: ProposedAction
+    narrative: Narrative
+    ruling: Ruling
+
+
+def insert_due_canaries(random_source: random.Random | None = None) -> int:
+    """Plant a canary for each reviewer at work who is due for one. Returns how many.
+
+    Does nothing while the active policy has no canaries, or a restored database waits
+    to be confirmed.
+    """
+    policy = active.find_active_policy()
+    if policy is None or not active.load_document(policy).assurance.canaries:
+        return 0
+    chance = random_source or random.SystemRandom()
+    return sum(
+        _insert_if_due(person, chance) for person in _list_people_at_work(clock.now())
+    )
+
+
+def _list_people_at_work(now: datetime) -> list[Person]:
+    lately = Decision.objects.filter(at__gt=now - AT_WORK)
+    ids = set(lately.values_list("reviewer", flat=True))
+    return permissions.list_people_with_roles(ids)
+
+
+def _insert_if_due(person: Person, chance: random.Random) -> bool:
+    now = clock.now()
+    if not is_due(person, now):
+        return False
+    clone = prepare_clone(person, now, chance)
+    if clone is None:
+        return False
+    gap = rates.compute_gap(load_record(person, now), chance.random())
+    try:
+        return plant_canary(person=person, clone=clone, next_after=gap) is not None
+    except DatabaseRestored:
+        return False
+
+
+def is_due(person: Person, now: datetime) -> bool:
+    """Whether this person decided enough since their last canary, has none open, and no
+    request of an agent would be delayed."""
+    last = Canary.objects.filter(reviewer=person).order_by("-inserted_at").first()
+    if last is not None and not last.ending:
+        return False
+    since = last.inserted_at if last is not None else now - LATELY
+    gap = last.next_after if last is not None else rates.USUAL_GAPS[0]
+    mine = _select_single_decisions(person).filter(at__gt=since)
+    return mine.count() >= gap and rates.has_slack(find_least_time(person, now))
+
+
+def _select_single_decisions(person: Person) -> QuerySet[Decision]:
+    """A batch is one decision for a person, and canaries are in none."""
+    return Decision.objects.filter(reviewer=person).exclude(
+        flags__contains=[BATCH_FLAG]
+    )
+
+
+def find_least_time(person: Person, now: datetime) -> timedelta | None:
+    """The time that the most urgent request has left which this person may decide; None
+    if there is none."""
+    me, role = person.public_id, permissions.find_deciding_role(person)
+    found = ApprovalRequest.objects.filter(
+        status=RequestStatus.PENDING,
+        queue__in=permissions.queues_of(person),
+        expires_at__gt=now,
+    ).exclude(Q(barred__contains=[me]) | Q(closed_to__contains=[me]))
+    if role is not Role.SUPERVISOR:
+        found = found.filter(supervisors_only=False)
+    first = found.order_by("expires_at").values_list("expires_at", flat=True).first()
+    return None if first is None else first - now
+
+
+def load_record(person: Person, now: datetime) -> ReviewerRecord:
+    """What the rate of a reviewer's canaries depends on."""
+    newest = list(
+        _select_single_decisions(person)
+        .order_by("-at")
+        .values_list("verdict", flat=True)[: rates.FEWEST_DECISIONS]
+    )
+    own = Canary.objects.filter(reviewer=person, caught__isnull=False)
+    counts = own.filter(ended_at__gt=now - LATELY).aggregate(
+        decided=Count("pk"), caught=Count("pk", filter=Q(caught=True))
+    )
+    return ReviewerRecord(
+        len(newest),
+        sum(verdict == Verdict.APPROVE for verdict in newest),
+        counts["decided"],
+        counts["caught"],
+    )
+
+
+def prepare_clone(
+    person: Person, now: datetime, chance: random.Random | None = None
+) -> PreparedClone | None:
+    """A clone for this person whose defect they met least often; None if no decided
+    request fits."""
+    chance = chance or random.SystemRandom()
+    sources = list(_select_sources(person, now)[:NEWEST])
+    chance.shuffle(sources)
+    met = _count_met_defects(person)
+    for source in sources[:TRIED]:
+        for planted in _sort_by_use(source, met, chance):
+            clone = _build_clone(source.proposal, planted, now)
+            if clone is not None and _may_decide(person, clone):
+                return clone
+    return None
+
+
+def _select_sources(person: Person, now: datetime) -> QuerySet[ApprovalRequest]:
+    """Requests that people approved in this person's queues, none that they decided
+    within a week or met as a canary."""
+    own = Decision.objects.filter(
+        request=OuterRef("pk"), reviewer=person, at__gt=now - REMEMBERED
+    )
+    met = Canary.objects.filter(source=OuterRef("proposal"), reviewer=person)
+    me = person.public_id
+    return (
+        ApprovalRequest.objects.filter(
+            ~Exists(own),
+            ~Exists(met),
+            status=RequestStatus.AUTHORIZED,
+            tier=Tier.APPROVE,
+            settled_at__gt=now - LATELY,
+            queue__in=permissions.queues_of(person),
+        )
+        .exclude(barred__contains=[me])
+        .exclude(proposal__kept_out__contains=[me])
+        .exclude(proposal__source=REVERSAL_SOURCE)
+        .select_related("proposal")
+        .order_by("-settled_at")
+    )
+
+
+def _count_met_defects(person: Person) -> dict[str, int]:
+    met = Canary.objects.filter(reviewer=person).values("defect")
+    return {row["defect"]: row["n"] for row in met.annotate(n=Count("pk"))}
+
+
+def _sort_by_use(
+    source: ApprovalRequest, met: dict[str, int], chance: random.Random
+) -> Iterator[PlantedDefect]:
+    revision = source.proposal.current
+    if revision.tool is None or _is_stopped(source.proposal):
+        return iter(())
+    subject = CloneSubject(
+        tools.load_definition(revision.tool), revision.args, revision.rationale
+    )
+    found = list(list_plantable(subject))
+    chance.shuffle(found)
+    found.sort(key=lambda one: met.get(one.defect.kind, 0))
+    return iter(found)
+
+
+def _is_stopped(proposal: Proposal) -> bool:
+    return stops.find_stop_mode(*stops.build_action_key(proposal)) is not None
+
+
+def _build_clone(
+    source: Proposal, planted: PlantedDefect, now: datetime
+) -> PreparedClone | None:
+    """The clone, if the policy would ask one approval for it."""
+    revision = source.current
+    reading = ToolReading.from_json(revision.reading)
+    action = ProposedAction(
+        proposal=new_proposal_id(),
+        tool=source.tool_name,
+        args=planted.change.args,
+        agent=source.agent,
+        thread=source.thread,
+        preconditions=revision.preconditions,
+        reading=replace(reading, at=now) if reading else None,
+        uncertain=revision.uncertain,
+        unattended=bool(revision.facts["agent"]["unattended"]),
+        agent_version=revision.agent_version,
+    )
+    try:
+        ruling = _govern_clone(action, now)
+    except DomainError:  # the tool changed since, and takes other arguments
+        return None
+    if ruling.tool is None or ruling.tier is Tier.BLOCK:
+        return None
+    if versions.compute_asked_tier(ruling.evaluation) is not Tier.APPROVE:
+        return None
+    narrative = _build_narrative(revision, planted)
+    return PreparedClone(source, planted, action, narrative, ruling)
+
+
+@transaction.atomic(durable=True)
+def _govern_clone(action: ProposedAction, now: datetime) -> Ruling:
+    """What the policy says about a clone. It reads the sums and locks none."""
+    return govern(action, now=now, firmly=False)
+
+
+def _build_narrative(revision: Revision, planted: PlantedDefect) -> Narrative:
+    return Narrative(
+        rationale=planted.change.rationale,
+        expected_outcome=revision.expected_outcome,
+        reversal=revision.reversal,
+        alternatives=revision.alternatives,
+        evidence=revision.evidence,
+    )
+
+
+def _may_decide(person: Person, clone: PreparedClone) -> bool:
+    """Whether this person could approve the clone if it were real."""
+    ruling, money = clone.ruling, clone.ruling.money
+    queue = versions.load_queue(ruling)
+    above = money is not None and permissions.is_above_ceiling(
+        person, money.minor, money.currency
+    )
+    return not above and queue.pk in permissions.queues_of(person)
+
+
+@transaction.atomic(durable=True)
+def plant_canary(
+    *, person: Person, clone: PreparedClone, next_after: int
+) -> ApprovalRequest | None:
+    """Plant a canary for one reviewer; None if they have an open one.
+
+    Raises DatabaseRestored while nobody has confirmed a restored database. Locks: the
+    person's holds (advisory), so that two workers plant one canary.
+    """
+    restore_epochs.check_not_restored()
+    locks.lock_holds_of_person(person.public_id)
+    if Canary.objects.filter(reviewer=person, ending="").exists():
+        return None
+    now, action, ruling = clock.now(), clone.action, clone.ruling
+    proposal = _build_proposal(clone, now)
+    kind = clone.planted.defect.kind
+    with writes.unit_of_work():
+        writes.insert_rows([proposal])
+        revision = add_revision(
+            proposal,
+            1,
+            action,
+            clone.narrative,
+            ruling,
+            log.Actor("agent", proposal.agent),
+            now,
+            redactor=build_redactor(action, ruling),
+        )
+        request = versions.open_request(
+            proposal,
+            revision,
+            ruling,
+            actor=PLANTER,
+            now=now,
+            expires_in=None,
+            canary_for=person.public_id,
+            data={"source": clone.source.pk, "defect": kind},
+        )
+    Canary.objects.create(
+        proposal=proposal,
+        source=clone.source,
+        reviewer=person,
+        tool_name=proposal.tool_name,
+        risk=Risk(request.risk),
+        defect=DefectKind(kind),
+        field=clone.planted.change.field,
+        inserted_at=now,
+        next_after=next_after,
+    )
+    failpoints.point("canary_uncommitted", request.pk)
+    return request
+
+
+def _build_proposal(clone: PreparedClone, now: datetime) -> Proposal:
+    source = clone.source
+    return Proposal(
+        id=clone.action.proposal,
+        agent=source.agent,
+        thread=source.thread,
+        tool_name=source.tool_name,
+        barred=list(source.barred),
+        kept_out=list(source.kept_out),
+        on_behalf_of=source.on_behalf_of,
+        parent=source.parent,
+        priority=source.priority,
+        source=source.source,
+        canary=True,
+        created_at=now,
+    )

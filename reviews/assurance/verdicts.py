@@ -1,0 +1,147 @@
+"""The end of a canary: what its reviewer decided, whether they caught the defect, and
+what they say about how real it looked.
+
+The verdict is stored with the canary, not as a Decision. Nothing is granted, nobody is
+notified, and the agent whose name it bears hears nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from journal import clock, log
+from journal.errors import NotFound
+from policies.models import Person
+from policies.people import build_actor
+from reviews import locks, transitions
+from reviews.choices import CanaryEnding, RealismFlag, RequestStatus, StopMode, Verdict
+from reviews.models import ApprovalRequest, Canary
+from reviews.stops import stops
+
+TIMER = log.Actor("system", "timer")
+
+
+def is_caught(
+    canary: Canary,
+    verdict: Verdict,
+    planted: Mapping[str, Any],
+    edited: Mapping[str, Any] | None,
+) -> bool:
+    """Whether a verdict stops the defect. A rejection and an escalation do. An edit
+    does if it changes the argument that holds it."""
+    if verdict is Verdict.MODIFY:
+        changed = edited is not None and bool(canary.field)
+        return changed and (edited or {}).get(canary.field) != planted.get(canary.field)
+    return verdict in {Verdict.REJECT, Verdict.ESCALATE}
+
+
+def record_verdict(
+    request: ApprovalRequest,
+    verdict: Verdict,
+    *,
+    actor: log.Actor,
+    now: datetime,
+    edited: Mapping[str, Any] | None = None,
+    took_ms: int | None = None,
+) -> None:
+    """Store the verdict and end the canary. A step of the decide operation, which holds
+    the request's lock and has made every check of a verdict."""
+    canary = Canary.objects.get(pk=request.proposal_id)
+    planted = request.sealed.revision.args
+    Canary.objects.filter(pk=canary.pk, ending="").update(
+        verdict=verdict,
+        caught=is_caught(canary, verdict, planted, edited),
+        took_ms=took_ms,
+        **_build_ending(CanaryEnding.DECIDED, now),
+    )
+    # The log proves the verdict without saying it: it is nobody's but the reviewer's.
+    _end_request(
+        request, CanaryEnding.DECIDED, actor, now, private={"verdict": verdict}
+    )
+
+
+def end_canary(
+    request: ApprovalRequest, ending: CanaryEnding, *, actor: log.Actor, now: datetime
+) -> None:
+    """End a canary that nobody decided. Caller holds the request's lock."""
+    found = Canary.objects.filter(pk=request.proposal_id, ending="")
+    found.update(**_build_ending(ending, now))
+    _end_request(request, ending, actor, now)
+
+
+def _build_ending(ending: CanaryEnding, now: datetime) -> dict[str, Any]:
+    return {"ending": ending, "ended_at": now}
+
+
+def _end_request(
+    request: ApprovalRequest,
+    ending: CanaryEnding,
+    actor: log.Actor,
+    now: datetime,
+    **said: Any,
+) -> None:
+    transitions.request.apply(
+        request,
+        "reveal",
+        actor=actor,
+        now=now,
+        changes={"settled_at": now},
+        data={"ending": ending},
+        **said,
+    )
+
+
+def end_lapsed_canaries() -> int:
+    """End the canaries that nobody decided in time, and those of a run, agent or tool
+    that was stopped. Returns how many."""
+    now = clock.now()
+    found = Canary.objects.filter(ending="").select_related("proposal__request")
+    ended = 0
+    for canary in found:
+        request = canary.proposal.request
+        stopped = stops.find_stop_mode(*stops.build_action_key(canary.proposal))
+        if stopped is StopMode.STOPPED:
+            ended += end_undecided_canary(
+                request_id=request.pk, ending=CanaryEnding.STOPPED
+            )
+        elif request.expires_at <= now:
+            ended += end_undecided_canary(
+                request_id=request.pk, ending=CanaryEnding.EXPIRED
+            )
+    return ended
+
+
+@transaction.atomic(durable=True)
+def end_undecided_canary(*, request_id: str, ending: CanaryEnding) -> bool:
+    """End a canary unless its reviewer has just decided it. Returns whether it ended.
+    Raises NotFound. Locks: the request."""
+    request = locks.lock_request_or_canary(request_id)
+    if not request.canary:
+        raise NotFound
+    if request.status != RequestStatus.PENDING:
+        return False
+    end_canary(request, ending, actor=TIMER, now=clock.now())
+    return True
+
+
+@transaction.atomic(durable=True)
+def record_realism(*, request_id: str, person: Person, flag: RealismFlag) -> None:
+    """Store what a reviewer says about their own revealed canary; a later answer takes
+    the place of an earlier one. Raises NotFound."""
+    own = Canary.objects.filter(proposal__request=request_id, reviewer=person)
+    if not own.exclude(ending="").update(realism=flag):
+        raise NotFound
+    request = ApprovalRequest.with_canaries.select_related("proposal").get(
+        pk=request_id
+    )
+    log.append(
+        "canary.flagged",
+        actor=build_actor(person),
+        at=clock.now(),
+        data={"flag": flag},
+        **transitions.request.context(request),
+    )

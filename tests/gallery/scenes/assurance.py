@@ -1,0 +1,79 @@
+"""The assurance page, and the request of a canary that its reviewer decided."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from journal import clock
+from policies.models import Person
+from reviews.assurance import insertion, second_reviews
+from reviews.choices import SampleCause, Verdict
+from reviews.models import ApprovalRequest, Canary, Decision
+from tests import factories
+from tests.factories import decide
+from tests.gallery.scene import SceneGroup
+from tests.gallery.store import StoreGate
+
+ASSURANCE = SceneGroup(
+    "assurance",
+    shows=("reviews:assurance", "reviews:second_reviews", "reviews:second_review"),
+)
+
+
+def plant(gate: StoreGate) -> ApprovalRequest:
+    """A canary for Rita, cloned from a mail that Tom approved."""
+    source = gate.mail()
+    decide(source, gate.tom, reason_code="verified")
+    factories.window_over(source)
+    past = clock.now() - timedelta(hours=1)
+    ApprovalRequest.objects.filter(pk=source.pk).update(settled_at=past)
+    rita = Person.objects.get(pk=gate.rita.pk)
+    clone = insertion.prepare_clone(rita, clock.now())
+    assert clone is not None
+    found = insertion.plant_canary(person=rita, clone=clone, next_after=45)
+    assert found is not None
+    return found
+
+
+@ASSURANCE.scene("missed", "This one got past you.")
+def show_missed(gate: StoreGate) -> ApprovalRequest:
+    request = plant(gate)
+    decide(request, gate.rita, reason_code="verified")
+    return request
+
+
+@ASSURANCE.scene("open", "Approve")
+def show_open(gate: StoreGate) -> ApprovalRequest:
+    if not Canary.objects.filter(ending="").exists():
+        return plant(gate)
+    return ApprovalRequest.with_canaries.get(canary=True, status="pending")
+
+
+ASSURANCE.add("own", "You caught 0 %", "/assurance/")
+ASSURANCE.add("team", "who decided requests decided a drill", "/assurance/", "sue")
+
+
+def choose(gate: StoreGate) -> int:
+    """Ask for a second review of what Rita approved."""
+    request = gate.refund("31.00")
+    gate.approve(request)
+    decision = Decision.objects.get(request=request)
+    second_reviews.choose_decision(decision_id=decision.pk, cause=SampleCause.SAMPLE)
+    return int(decision.pk)
+
+
+@ASSURANCE.scene("second", "I would approve", "tom")
+def show_second_review(gate: StoreGate) -> str:
+    return f"/assurance/checks/{choose(gate)}/"
+
+
+@ASSURANCE.scene("split", "Who was right?", "sue")
+def show_disagreement(gate: StoreGate) -> str:
+    key = choose(gate)
+    second_reviews.record_answer(
+        decision_id=key, person=gate.tom, verdict=Verdict.REJECT, reason="Too early."
+    )
+    return f"/assurance/checks/{key}/"
+
+
+ASSURANCE.add("checks", "You see what they saw", "/assurance/checks/", "sue")

@@ -1,0 +1,135 @@
+"""Who gets a canary when, and that nobody but its reviewer notices one."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+import pytest
+
+from journal import clock
+from journal.models import LogRecord, OutboxMessage
+from policies.models import Observation
+from reviews.assurance import insertion
+from reviews.desk.components import visibility
+from reviews.models import ApprovalRequest, Canary, Decision, Execution, Proposal
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+from .planting import approve_source, plant
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def canaries_on(gate: Gate) -> Gate:
+    """The tests' policy with canaries."""
+    document = factories.document_of_tests()
+    factories.policy(gate.people, {**document, "assurance": {"canaries": True}})
+    return gate
+
+
+def decide_some(gate: Gate, count: int) -> None:
+    """So many decisions of Rita, as copies of one."""
+    request = propose(gate.agent, "decline", thread=factories.new_thread()).request
+    decide(request, gate.rita, "reject")
+    one = Decision.objects.get(request=request)
+    Decision.objects.bulk_create(
+        Decision(
+            request=one.request,
+            version=one.version + 1 + n,
+            reviewer=gate.rita,
+            verdict="reject",
+            counts=False,
+            action_hash=one.action_hash,
+            authority=one.authority,
+            at=clock.now(),
+        )
+        for n in range(count - 1)
+    )
+
+
+def test_a_reviewer_gets_one_canary_when_it_is_due(canaries_on: Gate) -> None:
+    gate = canaries_on
+    approve_source(gate)
+    decide_some(gate, 44)
+    assert insertion.insert_due_canaries(random.Random(1)) == 0
+    decide_some(gate, 2)
+    assert insertion.insert_due_canaries(random.Random(1)) == 1
+    assert insertion.insert_due_canaries(random.Random(1)) == 0  # one is open
+    canary = Canary.objects.get()
+    assert canary.reviewer == gate.rita
+    assert 45 <= canary.next_after <= 60
+
+
+def test_no_canary_comes_before_an_urgent_request(canaries_on: Gate) -> None:
+    gate = canaries_on
+    approve_source(gate)
+    decide_some(gate, 60)
+    urgent = propose(gate.agent, thread=factories.new_thread()).request
+    near = clock.now() + timedelta(minutes=9)
+    ApprovalRequest.objects.filter(pk=urgent.pk).update(expires_at=near)
+    assert insertion.insert_due_canaries(random.Random(1)) == 0
+    later = clock.now() + timedelta(minutes=11)
+    ApprovalRequest.objects.filter(pk=urgent.pk).update(expires_at=later)
+    assert insertion.insert_due_canaries(random.Random(1)) == 1
+
+
+def test_a_policy_without_canaries_plants_none(gate: Gate) -> None:
+    approve_source(gate)
+    decide_some(gate, 60)
+    assert insertion.insert_due_canaries(random.Random(1)) == 0
+
+
+def test_only_its_reviewer_sees_a_canary(gate: Gate) -> None:
+    request = plant(gate)
+    mine = visibility.select_decidable(gate.rita)
+    assert mine.filter(pk=request.pk).exists()
+    assert visibility.select_shown_requests(gate.rita).filter(pk=request.pk).exists()
+    for other in (gate.tom, gate.sue, gate.owen, gate.otto, gate.adam):
+        seen = visibility.select_shown_requests(other).filter(pk=request.pk)
+        assert not seen.exists(), other
+        assert not visibility.select_decidable(other).filter(pk=request.pk).exists()
+    assert not ApprovalRequest.objects.filter(pk=request.pk).exists()
+    assert not Proposal.objects.filter(pk=request.proposal_id).exists()
+
+
+def test_a_canary_notifies_nobody_and_counts_in_no_sum(gate: Gate) -> None:
+    approve_source(gate)
+    before = (
+        OutboxMessage.objects.count(),
+        Observation.objects.count(),
+        Execution.objects.count(),
+    )
+    record = LogRecord.objects.order_by("pk").last()
+    person = type(gate.rita).objects.get(pk=gate.rita.pk)
+    clone = insertion.prepare_clone(person, clock.now(), random.Random(1))
+    assert clone is not None
+    insertion.plant_canary(person=person, clone=clone, next_after=45)
+    assert before == (
+        OutboxMessage.objects.count(),
+        Observation.objects.count(),
+        Execution.objects.count(),
+    )
+    assert record is not None
+    added = LogRecord.objects.filter(pk__gt=record.pk)
+    assert list(added.values_list("kind", flat=True)) == ["canary.planted"]
+
+
+def test_a_canary_differs_from_its_source_by_its_defect_alone(gate: Gate) -> None:
+    request = plant(gate)
+    canary = Canary.objects.get(proposal=request.proposal_id)
+    source, clone = canary.source.current, request.sealed.revision
+    changed = {
+        name
+        for name in {*source.args, *clone.args}
+        if source.args.get(name) != clone.args.get(name)
+    }
+    assert changed == ({canary.field} if canary.field else set())
+    assert bool(canary.field) == (source.rationale == clone.rationale)
+    assert source.tool == clone.tool
+    assert (source.proposal.agent, source.proposal.thread) == (
+        request.proposal.agent,
+        request.proposal.thread,
+    )

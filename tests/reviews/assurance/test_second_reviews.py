@@ -1,0 +1,140 @@
+"""A second review is blind, by another person, and changes nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from journal import clock
+from journal.errors import AlreadyDecided, NotPermitted, RequestExpired, TextMissing
+from journal.models import LogRecord
+from policies.models import Person
+from reviews.assurance import second_reviews
+from reviews.choices import SampleCause, UpheldReview, Verdict
+from reviews.metrics.plots.second_reviews import compute_kappa
+from reviews.models import Decision, SecondReview
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+pytestmark = pytest.mark.django_db
+SECRET = "because the invoice matches"
+
+
+def choose(gate: Gate, verdict: str = "approve", **fields: object) -> Decision:
+    """A second review of a decision of Rita's."""
+    request = propose(gate.agent, thread=factories.new_thread()).request
+    decide(request, gate.rita, verdict, reason=SECRET, **fields)
+    decision = Decision.objects.get(request=request)
+    second_reviews.choose_decision(decision_id=decision.pk, cause=SampleCause.SAMPLE)
+    return decision
+
+
+def answer(decision: Decision, person: Person, verdict: str, reason: str = "x") -> None:
+    second_reviews.record_answer(
+        decision_id=decision.pk, person=person, verdict=Verdict(verdict), reason=reason
+    )
+
+
+def settle(decision: Decision, person: Person, upheld: str = "second") -> None:
+    second_reviews.record_ruling(
+        decision_id=decision.pk, person=person, upheld=UpheldReview(upheld), reason="x"
+    )
+
+
+def test_the_share_of_the_policy_is_chosen_once(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    for share, least, most in ((0.0, 0, 0), (0.25, 1, 30)):
+        assurance = {"assurance": {"second_reviews": share}}
+        factories.policy(gate.people, {**document, **assurance})
+        if not share:
+            for _ in range(24):
+                request = propose(gate.agent, thread=factories.new_thread(), amount="1")
+                if request.request.tier == "approve":
+                    decide(request.request, gate.rita)
+        chosen = second_reviews.choose_second_reviews()
+        expected = [
+            one
+            for one in Decision.objects.filter(request__tier="approve")
+            if second_reviews.draw_number(one.request_id) < share
+        ]
+        assert chosen == len(expected) == SecondReview.objects.count()
+        assert least <= chosen <= most
+        assert second_reviews.choose_second_reviews() == 0
+
+
+def test_another_person_answers_once_and_in_time(gate: Gate) -> None:
+    decision = choose(gate)
+    with pytest.raises(NotPermitted):
+        answer(decision, gate.rita, "approve")
+    with pytest.raises(NotPermitted):
+        answer(decision, gate.owen, "approve")
+    with pytest.raises(TextMissing):
+        answer(decision, gate.tom, "reject", reason=" ")
+    answer(decision, gate.tom, "approve")
+    with pytest.raises(AlreadyDecided):
+        answer(decision, gate.sue, "reject")
+    late = choose(gate)
+    past = clock.now() - timedelta(seconds=1)
+    SecondReview.objects.filter(pk=late.pk).update(due_at=past)
+    with pytest.raises(RequestExpired):
+        answer(late, gate.tom, "approve")
+    assert not second_reviews.select_open_reviews(gate.tom, clock.now()).exists()
+
+
+def test_a_third_person_settles_a_disagreement_and_reopens_nothing(gate: Gate) -> None:
+    decision = choose(gate, "reject")
+    answer(decision, gate.sue, "approve")
+    for other in (gate.rita, gate.tom, gate.sue):
+        with pytest.raises(NotPermitted):
+            settle(decision, other)
+    settle(decision, gate.sam)
+    with pytest.raises(AlreadyDecided):
+        settle(decision, gate.sam, "first")
+    decision.request.refresh_from_db()
+    assert decision.request.status == "rejected"
+    assert not decision.request.proposal.grants.exists()
+    kinds = LogRecord.objects.filter(kind__startswith="second_review.")
+    assert [row.kind.split(".")[1] for row in kinds.order_by("pk")] == [
+        "chosen",
+        "answered",
+        "settled",
+    ]
+
+
+def test_the_page_is_blind_until_both_have_answered(gate: Gate, client: Client) -> None:
+    decision = choose(gate)
+    address = reverse("reviews:second_review", args=[decision.pk])
+    client.force_login(Person.objects.get(pk=gate.tom.pk))
+    assert address in client.get(reverse("reviews:second_reviews")).content.decode()
+    shown = client.get(address).content.decode()
+    assert "40.00" in shown
+    for told in (SECRET, "Rita", "Approved"):
+        assert told not in shown
+    refused = client.post(address, {"answer": "reject", "reason": ""})
+    assert refused.status_code == 422
+    sent = client.post(address, {"answer": "reject", "reason": "Not theirs."})
+    assert sent.status_code == 302
+    assert client.get(address).status_code == 404
+    client.force_login(Person.objects.get(pk=gate.sue.pk))
+    both = client.get(address).content.decode()
+    assert SECRET in both
+    assert "Not theirs." in both
+    client.post(address, {"answer": "second", "reason": "Tom is right."})
+    assert SecondReview.objects.get().upheld == "second"
+
+
+def test_kappa_is_the_agreement_beyond_chance() -> None:
+    """The example of Cohen's coefficient: 20 and 15 of 50 agree, 5 and 10 do not."""
+    bins = {
+        "approve\x1fapprove": 20,
+        "approve\x1freject": 5,
+        "reject\x1fapprove": 10,
+        "reject\x1freject": 15,
+    }
+    assert compute_kappa(bins) == pytest.approx(0.4)
+    assert compute_kappa({"approve\x1fapprove": 9}) is None
+    assert compute_kappa({}) is None
