@@ -98,6 +98,11 @@ def choose_decision(*, decision_id: int, cause: SampleCause) -> bool:
     return created
 
 
+def count_open_reviews(person: Person, now: datetime) -> int:
+    """How many second reviews this person may answer now."""
+    return select_open_reviews(person, now).count()
+
+
 def select_open_reviews(person: Person, now: datetime) -> QuerySet[SecondReview]:
     """The second reviews that this person may answer now."""
     me = person.public_id

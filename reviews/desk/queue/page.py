@@ -22,6 +22,7 @@ from journal import clock
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import permissions
+from reviews.assurance import second_reviews
 from reviews.choices import SETTLED, RequestStatus
 from reviews.desk.components import badges, saved_views, visibility
 from reviews.desk.components.formatting import FilterSelect
@@ -262,6 +263,7 @@ class QueuePage:
     figures: QueueFigures
     supervises: bool
     polls: bool
+    second_reviews: int
 
     @property
     def order_said(self) -> str:
@@ -281,7 +283,7 @@ def build_queue_page(
 ) -> QueuePage:
     """Build one page of the queue. `decidable` is the number in the header.
 
-    Seven queries for any number of rows; one more for effects that this process has not
+    Eight queries for any number of rows; one more for effects that this process has not
     described before, and one more when there are no rows.
     """
     reach = QueueReach.of(person)
@@ -318,7 +320,14 @@ def build_queue_page(
         figures=counted,
         supervises=reach.role is Role.SUPERVISOR,
         polls=filters.tab == "open",
+        second_reviews=_count_second_reviews(person, filters, now),
     )
+
+
+def _count_second_reviews(person: Person, filters: QueueFilters, now: datetime) -> int:
+    if filters.tab != "open":
+        return 0
+    return second_reviews.count_open_reviews(person, now)
 
 
 def list_decidable_ids(person: Person, filters: QueueFilters) -> list[str]:

@@ -19,6 +19,7 @@ from reviews.models import Decision, SecondReview
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.markup import read_page, read_text
 
 pytestmark = pytest.mark.django_db
 SECRET = "because the invoice matches"
@@ -138,3 +139,14 @@ def test_kappa_is_the_agreement_beyond_chance() -> None:
     assert compute_kappa(bins) == pytest.approx(0.4)
     assert compute_kappa({"approve\x1fapprove": 9}) is None
     assert compute_kappa({}) is None
+
+
+def test_the_queue_says_how_many_wait(gate: Gate, client: Client) -> None:
+    document = factories.document_of_tests()
+    assurance = {"assurance": {"second_reviews": 0.05}}
+    factories.policy(gate.people, {**document, **assurance})
+    choose(gate)
+    client.force_login(Person.objects.get(pk=gate.tom.pk))
+    assert "1 second review waits" in read_text(client.get("/queue/"), "second-reviews")
+    client.force_login(Person.objects.get(pk=gate.rita.pk))  # made the first decision
+    assert 'data-testid="second-reviews"' not in read_page(client.get("/queue/"))

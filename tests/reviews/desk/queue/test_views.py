@@ -19,7 +19,7 @@ from tests.factories import decide, propose
 from tests.markup import read_page
 from tests.reviews.desk.conftest import HTMX, SignIn
 
-MOST_QUERIES = 12
+MOST_QUERIES = 13
 SWITCHED = 'data-testid="switched"'
 
 
