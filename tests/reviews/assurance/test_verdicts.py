@@ -118,8 +118,9 @@ def test_a_reviewer_learns_at_once_that_it_was_a_canary(
     address = reverse("reviews:request_detail", args=[request.pk])
     assert request.pk in client.get(reverse("reviews:queue")).content.decode()
     before = client.get(address).content.decode()
+    _, main = before.lower().split("<main", 1)  # every page's menu has "Assurance"
     for word in ("canary", "drill", "planted", "assurance"):
-        assert word not in before.lower().replace("/assurance/", "")
+        assert word not in main
     assert "Riley" in before or "riley" in before
     sent = {
         "verdict": "approve",
