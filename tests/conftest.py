@@ -133,6 +133,7 @@ def _stack(django_db_setup: None) -> Iterator[stack.Stack]:
 @pytest.fixture
 def live(transactional_db: None, _stack: stack.Stack) -> Iterator[stack.Stack]:
     """The whole product running for real; `live.start_worker()` adds a worker."""
+    emptying.begin_epoch()
     _stack.start_web()
     yield _stack
     _stack.kill_worker()

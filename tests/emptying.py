@@ -7,9 +7,7 @@ Django would TRUNCATE. Here:
   only a superuser may set: in tests the role of DATABASE_URL must be one;
 - processes under test remember the ids of content types and permissions, so what
   migrations put there comes back with the same ids;
-- TRUNCATE would wait for every reader; DELETE waits for nobody;
-- to know a database that was emptied for one that was restored is the product's task
-  (journal/restore_epochs.py), so each emptied one begins a new epoch.
+- TRUNCATE would wait for every reader; DELETE waits for nobody.
 """
 
 from __future__ import annotations
@@ -34,11 +32,9 @@ ALWAYS = """
     WHERE tgenabled = 'A' AND NOT tgisinternal
 """
 
-# A process under test may still write what it knows of the log's last record, however
-# late: the epoch of the next test is newer, so that no such mark makes the emptied
-# database an older one. It began long before every row of a test, so that no row counts
-# as one from a backup.
+# It began long before every row of a test, so that no row counts as one from a backup.
 NEXT_EPOCH = """
+    DELETE FROM journal_epoch;
     INSERT INTO journal_epoch
         (number, noticed_at, began_at, why, asked_by, reason, by, from_record)
     VALUES ({number}, '2000-01-01Z', '2000-01-01Z', 'told', 'one', '', 'other', 0)
@@ -87,19 +83,30 @@ def part() -> None:
 
 
 def teardown(self: Any) -> None:
-    """In place of TransactionTestCase._fixture_teardown."""
+    """In place of TransactionTestCase._fixture_teardown. Twice, for a web process may
+    look in between."""
+    forget()
     empty()
     forget()
 
 
 def forget() -> None:
-    """Remove the high-water mark, so that a test begins as on a new host."""
+    """Remove the high-water mark: to know a database that was emptied for an older one
+    is the product's task (journal/restore_epochs.py)."""
     known = settings.HOLDPOINT.state
     for note in (known / "epoch", *known.glob("*/epoch")):
         note.unlink(missing_ok=True)
     with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
         client.delete(high_water_mark.BROKER_KEY)
     restore_epochs.last_status = restore_epochs.EpochStatus()
+
+
+def begin_epoch() -> None:
+    """Begin an epoch that is newer than that of the test before, whose processes may
+    still write what they know of its log, however late: such a mark then makes nobody
+    take the emptied database for an older one."""
+    with connection.cursor() as cursor:
+        cursor.execute(NEXT_EPOCH.format(number=next(_epochs)))
 
 
 def _statements(cursor: CursorWrapper) -> Iterator[str]:
@@ -114,7 +121,6 @@ def _statements(cursor: CursorWrapper) -> Iterator[str]:
         yield f'DELETE FROM "{table}"'
     for table in pristine:
         yield f'INSERT INTO "{table}" SELECT * FROM {PRISTINE}."{table}"'
-    yield NEXT_EPOCH.format(number=next(_epochs))
     for table, trigger in always:
         yield f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {trigger}"
 

@@ -46,6 +46,7 @@ def test_a_mark_that_a_process_writes_late_halts_nobody() -> None:
     assert late is not None
     assert not restore_epochs.find_halt_reason()
     emptying.teardown(None)
+    emptying.begin_epoch()
     high_water_mark.write_mark(late)
     assert not restore_epochs.find_halt_reason()
     record()

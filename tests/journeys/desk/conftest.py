@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests import factories, worlds
+from tests import emptying, factories, worlds
 from tests.browser.conftest import WITHIN_MS, listen, session_cookies
 from tests.stack import Stack
 
@@ -66,6 +66,7 @@ def house(
 ) -> House:
     """A gate ready to be asked, with a store as on its first day."""
     live, store = _furnished
+    emptying.begin_epoch()
     _ledger(live).unlink(missing_ok=True)
     monkeypatch.setenv(worlds.LEDGER, str(_ledger(live)))
     store.reset()

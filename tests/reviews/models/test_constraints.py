@@ -212,7 +212,11 @@ OTHERS = [
     ("reviews_approvalrequest_proposal_id", states.pending, {"id": "r-2"}),
     ("reviews_grant_revision_id", states.live, {"id": "g-2"}),
     ("reviews_execution", states.queued, {"id": "x-2", "idempotency_key": "other"}),
-    ("reviews_execution_idempotency_key", states.queued, {"id": "x-2"}),
+    (
+        "reviews_execution_idempotency_key",
+        states.queued,
+        {"id": "x-2", "grant_id": "other"},
+    ),
     ("stop_one_in_force", stopped, {"id": UNUSED}),
     ("stop_lift_paired", stopped, {"id": UNUSED, "key": "other", "lifted_by": "u-1"}),
     ("stop_scope", stopped, {"id": UNUSED, "scope": "planet"}),
@@ -220,7 +224,11 @@ OTHERS = [
     ("thread_name", states.running, {"id": UNUSED}),
     ("checkpoint_number", checkpoint, {"id": UNUSED}),
     ("idempotency_once", key, {"id": UNUSED}),
-    ("tool_version", lambda gate: Tool.objects.first(), {"id": UNUSED}),
+    (
+        "tool_version",
+        lambda gate: Tool.objects.first(),
+        {"id": UNUSED, "digest": "other"},
+    ),
 ]
 
 
