@@ -19,7 +19,7 @@ from .charts import (
     format_seconds,
     list_places,
 )
-from .measures import Measure
+from .measures import SEPARATOR, Measure
 from .readings import Bins, MetricFilters, Rate, Readings, Times
 
 MakeRate = Callable[[Mapping[str, int]], Rate]
@@ -36,6 +36,27 @@ def build_rate_maker(counted: Iterable[str], of: Iterable[str]) -> MakeRate:
         )
 
     return make_rate
+
+
+def build_rates(
+    bins: Mapping[str, int], counted: str, of: str, names: Iterable[str]
+) -> dict[str, Rate]:
+    """The rate of each name, from bins that have it after the separator: those of
+    `counted` among those of `of`. A name without any is left out."""
+    rates = {
+        name: Rate(
+            bins.get(f"{counted}{SEPARATOR}{name}", 0),
+            bins.get(f"{of}{SEPARATOR}{name}", 0),
+        )
+        for name in names
+    }
+    return {name: rate for name, rate in rates.items() if rate.total}
+
+
+def sum_rates(rates: Iterable[Rate]) -> Rate:
+    """The rate of all together, where no case is in two of them."""
+    parts = list(rates)
+    return Rate(sum(one.count for one in parts), sum(one.total for one in parts))
 
 
 def build_rate_line(

@@ -6,7 +6,7 @@ from reviews.metrics.charts import Chart, Dot, DotPanel, Group, Plot
 from reviews.metrics.measures import GIVEN, GIVEN_IN_DAY, SEPARATOR, Measure
 from reviews.metrics.people import DECIDERS
 from reviews.metrics.readings import Rate, Readings
-from reviews.metrics.series import list_rate_cells, say_rate
+from reviews.metrics.series import list_rate_cells, say_rate, sum_rates
 
 CHECKS = Measure(
     "attention_checks",
@@ -50,12 +50,8 @@ def build_chart(readings: Readings) -> Chart:
         )
         for kind in kinds
     }
-    whole = Rate(
-        sum(rate.count for rate in rates.values()),
-        sum(rate.total for rate in rates.values()),
-    )
     said = say_rate(
-        whole,
+        sum_rates(rates.values()),
         "People answered {} of the attention checks right at the first try.",
         "No decision came with an attention check in this period.",
     )

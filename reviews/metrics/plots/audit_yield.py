@@ -6,8 +6,8 @@ from reviews.choices import SampleCause
 from reviews.metrics.charts import Chart, Dot, DotPanel, Group, Plot
 from reviews.metrics.measures import SEPARATOR, Measure
 from reviews.metrics.people import DECIDERS
-from reviews.metrics.readings import Rate, Readings
-from reviews.metrics.series import list_rate_cells, say_rate
+from reviews.metrics.readings import Readings
+from reviews.metrics.series import build_rates, list_rate_cells, say_rate, sum_rates
 
 FOUND = Measure(
     "audit_yield",
@@ -25,7 +25,7 @@ FOUND = Measure(
       AND review.answered_at IS NOT NULL
     """,
 )
-LABELS = {
+LABELS: dict[str, str] = {
     SampleCause.SAMPLE: "drawn at random",
     SampleCause.FAST: "decided before the minimum reading time",
 }
@@ -34,22 +34,10 @@ LABELS = {
 def build_chart(readings: Readings) -> Chart:
     """A dot a cause."""
     bins = readings.bins(FOUND)
-    reviewed = {
-        cause: bins.get(f"reviewed{SEPARATOR}{cause}", 0)
-        for cause in LABELS
-        if bins.get(f"reviewed{SEPARATOR}{cause}", 0)
-    }
-    rates = {
-        cause: Rate(bins.get(f"found{SEPARATOR}{cause}", 0), total)
-        for cause, total in reviewed.items()
-    }
-    whole = Rate(
-        sum(rate.count for rate in rates.values()),
-        sum(rate.total for rate in rates.values()),
-    )
+    rates = build_rates(bins, "found", "reviewed", LABELS)
     split = sum(bins.get(f"split{SEPARATOR}{cause}", 0) for cause in LABELS)
     said = say_rate(
-        whole,
+        sum_rates(rates.values()),
         "{} of the second reviews found a wrong decision.",
         "Nothing was reviewed a second time in this period.",
     )

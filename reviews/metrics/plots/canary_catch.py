@@ -11,7 +11,7 @@ from reviews.choices import DefectKind
 from reviews.metrics.charts import Chart, Dot, DotPanel, Group, Plot
 from reviews.metrics.measures import SEPARATOR, Combination, Measure
 from reviews.metrics.readings import Bins, Rate, Readings
-from reviews.metrics.series import list_rate_cells, say_rate
+from reviews.metrics.series import build_rates, list_rate_cells, say_rate, sum_rates
 
 GOAL = 0.85
 CANARIES = Measure(
@@ -44,19 +44,12 @@ def build_chart(readings: Readings) -> Chart:
     bins = readings.bins(CANARIES)
     kinds = sorted({name.partition(SEPARATOR)[2] for name in bins})
     rates = {
-        BY_KIND[DefectKind(kind)].title: Rate(
-            bins.get(f"caught{SEPARATOR}{kind}", 0),
-            bins.get(f"decided{SEPARATOR}{kind}", 0),
-        )
-        for kind in kinds
+        BY_KIND[DefectKind(kind)].title: rate
+        for kind, rate in build_rates(bins, "caught", "decided", kinds).items()
     }
     risks = _collect_risks(readings)
-    whole = Rate(
-        sum(rate.count for rate in rates.values()),
-        sum(rate.total for rate in rates.values()),
-    )
     said = say_rate(
-        whole,
+        sum_rates(rates.values()),
         "Reviewers caught {} of the planted defects. The goal is at least 85 %.",
         "Nobody decided a canary in this period.",
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reviews.metrics.charts import Chart, Dot, DotPanel, Group, Plot, format_rate
-from reviews.metrics.measures import SEPARATOR, Measure
-from reviews.metrics.readings import Rate, Readings
-from reviews.metrics.series import list_rate_cells
+from reviews.metrics.measures import Measure
+from reviews.metrics.readings import Readings
+from reviews.metrics.series import build_rates, list_rate_cells
 
 from .canary_catch import CANARY_DECIDERS, GOAL
 
@@ -40,14 +40,7 @@ SPEEDS = Measure(
 def build_chart(readings: Readings) -> Chart:
     """A dot a band of decision times."""
     bins = readings.bins(SPEEDS)
-    rates = {
-        label: Rate(
-            bins.get(f"caught{SEPARATOR}{label}", 0),
-            bins.get(f"decided{SEPARATOR}{label}", 0),
-        )
-        for label in (*BANDS.values(), LONGER)
-    }
-    known = {label: rate for label, rate in rates.items() if rate.total}
+    known = build_rates(bins, "caught", "decided", [*BANDS.values(), LONGER])
     said = "Nobody decided a canary in this period."
     if known:
         first, last = next(iter(known.items())), list(known.items())[-1]
