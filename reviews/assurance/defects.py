@@ -87,11 +87,19 @@ _FIGURE = re.compile(r"(?<![\w.])[0-9]{1,9}(?:[.][0-9]{2})?(?![\w])")
 
 def _change_recipient_domain(subject: CloneSubject) -> Change | None:
     name = subject.find_role("to")
+    other = rf"\1@{_OTHER_DOMAIN}"
+    return _change_first(subject, name, lambda text: _ADDRESS.sub(other, text, count=1))
+
+
+def _change_first(
+    subject: CloneSubject, name: str, change: Callable[[str], str]
+) -> Change | None:
+    """Change a text, or the first text of a list. None if it stays the same."""
     value = subject.args.get(name)
     first = value[0] if isinstance(value, list) and value else value
-    if not isinstance(first, str) or not _ADDRESS.search(first):
+    if not isinstance(first, str):
         return None
-    other = _ADDRESS.sub(rf"\1@{_OTHER_DOMAIN}", first, count=1)
+    other = change(first)
     new = [other, *value[1:]] if isinstance(value, list) else other
     return subject.change_argument(name, new)
 
@@ -233,17 +241,15 @@ def _swap_digits(subject: CloneSubject, name: str) -> Change | None:
 
 def _imitate_letter(subject: CloneSubject) -> Change | None:
     name = subject.find_role("to", "who", "payee", "path", "repository", "key", "where")
-    value = subject.args.get(name)
-    first = value[0] if isinstance(value, list) and value else value
-    if not isinstance(first, str):
-        return None
-    place = next((n for n, c in enumerate(first) if ord(c) in _LOOKALIKES), None)
+    return _change_first(subject, name, _imitate_first_letter)
+
+
+def _imitate_first_letter(text: str) -> str:
+    """The text with its first letter that has a lookalike replaced by it."""
+    place = next((n for n, c in enumerate(text) if ord(c) in _LOOKALIKES), None)
     if place is None:
-        return None
-    other = first[:place] + first[place].translate(_LOOKALIKES) + first[place + 1 :]
-    return subject.change_argument(
-        name, [other, *value[1:]] if isinstance(value, list) else other
-    )
+        return text
+    return text[:place] + text[place].translate(_LOOKALIKES) + text[place + 1 :]
 
 
 def _reverse_text(subject: CloneSubject) -> Change | None:

@@ -98,11 +98,6 @@ def choose_decision(*, decision_id: int, cause: SampleCause) -> bool:
     return created
 
 
-def count_open_reviews(person: Person, now: datetime) -> int:
-    """How many second reviews this person may answer now."""
-    return select_open_reviews(person, now).count()
-
-
 def select_open_reviews(person: Person, now: datetime) -> QuerySet[SecondReview]:
     """The second reviews that this person may answer now."""
     me = person.public_id
@@ -148,17 +143,17 @@ def record_answer(
         raise RequestExpired("This second review has lapsed. Nothing was recorded.")
     if verdict is Verdict.REJECT and not reason.strip():
         raise TextMissing("Say why you would reject it. Nothing was recorded.")
+    agrees = verdict == decision.verdict
     changed = SecondReview.objects.filter(pk=decision.pk, answered_at__isnull=True)
     if not changed.update(
         reviewer=person,
         verdict=verdict,
         reason=reason.strip()[:LONGEST_REASON],
         answered_at=now,
-        agrees=verdict == decision.verdict,
+        agrees=agrees,
     ):
         raise AlreadyDecided("Somebody else has just reviewed this.")
-    data = {"agrees": verdict == decision.verdict}
-    actor = build_actor(person)
+    data, actor = {"agrees": agrees}, build_actor(person)
     _log_event("second_review.answered", request, actor, now, data, reason)
     review.refresh_from_db()
     return review

@@ -102,17 +102,20 @@ def end_lapsed_canaries() -> int:
     found = Canary.objects.filter(ending="").select_related("proposal__request")
     ended = 0
     for canary in found:
-        request = canary.proposal.request
-        stopped = stops.find_stop_mode(*stops.build_action_key(canary.proposal))
-        if stopped is StopMode.STOPPED:
-            ended += end_undecided_canary(
-                request_id=request.pk, ending=CanaryEnding.STOPPED
-            )
-        elif request.expires_at <= now:
-            ended += end_undecided_canary(
-                request_id=request.pk, ending=CanaryEnding.EXPIRED
-            )
+        if ending := _find_ending(canary, now):
+            request_id = canary.proposal.request.pk
+            ended += end_undecided_canary(request_id=request_id, ending=ending)
     return ended
+
+
+def _find_ending(canary: Canary, now: datetime) -> CanaryEnding | None:
+    """How a canary that nobody decided ends now; None while it stays open."""
+    stopped = stops.find_stop_mode(*stops.build_action_key(canary.proposal))
+    if stopped is StopMode.STOPPED:
+        return CanaryEnding.STOPPED
+    if canary.proposal.request.expires_at <= now:
+        return CanaryEnding.EXPIRED
+    return None
 
 
 @transaction.atomic(durable=True)

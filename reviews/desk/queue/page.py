@@ -327,7 +327,7 @@ def build_queue_page(
 def _count_second_reviews(person: Person, filters: QueueFilters, now: datetime) -> int:
     if filters.tab != "open":
         return 0
-    return second_reviews.count_open_reviews(person, now)
+    return second_reviews.select_open_reviews(person, now).count()
 
 
 def list_decidable_ids(person: Person, filters: QueueFilters) -> list[str]:
