@@ -96,8 +96,7 @@ def _ask_services(said: VerdictSubmission, version: RequestVersion) -> Preflight
     reading = None
     if said.verdict is Verdict.MODIFY and said.args is not None:
         args = said.args
-        if problems := tools.list_argument_errors(revision.known_tool, args):
-            raise InvalidArgs(errors=problems)
+        _check_edited_args(args, version)
         asker = readings.build_asker(request.proposal)
         reading = readers.read_state(definition, args, asker=asker)
     found = verifiers.run_verifiers(
@@ -113,10 +112,13 @@ def _ask_services(said: VerdictSubmission, version: RequestVersion) -> Preflight
 def _preflight_canary(said: VerdictSubmission, version: RequestVersion) -> Preflight:
     """The checks of an edit that call nothing. Raises InvalidArgs."""
     if said.verdict is Verdict.MODIFY and said.args is not None:
-        problems = tools.list_argument_errors(version.revision.known_tool, said.args)
-        if problems:
-            raise InvalidArgs(errors=problems)
+        _check_edited_args(said.args, version)
     return Preflight(version=version)
+
+
+def _check_edited_args(args: Mapping[str, Any], version: RequestVersion) -> None:
+    if problems := tools.list_argument_errors(version.revision.known_tool, args):
+        raise InvalidArgs(errors=problems)
 
 
 def _load_active_policy(version: Any) -> PolicyVersion | None:
