@@ -92,18 +92,21 @@ class StandingGrantLine:
 def list_standing_grants(person: Person) -> list[StandingGrantLine]:
     """The newest standing grants that this person may see: those of their queues, and
     all for people who see all."""
-    now = clock.now()
-    rows = _select_visible(person).select_related("issued_by", "revoked_by")
-    found = rows.order_by("-issued_at")[:MOST_SHOWN]
-    return [_build_line(person, row, now) for row in found]
+    return _build_lines(person, _select_visible(person))
 
 
 def list_run_standing_grants(
     person: Person, agent: str, thread: str
 ) -> list[StandingGrantLine]:
     """The newest standing grants of one run, as far as this person may see them."""
+    own = _select_visible(person).filter(agent=agent, thread=thread)
+    return _build_lines(person, own)
+
+
+def _build_lines(
+    person: Person, rows: QuerySet[StandingGrant]
+) -> list[StandingGrantLine]:
     now = clock.now()
-    rows = _select_visible(person).filter(agent=agent, thread=thread)
     found = rows.select_related("issued_by", "revoked_by").order_by("-issued_at")
     return [_build_line(person, row, now) for row in found[:MOST_SHOWN]]
 
