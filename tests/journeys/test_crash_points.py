@@ -17,20 +17,22 @@ import redis
 from django.conf import settings
 
 from agents import intake, proposals
-from journal import failpoints, log, sequencer, sweeps
+from journal import clock, failpoints, log, sequencer, sweeps
 from journal.errors import DomainError
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies import tools
+from policies.models import Person
 from reviews import deadlines, tasks
+from reviews.assurance import insertion, verdicts
 from reviews.batches import decide as batches
 from reviews.batches import formation
-from reviews.choices import ExecutionStatus, Scope
+from reviews.choices import CanaryEnding, ExecutionStatus, Scope
 from reviews.decisions import decide as decisions
 from reviews.decisions import recall
 from reviews.executions import record, redeem, run, settle
 from reviews.executions.claims import Claim
 from reviews.grants import tokens
-from reviews.models import ApprovalRequest, Batch, Execution
+from reviews.models import ApprovalRequest, Batch, Canary, Execution
 from reviews.stops import stops
 from reviews.tool_services.executors import Call, EffectOutcome
 from tests import factories, worlds
@@ -38,6 +40,7 @@ from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said
 from tests.journeys import by_hand, dying, test_crash
 from tests.reviews import states
+from tests.reviews.assurance.planting import approve_source
 from tests.reviews.batches import batching
 
 pytestmark = [
@@ -240,6 +243,20 @@ def retrying(gate: Gate, tool: str, name: str) -> Trial:
     return Trial(again, told, execution.pk, effects=0)
 
 
+def planting(gate: Gate, tool: str, name: str) -> Trial:
+    """The one effect is that of the request which the canary is cloned from."""
+    rita = Person.objects.get(pk=gate.rita.pk)
+    for open_ in Canary.objects.filter(ending=""):
+        verdicts.end_undecided_canary(
+            request_id=open_.proposal.request.pk, ending=CanaryEnding.EXPIRED
+        )
+    approve_source(gate)
+    clone = insertion.prepare_clone(rita, clock.now())
+    assert clone is not None
+    work = partial(insertion.plant_canary, person=rita, clone=clone, next_after=45)
+    return Trial(work, {"canary.planted": 1})
+
+
 POINTS: dict[str, Prepare] = {
     "proposed_uncommitted": proposing,
     "decided_uncommitted": deciding,
@@ -259,6 +276,7 @@ POINTS: dict[str, Prepare] = {
     "redeemed": redeemed,
     "settle_uncommitted": settling,
     "retry_uncommitted": retrying,
+    "canary_uncommitted": planting,
 }
 
 
