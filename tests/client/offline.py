@@ -9,19 +9,19 @@ import threading
 from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeVar
 
 from holdpoint_client.grants import InvalidGrant, verify
+from tests.loopback import LoopbackServer
 
 Result = TypeVar("Result")
 
 
-class Deploys(ThreadingHTTPServer):
+class Deploys(LoopbackServer):
     """It deploys, and nothing else. `jwks` are the gate's public keys: fetched once, it
     is never asked again."""
 
-    daemon_threads = True
     tool = "deploy"
 
     def __init__(self, jwks: Mapping[str, Any], audience: str) -> None:

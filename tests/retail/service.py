@@ -18,11 +18,13 @@ import sqlite3
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from tests.loopback import LoopbackServer
 
 from . import tasks
 from .books import Books, KeyReused
@@ -73,10 +75,8 @@ class Hold:
         time.sleep(HOLD_S)
 
 
-class Server(ThreadingHTTPServer):
+class Server(LoopbackServer):
     """Threads, one set of books, one secret."""
-
-    daemon_threads = True
 
     def __init__(self, address: str, books: Books, secret: str) -> None:
         host, _, port = address.rpartition(":")
@@ -84,9 +84,6 @@ class Server(ThreadingHTTPServer):
         self.books = books
         self.webhook = Webhook(secret)
         self.hold = Hold()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that was killed is what these tests are about."""
 
 
 class Handler(BaseHTTPRequestHandler):

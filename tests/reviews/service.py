@@ -11,8 +11,10 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.loopback import LoopbackServer
 
 # How long a service that hangs would keep a caller without a time limit: longer than a
 # test may run.
@@ -42,16 +44,12 @@ class Service:
         return [json.loads(body) for _, _, body in self.requests]
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(LoopbackServer):
     service: Service
 
     def get_request(self) -> Any:
         self.service.connections += 1
         return super().get_request()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Broken pipes are what these tests are about."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -8,13 +8,14 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from journal.models import OutboxMessage
 from policies.models import PolicyVersion
 from tests import factories
 from tests.conftest import Gate
+from tests.loopback import LoopbackServer
 
 # How long a server that hangs would keep a caller without a time limit.
 PATIENCE_S = 300.0
@@ -89,8 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
 def running(rule: Callable[[Call], Answer]) -> Iterator[Api]:
     api = Api(rule)
     handler = type("Handler", (_Handler,), {"api": api})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = LoopbackServer(("127.0.0.1", 0), handler)
     api.port = server.server_port
     thread = threading.Thread(
         target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
