@@ -79,11 +79,11 @@ def test_of_many_simultaneous_deciders_exactly_one_wins(
     record_proof: Recorder,
 ) -> None:
     """T2, I4, I5: half approve, half reject."""
-    count, people = proof_n(small=20, full=1000), crowd(32, Role.REVIEWER)
+    count, people = proof_n(small=10, full=1000), crowd(32, Role.REVIEWER)
     words = [APPROVE, REJECT] * 16
     alone = [
         measured(next(verdicts(asked(gate, -n), people[:1], [APPROVE])))
-        for n in range(1, max(count // 10, 20) + 1)
+        for n in range(1, max(count // 10, 10) + 1)
     ]
     raced: list[Result] = []
     with Together(32) as together:

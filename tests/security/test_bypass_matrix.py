@@ -194,7 +194,7 @@ def test_nobody_reaches_what_is_not_theirs(
     record_proof: Callable[[str, str], None],
 ) -> None:
     matrix = Matrix(world, proof_n(small=8, full=1))
-    every = proof_n(small=2, full=1)  # refused at one route in so many
+    every = proof_n(small=4, full=1)  # refused at one route in so many
     paths = list(_paths(world))
     for turn, who in enumerate(Who):
         matrix.turn = turn
