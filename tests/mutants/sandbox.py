@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import build_cache
 from tests.guards import PROOF_LINES, ROOT
 
 from .guards import Guard
@@ -18,13 +19,19 @@ from .markers import Misplaced, statement
 LEFT_BEHIND = shutil.ignore_patterns(
     ".git", ".venv", "var", "__pycache__", ".*_cache", "docs"
 )
+UNFINISHED = shutil.ignore_patterns("*-draft", "*.lock")
 # Not this run's: the copy's tests have servers and numbers of their own.
 NOT_HANDED_ON = ("PROVE", PROOF_LINES, "DATABASE_URL", "REDIS_URL", "STATE", "CI")
 LONGEST_S = 1800
 
 
 def copy(folder: Path) -> Path:
-    return Path(shutil.copytree(ROOT, folder / "copy", ignore=LEFT_BEHIND))
+    """A copy of the project, with what the tests build once from its sources."""
+    root = Path(shutil.copytree(ROOT, folder / "copy", ignore=LEFT_BEHIND))
+    if build_cache.FOLDER.exists():
+        kept = root / build_cache.FOLDER.relative_to(ROOT)
+        shutil.copytree(build_cache.FOLDER, kept, ignore=UNFINISHED)
+    return root
 
 
 def remove(guard: Guard, root: Path) -> None:
