@@ -23,20 +23,20 @@ from hitl.local.process import Child, Program
 from tests.guards import ROOT, lacking
 from tests.stack import START_S, free_port, wait_until
 
-COMMIT = "3837cd2"
+COMMIT = "875d395e"
 SEED = """
 import json, sys
 import django
 django.setup()
 from agents import keys
-from reviews import tokens
+from reviews.people import tokens
 from tests import factories
 people = factories.cast()
 factories.policy(people)
 agent = factories.agent(people["owen"])
 sys.stdout.write(json.dumps({
-    "agent": keys.issue(agent=agent, by=people["owen"]),
-    "person": tokens.mint(person=people["rita"], name="script"),
+    "agent": keys.issue_key(agent=agent, by=people["owen"]),
+    "person": tokens.create_token(person=people["rita"], name="script"),
 }))
 """
 
@@ -48,8 +48,6 @@ def check_out(folder: Path) -> Path:
         _missing()
     with tarfile.open(fileobj=io.BytesIO(tree)) as archive:
         archive.extractall(folder, filter="data")
-    # That release imports httpcore; its successor, which is installed, can do the same.
-    (folder / "httpcore.py").write_text("from httpcore2 import *\n")
     return folder
 
 
@@ -101,8 +99,6 @@ class Fleet:
     def start_web(self, port: int, source: Path) -> None:
         environ = {**self.environ, "PORT": str(port)}
         program = installation.build_web_program(self.here, environ)
-        if source != ROOT:
-            program = replace(program, argv=_build_earlier_command(program, port))
         self.webs[port] = Child(_of(program, source, f"web-{port}"))
         wait_until(lambda: _ready(port), START_S, lambda: self.log(f"web-{port}"))
 
@@ -128,16 +124,6 @@ class Fleet:
     def log(self, name: str) -> str:
         file = self.here.logs / f"{name}.log"
         return file.read_text(errors="replace") if file.exists() else ""
-
-
-def _build_earlier_command(program: Program, port: int) -> list[str]:
-    """How that release starts a web process: hitl.web and hitl.protocol came later."""
-    options = (
-        "-m uvicorn hitl.asgi:application --lifespan on --no-access-log "
-        "--no-server-header --no-proxy-headers --timeout-graceful-shutdown 1 "
-        f"--host {LOOPBACK} --port {port}"
-    )
-    return [program.argv[0], *options.split()]
 
 
 def _of(program: Program, source: Path, name: str) -> Program:

@@ -22,7 +22,7 @@ from hitl.environment import LOOPBACK
 from holdpoint_client import ApiError, Claim, Gate
 from reviews.models import Execution, Proposal
 from tests import worlds
-from tests.guards import ROOT
+from tests.guards import ROOT, proving
 from tests.journeys import earlier
 from tests.journeys.earlier import COMMIT, Fleet
 from tests.journeys.elsewhere import Elsewhere, installed
@@ -33,6 +33,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.proof, pytest.mark.timeout(1200)]
 TOOLS = ["pay", "pay_queryable", "pay_opaque", "write"]
 WEBS = 2
 PATIENCE_S = 60.0
+# Between two actions of an agent: the proof goes without a rest.
+REST_S = 0.5
 # A lost lease is not waited for long.
 SHORT = {
     "HTTP_TIMEOUT": "2",
@@ -59,6 +61,7 @@ class Life:
             while not over.is_set():
                 self.one(number)
                 number += 1
+                over.wait(0 if proving() else REST_S)
         return self.done
 
     def one(self, number: int) -> None:
