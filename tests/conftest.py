@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,6 +32,14 @@ from tests import (
 ROOT = Path(__file__).resolve().parent.parent
 LONG = [ROOT / "tests/journeys/desk", ROOT / "tests/gallery"]
 SLOW = [ROOT / f"tests/{name}" for name in ("mutants", "races", "security")]
+
+# Until the tests are collected: what modules define stays, and the collector would walk
+# through it again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

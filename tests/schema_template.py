@@ -37,9 +37,15 @@ def create_template(database_url: str, layout: Layout) -> None:
     """Create the database `NAME`, with every migration applied, on the private server
     of `layout`, which `database_url` leads to."""
     host = postgres.detect_host(layout)
-    schema = build_once("schema", SOURCES, partial(_dump_schema, host, database_url))
     url = _create_database(host, database_url, NAME)
-    _run(host.argv("psql", *RESTORE, f"--dbname={url}", f"--file={schema}"))
+    load_schema(url, layout)
+
+
+def load_schema(database_url: str, layout: Layout) -> None:
+    """Make an empty database of the private server of `layout` a migrated one."""
+    host = postgres.detect_host(layout)
+    schema = build_once("schema", SOURCES, partial(_dump_schema, host, database_url))
+    _run(host.argv("psql", *RESTORE, f"--dbname={database_url}", f"--file={schema}"))
 
 
 def _dump_schema(host: postgres.PostgresHost, database_url: str, file: Path) -> None:

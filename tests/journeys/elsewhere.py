@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from hitl.local import keys, layout, postgres, valkey
 from hitl.local.layout import Layout
 from hitl.local.process import Child
+from tests import schema_template
 from tests.stack import Stack, make
 
 PARTS = {
@@ -80,7 +81,7 @@ def installed(state: Path, *, migrated: bool = True) -> Iterator[Elsewhere]:
         stack.enter_context(_talking_to(found))
         stack.callback(found.stack.stop)
         if migrated:
-            found.manage("migrate", "--verbosity", "0")
+            schema_template.load_schema(here.database_url(password), here)
         yield found
 
 
