@@ -282,6 +282,7 @@ def _build_origin(body: ProposalIn, behind: Delegation) -> ProposalOrigin:
         priority=body.priority,
         source=body.source,
         expires_in=body.expires_in,
+        traceparent=body.traceparent or "",
     )
 
 

@@ -56,6 +56,7 @@ SWEEPS = {
     "reviews.tasks.update_statistics": 60,
     "reviews.tasks.run_canaries": 30,
     "reviews.tasks.choose_second_reviews": 300,
+    "reviews.tasks.export_traces": 10,
 }
 
 app = celery.Celery("holdpoint")

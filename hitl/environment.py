@@ -228,6 +228,10 @@ class Holdpoint(BaseSettings):
         default="", repr=False
     )
 
+    # OpenTelemetry's own variables: with one of them, traces go there over OTLP.
+    otel_exporter_otlp_endpoint: str = Field(default="", repr=False)
+    otel_exporter_otlp_traces_endpoint: str = Field(default="", repr=False)
+
     mail_url: Annotated[str, AfterValidator(_check_mail_url)] = Field(
         default="", repr=False
     )
@@ -293,6 +297,13 @@ class Holdpoint(BaseSettings):
     @property
     def local(self) -> bool:
         return self.deployment == "local"
+
+    @property
+    def exports_traces(self) -> bool:
+        """Whether spans of proposals go to an OpenTelemetry server."""
+        return bool(
+            self.otel_exporter_otlp_endpoint or self.otel_exporter_otlp_traces_endpoint
+        )
 
     @property
     def hostname(self) -> str:

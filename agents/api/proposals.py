@@ -33,6 +33,7 @@ from agents.schemas import (
 )
 from journal.errors import DomainError, InvalidInput
 from reviews.choices import MessageKind
+from reviews.outbound.trace_context import HEADER, parse_traceparent
 
 from .auth import (
     AgentAuth,
@@ -60,13 +61,22 @@ def propose_idempotently(
     return proposals.propose_action(agent=agent, key=key, asked=asked)
 
 
+def fill_traceparent(request: HttpRequest, body: ProposalIn) -> None:
+    """Take the request's `traceparent` header where the body has none. An invalid
+    header is ignored, as W3C Trace Context requires."""
+    parent = parse_traceparent(request.headers.get(HEADER, ""))
+    if body.traceparent is None and parent is not None:
+        body.traceparent = str(parent)
+
+
 def _dump_keyed_body(body: ProposalIn) -> dict[str, Any]:
     """Return the part of a body that its key's fingerprint covers.
 
+    `traceparent` is left out: a repeated call may come from another span.
     A missing `callback_url` is left out: earlier releases did not have the field, and a
     key that was first used then must keep its fingerprint.
     """
-    said = body.model_dump(mode="json", exclude={"idempotency_key"})
+    said = body.model_dump(mode="json", exclude={"idempotency_key", "traceparent"})
     if body.callback_url is None:
         del said["callback_url"]
     return said
@@ -84,6 +94,7 @@ def propose_item(
     problem in the answer and does not affect the other items."""
     try:
         item = _parse_item(said)
+        fill_traceparent(request, item)
         stored = propose_idempotently(agent, item.idempotency_key, item)
     except DomainError as error:
         record_refusal(request, error)
@@ -132,6 +143,7 @@ def propose(
     With `wait` (seconds) the call returns as soon as the agent can act on the result,
     at the latest after that time."""
     agent = get_calling_agent(request)
+    fill_traceparent(request, body)
     stored = propose_idempotently(agent, key, body)
     said = stored.body
     if wait and stored.replayed:  # a caller that waits needs the current state

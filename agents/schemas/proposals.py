@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
 from agents.choices import AUTHZEN_SOURCE
 from reviews.choices import REVERSAL_SOURCE
 from reviews.dialogue.messages import TEXT_LENGTH as MESSAGE_LENGTH
+from reviews.outbound.trace_context import parse_traceparent
 
 from .types import (
     ExecutionStatusName,
@@ -192,6 +193,13 @@ def _check_source(name: str) -> str:
     return name
 
 
+def _check_traceparent(text: str) -> str:
+    parent = parse_traceparent(text)
+    if parent is None:
+        raise ValueError("must be a W3C traceparent, like 00-<32 hex>-<16 hex>-01")
+    return str(parent)
+
+
 class Alternative(Strict):
     """Another action that the agent considered, and why it did not choose it."""
 
@@ -260,6 +268,8 @@ class ProposalIn(ActionIn):
     group: ShortText = ""
     priority: Literal["low", "normal", "critical"] = "normal"
     callback_url: Annotated[str, Field(max_length=2048)] | None = None
+    # W3C Trace Context. Without it, the request's header of that name counts.
+    traceparent: Annotated[str, AfterValidator(_check_traceparent)] | None = None
 
 
 class RevisionIn(ActionIn):

@@ -27,6 +27,7 @@ from reviews.alarms import standing
 from reviews.choices import AlarmKind
 from reviews.models import Proposal
 from reviews.outbound import webhooks
+from reviews.outbound.trace_context import build_trace_headers
 
 from . import endpoints, lanes, payloads
 from .enqueue import POST_ACTOR
@@ -171,6 +172,7 @@ def _send_event(letter: Delivery, body: bytes) -> AttemptResult:
             message=letter.event,
             secrets=endpoints.list_secrets(letter.endpoint, clock.now()),
             timeout=settings.HOLDPOINT.http_timeout,
+            headers=build_trace_headers(_load_traceparent(letter), letter.proposal),
         )
     except webhooks.NotAllowed:
         why = "this address is not allowed; nothing was sent"
@@ -182,6 +184,11 @@ def _send_event(letter: Delivery, body: bytes) -> AttemptResult:
     if why:
         return AttemptResult(None, why, seconds=spent)
     return build_attempt_result(heard.status, heard.retry_after, spent)
+
+
+def _load_traceparent(letter: Delivery) -> str:
+    found = Proposal.objects.filter(pk=letter.proposal)
+    return found.values_list("traceparent", flat=True).first() or ""
 
 
 @transaction.atomic(durable=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import sys
 import uuid
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
@@ -94,6 +95,19 @@ class Backoff:
         return doubled * (1 - random.random() / 4)  # noqa: S311 - spread, no secret
 
 
+def read_trace_headers() -> dict[str, str]:
+    """The `traceparent` (W3C Trace Context) of the current OpenTelemetry span; empty
+    outside a span, and in a program that does not use OpenTelemetry."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return {}
+    span = trace.get_current_span().get_span_context()
+    if not span.is_valid:
+        return {}
+    ids = f"{span.trace_id:032x}-{span.span_id:016x}"
+    return {"traceparent": f"00-{ids}-{span.trace_flags:02x}"}
+
+
 @dataclass(frozen=True, slots=True)
 class Connection:
     """Where the gate is, who calls it, and how patiently."""
@@ -114,7 +128,7 @@ class Connection:
     ) -> HttpCall:
         """A call of the API. `hold` is for how many seconds Holdpoint may keep it until
         there is news. Raises ValueError for a body that is not strict JSON."""
-        headers = {"Authorization": f"Bearer {self.key}"}
+        headers = {"Authorization": f"Bearer {self.key}", **read_trace_headers()}
         content = None if body is None else encode_body(body)
         if content is not None:
             headers["Content-Type"] = "application/json"

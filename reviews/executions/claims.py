@@ -147,6 +147,7 @@ def build_look_up_call(execution: Execution) -> Call:
         fence=execution.fence,
         agent=execution.grant.proposal.agent,
         thread=execution.grant.proposal.thread,
+        traceparent=execution.grant.proposal.traceparent,
     )
 
 

@@ -30,6 +30,7 @@ from .proposals import Proposal, Revision, StateReading
 from .repairs import Repair, Reversal
 from .requests import ApprovalRequest, Decision, RequestVersion, SearchEntry, Snapshot
 from .stops import Incident, Stop
+from .tracing import TraceExport
 
 __all__ = [
     "Alarm",
@@ -67,4 +68,5 @@ __all__ = [
     "Snapshot",
     "StateReading",
     "Stop",
+    "TraceExport",
 ]

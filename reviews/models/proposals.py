@@ -54,6 +54,8 @@ class Proposal(models.Model):
     repeats = models.CharField(max_length=40, blank=True, db_default="")
     # An endpoint of the agent is to receive webhook events about it.
     heard = models.BooleanField(default=False, db_default=False)
+    # W3C Trace Context: the agent's span that caused the proposal.
+    traceparent = models.CharField(max_length=55, blank=True, db_default="")
     canary = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
     _current: Revision | None = None

@@ -117,6 +117,7 @@ def send_webhook_event(
     message: str,
     secrets: Sequence[str],
     timeout: float,
+    headers: Mapping[str, str] | None = None,
     resolve: Resolver = addresses.look_up_host,
 ) -> WebhookReceipt:
     """Send `body`, a webhook event, to an agent's endpoint. Only the status and headers
@@ -134,7 +135,7 @@ def send_webhook_event(
         target, networks=networks, resolve=resolve, timeout=timeout
     )
     own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
-    signed = build_signature_headers(body, message, secrets)
+    signed = {**(headers or {}), **build_signature_headers(body, message, secrets)}
     with (
         _classify_failures(PinnedBackend(pinned, deadline), target) as wire,
         _open_stream(wire, target, signed, body) as response,

@@ -66,6 +66,7 @@ class ProposalOrigin:
     expires_in: int | None = None
     heard: bool = False  # the agent has an endpoint for webhook events
     repeats: str = ""  # the rejected proposal of the same action in its run
+    traceparent: str = ""  # W3C Trace Context: the agent's span that caused it
 
 
 def submit_proposal(
@@ -115,6 +116,7 @@ def submit_proposal(
         blocked_by=ruling.blocked_by,
         repeats="" if ruling.blocked_by else origin.repeats,
         heard=origin.heard,
+        traceparent=origin.traceparent,
         created_at=now,
     )
     use = None

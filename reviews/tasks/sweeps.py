@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
+from django.conf import settings
+
 from journal import dispatch, failpoints, outbox, sweeps, transactions
 from journal.errors import AlreadyDecided, Conflict, DatabaseRestored
 from reviews import deadlines, recovery, retention
@@ -215,3 +217,15 @@ def run_canaries() -> int:
 def choose_second_reviews() -> int:
     """Choose the decisions that are reviewed a second time. Returns how many."""
     return second_reviews.choose_second_reviews()
+
+
+@task()
+def export_traces() -> int:
+    """Export the spans of proposals that ended. Returns how many log records were
+    read."""
+    if not settings.HOLDPOINT.exports_traces:
+        return 0
+    # OpenTelemetry's exporter takes 0.3 s to import, so only its users wait for it.
+    from reviews.tracing import export
+
+    return export.export_traces()

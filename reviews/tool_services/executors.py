@@ -26,6 +26,7 @@ from journal.errors import InvalidJson
 from policies.callables import CallableNotListed, load_function
 from policies.documents import ToolDefinition
 from reviews.outbound import webhooks
+from reviews.outbound.trace_context import build_trace_headers
 
 # The largest stored result, in canonical bytes (gate.md 7).
 RESULT_LIMIT = 64 * 1024
@@ -58,6 +59,7 @@ class Call:
     grant: str = ""  # the signed token, which the service can verify by itself
     agent: str = ""
     thread: str = ""  # the agent's run, part of the action hash
+    traceparent: str = ""  # W3C Trace Context: the agent's span that caused it
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,13 @@ def look_up_webhook(url: str, call: Call) -> Mapping[str, Any]:
         "thread": call.thread,
     }
     timeout = settings.HOLDPOINT.http_timeout
-    reply = webhooks.post_signed_json(url, payload, timeout=timeout, limit=ANSWER_LIMIT)
+    reply = webhooks.post_signed_json(
+        url,
+        payload,
+        timeout=timeout,
+        headers=build_trace_headers(call.traceparent, call.execution),
+        limit=ANSWER_LIMIT,
+    )
     return reply.document()
 
 
@@ -263,7 +271,10 @@ def _post_call(url: str, call: Call, timeout: float) -> dict[str, Any]:
         url,
         payload,
         timeout=timeout,
-        headers={"Idempotency-Key": call.idempotency_key},
+        headers={
+            "Idempotency-Key": call.idempotency_key,
+            **build_trace_headers(call.traceparent, call.execution),
+        },
         message=call.execution,
         limit=ANSWER_LIMIT,
     )

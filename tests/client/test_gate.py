@@ -6,6 +6,12 @@ import json
 import threading
 
 import pytest
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    TraceFlags,
+    use_span,
+)
 
 from holdpoint_client import ApiError, Gate, encode_blob
 
@@ -32,6 +38,15 @@ def test_a_proposal_carries_its_details_and_a_key(gate, client):
         "args": REFUND,
         "rationale": "Damaged.",
     }
+
+
+def test_a_call_inside_a_span_carries_its_trace(gate, client):
+    context = SpanContext(0xABC, 0xDEF, is_remote=False, trace_flags=TraceFlags(1))
+    with use_span(NonRecordingSpan(context)):
+        client.propose("order_1", "process_refund", REFUND)
+    client.propose("order_2", "process_refund", REFUND)
+    found = [headers.get("traceparent") for _, _, headers, _ in gate.calls]
+    assert found == [f"00-{0xABC:032x}-{0xDEF:016x}-01", None]
 
 
 def test_the_answer_is_typed_and_ignores_fields_of_later_versions(client):

@@ -537,6 +537,7 @@ export interface ProposalIn {
   readonly group?: string;
   readonly priority?: "low" | "normal" | "critical";
   readonly callback_url?: string | null;
+  readonly traceparent?: string | null;
 }
 
 /**

@@ -20,7 +20,8 @@ from reviews.stops import stops
 from tests import factories
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
-from tests.factories import decide
+from tests.factories import decide, proposal_body
+from tests.reviews.outbound.test_trace_context import GIVEN
 
 
 def code(response: Any) -> str:
@@ -54,6 +55,36 @@ def test_the_same_key_with_another_body_is_refused(caller: Caller) -> None:
     caller.propose(key="one")
     response = caller.propose(key="one", amount="41.00")
     assert (response.status_code, code(response)) == (422, "key_reused")
+
+
+def test_a_proposal_belongs_to_the_trace_of_its_field_or_its_header(
+    caller: Caller,
+) -> None:
+    other = GIVEN.replace("00f0", "11f0")
+    body = proposal_body("pay").model_dump(mode="json", exclude_unset=True)
+    sent = [
+        ({**body, "traceparent": GIVEN}, other, GIVEN),
+        (body, GIVEN, GIVEN),
+        (body, "00-nonsense", ""),
+        (body, "", ""),
+    ]
+    for number, (said, header, kept) in enumerate(sent):
+        named = {**said, "thread": f"trace-{number}"}
+        heads = {"Idempotency-Key": f"trace-{number}", "traceparent": header}
+        answer = caller.post("/proposals", named, **heads)
+        proposal = Proposal.objects.get(pk=answer.json()["id"])
+        assert (answer.status_code, proposal.traceparent) == (201, kept)
+    # A process that repeats the call after a crash is in another span.
+    again = {**sent[0][0], "thread": "trace-0", "traceparent": other}
+    answer = caller.post("/proposals", again, **{"Idempotency-Key": "trace-0"})
+    assert answer.status_code == 200
+    answer = caller.post(
+        "/proposals", {**body, "traceparent": "00-x"}, **{"Idempotency-Key": "other"}
+    )
+    (fault,) = answer.json()["errors"]
+    assert answer.status_code == 422
+    assert fault["path"].endswith("traceparent")
+    assert "must be a W3C traceparent" in fault["message"]
 
 
 def test_a_proposal_needs_a_key(caller: Caller) -> None:

@@ -35,6 +35,7 @@ from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.reviews import service, states
 from tests.reviews.executions.attempts import deployment, reported
+from tests.reviews.outbound.test_trace_context import GIVEN
 from tests.reviews.service import Service
 
 pytestmark = pytest.mark.django_db
@@ -75,6 +76,15 @@ def test_an_endpoint_hears_of_everything_its_agent_proposes(
     assert by_type["proposal.settled"]["outcome"] is None
     assert by_type["proposal.settled"]["decision"]["verdict"] == "approve"
     assert described["acknowledged_at"] is not None
+
+
+def test_a_letter_goes_on_with_the_agents_trace(gate: Gate, receiver: Service) -> None:
+    deliveries.register(gate.agent, receiver.url, gate.owen)
+    deliveries.rejected(gate, traceparent=GIVEN)
+    deliveries.rejected(gate, thread="t-2")
+    deliveries.carry()
+    found = [headers(receiver, n).get("traceparent") for n in range(4)]
+    assert sorted(found, key=str) == [GIVEN, GIVEN, None, None]
 
 
 def test_a_letter_holds_ids_and_facts_and_no_words(

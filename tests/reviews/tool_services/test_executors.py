@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import socket
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,6 +13,7 @@ from structlog.testing import capture_logs
 from holdpoint_client import grants
 from reviews.tool_services import executors
 from tests.reviews.definitions import tool
+from tests.reviews.outbound.test_trace_context import GIVEN
 
 CALL = executors.Call(
     tool="process_refund",
@@ -164,6 +166,17 @@ class TestWebhook:
         headers = {n.lower(): v for n, v in service.requests[0][1].items()}
         assert headers["idempotency-key"] == "k-1"
         assert headers["webhook-id"] == "x-1"
+
+    def test_the_trace_of_the_agent_goes_on(self, service):
+        traced = replace(CALL, traceparent=GIVEN)
+        executors.perform_effect(webhook(service.url), traced)
+        executors.look_up_webhook(service.url, traced)
+        executors.perform_effect(webhook(service.url), CALL)
+        found = [
+            {n.lower(): v for n, v in headers.items()}.get("traceparent")
+            for _, headers, _ in service.requests
+        ]
+        assert found == [GIVEN, GIVEN, None]
 
     def test_a_failure_it_states_is_known(self, service):
         error = {"code": "over_total", "detail": "More than the order."}
