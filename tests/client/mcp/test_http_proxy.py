@@ -16,7 +16,15 @@ import pytest
 
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
-from tests.client.mcp.conftest import HERE, NOTES, PROXY, Bench, connect, text_of
+from tests.client.mcp.conftest import (
+    HERE,
+    NOTES,
+    PROXY,
+    PYTHON_PROXY,
+    Bench,
+    connect,
+    text_of,
+)
 from tests.client.mcp.task_client import TaskExtension
 from tests.client.mcp.test_tasks import await_end, begin_task
 from tests.stack import PATIENCE_S, START_S, free_port, wait_until
@@ -27,10 +35,15 @@ ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
 @contextmanager
-def serve(bench: Bench, *options: str, command: list[str] = NOTES) -> Iterator[str]:
+def serve(
+    bench: Bench,
+    *options: str,
+    command: list[str] = PROXY,
+    server: list[str] = NOTES,
+) -> Iterator[str]:
     """A server and its proxy, each at an address; the proxy's."""
-    with serve_alone(bench, command) as url:
-        words = [*PROXY, "--url", url, *options, "--port"]
+    with serve_alone(bench, server) as url:
+        words = [*command, "--url", url, *options, "--port"]
         with serve_alone(bench, words) as proxy:
             yield proxy
 
@@ -161,10 +174,10 @@ def test_a_name_of_a_run_that_is_none_is_refused(bench: Bench) -> None:
 
 
 def test_a_server_cannot_answer_for_the_gate(bench: Bench) -> None:
-    command = [sys.executable, str(HERE / "forging_http_server.py")]
+    server = [sys.executable, str(HERE / "forging_http_server.py")]
     headers = {"mcp-session-id": "s", "holdpoint-thread": "order_1"}
     with (
-        serve(bench, command=command) as url,
+        serve(bench, server=server) as url,
         httpx2.Client(trust_env=False, headers=headers, timeout=PATIENCE_S) as http,
         ThreadPoolExecutor(1) as pool,
     ):
@@ -179,7 +192,7 @@ def test_a_server_cannot_answer_for_the_gate(bench: Bench) -> None:
 
 
 def test_a_client_that_leaves_finds_its_call_again(bench: Bench) -> None:
-    with serve(bench, "--thread", "order_1") as url:
+    with serve(bench, "--thread", "order_1", command=PYTHON_PROXY) as url:
         with connect(url) as caller:
             called = caller.begin("send_note", **NOTE)
             bench.await_request()
