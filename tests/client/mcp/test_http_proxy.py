@@ -4,6 +4,7 @@ of the protocol."""
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -54,15 +55,16 @@ def serve_alone(bench: Bench, command: list[str]) -> Iterator[str]:
     port = free_port()
     with subprocess.Popen([*command, str(port)], env=bench.environ) as process:
         try:
-            wait_until(lambda: listens(port), START_S)
+            wait_until(lambda: is_listening(port), START_S)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.terminate()
 
 
-def listens(port: int) -> bool:
-    with suppress(httpx2.TransportError):
-        httpx2.get(f"http://127.0.0.1:{port}/", trust_env=False)
+def is_listening(port: int) -> bool:
+    """A server of ours listens when it is ready. An HTTP client for every try would
+    read the system's certificates each time."""
+    with suppress(ConnectionError), socket.create_connection(("127.0.0.1", port)):
         return True
     return False
 
