@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.client.fork_server.commands import build_command
+from tests.client.fork_server.commands import NO_AUTHORITIES, build_command
 from tests.guards import ROOT
 from tests.stack import wait_until
 
@@ -84,6 +84,7 @@ class Shell:
             "PYTHONPATH": str(ROOT / "client"),
             "LANG": "C.UTF-8",
             "TERM": "xterm",
+            **NO_AUTHORITIES,
             **self.variables,
         }
 

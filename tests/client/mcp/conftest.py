@@ -25,7 +25,7 @@ from holdpoint_client import Gate
 from policies.models import Person
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
-from tests.client.fork_server.commands import build_command
+from tests.client.fork_server.commands import NO_AUTHORITIES, build_command
 from tests.guards import ROOT
 from tests.stack import PATIENCE_S, Stack, wait_until
 
@@ -53,6 +53,7 @@ class Bench:
     def environ(self) -> dict[str, str]:
         return {
             **os.environ,
+            **NO_AUTHORITIES,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "client"), str(ROOT)]),
             "HOLDPOINT_URL": self.url,
             "HOLDPOINT_KEY": self.key,
