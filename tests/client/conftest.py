@@ -7,6 +7,7 @@ import pytest
 
 from holdpoint_client import Backoff, Gate
 
+from .fork_server.commands import start_server
 from .gate import KEY, LoopbackGate, running
 
 
@@ -36,3 +37,10 @@ def client(gate: LoopbackGate, pauses: Pauses) -> Iterator[Gate]:
     backoff = Backoff(attempts=4, first=0.1)
     with Gate(gate.url, KEY, backoff=backoff, sleep=pauses) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[None]:
+    """For the commands of `fork_server.commands`."""
+    with start_server():
+        yield

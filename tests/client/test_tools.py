@@ -227,27 +227,18 @@ def test_an_argument_that_the_policy_lacks_is_found_before_a_call(desk: Desk) ->
         desk.gate.check_tools()
 
 
-def test_a_tool_of_the_gate_returns_its_record(desk: Desk, live: Stack) -> None:
+def test_each_call_of_a_tool_of_the_gate_returns_a_record(
+    desk: Desk, live: Stack
+) -> None:
     @desk.gate.tool()
     def tag(label: str) -> dict[str, Any]:
         raise AssertionError("The gate performs this tool.")
 
-    live.start_worker()
-    with desk.gate.thread("t-1"):
-        assert tag("vip")["done"]
-
-
-def test_equal_calls_of_one_run_are_told_apart(desk: Desk, live: Stack) -> None:
-    @desk.gate.tool()
-    def tag(label: str) -> dict[str, Any]:
-        """Put a tag."""
-        return {}
-
-    live.start_worker()
+    live.start_worker(beat=False, processes=1)
     for _ in range(2):  # the run, and its repetition
         with desk.gate.thread("t-1"):
-            for _ in range(2):
-                tag("vip")
+            for _ in range(2):  # equal calls of one run are told apart
+                assert tag("vip")["done"]
     assert Proposal.objects.count() == 2
 
 

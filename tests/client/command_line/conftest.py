@@ -17,6 +17,11 @@ from tests.stack import Stack
 from .shell import Shell
 
 
+@pytest.fixture(scope="session", autouse=True)
+def commands(fork_server: None) -> None:
+    """Shells start their commands there."""
+
+
 @pytest.fixture
 def desk(live: Stack, empty_world: None) -> Iterator[Desk]:
     desk = Desk(live, conftest.make_gate())

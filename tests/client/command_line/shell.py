@@ -1,5 +1,6 @@
 """A person's shell: runs `python -m holdpoint_client` as a real process with a home of
-its own, at a terminal where a test needs one."""
+its own, at a terminal where a test needs one. The process comes from the fork server,
+unless a test names COMMAND, whose imports are part of it."""
 
 from __future__ import annotations
 
@@ -14,8 +15,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from tests.client.fork_server.commands import NO_AUTHORITIES, build_command
 from tests.guards import ROOT
 from tests.stack import wait_until
 
@@ -69,6 +72,9 @@ class Shell:
 
     home: Path
     variables: dict[str, str] = field(default_factory=dict)
+    command: list[str] = field(
+        default_factory=partial(build_command, "-m", "holdpoint_client")
+    )
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -78,6 +84,7 @@ class Shell:
             "PYTHONPATH": str(ROOT / "client"),
             "LANG": "C.UTF-8",
             "TERM": "xterm",
+            **NO_AUTHORITIES,
             **self.variables,
         }
 
@@ -88,7 +95,7 @@ class Shell:
     def run(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command to its end, without a terminal."""
         return subprocess.run(
-            [*COMMAND, *words],
+            [*self.command, *words],
             cwd=self.home,
             env=self.environment,
             input=typed,
@@ -101,7 +108,7 @@ class Shell:
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start a command, without a terminal."""
         return subprocess.Popen(
-            [*COMMAND, *words],
+            [*self.command, *words],
             cwd=self.home,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -117,7 +124,7 @@ class Shell:
             file.write(typed)
             file.seek(0)
             return subprocess.Popen(
-                [*COMMAND, *words],
+                [*self.command, *words],
                 cwd=self.home,
                 env=self.environment,
                 stdin=file,
@@ -133,7 +140,7 @@ class Shell:
         master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, columns))
         process = subprocess.Popen(
-            [*COMMAND, *words],
+            [*self.command, *words],
             cwd=self.home,
             env=self.environment,
             stdin=slave,

@@ -31,6 +31,7 @@ def test_each_command_explains_itself(command: str) -> None:
 def test_the_entry_point_is_the_module(home_shell: Shell) -> None:
     text = (ROOT / "client" / "pyproject.toml").read_text()
     assert 'holdpoint = "holdpoint_client.command_line.main:main"' in text
+    home_shell.command = COMMAND
     assert "review" in home_shell.run("--help").stdout
 
 

@@ -25,14 +25,18 @@ from holdpoint_client import Gate
 from policies.models import Person
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
+from tests.client.fork_server.commands import NO_AUTHORITIES, build_command
 from tests.guards import ROOT
 from tests.stack import PATIENCE_S, Stack, wait_until
 
 HERE = Path(__file__).parent
 POLICY = yaml.safe_load((HERE / "policy.yaml").read_text())
-PROXY = [sys.executable, "-m", "holdpoint_client.mcp"]
-NOTES = [sys.executable, str(HERE / "note_server.py")]
-HOSTILE = [sys.executable, str(HERE / "hostile_server.py")]
+# As people start them; the others come from the fork server.
+PYTHON_PROXY = [sys.executable, "-m", "holdpoint_client.mcp"]
+PYTHON_NOTES = [sys.executable, str(HERE / "note_server.py")]
+PROXY = build_command("-m", "holdpoint_client.mcp")
+NOTES = build_command(str(HERE / "note_server.py"))
+HOSTILE = build_command(str(HERE / "hostile_server.py"))
 
 
 @dataclass
@@ -49,6 +53,7 @@ class Bench:
     def environ(self) -> dict[str, str]:
         return {
             **os.environ,
+            **NO_AUTHORITIES,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "client"), str(ROOT)]),
             "HOLDPOINT_URL": self.url,
             "HOLDPOINT_KEY": self.key,
@@ -64,8 +69,13 @@ class Bench:
         args = ["-c", script, str(self.folder / "pid"), *words]
         return StdioServerParameters(command="sh", args=args, env=self.environ)
 
-    def proxy(self, *options: str, server: list[str] = NOTES) -> StdioServerParameters:
-        return self.start(*PROXY, *options, "--", *server)
+    def proxy(
+        self,
+        *options: str,
+        command: list[str] = PROXY,
+        server: list[str] = NOTES,
+    ) -> StdioServerParameters:
+        return self.start(*command, *options, "--", *server)
 
     @property
     def notes(self) -> list[dict[str, str]]:
@@ -92,6 +102,11 @@ class Bench:
         execution = self.read_proposal().execution
         assert execution is not None
         return execution
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands(fork_server: None) -> None:
+    """Proxies and servers are started there."""
 
 
 @pytest.fixture

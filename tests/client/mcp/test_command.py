@@ -8,13 +8,23 @@ import yaml
 
 from holdpoint_client.mcp.command import parse_words, split_words
 from holdpoint_client.mcp.stdio_proxy import build_server_command
-from tests.client.mcp.conftest import HOSTILE, NOTES, PROXY, Bench, connect, text_of
+from tests.client.mcp.conftest import (
+    HOSTILE,
+    NOTES,
+    PROXY,
+    PYTHON_PROXY,
+    Bench,
+    connect,
+    text_of,
+)
 
 
-def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run(
+    *words: str, command: list[str] = PROXY, **environ: str
+) -> subprocess.CompletedProcess[str]:
     """The command with no variables but these."""
     return subprocess.run(
-        [*PROXY, *words],
+        [*command, *words],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": "client", **environ},
         input="",
         capture_output=True,
@@ -93,7 +103,8 @@ def test_the_key_is_never_an_option() -> None:
 def test_import_prints_entries_and_writes_the_file(tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     notes = str(tmp_path / "notes")
-    done = run("import", "--queue", "notes", "--tools", str(file), "--", *NOTES)
+    words = ("import", "--queue", "notes", "--tools", str(file), "--", *NOTES)
+    done = run(*words, command=PYTHON_PROXY)
     assert done.returncode == 0, done.stderr + notes
     entries = yaml.safe_load(done.stdout)["tools"]
     assert set(entries) >= {"send_note", "read_notes"}

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.client.mcp.conftest import PROXY, Bench, connect, text_of
+from tests.client.mcp.conftest import (
+    PROXY,
+    PYTHON_PROXY,
+    Bench,
+    connect,
+    text_of,
+)
 from tests.stack import PATIENCE_S
 
 pytestmark = pytest.mark.servers
@@ -12,7 +18,7 @@ NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 
 
 def test_an_agent_proposes_and_asks(bench: Bench) -> None:
-    with connect(bench.start(*PROXY, "serve", "--thread", "order_1")) as caller:
+    with connect(bench.start(*PYTHON_PROXY, "serve", "--thread", "order_1")) as caller:
         names = [t.name for t in caller.portal.call(caller.client.list_tools).tools]
         assert names == ["propose", "get_proposal", "withdraw"]
         asked = {"tool": "send_note", "arguments": NOTE, "idempotency_key": "note-ann"}

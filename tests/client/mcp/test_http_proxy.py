@@ -4,6 +4,7 @@ of the protocol."""
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,15 @@ import pytest
 
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
-from tests.client.mcp.conftest import HERE, NOTES, PROXY, Bench, connect, text_of
+from tests.client.mcp.conftest import (
+    HERE,
+    NOTES,
+    PROXY,
+    PYTHON_PROXY,
+    Bench,
+    connect,
+    text_of,
+)
 from tests.client.mcp.task_client import TaskExtension
 from tests.client.mcp.test_tasks import await_end, begin_task
 from tests.stack import PATIENCE_S, START_S, free_port, wait_until
@@ -27,10 +36,15 @@ ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
 @contextmanager
-def serve(bench: Bench, *options: str, command: list[str] = NOTES) -> Iterator[str]:
+def serve(
+    bench: Bench,
+    *options: str,
+    command: list[str] = PROXY,
+    server: list[str] = NOTES,
+) -> Iterator[str]:
     """A server and its proxy, each at an address; the proxy's."""
-    with serve_alone(bench, command) as url:
-        words = [*PROXY, "--url", url, *options, "--port"]
+    with serve_alone(bench, server) as url:
+        words = [*command, "--url", url, *options, "--port"]
         with serve_alone(bench, words) as proxy:
             yield proxy
 
@@ -41,15 +55,16 @@ def serve_alone(bench: Bench, command: list[str]) -> Iterator[str]:
     port = free_port()
     with subprocess.Popen([*command, str(port)], env=bench.environ) as process:
         try:
-            wait_until(lambda: listens(port), START_S)
+            wait_until(lambda: is_listening(port), START_S)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.terminate()
 
 
-def listens(port: int) -> bool:
-    with suppress(httpx2.TransportError):
-        httpx2.get(f"http://127.0.0.1:{port}/", trust_env=False)
+def is_listening(port: int) -> bool:
+    """A server of ours listens when it is ready. An HTTP client for every try would
+    read the system's certificates each time."""
+    with suppress(ConnectionError), socket.create_connection(("127.0.0.1", port)):
         return True
     return False
 
@@ -161,10 +176,10 @@ def test_a_name_of_a_run_that_is_none_is_refused(bench: Bench) -> None:
 
 
 def test_a_server_cannot_answer_for_the_gate(bench: Bench) -> None:
-    command = [sys.executable, str(HERE / "forging_http_server.py")]
+    server = [sys.executable, str(HERE / "forging_http_server.py")]
     headers = {"mcp-session-id": "s", "holdpoint-thread": "order_1"}
     with (
-        serve(bench, command=command) as url,
+        serve(bench, server=server) as url,
         httpx2.Client(trust_env=False, headers=headers, timeout=PATIENCE_S) as http,
         ThreadPoolExecutor(1) as pool,
     ):
@@ -179,7 +194,7 @@ def test_a_server_cannot_answer_for_the_gate(bench: Bench) -> None:
 
 
 def test_a_client_that_leaves_finds_its_call_again(bench: Bench) -> None:
-    with serve(bench, "--thread", "order_1") as url:
+    with serve(bench, "--thread", "order_1", command=PYTHON_PROXY) as url:
         with connect(url) as caller:
             called = caller.begin("send_note", **NOTE)
             bench.await_request()

@@ -27,6 +27,8 @@ from tests.client.mcp.conftest import (
     HOSTILE,
     POLICY,
     PROXY,
+    PYTHON_NOTES,
+    PYTHON_PROXY,
     Bench,
     connect,
     text_of,
@@ -175,7 +177,7 @@ def test_parallel_calls_are_addressed_by_identity(bench: Bench) -> None:
 
 def test_a_proxy_that_dies_in_the_middle_performs_nothing_twice(bench: Bench) -> None:
     options = ("--wait", "0", "--thread", "order_1")
-    with connect(bench.proxy(*options)) as caller:
+    with connect(bench.proxy(*options, command=PYTHON_PROXY)) as caller:
         caller.call("hold_note", **NOTE)
         bench.decide()
         called = caller.begin("hold_note", **NOTE)
@@ -196,7 +198,8 @@ def test_a_proxy_that_dies_in_the_middle_performs_nothing_twice(bench: Bench) ->
 
 
 def test_a_server_that_dies_leaves_an_unknown_outcome(bench: Bench) -> None:
-    with connect(bench.proxy("--wait", "0")) as caller:
+    proxy = bench.proxy("--wait", "0", command=PYTHON_PROXY, server=PYTHON_NOTES)
+    with connect(proxy) as caller:
         caller.call("hold_note", **NOTE)
         bench.decide()
         called = caller.begin("hold_note", **NOTE)

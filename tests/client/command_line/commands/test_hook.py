@@ -13,7 +13,7 @@ import pytest
 
 from holdpoint_client.claude_code.gate_tools import ALL_GATE_TOOLS
 from reviews.models import ApprovalRequest, Execution, Proposal
-from tests.client.command_line.shell import Shell
+from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.gate import LoopbackGate
 from tests.client.test_tools import Desk
 from tests.stack import wait_until
@@ -307,6 +307,7 @@ def test_who_interrupts_the_hook_does_not_let_the_call_go_on(
     gate: LoopbackGate, loopback_shell: Shell, tmp_path: Path
 ) -> None:
     typed = build_command(tmp_path, "make")
+    loopback_shell.command = COMMAND
     process = loopback_shell.start_with("hook", "claude-code", typed=typed)
     wait_until(lambda: any("?wait=" in path for _, path, _, _ in gate.calls), 20)
     process.send_signal(2)

@@ -13,7 +13,7 @@ import pytest
 
 from reviews.models import ApprovalRequest, Execution
 from reviews.people import tokens
-from tests.client.command_line.shell import Shell
+from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.gate import LoopbackGate
 from tests.client.test_tools import LETTER, Desk
 from tests.stack import wait_until
@@ -41,6 +41,7 @@ def test_it_checks_the_key_and_keeps_it_for_this_user(shell: Shell, desk: Desk) 
 
 
 def test_a_key_is_typed_unseen(shell: Shell, desk: Desk) -> None:
+    shell.command = COMMAND
     with shell.talk("init", desk.url) as dialogue:
         dialogue.answer("(it is not shown): ", desk.key)
     assert dialogue.end() == 0, dialogue.text

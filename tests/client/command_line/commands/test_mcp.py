@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.client.command_line.shell import Shell
+from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.mcp.conftest import NOTES
 
 SERVER = ["--", *NOTES]
@@ -54,5 +54,6 @@ def test_the_stored_gate_is_used(shell: Shell) -> None:
     shell.settings_file.parent.mkdir(parents=True)
     shell.settings_file.write_text('{"url": "http://127.0.0.1:9", "key": "hp_x"}')
     shell.settings_file.chmod(0o600)
+    shell.command = COMMAND
     done = shell.run("mcp", "--", "/nowhere/server")
     assert "/nowhere/server" in done.stderr

@@ -11,7 +11,7 @@ import pytest
 from holdpoint_client.command_line.commands.propose import read_arguments
 from holdpoint_client.command_line.sessions import InvalidUsage
 from reviews.models import ApprovalRequest, Proposal
-from tests.client.command_line.shell import Shell
+from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.gate import Fault, LoopbackGate
 from tests.client.test_tools import LETTER, Desk
 from tests.stack import wait_until
@@ -83,6 +83,7 @@ def test_who_stops_waiting_learns_how_to_go_on(
     gate: LoopbackGate, loopback_shell: Shell
 ) -> None:
     words = ("propose", "pay", "--args", "{}", "--thread", "t-1", "--wait", "60")
+    loopback_shell.command = COMMAND
     process = loopback_shell.start(*words)
     wait_until(lambda: any("?wait=" in path for _, path, _, _ in gate.calls), 20)
     process.send_signal(signal.SIGINT)

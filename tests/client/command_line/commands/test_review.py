@@ -13,7 +13,7 @@ from agents.models import Agent
 from reviews.models import ApprovalRequest, Decision
 from reviews.people import tokens
 from tests import factories
-from tests.client.command_line.shell import Shell
+from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.test_tools import LETTER, Desk
 
 pytestmark = pytest.mark.servers
@@ -113,6 +113,7 @@ def test_what_was_typed_before_the_question_is_no_answer(
 
 
 def test_ctrl_c_records_nothing(rita_shell: Shell, letter: ApprovalRequest) -> None:
+    rita_shell.command = COMMAND
     with rita_shell.talk("review", letter.pk) as dialogue:
         dialogue.answer("or later? ", "reject")
         dialogue.answer("Reason for the agent: ", "")
