@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from journal import dispatch, failpoints, outbox, sweeps, transactions
 from journal.errors import AlreadyDecided, Conflict, DatabaseRestored
@@ -226,6 +227,4 @@ def export_traces() -> int:
     if not settings.HOLDPOINT.exports_traces:
         return 0
     # OpenTelemetry's exporter takes 0.3 s to import, so only its users wait for it.
-    from reviews.tracing import export
-
-    return export.export_traces()
+    return int(import_string("reviews.tracing.export.export_traces")())
