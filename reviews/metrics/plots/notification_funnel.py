@@ -1,4 +1,4 @@
-"""How long a notification, opening the request and deciding it take."""
+"""How long a notification, opening the request and deciding it take, per channel."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from reviews.metrics.measures import SEPARATOR, Measure, build_seconds_sql
 from reviews.metrics.readings import Bins, Readings, Times
 from reviews.metrics.series import list_time_cells
 
-# Per person: their notice, the first time that they opened the request after it, and
-# their first decision after that.
+# Per notice: the first time that its reader opened the request after it, and their
+# first decision after that. Anybody may be the reader of a notice to a place.
 _STEPS = """
     FROM reviews_approvalrequest AS request
     JOIN reviews_notice AS notice ON notice.request_id = request.id
         AND notice.sent_at IS NOT NULL
-    JOIN policies_person AS person ON person.id = notice.person_id
+    LEFT JOIN policies_person AS person ON person.id = notice.person_id
     LEFT JOIN LATERAL (
         SELECT min(record.at) AS at FROM journal_logrecord AS record
         WHERE record.proposal = request.proposal_id AND record.kind = 'lease.taken'
-          AND record.actor_id = person.public_id AND record.at >= notice.sent_at
+          AND (person.id IS NULL OR record.actor_id = person.public_id)
+          AND record.at >= notice.sent_at
     ) AS opened ON true
     LEFT JOIN LATERAL (
         SELECT min(vote.at) AS at FROM reviews_decision AS vote
-        WHERE vote.request_id = request.id AND vote.reviewer_id = person.id
+        WHERE vote.request_id = request.id
+          AND (person.id IS NULL OR vote.reviewer_id = person.id)
           AND vote.at >= opened.at
     ) AS decided ON true
     WHERE request.settled_at >= %(start)s AND request.settled_at < %(end)s
@@ -33,7 +35,9 @@ def _build_measure(name: str, interval: str) -> Measure:
         name,
         f"""
         SELECT request.tool_name, request.risk,
-               CASE WHEN notice.digest THEN 'digest' ELSE 'mail' END || chr(31)
+               CASE WHEN notice.digest THEN 'digest'
+                    WHEN notice.channel = 'email' THEN 'mail'
+                    ELSE notice.channel END || chr(31)
                    || {build_seconds_sql(interval)}, 1
         {_STEPS}
         """,
@@ -41,46 +45,54 @@ def _build_measure(name: str, interval: str) -> Measure:
 
 
 STEPS = {
-    "Event to mail": _build_measure("notice_sent", "(notice.sent_at - notice.at)"),
-    "Mail to opened": _build_measure("notice_opened", "(opened.at - notice.sent_at)"),
+    "Event to message": _build_measure("notice_sent", "(notice.sent_at - notice.at)"),
+    "Message to opened": _build_measure(
+        "notice_opened", "(opened.at - notice.sent_at)"
+    ),
     "Opened to decided": _build_measure("notice_decided", "(decided.at - opened.at)"),
 }
-CHANNELS = {"mail": "Mail", "digest": "Digest mail"}
+# A channel that is not listed here is shown by its own name.
+CHANNELS = {
+    "mail": "Mail",
+    "digest": "Digest mail",
+    "slack": "Slack",
+    "chat": "Chat webhook",
+    "sms": "Text message",
+    "push": "Push",
+    "webhook": "Webhook",
+}
 
 
 def build_chart(readings: Readings) -> Chart:
     """A table of medians: the steps are too different for one axis."""
-    rows = []
-    said = "Nobody was notified of a request that was settled in this period."
-    for channel, label in CHANNELS.items():
-        found = {
-            title: _select_channel(readings.bins(measure), channel)
-            for title, measure in STEPS.items()
-        }
-        sent, opened, decided = found.values()
-        if not sent.total:
-            continue
-        rows += [(label, title, *list_time_cells(one)) for title, one in found.items()]
-        if channel == "mail":
-            said = (
-                f"Of {sent.total:,} mails, {opened.total:,} led to the request being "
-                f"opened and {decided.total:,} to a decision by the person. The "
-                f"medians are {format_seconds(sent.median)} until the mail,"
-                f" {format_seconds(opened.median)} until the page was opened, and"
-                f" {format_seconds(decided.median)} until the decision."
-            )
-    return Chart(said, ("Channel", "Step", "Median", "p90", "Count"), rows)
+    rows, said = [], []
+    steps = [_split_channels(readings.bins(measure)) for measure in STEPS.values()]
+    used = set().union(*steps)
+    for channel in [*filter(used.__contains__, CHANNELS), *sorted(used - {*CHANNELS})]:
+        label = CHANNELS.get(channel, channel)
+        found = [step.get(channel, Times({})) for step in steps]
+        sent, opened, decided = found
+        rows += [
+            (label, title, *list_time_cells(times))
+            for title, times in zip(STEPS, found, strict=True)
+        ]
+        said.append(
+            f"{label}: of {sent.total:,} messages, {opened.total:,} led to the request "
+            f"being opened (median {format_seconds(opened.median)}) and "
+            f"{decided.total:,} to a decision."
+        )
+    none = "Nobody was notified of a request that was settled in this period."
+    head = ("Channel", "Step", "Median", "p90", "Count")
+    return Chart(" ".join(said) or none, head, rows)
 
 
-def _select_channel(bins: Bins, channel: str) -> Times:
-    prefix = f"{channel}{SEPARATOR}"
-    return Times(
-        {
-            name.removeprefix(prefix): count
-            for name, count in bins.items()
-            if name.startswith(prefix)
-        }
-    )
+def _split_channels(bins: Bins) -> dict[str, Times]:
+    """The times of each channel that a step's bins name."""
+    found: dict[str, dict[str, int]] = {}
+    for name, count in bins.items():
+        channel, _, seconds = name.partition(SEPARATOR)
+        found.setdefault(channel, {})[seconds] = count
+    return {channel: Times(times) for channel, times in found.items()}
 
 
 PLOT = Plot(
@@ -89,11 +101,12 @@ PLOT = Plot(
     group=Group.TIMES,
     place=70,
     definition=(
-        "For each mail about a request: the time from the event to the mail, from "
-        "the mail until its reader claimed the request, and from then until the same "
-        "person decided it. It counts on the day on which the request was settled. "
-        "Most mails lead to no decision of their reader, because another person "
-        "decides first."
+        "For each message about a request, per channel: the time from the event to "
+        "the message, from the message until its reader claimed the request, and from "
+        "then until the same person decided it. Of a message to a place, such as a "
+        "room of a chat, anybody may be the reader. It counts on the day on which the "
+        "request was settled. Most messages lead to no decision of their reader, "
+        "because another person decides first."
     ),
     measures=list(STEPS.values()),
     build=build_chart,

@@ -142,10 +142,12 @@ def generate_past(
             Notice.objects.filter(request=request).earliest("pk"),
             "settled IS NOT NULL AND n % 3 <> 0",
             request_id="'r-' || n",
-            person_id="person",
+            person_id="CASE WHEN n % 5 > 0 THEN person END",
+            channel="CASE WHEN n % 5 = 0 THEN 'slack' WHEN n % 7 = 0 THEN 'sms'"
+            " ELSE 'email' END",
             at="opened",
             due_at="opened",
-            digest="n % 4 = 0",
+            digest="n % 4 = 0 AND n % 5 > 0 AND n % 7 > 0",
             sent_at="opened + interval '1 minute' * pg_temp.draw(n, 20)",
         )
         with connection.cursor() as cursor:

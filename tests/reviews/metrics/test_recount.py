@@ -313,13 +313,14 @@ NOTICES = {
 NOTICE = """
     SELECT extract(epoch FROM {interval}) AS s FROM reviews_notice n
     JOIN reviews_approvalrequest r ON r.id = n.request_id
-    JOIN policies_person p ON p.id = n.person_id
+    LEFT JOIN policies_person p ON p.id = n.person_id
     LEFT JOIN LATERAL (SELECT min(at) AS at FROM journal_logrecord WHERE
-        kind = 'lease.taken' AND proposal = r.proposal_id AND actor_id = p.public_id
-        AND at >= n.sent_at) o ON true
+        kind = 'lease.taken' AND proposal = r.proposal_id AND at >= n.sent_at
+        AND actor_id = coalesce(p.public_id, actor_id)) o ON true
     LEFT JOIN LATERAL (SELECT min(at) AS at FROM reviews_decision WHERE
-        request_id = r.id AND reviewer_id = p.id AND at >= o.at) d ON true
-    WHERE n.digest = {digest} AND r.settled_at >= :start AND r.settled_at < :end
+        request_id = r.id AND reviewer_id = coalesce(p.id, reviewer_id)
+        AND at >= o.at) d ON true
+    WHERE {channel} AND r.settled_at >= :start AND r.settled_at < :end
       AND {interval} IS NOT NULL AND :of(r)
 """
 # A value of each day and hour, and one of each place in a session.
@@ -476,7 +477,12 @@ def recount(period: Period, measures: dict[str, Measure]) -> list[tuple[str, Any
             times = Times(period.bins(measures[name]))
             found.append((name, summary(times), period.percentiles(sql)))
     for name, interval in NOTICES.items():
-        for channel, digest in (("mail", "false"), ("digest", "true")):
+        for channel, which in (
+            ("mail", "n.channel = 'email' AND NOT n.digest"),
+            ("digest", "n.channel = 'email' AND n.digest"),
+            ("slack", "n.channel = 'slack'"),
+            ("sms", "n.channel = 'sms'"),
+        ):
             prefix = f"{channel}\x1f"
             bins = period.bins(measures[name])
             times = Times(
@@ -486,7 +492,7 @@ def recount(period: Period, measures: dict[str, Measure]) -> list[tuple[str, Any
                     if key.startswith(prefix)
                 }
             )
-            sql = NOTICE.format(interval=interval, digest=digest)
+            sql = NOTICE.format(interval=interval, channel=which)
             found.append((name, summary(times), period.percentiles(sql)))
     for name, sql in HOURS.items():
         daily = load_readings(period.filters, [measures[name]]).daily(measures[name])
