@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reviews.metrics.charts import Chart, Group, Plot, format_seconds
+from reviews.metrics.charts import Bar, BarPanel, Chart, Group, Plot
 from reviews.metrics.measures import SEPARATOR, Measure, build_seconds_sql
 from reviews.metrics.readings import Bins, Readings, Times
 from reviews.metrics.series import list_time_cells
@@ -64,26 +64,34 @@ CHANNELS = {
 
 
 def build_chart(readings: Readings) -> Chart:
-    """A table of medians: the steps are too different for one axis."""
-    rows, said = [], []
+    """One bar a channel; the times are a table, because the steps are too different for
+    one axis."""
+    rows, bars, totals = [], [], [0, 0, 0]
     steps = [_split_channels(readings.bins(measure)) for measure in STEPS.values()]
     used = set().union(*steps)
     for channel in [*filter(used.__contains__, CHANNELS), *sorted(used - {*CHANNELS})]:
         label = CHANNELS.get(channel, channel)
         found = [step.get(channel, Times({})) for step in steps]
-        sent, opened, decided = found
         rows += [
             (label, title, *list_time_cells(times))
             for title, times in zip(STEPS, found, strict=True)
         ]
-        said.append(
-            f"{label}: of {sent.total:,} messages, {opened.total:,} led to the request "
-            f"being opened (median {format_seconds(opened.median)}) and "
-            f"{decided.total:,} to a decision."
+        sent, opened, decided = (times.total for times in found)
+        bars.append(Bar(label, [decided, opened - decided, sent - opened]))
+        counts = zip(totals, (sent, opened, decided), strict=True)
+        totals = [total + count for total, count in counts]
+    said = "Nobody was notified of a request that was settled in this period."
+    if bars:
+        said = (
+            f"Of {totals[0]:,} messages, {totals[1]:,} led to the request being opened "
+            f"and {totals[2]:,} to a decision."
         )
-    none = "Nobody was notified of a request that was settled in this period."
-    head = ("Channel", "Step", "Median", "p90", "Count")
-    return Chart(" ".join(said) or none, head, rows)
+    return Chart(
+        said,
+        ("Channel", "Step", "Median", "p90", "Count"),
+        rows,
+        [BarPanel(["decided", "opened only", "not opened"], bars)] if bars else [],
+    )
 
 
 def _split_channels(bins: Bins) -> dict[str, Times]:
