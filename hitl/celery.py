@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 import celery
+from celery.loaders.app import AppLoader
 from celery.signals import (
     beat_init,
     setup_logging,
@@ -25,6 +26,7 @@ from structlog.stdlib import get_logger
 from journal import dispatch
 
 from . import broker_messages, celery_workarounds, checks, heartbeats
+from .garbage_collection import suspend_collection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -58,7 +60,17 @@ SWEEPS = {
     "reviews.tasks.choose_second_reviews": 300,
 }
 
-app = celery.Celery("holdpoint")
+
+class TaskLoader(AppLoader):  # type: ignore[misc]  # Celery has no types
+    """Imports Django and the modules of the tasks when a worker starts."""
+
+    def import_default_modules(self) -> Any:
+        """Import them, and return the modules."""
+        with suspend_collection():
+            return super().import_default_modules()
+
+
+app = celery.Celery("holdpoint", loader="hitl.celery:TaskLoader")
 # Make it the default for every thread of the web process. Otherwise only the importing
 # thread would know it, and the others would try to reach RabbitMQ.
 app.set_default()
