@@ -29,6 +29,9 @@ from . import broker_messages, celery_workarounds, checks, heartbeats
 from .garbage_collection import suspend_collection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
+# Celery would run all of Django's checks, which import every page, and then ignore
+# their results. `check_before_work` runs the checks that concern a worker.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 # Seconds between two runs of each sweep. Sweeps are the guarantee; nudges add speed.
 SWEEPS = {
