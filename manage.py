@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 import sys
 
+import django
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
+from hitl.garbage_collection import suspend_collection
 from hitl.local import defaults
 from hitl.local.layout import InstallationError
 
@@ -18,6 +20,8 @@ def main() -> None:
     try:
         if os.environ.setdefault("DEPLOYMENT", "local") == "local":
             defaults.fill_environment(os.environ)
+        with suspend_collection():
+            django.setup()
         execute_from_command_line(sys.argv)
     except (ImproperlyConfigured, InstallationError) as error:
         sys.exit(f"holdpoint: {error}")

@@ -11,6 +11,7 @@ import os
 from typing import Any
 
 import celery
+from celery.loaders.app import AppLoader
 from celery.signals import (
     beat_init,
     setup_logging,
@@ -25,8 +26,12 @@ from structlog.stdlib import get_logger
 from journal import dispatch
 
 from . import broker_messages, celery_workarounds, checks, heartbeats
+from .garbage_collection import suspend_collection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
+# Celery would run all of Django's checks, which import every page, and then ignore
+# their results. `check_before_work` runs the checks that concern a worker.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 # Seconds between two runs of each sweep. Sweeps are the guarantee; nudges add speed.
 SWEEPS = {
@@ -59,7 +64,17 @@ SWEEPS = {
     "reviews.tasks.export_traces": 10,
 }
 
-app = celery.Celery("holdpoint")
+
+class TaskLoader(AppLoader):  # type: ignore[misc]  # Celery has no types
+    """Imports Django and the modules of the tasks when a worker starts."""
+
+    def import_default_modules(self) -> Any:
+        """Import them, and return the modules."""
+        with suspend_collection():
+            return super().import_default_modules()
+
+
+app = celery.Celery("holdpoint", loader="hitl.celery:TaskLoader")
 # Make it the default for every thread of the web process. Otherwise only the importing
 # thread would know it, and the others would try to reach RabbitMQ.
 app.set_default()

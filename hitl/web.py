@@ -16,6 +16,8 @@ from pathlib import Path
 
 import uvicorn
 
+from .garbage_collection import suspend_collection
+
 APPLICATION, PROTOCOL = "hitl.asgi:application", "hitl.protocol:Protocol"
 START_FAILED = 3  # the exit code of uvicorn itself
 
@@ -65,6 +67,8 @@ def run_web_process(arguments: Sequence[str]) -> int:
         proxy_headers=not given.no_proxy_headers,
         timeout_graceful_shutdown=given.stop_within,
     )
+    with suspend_collection():
+        config.load()
     server = WebServer(config, given.ready_file)
     with shared:
         server.run(sockets=[shared])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+import httpcore2
 import pytest
 import redis
 import structlog
@@ -33,14 +34,6 @@ ROOT = Path(__file__).resolve().parent.parent
 LONG = [ROOT / "tests/journeys/desk", ROOT / "tests/gallery"]
 SLOW = [ROOT / f"tests/{name}" for name in ("mutants", "races", "security")]
 
-# Until the tests are collected: what modules define stays, and the collector would walk
-# through it again and again.
-gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    gc.enable()
-
 
 def pytest_configure(config: pytest.Config) -> None:
     """Hashing for seconds, and finding files by their hashed names, prove nothing. For
@@ -57,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Who looks at connections tells those of the tests from those of the product.
     databases: Any = settings.DATABASES
     databases["default"]["OPTIONS"]["application_name"] = "holdpoint tests"
+    # Each client would read the certificates of the system again: 25 ms of the
+    # processor, mostly for one call of a server without TLS.
+    httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
     # A logger that is kept would not see what a test captures.
     structlog.configure(cache_logger_on_first_use=False)
     if config.getoption("cov_source", None):

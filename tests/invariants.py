@@ -206,7 +206,7 @@ TESTS = {
     "I26": [
         f"{TRANSITIONS}::test_without_its_record_nothing_is_changed",
         f"{CRASH}::test_a_web_process_killed_anywhere_leaves_all_or_nothing",
-        f"{ONCE}::test_every_step_is_in_the_log_in_one_dense_order",
+        f"{ONCE}::test_a_payment_waits_is_approved_happens_once_and_is_logged_step_by_step",
     ],
     # What is shown is computed from the stored bytes; an agent's text is never markup.
     "I31": [

@@ -8,6 +8,7 @@ throw-away, so the servers do not wait for the disk.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -35,11 +36,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     given = set(os.environ)
     here = _prepare(Path(tempfile.mkdtemp(prefix="holdpoint-test-")))
     if worker or not getattr(early_config.known_args_namespace, "numprocesses", None):
+        gc.disable()  # until all tests are imported, which stay
         _serve(here, given)
     os.environ[FILLED] = " ".join(set(os.environ) - given)
     if worker:
         os.environ["REDIS_URL"] = with_number(os.environ["REDIS_URL"], worker)
     return (yield)
+
+
+def pytest_collection_finish() -> None:
+    """Exclude what was imported from all later collections."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

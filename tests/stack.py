@@ -41,6 +41,7 @@ from .build_cache import build_once
 STATIC_SOURCES = ("static/**/*", "hitl/settings.py", "requirements.lock")
 START_S = 80.0
 PATIENCE_S = 80.0
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 0.25
 
 
 @dataclass
@@ -210,10 +211,13 @@ def wait_until(
     true: Callable[[], bool], seconds: float, otherwise: Callable[[], str] = str
 ) -> None:
     """Wait until the condition holds; else fail with what `otherwise` says. A quiet
-    machine may take `seconds`; a busy one is given at least PATIENCE_S."""
+    machine may take `seconds`; a busy one is given at least PATIENCE_S. What takes long
+    is looked at less often, for each look may cost a request."""
     seconds = max(seconds, PATIENCE_S)
     end = time.monotonic() + seconds
+    pause = SHORTEST_PAUSE_S
     while not true():
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {otherwise()[-2000:]}")
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(pause * 1.1, LONGEST_PAUSE_S)

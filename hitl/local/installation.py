@@ -50,7 +50,7 @@ def collect_static_files(here: Layout) -> None:
 
 def _hash_sources() -> str:
     """A hash that changes when a static file is added, changed or removed."""
-    seen = hashlib.sha256(f"{django.__version__} {settings.STATIC_ROOT}".encode())
+    seen = hashlib.sha256(django.__version__.encode())
     for finder in get_finders():
         for name, storage in finder.list(ignore_patterns=None):
             stat = (storage.path(name), storage.size(name))

@@ -73,17 +73,7 @@ async def asked(port: int) -> int:
         return int((await client.get(f"http://127.0.0.1:{port}/asked")).text)
 
 
-def test_sigterm_lets_waiting_clients_go_with_an_answer(web: Child, port: int) -> None:
-    responses = loops.run(
-        wait_for_all(port, lambda: web.process.send_signal(signal.SIGTERM)), within=50
-    )
-    web.process.wait(30)
-    assert {response.status_code for response in responses} == {200}
-    assert {response.json()["status"] for response in responses} == {"pending"}
-    assert not any("holdpoint-wait" in response.headers for response in responses)
-
-
-def test_waiting_holds_neither_a_thread_nor_a_connection(
+def test_waiting_holds_no_thread_and_no_connection_and_ends_at_sigterm(
     web: Child, port: int, live: Stack
 ) -> None:
     held: list[int] = []
@@ -101,10 +91,14 @@ def test_waiting_holds_neither_a_thread_nor_a_connection(
         assert answers(port)  # somebody else is served meanwhile
         web.process.send_signal(signal.SIGTERM)
 
-    loops.run(wait_for_all(port, look), within=60)
+    responses = loops.run(wait_for_all(port, look), within=60)
+    web.process.wait(30)
     threads, hubs = held
     assert threads < WAITING / 4  # the pool and the few of the loop and the driver
     assert hubs < WAITING / 4  # one a process, however many wait
+    assert {response.status_code for response in responses} == {200}
+    assert {response.json()["status"] for response in responses} == {"pending"}
+    assert not any("holdpoint-wait" in response.headers for response in responses)
 
 
 def test_the_live_web_refuses_a_body_that_is_too_large(live: Stack) -> None:

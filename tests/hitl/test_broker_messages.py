@@ -123,10 +123,24 @@ def performs(gate: Gate) -> Callable[[str], float]:
     return run
 
 
+def command() -> None:
+    """What Celery's remote control would make a worker do; nobody answers."""
+    # What waits for answers leaves a connection that is good for nothing else.
+    with current_app.connection_for_write() as connection:
+        for verb, given in {
+            "cancel_consumer": {"queue": "effects"},
+            "rate_limit": {"task_name": "reviews.tasks.execute", "rate_limit": "1/h"},
+            "time_limit": {"task_name": "reviews.tasks.execute", "hard": 9999},
+            "shutdown": {},
+        }.items():
+            current_app.control.broadcast(verb, arguments=given, connection=connection)
+        assert current_app.control.ping(timeout=1, connection=connection) == []
+
+
 class TestWorker:
     pytestmark = servers
 
-    def test_no_message_ends_the_worker(
+    def test_no_message_ends_or_commands_the_worker(
         self,
         live: Stack,
         broker: redis.Redis,
@@ -146,6 +160,10 @@ class TestWorker:
         assert worker.exit_code() is None
         assert live.log("worker").count(" ready.") >= 1
         assert int(broker.get(dispatch.DROPPED_COUNTER) or 0) > 0
+        command()
+        assert performs("unbidden") < 30
+        assert worker.exit_code() is None
+        assert not [key for key in broker.scan_iter() if WORDS.search(key)]
 
     def test_what_is_dropped_is_told(self, live: Stack, broker: redis.Redis) -> None:
         live.start_worker(processes=1)
@@ -165,29 +183,6 @@ class TestWorker:
         live.start_worker(processes=1)
         wait_until(lambda: not broker.zcard("unacked_index"), 60)
         wait_until(lambda: not broker.hlen("unacked"), 60)
-
-    def test_nobody_commands_a_worker_over_the_broker(
-        self, live: Stack, broker: redis.Redis, performs: Callable[[str], float]
-    ) -> None:
-        worker = live.start_worker(processes=1)
-        # What waits for answers leaves a connection that is good for nothing else.
-        with current_app.connection_for_write() as connection:
-            for verb, given in {
-                "cancel_consumer": {"queue": "effects"},
-                "rate_limit": {
-                    "task_name": "reviews.tasks.execute",
-                    "rate_limit": "1/h",
-                },
-                "time_limit": {"task_name": "reviews.tasks.execute", "hard": 9999},
-                "shutdown": {},
-            }.items():
-                current_app.control.broadcast(
-                    verb, arguments=given, connection=connection
-                )
-            assert current_app.control.ping(timeout=1, connection=connection) == []
-        assert performs("unbidden") < 30
-        assert worker.exit_code() is None
-        assert not [key for key in broker.scan_iter() if WORDS.search(key)]
 
 
 def test_every_worker_takes_these_steps_and_no_others_words() -> None:

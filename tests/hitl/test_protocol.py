@@ -10,9 +10,7 @@ import httpx2
 import pytest
 
 from hitl.environment import LOOPBACK
-from hitl.local import installation
-from hitl.local.process import Child
-from tests.stack import Stack, free_port, wait_until
+from tests.stack import Stack
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(180)]
 
@@ -22,15 +20,18 @@ SLOW_BODY = HALF + b"Content-Length: 100\r\n\r\n{"
 MANY = 50
 
 
+@pytest.fixture(scope="module")
+def impatient(_stack: Stack) -> Iterator[Stack]:
+    """A web process that waits one second for a head, and one for a body."""
+    own = Stack(_stack.state, {"HEAD_TIMEOUT": "1", "BODY_TIMEOUT": "1"})
+    yield own
+    own.kill_web()
+
+
 @pytest.fixture
-def port(live: Stack) -> Iterator[int]:
-    """Of a web process that waits one second for a head, and one for a body."""
-    number = free_port()
-    short = {"PORT": str(number), "HEAD_TIMEOUT": "1", "BODY_TIMEOUT": "1"}
-    child = Child(installation.build_web_program(live._layout, live.environ | short))
-    wait_until(lambda: answers(number), 40, lambda: live.log("web"))
-    yield number
-    child.kill()
+def port(impatient: Stack, live: Stack) -> int:
+    impatient.start_web()
+    return impatient.port
 
 
 def answers(port: int) -> bool:

@@ -37,23 +37,15 @@ def test_a_port_of_another_program_is_said(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.fixture
 def pair(live: Stack, tmp_path: Path) -> Iterator[list[Child]]:
-    """Two processes on one port, from when on each accepts connections."""
-    own = {"PORT": str(free_port())}
-    program = installation.build_web_program(live._layout, live.environ | own)
-    ready = [tmp_path / name for name in ("a.ready", "b.ready")]
-    children = [
-        Child(replace(program, argv=[*program.argv, "--ready-file", str(file)]))
-        for file in ready
-    ]
-    wait_until(lambda: all(map(Path.exists, ready)), 60, lambda: live.log("web"))
-    yield children
-    for child in children:
-        child.kill()
-
-
-def get_port(child: Child) -> int:
-    argv = list(child.program.argv)
-    return int(argv[argv.index("--port") + 1])
+    """The running process and a second one on its port, from when on both accept
+    connections."""
+    assert live.web is not None
+    program = installation.build_web_program(live._layout, live.environ)
+    ready = tmp_path / "second.ready"
+    second = Child(replace(program, argv=[*program.argv, "--ready-file", str(ready)]))
+    wait_until(ready.exists, 60, lambda: live.log("web"))
+    yield [live.web, second]
+    second.kill()
 
 
 def count_connections(child: Child, port: int) -> int:
@@ -77,21 +69,18 @@ def count_all(pair: list[Child], port: int) -> list[int]:
 
 @pytest.mark.servers
 @pytest.mark.timeout(300)
-def test_two_processes_share_the_connections_of_one_port(pair: list[Child]) -> None:
-    port = get_port(pair[0])
+def test_two_processes_share_one_port_until_one_is_killed(
+    live: Stack, pair: list[Child]
+) -> None:
+    wait_until(lambda: sum(count_all(pair, live.port)) == 0, 8)
     with ExitStack() as stack:
         for _ in range(40):
-            client = socket.create_connection((LOOPBACK, port), timeout=30)
+            client = socket.create_connection((LOOPBACK, live.port), timeout=30)
             stack.enter_context(client)
-        wait_until(lambda: sum(count_all(pair, port)) == 40, 8)
-        held = count_all(pair, port)
+        wait_until(lambda: sum(count_all(pair, live.port)) == 40, 8)
+        held = count_all(pair, live.port)
     assert min(held) >= 5, "a fair hash of 40 leaves fewer once in a million runs"
-
-
-@pytest.mark.servers
-@pytest.mark.timeout(300)
-def test_the_other_process_answers_when_one_is_killed(pair: list[Child]) -> None:
-    base = f"http://{LOOPBACK}:{get_port(pair[0])}"
-    pair[0].kill()
-    said = [httpx2.get(f"{base}/livez", trust_env=False) for _ in range(20)]
+    pair[1].kill()
+    address = f"{live.base_url}/livez"
+    said = [httpx2.get(address, trust_env=False) for _ in range(20)]
     assert Counter(answer.status_code for answer in said) == {200: 20}

@@ -318,7 +318,7 @@ def test_a_web_process_killed_anywhere_leaves_all_or_nothing(
     web.dies("before_nudge", "", partial(web.approve, second))
     assert web.approve(second).status_code == 409
     assert Decision.objects.count() == Grant.objects.count() == 2
-    live.start_worker()
+    live.start_worker(processes=1)
     wait_until(finished, 60, lambda: live.log("worker"))
     assert sorted(happened().values()) == [1, 1]
     record_proof("T4", "4 kills of the web: nothing or all of it, once")
@@ -359,7 +359,7 @@ def test_a_forged_message_has_no_effect(
     waiting = propose(gate.agent)
     redeemed_by_agent = agents_own(gate)
     done = granted(gate, 1)
-    live.start_worker()
+    live.start_worker(processes=1)
     wait_until(finished, 60, lambda: live.log("worker"))
     own = Execution.objects.get(pk=done.pk)
     wrong = OutboxMessage.objects.filter(topic="request.opened").first()

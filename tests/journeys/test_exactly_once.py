@@ -60,16 +60,38 @@ def approve(reviewer: httpx2.Client, proposal: Any) -> httpx2.Response:
     )
 
 
-def test_a_payment_waits_is_approved_and_happens_once(
+def test_a_payment_waits_is_approved_happens_once_and_is_logged_step_by_step(
     live: Stack, agent: httpx2.Client, reviewer: httpx2.Client
 ) -> None:
-    live.start_worker()
+    live.start_worker(processes=1)
     proposal = propose(agent, "one")
     assert proposal["status"] == "pending"
     assert approve(reviewer, proposal).status_code == 200
     said = agent.get(f"/proposals/{proposal['id']}?wait=30").json()
     assert said["status"] == "executed"
     assert len(worlds.effects()) == 1
+    kinds = LogRecord.objects.filter(proposal=proposal["id"]).values_list(
+        "kind", flat=True
+    )
+    assert list(kinds.order_by("id")) == [
+        "proposal.submitted",
+        "request.opened",
+        "decision.recorded",
+        "request.authorized",
+        "grant.issued",
+        "execution.queued",
+        "grant.spent",
+        "execution.claimed",
+        "execution.succeeded",
+    ]
+
+    def all_placed() -> bool:
+        sequencer.sequence_records()
+        return LogPosition.objects.count() == LogRecord.objects.count()
+
+    wait_until(all_placed, 20, lambda: live.log("worker"))
+    seqs = list(LogPosition.objects.order_by("seq").values_list("seq", flat=True))
+    assert seqs == list(range(len(seqs)))
 
 
 def test_a_waiting_agent_hears_of_the_decision_at_once(
@@ -101,46 +123,15 @@ def test_a_waiting_agent_hears_of_the_decision_at_once(
 def test_the_worker_is_killed_and_the_effect_stays_one(
     live: Stack, agent: httpx2.Client, reviewer: httpx2.Client
 ) -> None:
-    live.start_worker()
+    live.start_worker(processes=1)
     first = propose(agent, "one")
     approve(reviewer, first)
     live.kill_worker()
     second = propose(agent, "two", thread="t-2")
     approve(reviewer, second)
     live.empty_broker()
-    live.start_worker()
+    live.start_worker(processes=1)
     for proposal in (first, second):
         said = agent.get(f"/proposals/{proposal['id']}?wait=60").json()
         assert said["status"] == "executed"
     assert len(worlds.effects()) == 2
-
-
-def test_every_step_is_in_the_log_in_one_dense_order(
-    live: Stack, agent: httpx2.Client, reviewer: httpx2.Client
-) -> None:
-    live.start_worker()
-    proposal = propose(agent, "one")
-    approve(reviewer, proposal)
-    agent.get(f"/proposals/{proposal['id']}?wait=30")
-    kinds = LogRecord.objects.filter(proposal=proposal["id"]).values_list(
-        "kind", flat=True
-    )
-    assert list(kinds.order_by("id")) == [
-        "proposal.submitted",
-        "request.opened",
-        "decision.recorded",
-        "request.authorized",
-        "grant.issued",
-        "execution.queued",
-        "grant.spent",
-        "execution.claimed",
-        "execution.succeeded",
-    ]
-
-    def all_placed() -> bool:
-        sequencer.sequence_records()
-        return LogPosition.objects.count() == LogRecord.objects.count()
-
-    wait_until(all_placed, 20, lambda: live.log("worker"))
-    seqs = list(LogPosition.objects.order_by("seq").values_list("seq", flat=True))
-    assert seqs == list(range(len(seqs)))

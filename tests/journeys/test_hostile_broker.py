@@ -129,7 +129,7 @@ def test_a_message_an_hour_late_does_nothing(
         Grant.objects.filter(pk=one.grant_id).update(**past)
         Execution.objects.filter(pk=one.pk).update(due_at=clock.now() - hour)
     send(messages(late))
-    live.start_worker()
+    live.start_worker(processes=1)
     refused = Execution.objects.filter(status="refused", code="window_closed")
     wait_until(lambda: refused.count() == len(late), 30)
     assert not happened()

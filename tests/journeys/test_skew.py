@@ -113,7 +113,7 @@ def stepping(wrong: Stack) -> Callable[[int], None]:
     told = wrong.state / "skew"
     told.write_text("0")
     wrong.extra["SKEW_FROM"] = str(told)
-    wrong.start_worker()
+    wrong.start_worker(processes=1)
 
     def step(seconds: int) -> None:
         told.with_suffix(".new").write_text(str(seconds))
@@ -160,7 +160,7 @@ def test_a_wrong_clock_of_ours_decides_nothing(
     assert {skewed.approve(request).status_code for request in alive} == {200}
     assert {skewed.approve(request).status_code for request in late} == {410}
     assert not Decision.objects.filter(request__in=late).exists()
-    skewed.stack.start_worker()
+    skewed.stack.start_worker(processes=1)
     done = partial(
         settled, runs=lapsed + executions(alive), refused=closed, expired=late
     )

@@ -45,14 +45,18 @@ servers = [
 
 
 @pytest.fixture
-def watching(gate: Gate, live: Stack) -> Iterator[Stack]:
-    """A web process that says early that nothing works."""
-    live.kill_web()
-    live.extra["STANDSTILL_SECONDS"] = str(LIMIT_S)
-    live.start_web()
-    yield live
-    del live.extra["STANDSTILL_SECONDS"]
-    live.kill_web()
+def early(_stack: Stack) -> Iterator[None]:
+    """The web process that `live` starts says early that nothing works."""
+    _stack.kill_web()
+    _stack.extra["STANDSTILL_SECONDS"] = str(LIMIT_S)
+    yield
+    del _stack.extra["STANDSTILL_SECONDS"]
+    _stack.kill_web()
+
+
+@pytest.fixture
+def watching(early: None, gate: Gate, live: Stack) -> Stack:
+    return live
 
 
 def readyz(stack: Stack) -> dict[str, str]:

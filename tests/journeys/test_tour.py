@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PAINTED
-from tests.hitl.local.test_installation import up
+from tests.installations import copy_installation, up
 from tests.stack import free_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(400)]
@@ -51,6 +51,7 @@ class Demo:
 @pytest.fixture
 def demo(tmp_path: Path, browser: Browser) -> Iterator[Demo]:
     state = tmp_path / "state"
+    copy_installation(state)
     expect.set_options(timeout=WITHIN_MS)
     with up(state, free_port(), DEMO="1", RILEY_PACE="2") as running:
         said = re.findall(r"http://[\d.:]+", running.said)

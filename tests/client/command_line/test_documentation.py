@@ -14,7 +14,7 @@ import pytest
 
 from holdpoint_client.command_line.outcomes import ExitCode
 from tests.guards import ROOT
-from tests.hitl.local.test_installation import environ, up
+from tests.installations import copy_installation, environ, up
 from tests.stack import free_port
 
 from .shell import COMMAND
@@ -76,6 +76,7 @@ class Reader:
 @pytest.mark.timeout(300)
 def test_the_example_runs_as_it_is_written(tmp_path: Path) -> None:
     state, port = tmp_path / "state", free_port()
+    copy_installation(state)
     programs = tmp_path / "bin"
     programs.mkdir()
     holdpoint = programs / "holdpoint"
@@ -88,7 +89,7 @@ def test_the_example_runs_as_it_is_written(tmp_path: Path) -> None:
         "LANG": "C.UTF-8",
     }
     reader = Reader(f"http://127.0.0.1:{port}")
-    with up(state, port):
+    with up(state, port, WEB_PROCESSES="1"):
         for command, lines in list_steps():
             command = reader.localize(command)
             command = command.replace(".venv/bin/python", sys.executable)

@@ -15,10 +15,9 @@ import pytest
 from agents import keys
 from hitl.environment import LOOPBACK
 from hitl.live.buffering import BODY_LIMIT, ROOM_EACH
-from hitl.local import installation
 from hitl.local.process import Child
 from tests.conftest import Gate
-from tests.stack import Stack, free_port, wait_until
+from tests.stack import Stack
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
 
@@ -29,13 +28,11 @@ FAILURES = 5
 @pytest.fixture
 def web(live: Stack) -> Iterator[Web]:
     """A process of its own, so that nobody else's calls and memory count."""
-    port = free_port()
-    few = {"PORT": str(port), "FAILURES_PER_MINUTE": str(FAILURES)}
-    child = Child(installation.build_web_program(live._layout, live.environ | few))
-    found = Web(port, child)
-    wait_until(found.answers, 40, lambda: live.log("web"))
-    yield found
-    child.kill()
+    own = Stack(live.state, {"FAILURES_PER_MINUTE": str(FAILURES)})
+    own.start_web()
+    assert own.web is not None
+    yield Web(own.port, own.web)
+    own.kill_web()
 
 
 class Web:
@@ -44,12 +41,6 @@ class Web:
     def __init__(self, port: int, child: Child) -> None:
         self.port, self.child = port, child
         self.base = f"http://{LOOPBACK}:{port}"
-
-    def answers(self) -> bool:
-        try:
-            return httpx2.get(f"{self.base}/livez", trust_env=False).is_success
-        except httpx2.TransportError:
-            return False
 
     @property
     def memory(self) -> int:

@@ -21,14 +21,12 @@ from django.test import Client
 from agents import keys
 from hitl import asgi
 from hitl.live.event_stream import MOST_EACH
-from hitl.local import installation
-from hitl.local.process import Child
 from policies.choices import Role
 from policies.models import Person
 from tests import factories, loops
 from tests.conftest import Gate
 from tests.security.world import BACKEND
-from tests.stack import Stack, free_port, wait_until
+from tests.stack import Stack, wait_until
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(180)]
 
@@ -278,37 +276,41 @@ def crowd(gate: Gate) -> list[dict[str, str]]:
 
 @pytest.fixture
 def named(live: Stack) -> Iterator[Stack]:
-    """Its web process can be told from others that run in this database."""
-    live.kill_web()
+    """A second web process, to be stopped. Its connections can be told from those of
+    others that run in this database."""
     url = live.environ["DATABASE_URL"]
-    live.extra["DATABASE_URL"] = f"{url}{'&' if '?' in url else '?'}{NAMED}"
-    live.start_web()
-    yield live
-    live.kill_web()
-    del live.extra["DATABASE_URL"]
+    own = Stack(
+        live.state, {"DATABASE_URL": f"{url}{'&' if '?' in url else '?'}{NAMED}"}
+    )
+    own.start_web()
+    yield own
+    own.kill_web()
 
 
-def test_a_hundred_streams_hold_no_thread_and_no_connection(
+def test_a_hundred_streams_hold_no_thread_and_no_connection_and_end_at_sigterm(
     named: Stack, gate: Gate, agent: Agent
 ) -> None:
-    live, cookies = named, crowd(gate)
+    web, cookies = named.web, crowd(gate)
+    assert web is not None
 
     async def story() -> None:
-        before = connections(live)
+        before = connections(named)
         async with AsyncExitStack() as stack:
-            ears = await hold(live.base_url, cookies, stack)
-            assert live.web
-            threads = list(Path(f"/proc/{live.web.pid}/task").iterdir())
+            ears = await hold(named.base_url, cookies, stack)
+            threads = list(Path(f"/proc/{web.pid}/task").iterdir())
             assert len(threads) < OPEN / 4
             # One that is past its age is replaced, and seen until its server ended.
-            few = partial(few_connections, live, max(before, FEW))
-            await asyncio.to_thread(wait_until, few, 10, partial(listed, live))
-            await pages_are_served(live, cookies[0])
+            few = partial(few_connections, named, max(before, FEW))
+            await asyncio.to_thread(wait_until, few, 10, partial(listed, named))
+            await pages_are_served(named, cookies[0])
             await agent.propose()
             for one in ears:
                 await one.hears(1)
+            web.process.send_signal(signal.SIGTERM)
+            await asyncio.gather(*(one.end() for one in ears))
 
     loops.run(story(), within=120)
+    web.process.wait(30)
 
 
 def few_connections(live: Stack, most: int) -> bool:
@@ -339,41 +341,3 @@ async def pages_are_served(live: Stack, cookies: dict[str, str]) -> None:
         for _ in range(10):
             answer = await client.get(f"{live.base_url}/queue/")
             assert answer.status_code == 200
-
-
-@pytest.fixture
-def another(live: Stack) -> Iterator[tuple[Child, str]]:
-    """A second web process, to be stopped."""
-    port = free_port()
-    child = Child(
-        installation.build_web_program(
-            live._layout, {**live.environ, "PORT": str(port)}
-        )
-    )
-    base = f"http://127.0.0.1:{port}"
-    wait_until(lambda: ready(base), 30, lambda: live.log("web"))
-    yield child, base
-    child.kill()
-
-
-def ready(base: str) -> bool:
-    try:
-        return httpx2.get(f"{base}/readyz", trust_env=False).is_success
-    except httpx2.TransportError:
-        return False
-
-
-def test_sigterm_ends_open_streams_whole(
-    gate: Gate, another: tuple[Child, str]
-) -> None:
-    child, base = another
-    cookies = crowd(gate)
-
-    async def story() -> None:
-        async with AsyncExitStack() as stack:
-            ears = await hold(base, cookies, stack)
-            child.process.send_signal(signal.SIGTERM)
-            await asyncio.gather(*(one.end() for one in ears))
-
-    loops.run(story(), within=120)
-    child.process.wait(30)

@@ -8,7 +8,6 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from typing import Any, cast
 
 import httpx2
@@ -18,18 +17,15 @@ from django.conf import settings
 from django.test import Client
 
 from agents import keys
-from hitl.environment import LOOPBACK
 from hitl.live import shared_counts
 from hitl.live.event_stream import MOST_EACH
 from hitl.live.long_poll import MAX_EACH
 from hitl.live.shared_counts import OwnCounts, SharedCounts, take_place
-from hitl.local import installation
-from hitl.local.process import Child
 from tests import loops
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.security.world import BACKEND
-from tests.stack import Stack, free_port, wait_until
+from tests.stack import Stack
 
 Story = Callable[[SharedCounts, SharedCounts], Coroutine[Any, Any, None]]
 AWAY = "unix:///nowhere/valkey.sock"
@@ -152,28 +148,22 @@ def test_the_memory_of_a_process_holds_only_so_many_keys(
 FAILURES = 6
 
 
+@pytest.fixture(scope="module")
+def pair(_stack: Stack) -> Iterator[list[Stack]]:
+    """Two web processes of one installation, which no other test has called."""
+    few = {"FAILURES_PER_MINUTE": str(FAILURES)}
+    both = [Stack(_stack.state, few) for _ in range(2)]
+    yield both
+    for one in both:
+        one.kill_web()
+
+
 @pytest.fixture
-def webs(live: Stack) -> Iterator[list[str]]:
-    """The addresses of two web processes of one installation."""
-    found, children = [], []
-    for _ in range(2):
-        port = free_port()
-        own = {"PORT": str(port), "FAILURES_PER_MINUTE": str(FAILURES)}
-        program = installation.build_web_program(live._layout, live.environ | own)
-        children.append(Child(program))
-        found.append(f"http://{LOOPBACK}:{port}")
-    for base in found:
-        wait_until(partial(answers, base), 40, lambda: live.log("web"))
-    yield found
-    for child in children:
-        child.kill()
-
-
-def answers(base: str) -> bool:
-    try:
-        return httpx2.get(f"{base}/livez", trust_env=False).is_success
-    except httpx2.TransportError:
-        return False
+def webs(pair: list[Stack], live: Stack) -> list[str]:
+    """Their addresses."""
+    for one in pair:
+        one.start_web()
+    return [one.base_url for one in pair]
 
 
 def try_key(base: str, number: int) -> int:

@@ -8,65 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from tests.guards import ROOT
+from tests.installations import copy_installation, environ, up
 from tests.stack import free_port, wait_until
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(240)]
-
-
-@dataclass
-class Up:
-    """One run of the command."""
-
-    process: subprocess.Popen[bytes]
-    port: int
-    output: Path
-
-    @property
-    def said(self) -> str:
-        return self.output.read_text()
-
-    @property
-    def ready(self) -> bool:
-        assert self.process.poll() is None, self.said
-        return "is running at" in self.said
-
-    def stop(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-        assert self.process.wait(60) == 0, self.said
-
-
-def environ(state: Path, port: int, **changes: str) -> dict[str, str]:
-    kept = {"PATH": os.environ["PATH"], "HOME": str(state.parent)}
-    return kept | {"STATE": str(state), "PORT": str(port), "DEMO": "0"} | changes
-
-
-@contextmanager
-def up(state: Path, port: int, **changes: str) -> Iterator[Up]:
-    output = state.parent / f"up-{port}.txt"
-    with output.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"],
-            cwd=ROOT,
-            env=environ(state, port, **changes),
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    running = Up(process, port, output)
-    try:
-        wait_until(lambda: running.ready, 300, lambda: running.said)
-        yield running
-    finally:
-        process.kill()
-        process.wait()
 
 
 def refused(state: Path, port: int, **changes: str) -> str:
@@ -87,12 +38,20 @@ def refused(state: Path, port: int, **changes: str) -> str:
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
+    """Where nothing is yet."""
     return tmp_path / "state"
+
+
+@pytest.fixture
+def stopped(state: Path) -> Path:
+    """The STATE of an installation that ran once."""
+    copy_installation(state)
+    return state
 
 
 def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
     port = free_port()
-    with up(state, port) as first:
+    with up(state, port, WEB_PROCESSES="1") as first:
         for step in ("PostgreSQL", "broker", "migrations", "web"):
             assert re.search(rf"^  {step}.* s$", first.said, re.M), first.said
         ready = httpx2.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
@@ -101,7 +60,7 @@ def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
         first.stop(signal.SIGTERM)
     keys = sorted((path.name, path.read_text()) for path in (state / "keys").iterdir())
     made = (state / "demo.json").read_text()
-    with up(state, port) as second:
+    with up(state, port, WEB_PROCESSES="1") as second:
         second.stop(signal.SIGINT)
     again = sorted((path.name, path.read_text()) for path in (state / "keys").iterdir())
     assert again == keys
@@ -109,9 +68,9 @@ def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
 
 
 def test_a_killed_worker_comes_back_and_a_killed_supervisor_leaves_nothing(
-    state: Path,
+    stopped: Path,
 ) -> None:
-    with up(state, free_port()) as running:
+    with up(stopped, free_port(), WEB_PROCESSES="1") as running:
         (worker,) = children(running.process.pid, b"hitl.celery")
         # Its beat and its two pool processes.
         wait_until(lambda: len(children(worker, b"")) == 3, 30)
@@ -124,16 +83,16 @@ def test_a_killed_worker_comes_back_and_a_killed_supervisor_leaves_nothing(
         running.process.kill()
         running.process.wait()
         wait_until(lambda: not any(map(alive, everyone)), 20)
-    with up(state, running.port) as again:
+    with up(stopped, running.port, WEB_PROCESSES="1") as again:
         assert again.ready
 
 
-def test_each_web_process_is_watched_and_has_a_log(state: Path) -> None:
-    with up(state, free_port(), WEB_PROCESSES="3") as running:
+def test_each_web_process_is_watched_and_has_a_log(stopped: Path) -> None:
+    with up(stopped, free_port(), WEB_PROCESSES="3") as running:
         assert re.search(r"^  web \(3\), worker, store .* s$", running.said, re.M)
         webs = children(running.process.pid, b"hitl.web")
         assert len(webs) == 3
-        assert {path.name for path in (state / "logs").glob("web*")} == {
+        assert {path.name for path in (stopped / "logs").glob("web*")} == {
             "web-1.log",
             "web-2.log",
             "web-3.log",
