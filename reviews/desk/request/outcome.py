@@ -41,6 +41,7 @@ from reviews.permissions import Permission
 
 from .load import LoadedRequest, format_name
 
+STOPPED_TEXT = "The run, agent or tool is stopped. Nothing will be executed."
 BATCH_HALTED_TEXT = "Its batch is paused after a failure until a person resumes it."
 NOT_ACKNOWLEDGED = "The agent has not acknowledged it so far"
 WITHDRAWN_TEXTS = {
@@ -200,7 +201,7 @@ def may_retry(loaded: LoadedRequest) -> bool:
 def _build_lines(loaded: LoadedRequest) -> Sequence[str]:
     status = RequestStatus(loaded.request.status)
     if loaded.stopped is StopMode.STOPPED and status in OPEN:
-        return ["The run, agent or tool is stopped. Nothing will be executed."]
+        return [STOPPED_TEXT]
     if loaded.waiting and loaded.holding.by:
         return list(_describe_other_hold(loaded))
     if loaded.waiting:
@@ -310,6 +311,19 @@ def _describe_withdrawal(loaded: LoadedRequest) -> str:
     )
     code = record.data.get("code", "") if record else ""
     return WITHDRAWN_TEXTS.get(code, "It was withdrawn.")
+
+
+def describe_halt(loaded: LoadedRequest) -> str:
+    """That the run, agent or tool is paused or stopped, and what that means for a
+    request that waits; empty for others."""
+    if not loaded.waiting or loaded.stopped is None:
+        return ""
+    if loaded.stopped is StopMode.STOPPED:
+        return STOPPED_TEXT
+    return (
+        "The run, agent or tool is paused. Nothing of it is executed until a person "
+        "resumes it."
+    )
 
 
 def _describe_pause(loaded: LoadedRequest) -> list[str]:

@@ -191,6 +191,11 @@ class StripRegion(RenderedRegions):
         return f"{reach.UNREACHED}: {why}" if why else ""
 
     @property
+    def halt(self) -> str:
+        """That what it asks for is paused or stopped; empty unless it is."""
+        return outcomes.describe_halt(self.loaded)
+
+    @property
     def notices_url(self) -> str:
         """The list of the messages; empty for people who may not read it."""
         person, request = self.loaded.person, self.loaded.request
