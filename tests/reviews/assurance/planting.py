@@ -44,13 +44,14 @@ def plant(
     approve_source(gate)
     who = Person.objects.get(pk=(person or gate.rita).pk)
     planted = insertion.plant_canary(
-        person=who, clone=_prepare(who, kind), next_after=45
+        person=who, clone=prepare_clone(who, kind), next_after=45
     )
     assert planted is not None
     return ApprovalRequest.with_canaries.select_related("proposal").get(pk=planted.pk)
 
 
-def _prepare(person: Person, kind: DefectKind | None) -> PreparedClone:
+def prepare_clone(person: Person, kind: DefectKind | None) -> PreparedClone:
+    """A clone for this person, with a defect of this kind if one is named."""
     for seed in range(200):
         clone = insertion.prepare_clone(person, clock.now(), random.Random(seed))
         assert clone is not None
