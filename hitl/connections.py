@@ -36,6 +36,7 @@ ROUTES = {
     "reviews.tasks.mail_*": {"queue": LETTERS},
     "reviews.tasks.send_*": {"queue": LETTERS},
     "reviews.tasks.write_export": {"queue": LETTERS},
+    "reviews.tasks.write_dataset": {"queue": LETTERS},
     "agents.tasks.tell": {"queue": OUTCOMES},
     "agents.tasks.post": {"queue": HOOKS},
 }

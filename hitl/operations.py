@@ -598,6 +598,39 @@ REVIEWS = (
         after="a task that writes the next part",
     ),
     Operation(
+        ("reviews.assurance.datasets.ask_dataset",),
+        writes="Dataset",
+        logs="dataset.asked",
+    ),
+    Operation(
+        (
+            "reviews.assurance.datasets.consent_dataset",
+            "reviews.assurance.datasets.refuse_dataset",
+        ),
+        locks="Dataset",
+        writes="Dataset",
+        logs="dataset.consented, dataset.refused",
+        after="a task that writes the file, after a consent",
+    ),
+    Operation(
+        (
+            "reviews.assurance.dataset_files.write_dataset",
+            "reviews.assurance.dataset_files.enqueue_rest",
+        ),
+        private=(
+            "reviews.assurance.dataset_files._write_part",
+            "reviews.assurance.dataset_files.enqueue_rest",
+        ),
+        locks="Dataset",
+        writes="Dataset, DatasetPart",
+        logs="dataset.finished, dataset.failed",
+        after="a task that writes the next part",
+    ),
+    Operation(
+        ("reviews.assurance.dataset_files.open_file",),
+        logs="dataset.downloaded, durable before the first byte is sent",
+    ),
+    Operation(
         (
             "reviews.notifications.plan.plan_notices",
             "reviews.notifications.plan.enqueue_test_notice",

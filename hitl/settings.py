@@ -153,6 +153,7 @@ OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "proposal.told": ("agents.tasks.tell",),
     "execution.queued": ("reviews.tasks.execute",),
     "export.asked": ("reviews.tasks.write_export",),
+    "dataset.consented": ("reviews.tasks.write_dataset",),
     "incident.declared": ("reviews.tasks.freeze_deadlines",),
     "stop.raised": ("reviews.tasks.enforce_stop",),
 }

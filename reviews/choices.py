@@ -115,6 +115,16 @@ class ExportStatus(StrEnum):
     FAILED = "failed"
 
 
+class DatasetStatus(StrEnum):
+    """The states of a dataset, which needs the consent of a second administrator."""
+
+    ASKED = "asked"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+
+
 class AlarmKind(StrEnum):
     """What an alarm reports: something that contradicts a promise of the system."""
 

@@ -27,6 +27,7 @@ from .models import (
     Alarm,
     ApprovalRequest,
     Batch,
+    Dataset,
     Execution,
     Export,
     Lease,
@@ -181,6 +182,16 @@ def lock_export(pk: str) -> Export:
     try:
         return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
     except Export.DoesNotExist:
+        raise NotFound from None
+
+
+def lock_dataset(pk: str) -> Dataset:
+    """Lock a dataset, so that one person answers it and one job writes it. Raises
+    NotFound."""
+    rows = Dataset.objects.select_related("asked_by", "owner", "settled_by")
+    try:
+        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
+    except Dataset.DoesNotExist:
         raise NotFound from None
 
 

@@ -45,6 +45,7 @@ class Permission(StrEnum):
     REVOKE = "revoke"  # what a reviewer approved and has not run
     PROPOSE_REPAIR = "propose_repair"
     CONFIRM_REPAIR = "confirm_repair"  # of another role than who proposes one
+    MANAGE_DATASETS = "manage_datasets"  # ask for one, and answer another's
     REVEAL = "reveal"  # what the schema marks sensitive, one value at a time
 
 
@@ -79,6 +80,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.STOP,
             Permission.STOP_ALL,
             Permission.CONFIRM_REPAIR,
+            Permission.MANAGE_DATASETS,
             Permission.LIFT,
             Permission.DECLARE,
             Permission.REVOKE,

@@ -13,12 +13,22 @@ from journal.state_machine import NO_SOURCE, Edge, Machine
 
 from .choices import AlarmStatus as A
 from .choices import BatchStatus as B
+from .choices import DatasetStatus as D
 from .choices import ExecutionStatus as X
 from .choices import ExportStatus as E
 from .choices import GrantStatus as G
 from .choices import RepairStatus as P
 from .choices import RequestStatus as R
-from .models import Alarm, ApprovalRequest, Batch, Execution, Export, Grant, Repair
+from .models import (
+    Alarm,
+    ApprovalRequest,
+    Batch,
+    Dataset,
+    Execution,
+    Export,
+    Grant,
+    Repair,
+)
 
 
 def _build_request_context(row: ApprovalRequest) -> Mapping[str, Any]:
@@ -72,6 +82,10 @@ def _build_batch_context(row: Batch) -> Mapping[str, Any]:
 
 
 def _build_export_context(row: Export) -> Mapping[str, Any]:
+    return {}
+
+
+def _build_dataset_context(row: Dataset) -> Mapping[str, Any]:
     return {}
 
 
@@ -311,6 +325,24 @@ export = Machine(
     _build_export_context,
 )
 
+dataset = Machine(
+    "dataset",
+    [
+        Edge(NO_SOURCE, "ask", D.ASKED, "dataset.asked"),
+        Edge(
+            D.ASKED,
+            "consent",
+            D.RUNNING,
+            "dataset.consented",
+            "dataset.consented",
+        ),
+        Edge(D.ASKED, "refuse", D.REFUSED, "dataset.refused"),
+        Edge(D.RUNNING, "finish", D.DONE, "dataset.finished"),
+        Edge(D.RUNNING, "fail", D.FAILED, "dataset.failed"),
+    ],
+    _build_dataset_context,
+)
+
 alarm = Machine(
     "alarm",
     [
@@ -340,5 +372,6 @@ MACHINES = {
     Execution: execution,
     Batch: batch,
     Export: export,
+    Dataset: dataset,
     Repair: repair,
 }

@@ -8,6 +8,7 @@ from .account import views
 from .alarms import views as alarms
 from .announced import views as announced
 from .as_seen import views as shown
+from .assurance import dataset_views as sets
 from .assurance import views as assured
 from .batches import views as batch_steps
 from .escalations import views as escalations
@@ -62,6 +63,13 @@ urlpatterns = [
     path("assurance/", assured.assurance, name="assurance"),
     path("assurance/checks/", assured.second_reviews_waiting, name="second_reviews"),
     path("assurance/checks/<int:pk>/", assured.second_review, name="second_review"),
+    path("assurance/datasets/", sets.datasets, name="datasets"),
+    path("assurance/datasets/<str:pk>/", sets.dataset_file, name="dataset_file"),
+    path(
+        "assurance/datasets/<str:pk>/answer/",
+        sets.dataset_answer,
+        name="dataset_answer",
+    ),
     path("requests/<str:pk>/versions/<int:n>/", shown.version, name="version"),
     path("requests/<str:pk>/as-seen/<int:decision>/", shown.as_seen, name="as_seen"),
     path("requests/<str:pk>/lease/", holding_views.lease, name="lease"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from .alarms import Alarm, LateReport
 from .assurance import Canary, SecondReview
 from .batches import Batch, BatchItem
+from .datasets import Dataset, DatasetPart
 from .desk import (
     Draft,
     Export,
@@ -38,6 +39,8 @@ __all__ = [
     "Batch",
     "BatchItem",
     "Canary",
+    "Dataset",
+    "DatasetPart",
     "Decision",
     "Draft",
     "Execution",

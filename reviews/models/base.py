@@ -34,6 +34,10 @@ def new_export_id() -> str:
     return ids.new("e")
 
 
+def new_dataset_id() -> str:
+    return ids.new("d")
+
+
 def new_repair_id() -> str:
     return ids.new("f")
 

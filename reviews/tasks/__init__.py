@@ -41,6 +41,7 @@ from .sweeps import (
     update_statistics,
     watch,
     watch_epoch,
+    write_dataset,
     write_export,
 )
 
@@ -78,5 +79,6 @@ __all__ = [
     "update_statistics",
     "watch",
     "watch_epoch",
+    "write_dataset",
     "write_export",
 ]

@@ -39,6 +39,7 @@ NOT_PAGES = {
     "reviews:batch_live": "a fragment of the batch's page",
     "reviews:stopped_live": "a fragment of a stop's page",
     "reviews:export_file": "a file",
+    "reviews:dataset_file": "a file",
     "reviews:statistics_csv": "a file",
 }
 # ux.md 3.9, without presence and the first approver's Withdraw.

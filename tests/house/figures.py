@@ -46,6 +46,7 @@ NEWER_SUBJECTS = (
     "reviews/assurance",
     "reviews/desk/assurance",
     "reviews/models/assurance.py",
+    "reviews/models/datasets.py",
     "reviews/models/tracing.py",
     "reviews/outbound/trace_context.py",
     "reviews/tracing",

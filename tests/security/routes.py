@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from agents import representation
 from agents.models import Agent
+from journal import clock
 from policies.choices import Risk
 from reviews import recovery
 from tests import pages
@@ -43,6 +44,8 @@ UPKEEP = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR, Who.AUDITOR})
 # The one who decided, and who checks; others once it is settled.
 AS_SEEN = frozenset({Who.REVIEWER, Who.AUDITOR})
 EXPORTS = frozenset({Who.AUDITOR})
+ASKS = frozenset({Who.ADMINISTRATOR})  # for a dataset
+SEES_DATASETS = ASKS | {Who.AUDITOR}  # who owns those of the world
 REVEALS = frozenset({Who.SUPERVISOR})
 HERSELF = frozenset({Who.REVIEWER})
 FIRST_AGENT = frozenset({Who.AGENT})
@@ -108,6 +111,20 @@ def _notifications(world: World) -> dict[str, Any]:
     by_risk = {f"{w}-{r}": "now" for w in ("email", "desk") for r in Risk}
     more = {"minutes": 5, "digest_at": "08:00", "zone": "UTC", "per_hour": 9}
     return {**by_risk, **more}
+
+
+def _dataset(world: World) -> dict[str, Any]:
+    today = clock.now().date().isoformat()
+    return {
+        "purpose": "a comparison",
+        "owner": world.people[Who.AUDITOR].public_id,
+        "tools": "pay",
+        "since": today,
+        "until": today,
+        "train": 70,
+        "validation": 15,
+        "test": 15,
+    }
 
 
 def _browser(world: World) -> dict[str, Any]:
@@ -255,6 +272,13 @@ ROUTES: dict[str, Row] = {
         sees=DECIDES,
         ids={"pk": "second_review"},
         body=lambda world: {"answer": "approve", "reason": "checked"},
+    ),
+    "reviews:datasets": Row(get=SEES_DATASETS, post=ASKS, body=_dataset),
+    "reviews:dataset_answer": Row(
+        post=ASKS, ids={"pk": "asked_dataset"}, body=lambda world: {"answer": "consent"}
+    ),
+    "reviews:dataset_file": Row(
+        get=SEES_DATASETS, sees=SEES_DATASETS, ids={"pk": "dataset"}
     ),
     "reviews:canary_realism": Row(
         post=HERSELF, sees=HERSELF, ids={"pk": "canary", "flag": "realism"}

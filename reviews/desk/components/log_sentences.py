@@ -135,6 +135,12 @@ SENTENCES = {
     "export.asked": "{who} requested an export of the audit log",
     "export.finished": "An export of the audit log was completed",
     "export.failed": "An export of the audit log failed",
+    "dataset.asked": "{who} asked for a dataset for evaluation",
+    "dataset.consented": "{who} consented to a dataset for evaluation",
+    "dataset.refused": "{who} refused a dataset for evaluation",
+    "dataset.finished": "A dataset for evaluation was completed",
+    "dataset.failed": "A dataset for evaluation failed",
+    "dataset.downloaded": "{who} downloaded a dataset for evaluation",
 }
 # In these records the code may come from the tool or the agent.
 FOREIGN_CODE_KINDS = {"execution.failed", "execution.requeued", "execution.unknown"}

@@ -22,6 +22,7 @@ from tests.sources import product
 # What workers and agents are told, and no person. A notice is a mail already planned.
 NOBODY = {
     *("execution.queued", "export.asked", "incident.declared", "request.batchable"),
+    "dataset.consented",
     *("notice.digest", "notice.due", "notice.test", "stop.raised"),
 }
 # What the release before routed each event to. Never to be changed, only deleted.

@@ -1,0 +1,328 @@
+"""What a dataset shows in place of ids, names, customers and secrets.
+
+Stored texts are redacted already, but names of people and of customers stay in them,
+because reviewers need them. A dataset leaves the desk, so it hides these too: the
+values of arguments and readings that name somebody, wherever a line repeats them, and
+the people of this installation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.documents import ToolDefinition
+from policies.models import Person
+from reviews import redaction
+from reviews.models import Proposal, Revision
+from reviews.presenters.arguments import Leaf, collect_leaves, is_personal_name
+from reviews.redaction.normalise import fold_text
+from reviews.redaction.redactor import list_withheld_arguments, load_redactor
+
+CUSTOMER, PERSON, RECORD = "customer", "person", "id"
+HIDDEN_PERSON = "[person]"
+# Roles of a view whose argument names whom the effect concerns.
+_TARGET_ROLES = ("payee", "account", "to", "who")
+# Further roles that name people, but the same ones in many requests.
+_PEOPLE_ROLES = ("from", "reply_to", "cc", "bcc", "user", "owner")
+_CUSTOMER_NAME = re.compile(
+    r"(^|_)(customer|client|patient|payee|beneficiary|recipient|cardholder|subscriber"
+    r"|tenant|guest)s?(_?(id|no|number|ref|name))?$",
+    re.IGNORECASE,
+)
+_PERSON_NAME = re.compile(
+    r"(^|_)(given|family|display|contact|user|holder|account)_?name$"
+    r"|(^|_)(username|contact|sender|author|assignee|attendees|invitees|holder)$",
+    re.IGNORECASE,
+)
+# Arguments that hold the id of a record, if their value has a digit.
+_ID_NAME = re.compile(
+    r"(^|_)(id|uuid|no|number|ref|reference|order|invoice|ticket|case|parcel|booking"
+    r"|subscription|shipment|charge|payment|account)s?$",
+    re.IGNORECASE,
+)
+# A word that is the id of a record by its look, such as `O-1042`; in texts also a long
+# number.
+_ID_SHAPE = re.compile(r"[a-z]{1,6}[-_#]\d{3,}[\w-]*|[a-z]{1,2}-[0-9a-z]{20}")
+_LONG_NUMBER = re.compile(r"\d{6,}")
+_INDEX = re.compile(r"\[[^\]]*\]")
+_CHIP_TAG = re.compile(r"(?<= · redacted · #)[0-9a-f]{4}(?=\])")
+_SAME_PERSON = re.compile(r"\[person\](?: \[person\])+")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+# Words of a text, each kind a part of the one before: a path, its steps, their parts.
+_TOKENS = (
+    re.compile(r"\w(?:[\w@.+/-]*\w)?"),
+    re.compile(r"\w(?:[\w.+-]*\w)?"),
+    re.compile(r"\w(?:[\w-]*\w)?"),
+)
+_LEAST_LETTERS = 3  # of a name; a shorter one would match everywhere
+_LEAST_TOKEN = 4  # of another line's customer; its own are found from 2 characters
+
+
+def build_pseudonym(key: bytes, kind: str, value: str) -> str:
+    """The pseudonym of an id: the same for the same key, kind and value. It has letters
+    only, so that nothing takes it for a number."""
+    digest = hmac.digest(key, f"{kind}\0{value}".encode(errors="replace"), "sha256")
+    letters = (chr(97 + half) for byte in digest[:8] for half in (byte >> 4, byte & 15))
+    return f"{kind}-{''.join(letters)}"
+
+
+def normalise_customer(value: Any) -> str:
+    """The form in which two spellings of one customer are equal."""
+    return fold_text(str(value)).text.strip().casefold()
+
+
+def list_customers(
+    proposal: Proposal, revision: Revision, definition: ToolDefinition
+) -> frozenset[str]:
+    """The customers that a revision concerns, in their normal form: the tool's target,
+    its keys, and the party for whom the agent acts."""
+    targets = {definition.roles.get(role, "") for role in _TARGET_ROLES}
+    wanted = frozenset([*definition.keys, *targets]) - {""}
+    found = [
+        leaf.value
+        for leaf in collect_leaves(revision.args)
+        if _is_named(leaf, wanted, _CUSTOMER_NAME)
+    ]
+    found += (revision.reading.get("keys") or {}).values()
+    party = proposal.on_behalf_of
+    if party.get("kind") in {"customer", "user"}:
+        found.append(party.get("id"))
+    return frozenset(filter(None, map(_normalise_scalar, found)))
+
+
+def _normalise_scalar(value: Any) -> str:
+    known = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return normalise_customer(value) if known else ""
+
+
+def _is_named(leaf: Leaf, wanted: frozenset[str], name: re.Pattern[str]) -> bool:
+    """Whether the leaf, or a member around it, is one of `wanted` or fits `name`."""
+    path = _INDEX.sub("", leaf.path)
+    parts = path.split(".")
+    within = {".".join(parts[: end + 1]) for end in range(len(parts))}
+    return bool(within & wanted) or any(map(name.search, parts))
+
+
+def list_people_named(
+    proposal: Proposal, revision: Revision, definition: ToolDefinition
+) -> list[str]:
+    """Names of people and data about them that a revision has in arguments, in the
+    reading of its state, or as the party for whom the agent acts."""
+    roles = (*_TARGET_ROLES, *_PEOPLE_ROLES)
+    wanted = frozenset(definition.roles.get(role, "") for role in roles) - {""}
+    found = [
+        leaf.value
+        for leaf in collect_leaves(revision.args)
+        if _is_named(leaf, wanted, _PERSON_NAME) or _is_personal(leaf)
+    ]
+    before = revision.reading.get("before") or {}
+    found += [leaf.value for leaf in collect_leaves(before) if _is_read_name(leaf)]
+    labels = revision.reading.get("labels") or {}
+    found += [
+        text
+        for name, text in labels.items()
+        if name in wanted or name in definition.keys or _CUSTOMER_NAME.search(name)
+    ]
+    party = proposal.on_behalf_of
+    found += [party.get("id", ""), *party.get("chain", [])]
+    return [text for one in found if isinstance(one, str) and (text := one.strip())]
+
+
+def _is_personal(leaf: Leaf) -> bool:
+    return is_personal_name(_INDEX.sub("", leaf.path))
+
+
+def _is_read_name(leaf: Leaf) -> bool:
+    """In a reading a bare `name` is whom the state is about."""
+    last = _INDEX.sub("", leaf.path).rpartition(".")[2]
+    named = last == "name" or _is_named(leaf, frozenset(), _CUSTOMER_NAME)
+    return named or _is_named(leaf, frozenset(), _PERSON_NAME) or _is_personal(leaf)
+
+
+@dataclass(frozen=True, slots=True)
+class LineSubject:
+    """What one line is about, and the customers of every version of its request."""
+
+    proposal: Proposal
+    revision: Revision
+    definition: ToolDefinition
+    customers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenNames:
+    """Whom no line of a dataset may name: the people of the installation, by each word
+    of their names, and the customers of all lines."""
+
+    people: frozenset[str]
+    short: re.Pattern[str]  # full names with a word too short to be found alone
+    customers: frozenset[str]
+
+    def hide_people(self, text: str, more: Collection[str] = ()) -> str:
+        """Replace the people of the installation, and the words in `more`."""
+        text = self.short.sub(HIDDEN_PERSON, text)
+        text = _WORD.sub(
+            lambda match: (
+                HIDDEN_PERSON
+                if match.group() in self.people or match.group() in more
+                else match.group()
+            ),
+            text,
+        )
+        return _SAME_PERSON.sub(HIDDEN_PERSON, text)
+
+
+def build_hidden_names(
+    people: Iterable[Person], customers: frozenset[str]
+) -> HiddenNames:
+    """Collect user names, public ids, and names: as wholes and each word alone."""
+    words: set[str] = set()
+    short: set[str] = set()
+    for person in people:
+        full = person.get_full_name()
+        words |= {person.username, person.public_id, *_WORD.findall(full)}
+        if any(len(word) < _LEAST_LETTERS for word in full.split()):
+            short.add(full)
+    either = "|".join(map(re.escape, sorted(short))) or r"(?!)"
+    return HiddenNames(
+        frozenset(word for word in words if len(word) >= _LEAST_LETTERS),
+        re.compile(rf"(?<!\w)(?:{either})(?!\w)"),
+        customers,
+    )
+
+
+class LineRedactor:
+    """Redacts the arguments and texts of one line."""
+
+    def __init__(self, key: bytes, subject: LineSubject, others: HiddenNames) -> None:
+        proposal, revision = subject.proposal, subject.revision
+        thread = load_redactor(
+            proposal.agent, proposal.thread, subject.definition, revision.args
+        )
+        self.key, self.thread_key = key, thread.key
+        self.others = others
+        self.fields = list_withheld_arguments(subject.definition)
+        self.pseudonyms = {
+            one: build_pseudonym(key, CUSTOMER, one) for one in subject.customers
+        }
+        self.records = {
+            one: build_pseudonym(key, RECORD, one)
+            for one in _list_record_ids(revision.args)
+        }
+        named = list_people_named(proposal, revision, subject.definition)
+        self.hidden = [*thread.hidden, *self._conceal(named)]
+        self.names = _list_name_words(named)
+        self.chips = {
+            redaction.format_chip(CUSTOMER, one, self.thread_key): pseudonym
+            for one, pseudonym in self.pseudonyms.items()
+        }
+
+    def _conceal(self, named: Sequence[str]) -> Iterator[redaction.ConcealedValue]:
+        for customer in sorted(self.pseudonyms):
+            for one in redaction.collect_concealed({"v": customer}, ["v"]):
+                yield one._replace(kind=CUSTOMER, value=customer)
+        for one in redaction.collect_concealed({"v": list(named)}, ["v"]):
+            if normalise_customer(one.value) not in self.pseudonyms:
+                yield one._replace(kind=PERSON)
+
+    def redact_text(self, text: str) -> str:
+        """One text of a line."""
+        found = redaction.redact_or_withhold(
+            text, key=self.thread_key, hidden=self.hidden
+        )
+        return _LONG_NUMBER.sub(self._replace_number, self._finish_text(found.text))
+
+    def redact_arguments(self, args: Mapping[str, Any]) -> Any:
+        """The arguments, with pseudonyms for customers and chips for other values."""
+        plain = self._replace_ids(args)
+        redacted = redaction.redact_value(
+            plain, self.thread_key, self.fields, self.hidden
+        )
+        return self._finish_value(redacted)
+
+    def _replace_ids(self, value: Any, name: str = "") -> Any:
+        if isinstance(value, Mapping):
+            return {key: self._replace_ids(one, key) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._replace_ids(one, name) for one in value]
+        said = _normalise_scalar(value)
+        if said in self.pseudonyms:
+            return self.pseudonyms[said]
+        return self.records.get(said, value) if _ID_NAME.search(name) else value
+
+    def _finish_value(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {
+                self._finish_text(str(name)): self._finish_value(one)
+                for name, one in value.items()
+            }
+        if isinstance(value, list):
+            return [self._finish_value(one) for one in value]
+        return self._finish_text(value) if isinstance(value, str) else value
+
+    def _finish_text(self, text: str) -> str:
+        for chip, pseudonym in self.chips.items():
+            text = text.replace(chip, pseudonym)
+        text = self._replace_tokens(text)
+        text = self.others.hide_people(text, self.names)
+        return _CHIP_TAG.sub(self._replace_tag, text)
+
+    def _replace_tokens(self, text: str, depth: int = 0) -> str:
+        """Replace words that name somebody or a record, or else parts of them."""
+        if depth == len(_TOKENS):
+            return text
+        return _TOKENS[depth].sub(
+            lambda word: (
+                self._find_pseudonym(word.group())
+                or self._replace_tokens(word.group(), depth + 1)
+            ),
+            text,
+        )
+
+    def _find_pseudonym(self, word: str) -> str:
+        """What stands for a word that is a person, a customer of this line or another
+        one, or the id of a record; empty for other words."""
+        if word in self.others.people:
+            return HIDDEN_PERSON
+        said = normalise_customer(word)
+        if len(said) > 1 and said in self.pseudonyms:
+            return self.pseudonyms[said]
+        if len(said) >= _LEAST_TOKEN and said in self.others.customers:
+            return build_pseudonym(self.key, CUSTOMER, said)
+        known = len(said) >= _LEAST_TOKEN and said in self.records
+        if known or _ID_SHAPE.fullmatch(said):
+            return build_pseudonym(self.key, RECORD, said)
+        return ""
+
+    def _replace_number(self, match: re.Match[str]) -> str:
+        return build_pseudonym(self.key, RECORD, match.group())
+
+    def _replace_tag(self, match: re.Match[str]) -> str:
+        """The desk shows the old tag, so it would lead from the file to a request."""
+        told = self.thread_key + match.group().encode()
+        return hmac.digest(self.key, told, hashlib.sha256).hex()[:4]
+
+
+def _list_record_ids(args: Mapping[str, Any]) -> Iterator[str]:
+    for leaf in collect_leaves(args):
+        said = _normalise_scalar(leaf.value)
+        last = _INDEX.sub("", leaf.path).rpartition(".")[2]
+        if _ID_NAME.search(last) and any(map(str.isdigit, said)):
+            yield said
+
+
+def _list_name_words(named: Iterable[str]) -> set[str]:
+    """The words of names, which texts use alone: `Ann` of `Ann Smith`. A value with
+    anything but words is no name."""
+    return {
+        word
+        for text in named
+        if len(words := text.split()) <= 4 and all(map(_WORD.fullmatch, words))
+        for word in words
+        if word[0].isupper()
+    }
