@@ -598,14 +598,14 @@ REVIEWS = (
         after="a task that writes the next part",
     ),
     Operation(
-        ("reviews.assurance.datasets.ask_dataset",),
+        ("reviews.assurance.datasets.consent.ask_dataset",),
         writes="Dataset",
         logs="dataset.asked",
     ),
     Operation(
         (
-            "reviews.assurance.datasets.consent_dataset",
-            "reviews.assurance.datasets.refuse_dataset",
+            "reviews.assurance.datasets.consent.consent_dataset",
+            "reviews.assurance.datasets.consent.refuse_dataset",
         ),
         locks="Dataset",
         writes="Dataset",
@@ -614,12 +614,12 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.assurance.dataset_files.write_dataset",
-            "reviews.assurance.dataset_files.enqueue_rest",
+            "reviews.assurance.datasets.files.write_dataset",
+            "reviews.assurance.datasets.files.enqueue_rest",
         ),
         private=(
-            "reviews.assurance.dataset_files._write_part",
-            "reviews.assurance.dataset_files.enqueue_rest",
+            "reviews.assurance.datasets.files._write_part",
+            "reviews.assurance.datasets.files.enqueue_rest",
         ),
         locks="Dataset",
         writes="Dataset, DatasetPart",
@@ -627,7 +627,7 @@ REVIEWS = (
         after="a task that writes the next part",
     ),
     Operation(
-        ("reviews.assurance.dataset_files.open_file",),
+        ("reviews.assurance.datasets.files.open_file",),
         logs="dataset.downloaded, durable before the first byte is sent",
     ),
     Operation(

@@ -14,7 +14,8 @@ from journal.errors import AlreadyDecided, Conflict, DatabaseRestored
 from reviews import deadlines, recovery, retention
 from reviews.alarms import standing
 from reviews.alarms import watch as alarms
-from reviews.assurance import dataset_files, insertion, second_reviews, verdicts
+from reviews.assurance import insertion, second_reviews, verdicts
+from reviews.assurance.datasets import files
 from reviews.batches import formation
 from reviews.choices import Scope
 from reviews.decisions import drafts, revoke
@@ -113,14 +114,14 @@ def write_dataset(message_id: int) -> None:
     """Write a dataset for a few seconds; if more is left, publish another outbox
     message for the rest."""
     with outbox.consume(message_id) as message:
-        if message is not None and not dataset_files.write_dataset(message.subject):
-            dataset_files.enqueue_rest(message.subject)
+        if message is not None and not files.write_dataset(message.subject):
+            files.enqueue_rest(message.subject)
 
 
 @task()
 def drop_old_exports() -> int:
     """Delete the old files of exports and datasets. Returns the number of parts."""
-    return exports.delete_old_files() + dataset_files.delete_old_datasets()
+    return exports.delete_old_files() + files.delete_old_datasets()
 
 
 BETWEEN_SWEEPS_S = 0.1

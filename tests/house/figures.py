@@ -44,6 +44,7 @@ NEWER_SUBJECTS = (
     "reviews/metrics/plots",
     "reviews/desk/metrics",
     "reviews/assurance",
+    "reviews/assurance/datasets",
     "reviews/desk/assurance",
     "reviews/models/assurance.py",
     "reviews/models/datasets.py",

@@ -23,7 +23,8 @@ from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import deadlines
-from reviews.assurance import dataset_files, second_reviews
+from reviews.assurance import second_reviews
+from reviews.assurance.datasets import files
 from reviews.batches import formation
 from reviews.choices import SampleCause, Scope
 from reviews.desk.log import exports
@@ -50,7 +51,7 @@ from tests.agents.adapters.authzen.conftest import access, denied
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
-from tests.reviews.assurance.datasets_of import ask, consent
+from tests.reviews.assurance.datasets.asking import ask, consent
 from tests.reviews.assurance.planting import plant
 from tests.reviews.batches import batching
 from tests.reviews.notifications.channels import browsers
@@ -169,7 +170,7 @@ def _fill(world: World, other: Agent) -> None:
     exports.write_export(export.pk)
     asked, finished = (ask(gate, by=gate.alma) for _ in range(2))
     consent(gate, finished, by=gate.adam)
-    dataset_files.write_dataset(finished.pk)
+    files.write_dataset(finished.pk)
     world.ids |= {
         "list": "queue",
         "export": export.pk,

@@ -8,7 +8,7 @@ from django import forms
 
 from journal.errors import DomainError
 from policies.models import Person, Tool
-from reviews.assurance.datasets import LONGEST_TEXT, DatasetTerms
+from reviews.assurance.datasets.consent import LONGEST_TEXT, DatasetTerms
 
 _DAY_ERRORS = {
     "required": "Enter a day, such as 2026-11-25.",

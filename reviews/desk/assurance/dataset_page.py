@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from policies.models import Person
 from reviews import permissions
-from reviews.assurance import datasets
-from reviews.assurance.datasets import KEPT_FOR
+from reviews.assurance.datasets import consent
+from reviews.assurance.datasets.consent import KEPT_FOR
 from reviews.choices import DatasetStatus
 from reviews.models import Dataset
 from reviews.permissions import Permission
@@ -75,7 +75,7 @@ class DatasetsPage:
 
 def build_datasets_page(person: Person, now: datetime) -> DatasetsPage:
     """Build the page, in a fixed number of queries."""
-    found = datasets.select_visible_datasets(person).order_by("-asked_at")
+    found = consent.select_visible_datasets(person).order_by("-asked_at")
     return DatasetsPage(
         may_ask=permissions.has_permission(person, Permission.MANAGE_DATASETS),
         lines=[_build_line(person, one, now) for one in found[:MOST_SHOWN]],
@@ -111,7 +111,7 @@ def _build_line(person: Person, dataset: Dataset, now: datetime) -> DatasetLine:
         url=reverse("reviews:dataset_file", args=[dataset.pk]) if may_download else "",
         expires_at=ends if ready else None,
         waits=manages and status is DatasetStatus.ASKED,
-        why_not=datasets.describe_why_no_answer(dataset, person),
+        why_not=consent.describe_why_no_answer(dataset, person),
     )
 
 

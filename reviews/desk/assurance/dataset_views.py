@@ -14,8 +14,7 @@ from django.views.decorators.http import (
 
 from journal.errors import InvalidArgs, NotPermitted, TextMissing
 from reviews import permissions
-from reviews.assurance import dataset_files
-from reviews.assurance import datasets as operations
+from reviews.assurance.datasets import consent, files
 from reviews.desk.components import frame
 from reviews.desk.components.frame import require_person
 from reviews.permissions import Permission
@@ -33,7 +32,7 @@ def datasets(request: HttpRequest) -> HttpResponse:
     person = require_person(request)
     if request.method == "POST":
         return _ask(request)
-    if not operations.may_see_datasets(person):
+    if not consent.may_see_datasets(person):
         raise NotPermitted("Only administrators and owners of a dataset see this.")
     return _render_page(request, _build_page(request), DatasetForm())
 
@@ -44,7 +43,7 @@ def _ask(request: HttpRequest) -> HttpResponse:
     form = DatasetForm(request.POST)
     if form.is_valid():
         try:
-            operations.ask_dataset(person=person, terms=form.terms)
+            consent.ask_dataset(person=person, terms=form.terms)
         except InvalidArgs as error:
             form.add_refusal(error)
         else:
@@ -70,10 +69,10 @@ def dataset_answer(request: HttpRequest, pk: str) -> HttpResponse:
 def _answer(request: HttpRequest, pk: str, reason: str) -> str:
     person, answer = require_person(request), request.POST.get("answer", "")
     if answer == "consent":
-        operations.consent_dataset(dataset_id=pk, person=person)
+        consent.consent_dataset(dataset_id=pk, person=person)
         return CONSENTED
     if answer == "refuse":
-        operations.refuse_dataset(dataset_id=pk, person=person, reason=reason)
+        consent.refuse_dataset(dataset_id=pk, person=person, reason=reason)
         return REFUSED
     permissions.check_permission(person, Permission.MANAGE_DATASETS)
     raise TextMissing("Choose to consent or to refuse. Nothing was recorded.")
@@ -82,10 +81,10 @@ def _answer(request: HttpRequest, pk: str, reason: str) -> str:
 @require_safe
 def dataset_file(request: HttpRequest, pk: str) -> HttpResponseBase:
     """A finished dataset as a download, never shown in the browser."""
-    dataset = dataset_files.open_file(dataset_id=pk, person=require_person(request))
+    dataset = files.open_file(dataset_id=pk, person=require_person(request))
     name = f"holdpoint-dataset-{dataset.asked_at:%Y%m%d-%H%M%S}.jsonl.gz"
     return StreamingHttpResponse(
-        dataset_files.stream_file(dataset),
+        files.stream_file(dataset),
         content_type="application/gzip",
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

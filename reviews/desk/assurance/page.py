@@ -15,7 +15,7 @@ from policies import active
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
-from reviews.assurance import datasets
+from reviews.assurance.datasets import consent
 from reviews.assurance.defects import BY_KIND
 from reviews.choices import VERDICT_SPECS, DefectKind, RealismFlag, Verdict
 from reviews.metrics.charts import format_rate
@@ -83,7 +83,7 @@ def build_assurance_page(person: Person, now: datetime) -> AssurancePage:
         own_rate=format_rate(Rate(caught, len(own))),
         own=[_build_own(one) for one in own[:MOST_OWN]],
         team=_build_team(person, now) if sees else None,
-        sees_datasets=datasets.may_see_datasets(person),
+        sees_datasets=consent.may_see_datasets(person),
     )
 
 

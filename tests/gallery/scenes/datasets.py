@@ -3,10 +3,10 @@ refused."""
 
 from __future__ import annotations
 
-from reviews.assurance import dataset_files
+from reviews.assurance.datasets import files
 from tests.gallery.scene import SceneGroup, Submission
 from tests.gallery.store import StoreGate
-from tests.reviews.assurance.datasets_of import ask, consent
+from tests.reviews.assurance.datasets.asking import ask, consent
 
 DATASETS = SceneGroup("datasets", shows=("reviews:datasets",))
 PAGE = "/assurance/datasets/"
@@ -39,5 +39,5 @@ def show_asked(gate: StoreGate) -> str:
 @DATASETS.scene("finished", "approve: 3", "otto")
 def show_finished(gate: StoreGate) -> str:
     finished = consent(gate, ask(gate, tools=["process_refund"]))
-    dataset_files.write_dataset(finished.pk)
+    files.write_dataset(finished.pk)
     return PAGE

@@ -12,12 +12,12 @@ from django.urls import reverse
 from journal import clock
 from journal.models import LogRecord
 from policies.models import Person
-from reviews.assurance import dataset_files, datasets
+from reviews.assurance.datasets import consent, files
 from reviews.models import Dataset
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.markup import read_text
-from tests.reviews.assurance.datasets_of import PURPOSE, ask, write
+from tests.reviews.assurance.datasets.asking import PURPOSE, ask, write
 from tests.security.world import BACKEND
 
 pytestmark = pytest.mark.django_db
@@ -68,7 +68,7 @@ def test_two_administrators_and_an_owner(gate: Gate) -> None:
     assert (dataset.status, dataset.key) == ("asked", None)
     assert alma.post(answer, {"answer": "consent"}).status_code == 302
     assert alma.post(answer, {"answer": "refuse", "reason": "x"}).status_code == 409
-    dataset_files.write_dataset(dataset.pk)
+    files.write_dataset(dataset.pk)
     file = reverse("reviews:dataset_file", args=[dataset.pk])
     for client in (adam, alma, otto):
         assert f'href="{file}"' in client.get(PAGE).content.decode()
@@ -124,9 +124,9 @@ def test_errors_name_the_field_and_keep_what_was_typed(gate: Gate) -> None:
 def test_a_deleted_file_is_not_offered(gate: Gate) -> None:
     decided(gate)
     dataset = write(gate)
-    past = clock.now() - datasets.KEPT_FOR
+    past = clock.now() - consent.KEPT_FOR
     Dataset.objects.filter(pk=dataset.pk).update(finished_at=past)
-    dataset_files.delete_old_datasets()
+    files.delete_old_datasets()
     otto = browse(gate.otto)
     assert "Download" not in read_text(otto.get(PAGE))
     file = reverse("reviews:dataset_file", args=[dataset.pk])

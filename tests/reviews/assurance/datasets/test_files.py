@@ -13,7 +13,9 @@ from journal.models import LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person
 from reviews import tasks
-from reviews.assurance import dataset_files, datasets, second_reviews
+from reviews.assurance import second_reviews
+from reviews.assurance.datasets import consent as consents
+from reviews.assurance.datasets import files
 from reviews.choices import (
     DatasetStatus,
     DefectKind,
@@ -26,10 +28,10 @@ from reviews.models import ApprovalRequest, Dataset, DatasetPart, Decision, Exec
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews.assurance.planting import plant
 from tests.reviews.models.test_constraints import update
 
-from .datasets_of import ask, consent, read, read_text, reload, write
-from .planting import plant
+from .asking import ask, consent, read, read_text, reload, write
 
 pytestmark = pytest.mark.django_db
 
@@ -79,7 +81,7 @@ def test_a_line_has_what_was_shown_and_nobody_in_it(gate: Gate) -> None:
     ):
         assert planted not in text, planted
     header, lines = read(dataset)
-    assert header["use"] == dataset_files.USE
+    assert header["use"] == files.USE
     assert header["purpose"] == "For [person]'s refund agent."
     assert header["owner_role"] == "auditor"
     assert header["counts"]["label"] == {"approve": 1, "reject": 1}
@@ -190,8 +192,8 @@ def decide_fast(gate: Gate, request: ApprovalRequest) -> int:
 def test_a_customer_and_a_thread_are_in_one_part(gate: Gate, monkeypatch: Any) -> None:
     """Sixty requests of thirty customers in forty threads, in parts of seven lines that
     one delivery each writes."""
-    monkeypatch.setattr(dataset_files, "PART_SIZE", 7)
-    monkeypatch.setattr(dataset_files, "BUDGET_S", -1.0)
+    monkeypatch.setattr(files, "PART_SIZE", 7)
+    monkeypatch.setattr(files, "BUDGET_S", -1.0)
     for number in range(60):
         propose(
             gate.agent,
@@ -227,11 +229,11 @@ def test_a_customer_and_a_thread_are_in_one_part(gate: Gate, monkeypatch: Any) -
 def test_only_a_second_administrator_lets_it_be_written(gate: Gate) -> None:
     approved(gate)
     dataset = ask(gate)
-    dataset_files.write_dataset(dataset.pk)
+    files.write_dataset(dataset.pk)
     assert not DatasetPart.objects.exists()
     for name in ("adam", "otto", "sue"):
         with pytest.raises(NotPermitted):
-            datasets.consent_dataset(
+            consents.consent_dataset(
                 dataset_id=dataset.pk, person=reload(gate.people[name])
             )
     owned = ask(gate, owner=gate.adam)
@@ -244,14 +246,14 @@ def test_only_a_second_administrator_lets_it_be_written(gate: Gate) -> None:
         settled_by_id=gate.adam.pk,
         settled_at=dataset.asked_at,
     )
-    datasets.refuse_dataset(
+    consents.refuse_dataset(
         dataset_id=owned.pk, person=reload(gate.alma), reason="Too broad."
     )
     with pytest.raises(Conflict):
         consent(gate, owned)
     consent(gate, dataset)
     gate.adam.groups.clear()
-    assert dataset_files.write_dataset(dataset.pk)
+    assert files.write_dataset(dataset.pk)
     dataset.refresh_from_db()
     assert dataset.status == DatasetStatus.FAILED
     assert not DatasetPart.objects.exists()
@@ -261,7 +263,7 @@ def test_only_a_second_administrator_lets_it_be_written(gate: Gate) -> None:
 def test_every_step_is_on_the_record_and_the_file_ends(gate: Gate) -> None:
     approved(gate)
     dataset = write(gate)
-    dataset_files.open_file(dataset_id=dataset.pk, person=reload(gate.otto))
+    files.open_file(dataset_id=dataset.pk, person=reload(gate.otto))
     kinds = LogRecord.objects.filter(kind__startswith="dataset.").order_by("pk")
     assert [(one.kind, one.actor_id) for one in kinds] == [
         ("dataset.asked", gate.adam.public_id),
@@ -270,6 +272,6 @@ def test_every_step_is_on_the_record_and_the_file_ends(gate: Gate) -> None:
         ("dataset.downloaded", gate.otto.public_id),
     ]
     assert tasks.drop_old_exports() == 0
-    old = clock.now() - datasets.KEPT_FOR
+    old = clock.now() - consents.KEPT_FOR
     Dataset.objects.filter(pk=dataset.pk).update(finished_at=old)
     assert tasks.drop_old_exports() == 2

@@ -26,11 +26,11 @@ from reviews.choices import DatasetStatus
 from reviews.models import Dataset, DatasetPart
 from reviews.permissions import Permission
 
-from . import dataset_selection
-from .dataset_lines import build_lines
-from .dataset_redaction import HiddenNames, build_hidden_names
-from .dataset_selection import DatasetPlan
-from .datasets import KEPT_FOR, load_downloadable
+from . import selection
+from .consent import KEPT_FOR, load_downloadable
+from .lines import build_lines
+from .redaction import HiddenNames, build_hidden_names
+from .selection import DatasetPlan
 
 PART_SIZE = 50  # lines
 PART_S = 2.0  # seconds of one part, which ends early: evidence can be long
@@ -64,7 +64,7 @@ def _prepare_writing(dataset_id: str) -> _Writing | None:
     if dataset is None or dataset.key is None:
         return None
     key = encryption.unwrap_key(bytes(dataset.key), dataset.pk)
-    plan = dataset_selection.build_plan(dataset, key)
+    plan = selection.build_plan(dataset, key)
     customers = frozenset().union(*plan.customers.values())
     return _Writing(key, plan, build_hidden_names(Person.objects.all(), customers))
 

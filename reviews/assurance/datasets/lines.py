@@ -15,14 +15,14 @@ from reviews.choices import RequestStatus, Verdict
 from reviews.models import Canary, Decision, Execution, RequestVersion, Revision
 from reviews.presenters.arguments import collect_leaves
 
-from .dataset_labels import LineLabel, build_canary_label, build_label
-from .dataset_redaction import (
+from .labels import LineLabel, build_canary_label, build_label
+from .redaction import (
     HiddenNames,
     LineRedactor,
     LineSubject,
     build_pseudonym,
 )
-from .dataset_selection import DatasetPlan, Version
+from .selection import DatasetPlan, Version
 
 
 def build_lines(

@@ -32,8 +32,8 @@ from reviews.choices import DatasetStatus
 from reviews.models import Dataset, Decision
 from reviews.permissions import Permission
 
-from . import dataset_selection
-from .dataset_selection import MOST_DECISIONS
+from . import selection
+from .selection import MOST_DECISIONS
 
 KEPT_FOR = timedelta(days=7)  # the file, from when it is finished
 LONGEST_TEXT = 2000  # characters of a purpose or a reason
@@ -135,8 +135,8 @@ def _list_row_problems(dataset: Dataset) -> Iterator[FieldError]:
         yield build_field_error(
             "owner", "No other administrator could consent. Choose another owner."
         )
-    count = dataset_selection.select_decisions(dataset)[: MOST_DECISIONS + 1].count()
-    if not count and not dataset_selection.select_canaries(dataset).exists():
+    count = selection.select_decisions(dataset)[: MOST_DECISIONS + 1].count()
+    if not count and not selection.select_canaries(dataset).exists():
         yield build_field_error(
             "until", "Nobody decided a request of these tools in this period."
         )

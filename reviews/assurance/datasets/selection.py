@@ -18,7 +18,7 @@ from policies import tools
 from reviews.choices import CanaryEnding, RequestStatus, Verdict
 from reviews.models import ApprovalRequest, Canary, Dataset, Decision, RequestVersion
 
-from .dataset_redaction import build_pseudonym, list_customers
+from .redaction import build_pseudonym, list_customers
 
 MOST_DECISIONS = 10_000  # in one dataset
 PARTS = ("train", "validation", "test")

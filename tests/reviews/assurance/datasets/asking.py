@@ -8,8 +8,9 @@ from typing import Any
 
 from journal import clock
 from policies.models import Person
-from reviews.assurance import dataset_files, datasets
-from reviews.assurance.datasets import DatasetTerms
+from reviews.assurance.datasets import consent as consents
+from reviews.assurance.datasets import files
+from reviews.assurance.datasets.consent import DatasetTerms
 from reviews.models import Dataset
 from tests.conftest import Gate
 
@@ -29,12 +30,12 @@ def ask(gate: Gate, by: Person | None = None, **fields: Any) -> Dataset:
             **fields,
         }
     )
-    return datasets.ask_dataset(person=reload(by or gate.adam), terms=terms)
+    return consents.ask_dataset(person=reload(by or gate.adam), terms=terms)
 
 
 def consent(gate: Gate, dataset: Dataset, by: Person | None = None) -> Dataset:
     """Alma's consent."""
-    return datasets.consent_dataset(
+    return consents.consent_dataset(
         dataset_id=dataset.pk, person=reload(by or gate.alma)
     )
 
@@ -42,7 +43,7 @@ def consent(gate: Gate, dataset: Dataset, by: Person | None = None) -> Dataset:
 def write(gate: Gate, **fields: Any) -> Dataset:
     """The same, finished after Alma's consent."""
     dataset = consent(gate, ask(gate, **fields))
-    assert dataset_files.write_dataset(dataset.pk)
+    assert files.write_dataset(dataset.pk)
     dataset.refresh_from_db()
     return dataset
 
@@ -54,7 +55,7 @@ def read(dataset: Dataset) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def read_text(dataset: Dataset) -> str:
-    return gzip.decompress(b"".join(dataset_files.stream_file(dataset))).decode()
+    return gzip.decompress(b"".join(files.stream_file(dataset))).decode()
 
 
 def reload(person: Person) -> Person:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from reviews.assurance.second_reviews import FAST_FLAG
 from reviews.choices import (
     ExecutionStatus,
     RequestStatus,
@@ -16,8 +17,6 @@ from reviews.choices import (
     Verdict,
 )
 from reviews.models import Canary, Decision, Execution, SecondReview
-
-from .second_reviews import FAST_FLAG
 
 ONE_PERSON = "one person"
 ONE_FAST_PERSON = "one person below the minimum reading time"
