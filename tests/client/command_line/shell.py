@@ -60,7 +60,7 @@ class Dialogue:
         return self.process.wait(30)
 
 
-def _restore_interrupt() -> None:
+def restore_interrupt() -> None:
     """A shell's background job ignores Ctrl-C, and so would the commands of tests that
     run in one."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -115,7 +115,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=_restore_interrupt,
+            preexec_fn=restore_interrupt,
         )
 
     def start_with(self, *words: str, typed: str) -> subprocess.Popen[str]:
@@ -131,7 +131,7 @@ class Shell:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                preexec_fn=_restore_interrupt,
+                preexec_fn=restore_interrupt,
             )
 
     @contextmanager
@@ -147,7 +147,7 @@ class Shell:
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            preexec_fn=_restore_interrupt,
+            preexec_fn=restore_interrupt,
         )
         os.close(slave)
         dialogue = Dialogue(process, master)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.client.command_line.shell import restore_interrupt
 from tests.client.fork_server.commands import build_command
 from tests.guards import ROOT
 
@@ -58,6 +59,7 @@ def run(folder: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
+        preexec_fn=restore_interrupt,
     )
 
 

@@ -24,7 +24,8 @@ QUIET = """() => document.readyState === "complete" &&
     !document.querySelector(".htmx-request,.htmx-swapping,.htmx-settling")"""
 # A swap that drops the focus is a fault even where a later one mends it. Its parts are
 # settled one by one: asked is when all of them are. What is committed in the middle of
-# it cannot keep the focus: its fields are off until it is answered.
+# it cannot keep the focus: its fields are off until it is answered, and its answer is
+# asked about itself.
 WATCH = """
     const focused = () => document.activeElement !== document.body
     let held = null
@@ -35,6 +36,7 @@ WATCH = """
         const had = held
         if (had) setTimeout(() => {
             if (focused() || had.matches(":disabled")) return
+            if (document.querySelector(".htmx-settling,#decide.htmx-request")) return
             console.error(`#${target.id} lost the focus`)
         })
     })
