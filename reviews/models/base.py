@@ -1,7 +1,10 @@
-"""Shared by the models: opaque ids, and the checks and choices of enum columns."""
+"""Shared by the models: opaque ids, the checks and choices of enum columns, and files
+that are stored in parts."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import models
@@ -56,3 +59,20 @@ def build_choice_check(
     """
     values = [item.value for item in enum]
     return models.CheckConstraint(name=name, condition=Q(**{f"{field}__in": values}))
+
+
+class FileParts(models.QuerySet[Any]):
+    """The parts of one file, which a job wrote one after the other: rows with a
+    `number` and a `body`."""
+
+    def stream_bodies(self) -> Iterator[bytes]:
+        """The bytes of the file, part by part."""
+        bodies = self.order_by("number").values_list("body", flat=True)
+        return (bytes(one) for one in bodies.iterator(chunk_size=8))
+
+    def compute_digest(self) -> str:
+        """The SHA-256 of the whole file, in hexadecimal digits."""
+        digest = hashlib.sha256()
+        for body in self.stream_bodies():
+            digest.update(body)
+        return digest.hexdigest()

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 
 from reviews.choices import DatasetStatus
 
-from .base import build_choice_check, build_choices, new_dataset_id
+from .base import FileParts, build_choice_check, build_choices, new_dataset_id
 
 
 class Dataset(models.Model):
@@ -117,6 +117,8 @@ class DatasetPart(models.Model):
     )
     number = models.PositiveIntegerField()
     body = models.BinaryField()  # gzip
+
+    objects = FileParts.as_manager()
 
     class Meta:
         constraints: ClassVar = [

@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from reviews.choices import ExportStatus, LostHow, MessageKind, NoteKind
 
-from .base import build_choice_check, build_choices, new_export_id
+from .base import FileParts, build_choice_check, build_choices, new_export_id
 from .requests import ApprovalRequest
 
 
@@ -263,6 +263,8 @@ class ExportPart(models.Model):
     export = models.ForeignKey(Export, on_delete=models.CASCADE, related_name="parts")
     number = models.PositiveIntegerField()
     body = models.BinaryField()
+
+    objects = FileParts.as_manager()
 
     class Meta:
         constraints: ClassVar = [

@@ -84,4 +84,4 @@ def _exported(auditor: Person, file_format: str) -> str:
     while not exports.write_export(export.pk):
         pass
     done = exports.load_finished_export(person, export.pk)
-    return b"".join(exports.stream_file(done)).decode()
+    return b"".join(done.parts.stream_bodies()).decode()

@@ -8,7 +8,6 @@ file.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import time
 from collections import Counter
@@ -167,9 +166,7 @@ def _finish_dataset(dataset: Dataset, writing: _Writing) -> None:
         dataset.counts = add_counts({}, [])
     body = compress_lines([_build_header(dataset, writing)])
     DatasetPart.objects.create(dataset=dataset, number=0, body=body)
-    digest = hashlib.sha256()
-    for part in stream_file(dataset):
-        digest.update(part)
+    digest = dataset.parts.compute_digest()
     now = clock.now()
     transitions.dataset.apply(
         dataset,
@@ -185,7 +182,7 @@ def _finish_dataset(dataset: Dataset, writing: _Writing) -> None:
         data={
             "dataset": dataset.pk,
             "lines": dataset.rows,
-            "digest": f"sha256:{digest.hexdigest()}",
+            "digest": f"sha256:{digest}",
         },
     )
 
@@ -221,12 +218,6 @@ def open_file(*, dataset_id: str, person: Person) -> Dataset:
         data={"dataset": dataset.pk},
     )
     return dataset
-
-
-def stream_file(dataset: Dataset) -> Iterator[bytes]:
-    """Stream the file part by part."""
-    parts = dataset.parts.order_by("number").values_list("body", flat=True)
-    return (bytes(one) for one in parts.iterator(chunk_size=8))
 
 
 def delete_old_datasets() -> int:

@@ -84,7 +84,7 @@ def dataset_file(request: HttpRequest, pk: str) -> HttpResponseBase:
     dataset = files.open_file(dataset_id=pk, person=require_person(request))
     name = f"holdpoint-dataset-{dataset.asked_at:%Y%m%d-%H%M%S}.jsonl.gz"
     return StreamingHttpResponse(
-        files.stream_file(dataset),
+        dataset.parts.stream_bodies(),
         content_type="application/gzip",
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

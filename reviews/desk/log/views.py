@@ -92,7 +92,7 @@ def export_file(request: HttpRequest, pk: str) -> HttpResponseBase:
     export = export_queries.load_finished_export(require_person(request), pk)
     name = f"holdpoint-log-{export.asked_at:%Y%m%d-%H%M%S}.{export.format}"
     return StreamingHttpResponse(
-        export_queries.stream_file(export),
+        export.parts.stream_bodies(),
         content_type=CONTENT_TYPES[export.format],
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

@@ -55,7 +55,7 @@ def read(dataset: Dataset) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def read_text(dataset: Dataset) -> str:
-    return gzip.decompress(b"".join(files.stream_file(dataset))).decode()
+    return gzip.decompress(b"".join(dataset.parts.stream_bodies())).decode()
 
 
 def reload(person: Person) -> Person:

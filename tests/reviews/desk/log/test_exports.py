@@ -31,7 +31,7 @@ def written(gate: Gate, file_format: str = "csv", query: str = "") -> str:
     )
     assert exports.write_export(export.pk)
     done = exports.load_finished_export(gate.otto, export.pk)
-    return b"".join(exports.stream_file(done)).decode()
+    return b"".join(done.parts.stream_bodies()).decode()
 
 
 def test_a_csv_has_every_record_that_fits_and_says_what_happened(gate: Gate) -> None:
@@ -79,7 +79,7 @@ def test_a_killed_job_goes_on_where_it_was(gate: Gate, monkeypatch) -> None:
     assert before == 0
     assert export.status == ExportStatus.DONE
     rows = list(
-        csv.DictReader(io.StringIO(b"".join(exports.stream_file(export)).decode()))
+        csv.DictReader(io.StringIO(b"".join(export.parts.stream_bodies()).decode()))
     )
     numbers = [int(row["record"]) for row in rows]
     assert numbers == sorted(set(numbers))
