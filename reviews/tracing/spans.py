@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from django.db.models import F
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
@@ -14,7 +15,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 from journal.models import LogRecord
 from reviews.choices import ExecutionStatus
-from reviews.models import ApprovalRequest, Execution, Proposal
+from reviews.models import ApprovalRequest, Execution, Proposal, Revision
 from reviews.outbound.trace_context import (
     TraceParent,
     compute_span_id,
@@ -32,6 +33,12 @@ def build_spans(
     """Build the spans of proposals that have ended. Those without a `traceparent`, and
     those whose trace nobody records, have none."""
     ids = [proposal.pk for proposal in proposals]
+    revisions = {
+        revision.proposal_id: revision
+        for revision in Revision.objects.filter(
+            proposal__in=ids, number=F("proposal__revision")
+        )
+    }
     requests = {
         request.proposal_id: request
         for request in ApprovalRequest.objects.filter(proposal__in=ids)
@@ -49,6 +56,7 @@ def build_spans(
         for proposal in proposals
         for span in _build_proposal_spans(
             proposal,
+            revisions[proposal.pk],
             requests.get(proposal.pk),
             executions.get(proposal.pk, []),
             events.get(proposal.pk, []),
@@ -59,6 +67,7 @@ def build_spans(
 
 def _build_proposal_spans(
     proposal: Proposal,
+    revision: Revision,
     request: ApprovalRequest | None,
     executions: Sequence[Execution],
     events: Sequence[Event],
@@ -67,7 +76,6 @@ def _build_proposal_spans(
     agent = parse_traceparent(proposal.traceparent)
     if agent is None or not agent.sampled:
         return
-    revision = proposal.current
     ends = [execution.finished_at for execution in executions]
     ends.append(request.settled_at if request else None)
     own = TraceParent(agent.trace, compute_span_id(proposal.pk), agent.flags)
@@ -82,7 +90,7 @@ def _build_proposal_spans(
             "holdpoint.agent": proposal.agent,
             "holdpoint.thread": proposal.thread,
             "holdpoint.tool": proposal.tool_name,
-            "holdpoint.revision": proposal.revision,
+            "holdpoint.revision": revision.number,
             "holdpoint.risk": revision.risk,
             "holdpoint.tier": revision.tier,
         },
