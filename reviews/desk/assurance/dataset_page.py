@@ -75,16 +75,18 @@ class DatasetsPage:
 
 def build_datasets_page(person: Person, now: datetime) -> DatasetsPage:
     """Build the page, in a fixed number of queries."""
+    manages = permissions.has_permission(person, Permission.MANAGE_DATASETS)
     found = consent.select_visible_datasets(person).order_by("-asked_at")
     return DatasetsPage(
-        may_ask=permissions.has_permission(person, Permission.MANAGE_DATASETS),
-        lines=[_build_line(person, one, now) for one in found[:MOST_SHOWN]],
+        may_ask=manages,
+        lines=[_build_line(person, one, manages, now) for one in found[:MOST_SHOWN]],
     )
 
 
-def _build_line(person: Person, dataset: Dataset, now: datetime) -> DatasetLine:
+def _build_line(
+    person: Person, dataset: Dataset, manages: bool, now: datetime
+) -> DatasetLine:
     status = DatasetStatus(dataset.status)
-    manages = permissions.has_permission(person, Permission.MANAGE_DATASETS)
     ends = dataset.finished_at + KEPT_FOR if dataset.finished_at else None
     ready = status is DatasetStatus.DONE and ends is not None and ends > now
     mine = {dataset.asked_by_id, dataset.owner_id, dataset.settled_by_id}
