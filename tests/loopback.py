@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from typing import Any
 
@@ -15,3 +18,16 @@ class LoopbackServer(ThreadingHTTPServer):
         """Print nothing. Python 3.11 parses source when it prints a traceback, and
         `ast.parse` fails in one thread while another is inside it (CPython issue
         106905): a thread that outlives its test would fail the next one."""
+
+
+@contextmanager
+def serve_calls(server: LoopbackServer) -> Iterator[None]:
+    """Let the server answer in a thread until the block ends, and close it then."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.loopback import LoopbackServer
+from tests.loopback import LoopbackServer, serve_calls
 
 KEY = "hp_test"
 PAGE = 2
@@ -285,11 +285,5 @@ def running() -> Iterator[LoopbackGate]:
     handler = type("GateHandler", (Handler,), {"gate": gate})
     server = LoopbackServer(("127.0.0.1", 0), handler)
     gate.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with serve_calls(server):
         yield gate
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

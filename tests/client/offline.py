@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeVar
 
 from holdpoint_client.grants import InvalidGrant, verify
-from tests.loopback import LoopbackServer
+from tests.loopback import LoopbackServer, serve_calls
 
 Result = TypeVar("Result")
 
@@ -65,15 +65,9 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def running(jwks: Mapping[str, Any], audience: str) -> Iterator[Deploys]:
     """The service on a port of loopback, in a thread."""
-    with Deploys(jwks, audience) as service:
-        poll = {"poll_interval": 0.02}
-        thread = threading.Thread(target=service.serve_forever, kwargs=poll)
-        thread.start()
-        try:
-            yield service
-        finally:
-            service.shutdown()
-            thread.join()
+    service = Deploys(jwks, audience)
+    with serve_calls(service):
+        yield service
 
 
 def run_coroutine(work: Coroutine[Any, Any, Result]) -> Result:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.loopback import LoopbackServer
+from tests.loopback import LoopbackServer, serve_calls
 
 # How long a service that hangs would keep a caller without a time limit: longer than a
 # test may run.
@@ -106,14 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
 def running(address: str = "127.0.0.1", port: int = 0) -> Iterator[Service]:
     server = _Server((address, port), _Handler)
     server.service = Service(port=server.server_port)
-    thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-    )
-    thread.start()
-    try:
-        yield server.service
-    finally:
-        server.service.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serve_calls(server):
+        try:
+            yield server.service
+        finally:
+            server.service.over.set()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import itertools
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -26,7 +25,7 @@ from reviews.tracing import export
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import decide
-from tests.loopback import LoopbackServer
+from tests.loopback import LoopbackServer, serve_calls
 from tests.reviews.outbound.test_trace_context import GIVEN, SPAN, TRACE
 
 # The sequencer places only records of committed transactions.
@@ -86,14 +85,10 @@ def collector(
     endpoint = {"otel_exporter_otlp_endpoint": url}
     settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=endpoint)
     export._build_exporter.cache_clear()
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    assert export_all() == 0
-    yield server
-    export._build_exporter.cache_clear()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serve_calls(server):
+        assert export_all() == 0
+        yield server
+        export._build_exporter.cache_clear()
 
 
 def export_all() -> int:

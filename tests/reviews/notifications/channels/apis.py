@@ -15,7 +15,7 @@ from journal.models import OutboxMessage
 from policies.models import PolicyVersion
 from tests import factories
 from tests.conftest import Gate
-from tests.loopback import LoopbackServer
+from tests.loopback import LoopbackServer, serve_calls
 
 # How long a server that hangs would keep a caller without a time limit.
 PATIENCE_S = 300.0
@@ -92,17 +92,11 @@ def running(rule: Callable[[Call], Answer]) -> Iterator[Api]:
     handler = type("Handler", (_Handler,), {"api": api})
     server = LoopbackServer(("127.0.0.1", 0), handler)
     api.port = server.server_port
-    thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-    )
-    thread.start()
-    try:
-        yield api
-    finally:
-        api.over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serve_calls(server):
+        try:
+            yield api
+        finally:
+            api.over.set()
 
 
 def activate_routes(gate: Gate, *routes: dict[str, Any]) -> PolicyVersion:
