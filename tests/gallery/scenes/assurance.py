@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from journal import clock
-from policies.models import Person
-from reviews.assurance import insertion, second_reviews
+from reviews.assurance import second_reviews
 from reviews.choices import SampleCause, Verdict
 from reviews.models import ApprovalRequest, Canary, Decision
 from tests import factories
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup
 from tests.gallery.store import StoreGate
+from tests.reviews.assurance.planting import age_source, plant_clone
 
 ASSURANCE = SceneGroup(
     "assurance",
@@ -25,14 +22,8 @@ def plant(gate: StoreGate) -> ApprovalRequest:
     source = gate.mail()
     decide(source, gate.tom, reason_code="verified")
     factories.window_over(source)
-    past = clock.now() - timedelta(hours=1)
-    ApprovalRequest.objects.filter(pk=source.pk).update(settled_at=past)
-    rita = Person.objects.get(pk=gate.rita.pk)
-    clone = insertion.prepare_clone(rita, clock.now())
-    assert clone is not None
-    found = insertion.plant_canary(person=rita, clone=clone, next_after=45)
-    assert found is not None
-    return found
+    age_source(source)
+    return plant_clone(gate.rita)
 
 
 @ASSURANCE.scene("missed", "This one got past you.")

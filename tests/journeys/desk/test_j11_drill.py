@@ -4,19 +4,15 @@ one; a run that runs away is paused from the page of its request."""
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 
 import pytest
 from playwright.sync_api import expect
 
-from journal import clock
-from policies.models import Person
-from reviews.assurance import insertion
 from reviews.choices import DefectKind, RealismFlag, RequestStatus
 from reviews.models import ApprovalRequest, Canary, Execution, Grant, Stop
 from tests import factories
 from tests.factories import decide
-from tests.reviews.assurance.planting import prepare_clone
+from tests.reviews.assurance.planting import age_source, plant_clone
 
 from . import requests
 from .conftest import SitDown
@@ -45,14 +41,8 @@ def plant(house: House) -> ApprovalRequest:
     decide(source, house.tom, reason_code="verified")
     factories.window_over(source)
     house.ran(source)
-    past = clock.now() - timedelta(hours=1)
-    ApprovalRequest.objects.filter(pk=source.pk).update(settled_at=past)
-    rita = Person.objects.get(pk=house.rita.pk)
-    planted = insertion.plant_canary(
-        person=rita, clone=prepare_clone(rita, DefectKind.EXTRA_BCC), next_after=45
-    )
-    assert planted is not None
-    return ApprovalRequest.with_canaries.get(pk=planted.pk)
+    age_source(source)
+    return plant_clone(house.rita, DefectKind.EXTRA_BCC)
 
 
 def read_page(desk: Sitting) -> list[str]:

@@ -32,9 +32,14 @@ def approve_source(gate: Gate, by: Person | None = None, **fields: Any) -> str:
     request = propose(gate.agent, thread=factories.new_thread(), **given).request
     if decide(request, by or gate.sam).status == RequestStatus.RECALLABLE:
         factories.window_over(request)
+    age_source(request)
+    return str(request.proposal_id)
+
+
+def age_source(request: ApprovalRequest) -> None:
+    """As if it had been settled an hour ago."""
     past = clock.now() - timedelta(hours=1)
     ApprovalRequest.objects.filter(pk=request.pk).update(settled_at=past)
-    return str(request.proposal_id)
 
 
 def plant(
@@ -42,7 +47,12 @@ def plant(
 ) -> ApprovalRequest:
     """An open canary for this person, by default Rita; with a defect of this kind."""
     approve_source(gate)
-    who = Person.objects.get(pk=(person or gate.rita).pk)
+    return plant_clone(person or gate.rita, kind)
+
+
+def plant_clone(person: Person, kind: DefectKind | None = None) -> ApprovalRequest:
+    """An open canary for this person, cloned from what others approved."""
+    who = Person.objects.get(pk=person.pk)
     planted = insertion.plant_canary(
         person=who, clone=prepare_clone(who, kind), next_after=45
     )
