@@ -47,8 +47,8 @@ class DatasetForm(forms.Form):
             "invalid_choice": "Choose among these tools only.",
         },
     )
-    since = forms.DateField(error_messages=_DAY_ERRORS)
-    until = forms.DateField(error_messages=_DAY_ERRORS)
+    since = forms.DateField(label="First day", error_messages=_DAY_ERRORS)
+    until = forms.DateField(label="Last day", error_messages=_DAY_ERRORS)
     train = _build_share(70)
     validation = _build_share(15)
     test = _build_share(15)
@@ -61,6 +61,16 @@ class DatasetForm(forms.Form):
         names = Tool.objects.order_by("name").values_list("name", flat=True).distinct()
         tools: Any = self.fields["tools"]
         tools.choices = [(name, name) for name in names]
+
+    @property
+    def days(self) -> list[forms.BoundField]:
+        """The fields of the period."""
+        return [self["since"], self["until"]]
+
+    @property
+    def shares(self) -> list[forms.BoundField]:
+        """The fields of the split, in percent."""
+        return [self["train"], self["validation"], self["test"]]
 
     @property
     def terms(self) -> DatasetTerms:
