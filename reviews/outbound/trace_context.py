@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from django.conf import settings
 
 HEADER = "traceparent"
-LENGTH = 55  # characters of version 00, the version that Holdpoint sends
 SAMPLED = 1  # the flag of a trace that somebody records
 # A later version begins like version 00; ff is forbidden, and so are ids of zeros.
 _PATTERN = re.compile(
