@@ -115,7 +115,8 @@ def replace_revision(
     proposal = request.proposal
     revision = add_revision(
         proposal,
-        proposal.revision + 1,
+        # The proposal was read beside the lock, so its own number may be older.
+        request.sealed.revision.number + 1,
         action,
         narrative,
         ruling,

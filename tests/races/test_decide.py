@@ -15,7 +15,7 @@ from journal import errors
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person
-from reviews import locks
+from reviews import locks, transitions
 from reviews.choices import RequestStatus, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions import votes
@@ -303,3 +303,23 @@ def test_of_an_edit_and_an_approval_one_is_stale_or_late(gate: Gate) -> None:
         check_effects(request, grants=1)
         grant = Grant.objects.get(proposal=request.proposal_id)
         assert grant.action_hash == request.action_hash
+
+
+def test_a_revision_that_waits_for_an_edit_comes_after_it(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = propose(gate.agent)
+    request = proposal.request
+    above = {"customer": "C-1", "amount": "600.00", "currency": "USD"}
+    rival = while_held(
+        monkeypatch,
+        transitions.request,
+        "apply",
+        partial(factories.revise, gate.agent, proposal, customer="C-1"),
+    )
+    decide(request, gate.rita, "modify", args=above)
+    assert rival.result.won
+    request.refresh_from_db()
+    assert request.status == RequestStatus.PENDING
+    assert request.sealed.revision.number == request.version == 3
+    assert proposal.revisions.count() == 3
