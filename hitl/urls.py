@@ -7,7 +7,7 @@ from django.urls import include, path
 
 from agents.adapters import authzen
 
-from . import api, docs, jwks, metrics, views
+from . import api, docs, jwks, metrics, views, web_app
 
 handler400 = views.bad_request
 handler403 = views.forbidden
@@ -18,6 +18,7 @@ urlpatterns = [
     path("livez", views.livez, name="livez"),
     path("readyz", views.readyz, name="readyz"),
     path("metrics", metrics.show_metrics, name="metrics"),
+    path("manifest.webmanifest", web_app.show_manifest, name="manifest"),
     path(".well-known/jwks.json", jwks.jwks, name="jwks"),
     path(
         ".well-known/authzen-configuration",

@@ -224,6 +224,7 @@ OPEN_ROUTES = {
     "sign_in": "the way in",
     "help": "how it works",
     "jwks": "the public keys of grants",
+    "manifest": "how a phone adds the site to its home screen",
     "authzen_metadata": "where the endpoints of AuthZEN are",
 }
 

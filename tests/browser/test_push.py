@@ -56,6 +56,7 @@ def test_a_browser_registers_and_its_worker_shows_a_message(
     )
     tools.send("ServiceWorker.enable")
     rita.open("/me/notifications/")
+    check_manifest(tools)
     page.get_by_role("button", name="Register this browser").click()
     expect(page.get_by_text("is registered for push messages")).to_be_visible()
     row = PushSubscription.objects.get(person=gate.rita)
@@ -73,3 +74,14 @@ def test_a_browser_registers_and_its_worker_shows_a_message(
         },
     )
     assert worker.evaluate("() => self.shown") == message
+
+
+def check_manifest(tools: Any) -> None:
+    """The browser itself reads the manifest, and finds nothing wrong with it. It finds
+    the icons, too."""
+    found = tools.send("Page.getAppManifest")
+    assert found["url"].endswith("/manifest.webmanifest")
+    assert found["errors"] == []
+    icons = tools.send("Page.getInstallabilityErrors")["installabilityErrors"]
+    wrong = {one["errorId"] for one in icons}
+    assert not {one for one in wrong if "icon" in one or "manifest" in one}, wrong

@@ -31,6 +31,7 @@ NOT_PAGES = {
     "readyz": "JSON",
     "metrics": "figures for Prometheus",
     "jwks": "JSON",
+    "manifest": "JSON",
     "authzen_metadata": "JSON",
     "reviews:home": "leads to the page where one's work is",
     "reviews:queue_fresh": "a fragment of the queue",

@@ -193,6 +193,7 @@ ROUTES: dict[str, Row] = {
     "readyz": Row(get=ALL),
     "metrics": Row(),  # only with a token of its own: tests/hitl/test_metrics.py
     "jwks": Row(get=ALL),
+    "manifest": Row(get=ALL),
     "authzen_metadata": Row(get=ALL),
     "docs": Row(get=ALL),
     "reviews:help": Row(get=ALL),

@@ -23,6 +23,7 @@ CSP = {
     "default-src 'none'",
     "base-uri 'none'",
     "connect-src 'self'",
+    "manifest-src 'self'",
     "form-action 'self'",
     "frame-ancestors 'none'",
     "img-src 'self'",
@@ -61,7 +62,7 @@ def test_every_answer_has_the_whole_policy(world: World) -> None:
         assert response["Cross-Origin-Opener-Policy"] == "same-origin", what
         assert response["Referrer-Policy"] == "same-origin", what
         # Public keys and metadata may be kept.
-        if not what.endswith((" jwks", " authzen_metadata")):
+        if not what.endswith((" jwks", " manifest", " authzen_metadata")):
             assert "no-store" in response["Cache-Control"], what
             assert "public" not in response["Cache-Control"], what
         assert "Server" not in response.headers, what
