@@ -1,7 +1,6 @@
 """The HTTP API, version 1: one strict parser and one form of refusal for every caller.
 
-The endpoints themselves are in `agents.api`, `agents.adapters`, `reviews.api.people`
-and `reviews.api.batches`.
+The endpoints themselves are in `agents.api`, `agents.adapters` and `reviews.api`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from journal.errors import (
     InvalidOutcome,
     NotFound,
 )
-from reviews.api import batches, people
+from reviews.api import batches, people, standing_grants
 
 from . import problems
 from .live.callers import ACCESS, API
@@ -87,6 +86,7 @@ api = HoldpointApi(
 api.add_router(API, agents_api.router)
 api.add_router(API, people.router)
 api.add_router(API, batches.router)
+api.add_router(API, standing_grants.router)
 api.add_router(ACCESS, authzen.router)
 
 

@@ -191,7 +191,7 @@ def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
 def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpResponse:
     """Record a verdict on one request."""
     person = read_caller(request)
-    asked = _load_visible_request(person, request_id)
+    asked = load_visible_request(person, request_id)
     said = VerdictSubmission(
         request_id=request_id,
         person=person,
@@ -220,7 +220,7 @@ def write_to_agent(
     `unanswered` while the agent has not answered your last question, `returned` while
     it is with its agent, and `no_question` for an answer that nobody waits for."""
     person = read_caller(request)
-    _load_visible_request(person, request_id)
+    load_visible_request(person, request_id)
     said: dict[str, Any] = {
         "request_id": request_id,
         "person": person,
@@ -271,7 +271,8 @@ def _prove_step_up(
     )
 
 
-def _load_visible_request(person: Person, request_id: str) -> ApprovalRequest:
+def load_visible_request(person: Person, request_id: str) -> ApprovalRequest:
+    """Raises NotFound for a request that this person may not see."""
     request = visibility.find_visible_request(person, request_id)
     if request is None:
         raise NotFound
@@ -280,6 +281,6 @@ def _load_visible_request(person: Person, request_id: str) -> ApprovalRequest:
 
 def _build_response(person: Person, request_id: str) -> HttpResponse:
     (asked,) = queries.load_for_person(
-        person, [_load_visible_request(person, request_id)]
+        person, [load_visible_request(person, request_id)]
     )
     return JsonResponse(queries.build_detail(person, asked))

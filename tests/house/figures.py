@@ -39,6 +39,7 @@ NEWER_SUBJECTS = (
     "reviews/notifications/channels",
     "reviews/desk/notices",
     "reviews/standing_grants",
+    "reviews/api/standing_grants.py",
     "reviews/desk/standing_grants",
     "reviews/metrics",
     "reviews/metrics/plots",

@@ -553,6 +553,18 @@ ROUTES: dict[str, Row] = {
         ids={"request_id": "request"},
         body=_verdict,
     ),
+    "api:list_standing_grants": Row(get=PEOPLE | {Who.TOKEN}),
+    "api:create_standing_grant": Row(
+        post=SETTLES,
+        sees=SEES_BY_API,
+        ids={"request_id": "tag_request"},
+        body=lambda world: {"reason": "many tags"},
+    ),
+    "api:revoke_standing_grant": Row(
+        post=DECIDES | {Who.ADMINISTRATOR, Who.TOKEN},
+        sees=DECIDES | {Who.ADMINISTRATOR, Who.AUDITOR, Who.TOKEN},
+        ids={"grant_id": "standing_grant"},
+    ),
     "api:write_to_agent": Row(
         post=DECIDES | {Who.TOKEN},
         sees=SEES_BY_API,

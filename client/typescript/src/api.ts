@@ -807,6 +807,43 @@ export interface SinceOut {
 }
 
 /**
+ * Allow the calls of the request's tool in its run in advance, within the terms of
+ * the policy. The request itself stays open.
+ */
+export interface StandingGrantIn {
+  readonly reason: string;
+}
+
+/**
+ * A standing grant. `in_force` is false once it is revoked, has expired, or all its
+ * uses are taken.
+ */
+export interface StandingGrantOut {
+  readonly id: string;
+  readonly tool: string;
+  readonly agent: string;
+  readonly thread: string;
+  readonly request: string;
+  /** Who issued it. */
+  readonly issued_by: string;
+  readonly reason: string;
+  readonly issued_at: string;
+  readonly expires_at: string;
+  readonly revoked_at: string | null;
+  readonly uses: number;
+  /** The most uses it allows. */
+  readonly budget: number;
+  readonly in_force: boolean;
+  /** Whether this person may revoke it now. */
+  readonly can_revoke: boolean;
+}
+
+export interface StandingGrantsOut {
+  readonly items: ReadonlyArray<StandingGrantOut>;
+  readonly next_cursor: string | null;
+}
+
+/**
  * One step of a request: a role, how many of its people must approve, and how many
  * have.
  */
@@ -1170,6 +1207,44 @@ export interface Operations {
     readonly answer: BatchDetailOut;
   };
   /**
+   * List the standing grants of this person's queues, newest first; all of them for
+   * people who see everything.
+   */
+  readonly reviews_api_list_standing_grants: {
+    readonly path: Readonly<Record<string, never>>;
+    readonly query: {
+      readonly limit?: number;
+      readonly cursor?: string;
+    };
+    readonly body: undefined;
+    readonly answer: StandingGrantsOut;
+  };
+  /**
+   * Issue a standing grant from a pending request that this person may decide. 409
+   * says what does not allow one: the policy, the request, a stop, or a standing grant
+   * that is in force already.
+   */
+  readonly reviews_api_create_standing_grant: {
+    readonly path: {
+      readonly request_id: string;
+    };
+    readonly query: Readonly<Record<string, never>>;
+    readonly body: StandingGrantIn;
+    readonly answer: StandingGrantOut;
+  };
+  /**
+   * End a standing grant at once. An execution that took a use and has not begun is
+   * refused. 409 `conflict` when it was revoked before.
+   */
+  readonly reviews_api_revoke_standing_grant: {
+    readonly path: {
+      readonly grant_id: string;
+    };
+    readonly query: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: StandingGrantOut;
+  };
+  /**
    * Evaluate whether the subject may perform the action on the resource. Without an
    * approval in the context the decision is a denial; `context.access_request` says that
    * an approval can be requested. With one, the decision is a permit for exactly what
@@ -1236,6 +1311,9 @@ export const ROUTES = {
   reviews_batch_api_list_batches: ["GET", "/api/v1/batches"],
   reviews_batch_api_get_batch: ["GET", "/api/v1/batches/{batch_id}"],
   reviews_batch_api_decide_batch: ["POST", "/api/v1/batches/{batch_id}/decide"],
+  reviews_api_list_standing_grants: ["GET", "/api/v1/standing-grants"],
+  reviews_api_create_standing_grant: ["POST", "/api/v1/requests/{request_id}/standing-grant"],
+  reviews_api_revoke_standing_grant: ["POST", "/api/v1/standing-grants/{grant_id}/revoke"],
   agents_adapters_evaluate_access: ["POST", "/access/v1/evaluation"],
   agents_adapters_request_access: ["POST", "/access/v1/requests"],
   agents_adapters_get_task: ["GET", "/access/v1/requests/{task_id}"],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from journal.errors import InvalidInput, build_field_error
 
-_ID = re.compile(r"[a-z]-[a-z0-9]+")
+_ID = re.compile(r"[a-z]+-[a-z0-9]+")
 _PART = re.compile(r"[a-z]*")
 
 

@@ -92,14 +92,14 @@ class StandingGrantLine:
 def list_standing_grants(person: Person) -> list[StandingGrantLine]:
     """The newest standing grants that this person may see: those of their queues, and
     all for people who see all."""
-    return _build_lines(person, _select_visible(person))
+    return _build_lines(person, select_visible_standing_grants(person))
 
 
 def list_run_standing_grants(
     person: Person, agent: str, thread: str
 ) -> list[StandingGrantLine]:
     """The newest standing grants of one run, as far as this person may see them."""
-    own = _select_visible(person).filter(agent=agent, thread=thread)
+    own = select_visible_standing_grants(person).filter(agent=agent, thread=thread)
     return _build_lines(person, own)
 
 
@@ -111,7 +111,8 @@ def _build_lines(
     return [_build_line(person, row, now) for row in found[:MOST_SHOWN]]
 
 
-def _select_visible(person: Person) -> QuerySet[StandingGrant]:
+def select_visible_standing_grants(person: Person) -> QuerySet[StandingGrant]:
+    """Those of this person's queues; all for people who see everything."""
     if permissions.has_permission(person, Permission.SEE_ALL):
         return StandingGrant.objects.all()
     return StandingGrant.objects.filter(queue__in=permissions.queues_of(person))
@@ -119,14 +120,14 @@ def _select_visible(person: Person) -> QuerySet[StandingGrant]:
 
 def find_standing_grant(person: Person, pk: str) -> StandingGrant:
     """Raises NotFound for one that this person may not see."""
-    row = _select_visible(person).filter(pk=pk).first()
+    row = select_visible_standing_grants(person).filter(pk=pk).first()
     if row is None:
         raise NotFound
     return row
 
 
 def _build_line(person: Person, row: StandingGrant, now: datetime) -> StandingGrantLine:
-    ended = _describe_end(row, now)
+    ended = describe_end(row, now)
     return StandingGrantLine(
         id=row.pk,
         tool=row.tool,
@@ -145,7 +146,8 @@ def _build_line(person: Person, row: StandingGrant, now: datetime) -> StandingGr
     )
 
 
-def _describe_end(row: StandingGrant, now: datetime) -> str:
+def describe_end(row: StandingGrant, now: datetime) -> str:
+    """How it ended; empty while it is in force."""
     if row.revoked_by is not None:
         return f"Revoked by {row.revoked_by}"
     if row.uses >= row.budget:
