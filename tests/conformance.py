@@ -96,9 +96,7 @@ def describe_gate(
     for person in ("rita", "sue", "sam"):
         manage(environ, "admit", person, "--queue", "conformance")
     manage(environ, "load_policy", "--by", "alma", "--activate", "2")
-    tools = [word for tool in TOOLS for word in ("--tool", tool)]
-    words = ("--owner", "owen", "--by", "adam", *tools)
-    registered = manage(environ, "register_agent", AGENT, *words)
+    registered = register_agent(environ, AGENT)
     demo = json.loads((state / "demo.json").read_text())
     send_every_mail(url, demo["logins"]["reviewer"])
     port = free_port()
@@ -113,6 +111,13 @@ def describe_gate(
         "kill_web": [sys.executable, "-m", "tests.conformance", "--kill-web", str(pid)],
         "folder": str(ROOT),
     }
+
+
+def register_agent(environ: dict[str, str], name: str) -> str:
+    """Register an agent that may use the kit's tools; what the command prints."""
+    tools = [word for tool in TOOLS for word in ("--tool", tool)]
+    words = ("--owner", "owen", "--by", "adam", *tools)
+    return manage(environ, "register_agent", name, *words)
 
 
 def send_every_mail(url: str, login: dict[str, str]) -> None:

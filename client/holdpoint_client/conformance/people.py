@@ -30,9 +30,14 @@ class Reviewer:
 
     def list_requests(self, agent: str, thread: str) -> list[dict[str, Any]]:
         """What waits in this run."""
-        answer = self._http.get("/requests", params={"agent": agent})
-        rows = answer.raise_for_status().json()["items"]
+        rows = self.list_agent_requests(agent)
         return [row for row in rows if row["thread"] == thread]
+
+    def list_agent_requests(self, agent: str) -> list[dict[str, Any]]:
+        """What waits of this agent."""
+        answer = self._http.get("/requests", params={"agent": agent})
+        found: list[dict[str, Any]] = answer.raise_for_status().json()["items"]
+        return found
 
     def read_request(self, request: str) -> dict[str, Any]:
         """One request in full."""
