@@ -31,7 +31,7 @@ from holdpoint_client.conformance.variants import (
     list_variants,
 )
 from tests.guards import ROOT
-from tests.stack import START_S, free_port, wait_until
+from tests.stack import START_S, free_port, list_descendants, wait_until
 
 FOLDER = ROOT / "var" / "conformance"
 POLICY = ROOT / "client" / "holdpoint_client" / "conformance" / "policy.yaml"
@@ -155,17 +155,6 @@ def kill_web(supervisor: int) -> None:
                 killed += 1
     if not killed:
         raise SystemExit(f"no web process runs below {supervisor}")
-
-
-def list_descendants(ancestor: int) -> Iterator[int]:
-    """The processes that this one started, and those that they started."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(FileNotFoundError, ProcessLookupError):
-            # After the name in brackets: state, parent, ...
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == ancestor:
-                yield int(folder.name)
-                yield from list_descendants(int(folder.name))
 
 
 def find_environment(framework: str) -> Path | None:

@@ -20,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -221,3 +222,14 @@ def wait_until(
             raise AssertionError(f"not within {seconds} s: {otherwise()[-2000:]}")
         time.sleep(pause)
         pause = min(pause * 1.1, LONGEST_PAUSE_S)
+
+
+def list_descendants(ancestor: int) -> Iterator[int]:
+    """The processes that this one started, and those that they started."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            # After the name in brackets: state, parent, ...
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == ancestor:
+                yield int(folder.name)
+                yield from list_descendants(int(folder.name))
