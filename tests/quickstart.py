@@ -216,7 +216,10 @@ def _install(trial: Trial) -> list[str]:
     python = trial.folder / "venv" / "bin" / "python"
     trial.run(sys.executable, "-m", "venv", "venv")
     extra = "" if trial.name == "humanlayer" else f"[{trial.name}]"
-    packages = [f"{CLIENT}{extra}", *trial.example.packages]
+    # A copy: setuptools builds in the folder of the source.
+    kept = shutil.ignore_patterns("typescript", "build", "*.egg-info")
+    client = shutil.copytree(CLIENT, trial.folder / "client", ignore=kept)
+    packages = [f"{client}{extra}", *trial.example.packages]
     trial.run(str(python), "-m", "pip", "install", "--quiet", *packages)
     shutil.copy(EXAMPLES / file, trial.folder)
     return [str(python), file]
