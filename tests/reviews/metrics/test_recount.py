@@ -409,18 +409,20 @@ class Period(NamedTuple):
         return found
 
     def percentiles(self, sql: str) -> list[int | None]:
-        """The size, the median and the p90, with two digits from 100 seconds on."""
+        """The size, the median and the p90, in steps from 100 seconds on."""
         ((total, *found),) = self.fetch(
             "SELECT count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY s),"
             f" percentile_disc(0.9) WITHIN GROUP (ORDER BY s) FROM ({sql}) AS exact"
         )
-        return [total, *(None if one is None else two_digits(one) for one in found)]
+        return [total, *(None if one is None else round_time(one) for one in found)]
 
 
-def two_digits(seconds: Decimal) -> int:
-    """To the nearest, halves up: an own rounding, on the digits."""
+def round_time(seconds: Decimal) -> int:
+    """To the nearest step, halves up: an own rounding, on the digits."""
     scale = 1 if seconds < 100 else 10 ** (len(str(int(seconds))) - 2)
-    return int(seconds / scale + Decimal("0.5")) * scale
+    lead = seconds / scale  # from 10 up to 100, but for short times
+    step = 1 if scale == 1 or lead < 20 else 2 if lead < 50 else 5
+    return int(lead / step + Decimal("0.5")) * step * scale
 
 
 def summary(times: Times) -> list[int | None]:
