@@ -36,6 +36,7 @@ from tests.reviews.notifications.occasions import (
     announced,
     assigned,
     broken,
+    drilled,
     freed,
     handed_over,
     offered,
@@ -338,6 +339,7 @@ EVERY_OCCASION = [
     handed_over,
     announced,
     unknown,
+    drilled,
 ]
 
 
