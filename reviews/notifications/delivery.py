@@ -199,7 +199,7 @@ def _send_gathered_on(channel: str, person: Person, gathered: QuerySet[Notice]) 
         key=f"digest-{these[0]}",
         lines=lines,
         person=person,
-        is_digest=True,
+        is_digest=not _is_single(lines, rest),
         rest=rest,
     )
     message_id = attempts.attempt_message(first, channel, message)
@@ -207,6 +207,11 @@ def _send_gathered_on(channel: str, person: Person, gathered: QuerySet[Notice]) 
         return False
     _update_in_chunks(gathered, these, sent_at=clock.now(), message_id=message_id)
     return True
+
+
+def _is_single(lines: Sequence[MessageLine], rest: MessageRemainder) -> bool:
+    """Whether the message is one notice that waited for others in vain."""
+    return len(lines) == 1 and not rest.count and lines[0].kind in GATHERED_KINDS
 
 
 def _select_gathered(person: Person, now: datetime) -> QuerySet[Notice]:
@@ -397,6 +402,8 @@ def send_test_notice(public_id: str, channel: str = "email") -> None:
         attempts.dispatch_message(channel, message)
 
 
+# Many requests can reach this step at the same time: one message for all of them.
+GATHERED_KINDS = frozenset({"half_time"})
 # Supervisors get these whatever their preferences: somebody must be responsible.
 MANDATORY_KINDS = frozenset({"escalated", "due_soon"})
 
@@ -425,8 +432,11 @@ def compute_send_time(
     on_call: bool = False,
 ) -> SendTime | None:
     """Compute when a notice is sent; None for never. Notices that quiet hours delay go
-    into one digest at their end. `on_call`: the reader has a shift now, in which quiet
-    hours delay nothing of `MANDATORY_KINDS`; so does a supervisor's own preference."""
+    into one digest at their end, and those of `GATHERED_KINDS` into one a minute.
+
+    `on_call`: the reader has a shift now, in which quiet hours delay nothing of
+    `MANDATORY_KINDS`. A supervisor's own preference does the same.
+    """
     when = "now" if must else said.choose_timing(channel, risk)
     if when == "never":
         return None
@@ -436,7 +446,15 @@ def compute_send_time(
     at = now + wait if when == "unclaimed" and kind == "opened" else now
     woken = (must and said.on_call) or (on_call and kind in MANDATORY_KINDS)
     held = None if woken else find_quiet_end(said, at)
-    return SendTime(held, digest=True) if held else SendTime(at)
+    if held:
+        return SendTime(held, digest=True)
+    if kind in GATHERED_KINDS:
+        return SendTime(_compute_next_minute(at), digest=True)
+    return SendTime(at)
+
+
+def _compute_next_minute(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0) + timedelta(minutes=1)
 
 
 def find_quiet_end(said: NotificationPreferences, at: datetime) -> datetime | None:
