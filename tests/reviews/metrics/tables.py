@@ -14,6 +14,7 @@ from reviews.choices import DefectKind
 from reviews.desk.metrics.page import build_charts
 from reviews.metrics.charts import format_seconds
 from reviews.metrics.plots import find_plot
+from reviews.metrics.plots.notification_funnel import CHANNELS, STEPS
 from reviews.metrics.readings import FEW
 
 from .recounting import NOTICE, NOTICES, Period, round_time
@@ -74,20 +75,6 @@ QUANTILES = """
     percentile_disc(0.5) WITHIN GROUP (ORDER BY s),
     percentile_disc(0.9) WITHIN GROUP (ORDER BY s), count(*)
 """
-STEPS = {
-    "notice_sent": "Event to message",
-    "notice_opened": "Message to opened",
-    "notice_decided": "Opened to decided",
-}
-CHANNELS = {
-    "email": "Mail",
-    "digest": "Digest mail",
-    "slack": "Slack",
-    "chat": "Chat webhook",
-    "sms": "Text message",
-    "push": "Push",
-    "webhook": "Webhook",
-}
 WRITTEN = f"""
     SELECT CASE WHEN written THEN 'With a written answer' ELSE 'Without' END,
            tool_name, {QUANTILES}
@@ -161,9 +148,10 @@ def recount_funnel(period: Period) -> Iterator[tuple[Any, ...]]:
         for channel, *numbers in period.fetch(sql):
             found[channel, name] = numbers
     for channel in {channel for channel, _ in found}:
-        for name, step in STEPS.items():
-            numbers = found.get((channel, name), [None, None, 0])
-            yield format_times((CHANNELS[channel], step, *numbers))
+        label = CHANNELS["mail" if channel == "email" else channel]
+        for step, measure in STEPS.items():
+            numbers = found.get((channel, measure.name), [None, None, 0])
+            yield format_times((label, step, *numbers))
 
 
 def format_times(row: Sequence[Any]) -> tuple[Any, ...]:
