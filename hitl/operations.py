@@ -631,6 +631,24 @@ REVIEWS = (
         logs="dataset.downloaded, durable before the first byte is sent",
     ),
     Operation(
+        ("reviews.on_call.shifts.plan_shift", "reviews.on_call.shifts.end_shift"),
+        locks="the queue's rota (advisory)",
+        writes="OnCallShift",
+        logs="on_call.planned, on_call.ended",
+    ),
+    Operation(
+        ("reviews.on_call.drills.start_drill",),
+        locks="the queue's rota (advisory)",
+        writes="NotificationDrill",
+        logs="drill.started",
+        after="a message to the people whom the drill asks",
+    ),
+    Operation(
+        ("reviews.on_call.drills.record_sighting",),
+        writes="DrillSighting",
+        logs="drill.seen",
+    ),
+    Operation(
         (
             "reviews.notifications.plan.plan_notices",
             "reviews.notifications.plan.enqueue_test_notice",

@@ -53,6 +53,12 @@ def lock_standing_grants(agent: str, thread: str, tool: str) -> None:
     _take_locks([f"standing grants|{agent}|{thread}|{tool}"])
 
 
+def lock_on_call(queue: int) -> None:
+    """Lock the rota and the drills of one queue: one person at a time plans a shift or
+    starts a drill. Caller holds a transaction."""
+    _take_locks([f"on call|{queue}"])
+
+
 def lock_deadlines() -> None:
     """Lock all deadlines exclusively, to start or end an incident during which they
     stand still: no request expires meanwhile. Caller holds a transaction, and no row

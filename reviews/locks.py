@@ -112,6 +112,12 @@ def lock_deadlines(*, shared: bool = False) -> None:
         policy_locks.lock_deadlines()
 
 
+def lock_on_call(queue_id: int) -> None:
+    """Let one person at a time plan a shift or start a drill of this queue, so that
+    both are counted right (advisory)."""
+    policy_locks.lock_on_call(queue_id)
+
+
 def lock_holds_of_person(person: str) -> None:
     """Let this person (a public id) take one hold at a time, so the count is right."""
     policy_locks.lock_holds(person)

@@ -41,6 +41,7 @@ class Permission(StrEnum):
     ANSWER_ALARMS = "answer_alarms"
     SEE_DELIVERIES = "see_deliveries"  # of every agent; owners see their own agents'
     MANAGE_ENDPOINTS = "manage_endpoints"
+    PLAN_ON_CALL = "plan_on_call"  # the rota of a queue, and its drills
     DECLARE = "declare"  # an incident, under which deadlines stand still
     REVOKE = "revoke"  # what a reviewer approved and has not run
     PROPOSE_REPAIR = "propose_repair"
@@ -59,6 +60,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.PAUSE,
             Permission.STOP,
             Permission.LIFT,
+            Permission.PLAN_ON_CALL,
             Permission.DECLARE,
             Permission.REVOKE,
             Permission.SETTLE_UNKNOWN,

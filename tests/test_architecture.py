@@ -182,6 +182,7 @@ def test_there_are_no_signals_of_models() -> None:
 RAW = {
     "templates/reviews/as_seen.html": "our own templates' bytes, as the log proves",
     "templates/mail/alarm.txt": "plain text of facts and a link: never HTML",
+    "templates/mail/drill.txt": "plain text of facts and a link: never HTML",
     "templates/mail/digest.txt": "plain text of facts and links: never HTML",
     "templates/mail/execution.txt": "plain text of facts and a link: never HTML",
     "templates/mail/incident.txt": "plain text of facts and a link: never HTML",

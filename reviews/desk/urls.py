@@ -17,6 +17,7 @@ from .live import views as events
 from .log import views as logs
 from .metrics import views as metrics
 from .notices import views as told
+from .on_call import views as on_call
 from .queue import views as queue
 from .recovery import views as restored
 from .request import holding_views
@@ -122,6 +123,10 @@ urlpatterns = [
     path("restored/", restored.restored, name="restored"),
     path("incidents/", incidents.incidents, name="incidents"),
     path("incidents/<int:pk>/end/", incidents.incident_end, name="incident_end"),
+    path("on-call/", on_call.on_call, name="on_call"),
+    path("on-call/<int:pk>/end/", on_call.shift_end, name="shift_end"),
+    path("drills/", on_call.drill_start, name="drill_start"),
+    path("drills/<int:pk>/", on_call.drill, name="drill"),
     path("reviewers/<str:who>/revoke/", control.revoke, name="revoke"),
     path("statistics/", metrics.statistics, name="statistics"),
     path(

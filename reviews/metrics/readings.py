@@ -10,10 +10,11 @@ from datetime import date, timedelta
 from typing import Any
 
 from django.db import connection
+from pydantic_core import from_json
 
 from policies.choices import Risk
 
-from .measures import Measure, find_percentile
+from .measures import Measure, find_percentiles
 
 FEW = 20  # a rate of fewer is drawn hollow and called few
 Bins = dict[str, int]
@@ -62,23 +63,14 @@ class Rate:
         return max((middle - spread) / whole, 0.0), min((middle + spread) / whole, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
 class Times:
-    """A histogram of seconds."""
+    """The size, the median and the p90 of a histogram of seconds."""
 
-    counts: Mapping[str, int]
+    __slots__ = ("median", "p90", "total")
 
-    @property
-    def total(self) -> int:
-        return sum(self.counts.values())
-
-    @property
-    def median(self) -> int | None:
-        return find_percentile(self.counts, 0.5)
-
-    @property
-    def p90(self) -> int | None:
-        return find_percentile(self.counts, 0.9)
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.total = sum(counts.values())
+        self.median, self.p90 = find_percentiles(counts, (0.5, 0.9))
 
 
 @dataclass(slots=True)
@@ -98,11 +90,7 @@ class Readings:
 
     def bins(self, measure: Measure) -> Bins:
         """The figures of the whole period."""
-        found: dict[str, list[int]] = defaultdict(list)
-        for day in self.daily(measure).values():
-            for name, value in day.items():
-                found[name].append(value)
-        return {name: measure.add_values(values) for name, values in found.items()}
+        return measure.add_bins(self.daily(measure).values())
 
     def daily(self, measure: Measure) -> dict[date, Bins]:
         """The figures of each day; a day without any is not there."""
@@ -133,16 +121,16 @@ class Readings:
 
 
 _DAILY = """
-SELECT measure, risk, day, bin, value FROM reviews_metricrollup
+SELECT measure, risk, day, bins FROM reviews_rollup
 WHERE measure = ANY (%(measures)s) AND tool = %(tool)s AND risk = ANY (%(risks)s)
   AND day BETWEEN %(first)s AND %(last)s
 """
 _SLICES = """
-SELECT measure, tool, risk, bin, sum(value) FROM reviews_metricrollup
-WHERE measure = ANY (%(measures)s) AND (%(tool)s = '' OR tool = %(tool)s)
+SELECT measure, tool, risk, bins FROM reviews_rollup
+WHERE measure = ANY (%(measures)s) AND tool <> ''
+  AND (%(tool)s = '' OR tool = %(tool)s)
   AND (risk = %(risk)s OR %(risk)s = '' AND measure = ANY (%(crossed)s))
   AND day BETWEEN %(first)s AND %(last)s
-GROUP BY measure, tool, risk, bin
 """
 
 
@@ -158,19 +146,21 @@ def load_readings(
     whole = {one.name for one in measures} - split
     _add_daily(found, sorted(whole), [filters.risk])
     _add_daily(found, sorted(split), sorted({filters.risk, *Risk}))
-    cut = set(sliced)
-    names = sorted({one.name for one in cut})
-    crossed = sorted({one.name for one in cut if one.crossed})
-    rows = _fetch_rows(_SLICES, filters, names, crossed=crossed)
-    for name, tool, risk, bin_, value in rows:
-        found._slices[name].setdefault((tool, risk), {})[bin_] = int(value)
+    cut = {one.name: one for one in sliced}
+    crossed = sorted({one.name for one in cut.values() if one.crossed})
+    parts: dict[tuple[str, str, str], list[Bins]] = defaultdict(list)
+    rows = _fetch_rows(_SLICES, filters, sorted(cut), crossed=crossed)
+    for name, tool, risk, bins in rows:
+        parts[name, tool, risk].append(from_json(bins))
+    for (name, tool, risk), several in parts.items():
+        found._slices[name][tool, risk] = cut[name].add_bins(several)
     return found
 
 
 def _add_daily(found: Readings, names: Sequence[str], risks: Sequence[str]) -> None:
     rows = _fetch_rows(_DAILY, found.filters, names, risks)
-    for name, risk, day, bin_, value in rows:
-        found._daily[name][risk].setdefault(day, {})[bin_] = value
+    for name, risk, day, bins in rows:
+        found._daily[name][risk][day] = from_json(bins)
 
 
 def _fetch_rows(

@@ -142,14 +142,13 @@ def _read_figures(day: date) -> Iterator[MetricRollup]:
     with connection.cursor() as cursor:
         for measure in list_measures():
             cursor.execute(measure.sql, values)
-            for tool, risk, bin_, value in cursor:
+            for tool, risk, bins in cursor:
                 yield MetricRollup(
                     day=day,
                     measure=measure.name,
                     tool=tool,
                     risk=risk,
-                    bin=bin_,
-                    value=value,
+                    bins=bins,
                 )
 
 

@@ -19,6 +19,7 @@ from .desk import (
     Note,
 )
 from .executions import Execution, Grant, LookUp
+from .on_call import DrillSighting, NotificationDrill, OnCallShift
 from .people import (
     Notice,
     PersonalToken,
@@ -43,6 +44,7 @@ __all__ = [
     "DatasetPart",
     "Decision",
     "Draft",
+    "DrillSighting",
     "Execution",
     "Export",
     "ExportPart",
@@ -56,6 +58,8 @@ __all__ = [
     "MetricRollup",
     "Note",
     "Notice",
+    "NotificationDrill",
+    "OnCallShift",
     "PersonalToken",
     "Preferences",
     "Proposal",

@@ -299,7 +299,7 @@ class MetricDay(models.Model):
 
 
 class MetricRollup(models.Model):
-    """One figure of one measure on one UTC day, for one tool and risk level.
+    """The figures of one measure on one UTC day, for one tool and risk level.
 
     An empty tool or risk means all of them: those rows are computed, not added up, so
     that a run that used two tools counts once. The rows can be deleted and computed
@@ -310,20 +310,19 @@ class MetricRollup(models.Model):
     measure = models.CharField(max_length=32)
     tool = models.CharField(max_length=64, blank=True)
     risk = models.CharField(max_length=8, blank=True)
-    # What the measure counts: an outcome, an hour, or a number of seconds.
-    bin = models.CharField(max_length=200)
-    value = models.BigIntegerField()
+    # A JSON object: what the measure counts (an outcome, an hour, a number of seconds),
+    # and its value. Text, because a page parses thousands of them.
+    bins = models.TextField()
 
     class Meta:
+        db_table = "reviews_rollup"
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["measure", "tool", "risk", "day", "bin"],
-                name="metric_rollup_once",
+                fields=["measure", "tool", "risk", "day"],
+                name="rollup_once",
             )
         ]
-        indexes: ClassVar = [
-            models.Index(fields=["day", "measure"], name="metric_rollup_day")
-        ]
+        indexes: ClassVar = [models.Index(fields=["day"], name="rollup_day")]
 
     def __str__(self) -> str:
-        return f"{self.measure} {self.day} {self.bin}"
+        return f"{self.measure} {self.day}"

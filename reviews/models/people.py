@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from .alarms import Alarm
 from .executions import Execution
+from .on_call import NotificationDrill
 from .requests import ApprovalRequest
 
 
@@ -70,6 +71,17 @@ class SavedView(models.Model):
         return f"{self.page}: {self.name}"
 
 
+SUBJECTS = ("request", "execution", "alarm", "drill")  # of a notice
+
+
+def _build_subject_check() -> Q:
+    """Exactly one subject is set."""
+    found = Q()
+    for chosen in SUBJECTS:
+        found |= Q(**{f"{one}__isnull": one != chosen for one in SUBJECTS})
+    return found
+
+
 class Notice(models.Model):
     """One message on one channel: planned once, then either sent or dropped.
 
@@ -86,7 +98,7 @@ class Notice(models.Model):
     channel = models.CharField(max_length=32, default="email", db_default="email")
     # The place, as the policy names it; "" for a person or the channel's default.
     target = models.CharField(max_length=80, blank=True, default="", db_default="")
-    # Its subject: exactly one of the three.
+    # Its subject: exactly one of the four.
     request = models.ForeignKey(
         ApprovalRequest, null=True, on_delete=models.CASCADE, related_name="notices"
     )
@@ -96,6 +108,13 @@ class Notice(models.Model):
     # Each person is told once about an alarm: `occasion` is the alarm's id.
     alarm = models.ForeignKey(
         Alarm, null=True, on_delete=models.CASCADE, related_name="notices"
+    )
+    drill = models.ForeignKey(  # `occasion` is the drill's id
+        NotificationDrill,
+        null=True,
+        on_delete=models.CASCADE,
+        db_index=False,
+        related_name="notices",
     )
     version = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=24)
@@ -130,11 +149,7 @@ class Notice(models.Model):
             ),
             models.CheckConstraint(
                 name="notice_about_one",
-                condition=Q(
-                    request__isnull=True, execution__isnull=False, alarm__isnull=True
-                )
-                | Q(request__isnull=False, execution__isnull=True, alarm__isnull=True)
-                | Q(request__isnull=True, execution__isnull=True, alarm__isnull=False),
+                condition=_build_subject_check(),
             ),
         ]
         indexes: ClassVar = [
@@ -147,6 +162,11 @@ class Notice(models.Model):
                 fields=["person", "due_at"],
                 name="notice_unsent",
                 condition=Q(sent_at__isnull=True, let_go=""),
+            ),
+            models.Index(
+                fields=["drill"],
+                name="notice_of_drill",
+                condition=Q(drill__isnull=False),
             ),
         ]
 

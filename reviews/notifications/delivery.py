@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from celery.exceptions import SoftTimeLimitExceeded
@@ -24,6 +25,8 @@ from policies.models import Person
 from reviews import locks, permissions
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
+from reviews.models.people import SUBJECTS
+from reviews.on_call import duty
 from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
 
@@ -42,11 +45,13 @@ HOLD_KINDS = frozenset({"offered", "broken", "handed_over"})
 
 def build_message_line(notice: Notice) -> MessageLine:
     """Build the line that a message prints for a notice."""
-    about = notice.request or notice.execution or notice.alarm
+    about = notice.request or notice.execution or notice.alarm or notice.drill
     assert about is not None  # the database says so
-    ends = f", {about.status}" if notice.kind == "settled" else ""
+    settled = notice.request if notice.kind == "settled" else None
+    ends = f", {settled.status}" if settled else ""
     waits = notice.kind in WAITING_KINDS
-    return MessageLine(f"{NOTICE_TITLES[notice.kind]}{ends}", about, waits, notice.kind)
+    what = f"{NOTICE_TITLES[notice.kind]}{ends}"
+    return MessageLine(what, about, waits, notice.kind, notice.channel)
 
 
 def find_drop_reason(notice: Notice) -> str:
@@ -59,6 +64,8 @@ def find_drop_reason(notice: Notice) -> str:
         return _find_effect_drop_reason(notice, notice.execution)
     if notice.alarm is not None:
         return _find_alarm_drop_reason(notice, notice.alarm)
+    if notice.drill is not None:
+        return "settled" if notice.drill.ends_at <= clock.now() else ""
     if notice.request is None or notice.kind not in WAITING_KINDS:
         return ""
     return _find_request_drop_reason(notice, notice.request)
@@ -192,7 +199,7 @@ def _send_gathered_on(channel: str, person: Person, gathered: QuerySet[Notice]) 
         key=f"digest-{these[0]}",
         lines=lines,
         person=person,
-        is_digest=True,
+        is_digest=not _is_single(lines, rest),
         rest=rest,
     )
     message_id = attempts.attempt_message(first, channel, message)
@@ -200,6 +207,11 @@ def _send_gathered_on(channel: str, person: Person, gathered: QuerySet[Notice]) 
         return False
     _update_in_chunks(gathered, these, sent_at=clock.now(), message_id=message_id)
     return True
+
+
+def _is_single(lines: Sequence[MessageLine], rest: MessageRemainder) -> bool:
+    """Whether the message is one notice that waited for others in vain."""
+    return len(lines) == 1 and not rest.count and lines[0].kind in GATHERED_KINDS
 
 
 def _select_gathered(person: Person, now: datetime) -> QuerySet[Notice]:
@@ -240,6 +252,7 @@ def _sort_notices(gathered: QuerySet[Notice]) -> QuerySet[Notice]:
         "request__queue",
         "execution__grant__revision__tool",
         "alarm__proposal",
+        "drill__queue",
     )
     waits = Q(kind__in=WAITING_KINDS)
     return related.annotate(waits=waits).order_by("-waits", "request__expires_at", "pk")
@@ -249,7 +262,7 @@ def _count_remainder(
     these: QuerySet[Notice], first: Sequence[Notice]
 ) -> MessageRemainder:
     """Count the subjects of the notices beyond the `first`, and how many wait."""
-    things = these.values("request", "execution", "alarm").distinct()
+    things = these.values(*SUBJECTS).distinct()
     waiting = things.filter(kind__in=WAITING_KINDS).count()
     told = _keep_newest_each([one for one in first if one.kind in WAITING_KINDS])
     return MessageRemainder(
@@ -270,8 +283,8 @@ def _filter_concerning(person: Person, rows: Sequence[Notice]) -> list[Notice]:
 
 def _keep_newest_each(notices: Sequence[Notice]) -> list[Notice]:
     """Keep the last of several notices about one subject: it is the current state."""
-    newest = {(one.request_id, one.execution_id, one.alarm_id): one for one in notices}
-    return list(newest.values())
+    subject = attrgetter(*(f"{name}_id" for name in SUBJECTS))
+    return list({subject(one): one for one in notices}.values())
 
 
 HOUR = timedelta(hours=1)
@@ -333,12 +346,9 @@ def _list_mentioned_people(notice: Notice) -> list[Person]:
         )
         if not request.proposal.bars(person.public_id)
     ]
-    on_call = [
-        one
-        for one in deciders
-        if preferences.load_preferences(one).notifications.on_call
-    ]
-    return (on_call or deciders)[:MOST_MENTIONED]
+    on_call = duty.select_on_call(request.queue_id, deciders, clock.now())
+    called = [one for one in deciders if one.pk in on_call]
+    return (called or deciders)[:MOST_MENTIONED]
 
 
 def _find_time_with_room(notice: Notice) -> datetime | None:
@@ -376,7 +386,7 @@ def compute_full_until(people: Collection[Person], channel: str) -> dict[int, da
 def deliver_due_notice(notice_id: str) -> bool:
     """Send a delayed notice that is now due. Returns whether it was sent."""
     found = Notice.objects.select_related(
-        "person__preferences", "request", "execution", "alarm"
+        "person__preferences", "request", "execution", "alarm", "drill__queue"
     )
     notice = found.filter(pk=notice_id).first()
     return notice is not None and deliver_notice(notice)
@@ -392,6 +402,8 @@ def send_test_notice(public_id: str, channel: str = "email") -> None:
         attempts.dispatch_message(channel, message)
 
 
+# Many requests can reach this step at the same time: one message for all of them.
+GATHERED_KINDS = frozenset({"half_time"})
 # Supervisors get these whatever their preferences: somebody must be responsible.
 MANDATORY_KINDS = frozenset({"escalated", "due_soon"})
 
@@ -417,9 +429,14 @@ def compute_send_time(
     must: bool,
     now: datetime,
     channel: str = "email",
+    on_call: bool = False,
 ) -> SendTime | None:
     """Compute when a notice is sent; None for never. Notices that quiet hours delay go
-    into one digest at their end."""
+    into one digest at their end, and those of `GATHERED_KINDS` into one a minute.
+
+    `on_call`: the reader has a shift now, in which quiet hours delay nothing of
+    `MANDATORY_KINDS`. A supervisor's own preference does the same.
+    """
     when = "now" if must else said.choose_timing(channel, risk)
     if when == "never":
         return None
@@ -427,8 +444,17 @@ def compute_send_time(
         return SendTime(compute_next_digest(said, now), digest=True)
     wait = timedelta(minutes=said.minutes)
     at = now + wait if when == "unclaimed" and kind == "opened" else now
-    held = None if must and said.on_call else find_quiet_end(said, at)
-    return SendTime(held, digest=True) if held else SendTime(at)
+    woken = (must and said.on_call) or (on_call and kind in MANDATORY_KINDS)
+    held = None if woken else find_quiet_end(said, at)
+    if held:
+        return SendTime(held, digest=True)
+    if kind in GATHERED_KINDS:
+        return SendTime(_compute_next_minute(at), digest=True)
+    return SendTime(at)
+
+
+def _compute_next_minute(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0) + timedelta(minutes=1)
 
 
 def find_quiet_end(said: NotificationPreferences, at: datetime) -> datetime | None:

@@ -26,6 +26,7 @@ class Audience(StrEnum):
     EXECUTION = "execution"  # the supervisors of the queue that the effect concerns
     ANNOUNCEMENT = "announcement"  # the same; the message names its proposal
     ALARM = "alarm"  # the supervisors of the alarm's queue
+    DRILL = "drill"  # the people whom the drill asks
     INCIDENT = "incident"  # the supervisor whom the message names; without a notice
 
 
@@ -67,6 +68,7 @@ EVENTS: Mapping[str, NotificationEvent] = {
         "cancelled", Audience.EXECUTION, "Cancelled after a revoked approval"
     ),
     "alarm.raised": _tell("alarm", Audience.ALARM, "Alarm"),
+    "drill.started": _tell("drill", Audience.DRILL, "Drill"),
     # The mail's own facts say whether deadlines are paused or resumed.
     "incident.told": _tell("incident", Audience.INCIDENT, ""),
 }

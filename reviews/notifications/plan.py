@@ -25,7 +25,15 @@ from policies.documents import Place
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import AlarmStatus
-from reviews.models import Alarm, ApprovalRequest, Execution, Notice, Proposal
+from reviews.models import (
+    Alarm,
+    ApprovalRequest,
+    Execution,
+    Notice,
+    NotificationDrill,
+    Proposal,
+)
+from reviews.on_call import drills, duty
 from reviews.people import preferences
 
 from . import delivery
@@ -186,6 +194,24 @@ def _find_of_alarm(event: NotificationEvent, message: OutboxMessage) -> NoticeAu
     return NoticeAudience(people, risk, {"alarm": alarm, "occasion": str(alarm.pk)})
 
 
+def _find_of_drill(
+    event: NotificationEvent, message: OutboxMessage
+) -> NoticeAudience | None:
+    """The people whom the drill asks. Nobody new is asked once it is over."""
+    drill = NotificationDrill.objects.select_related("queue").get(pk=message.subject)
+    if drill.ends_at <= clock.now():
+        return None
+    people = [
+        person
+        for person in permissions.list_deciders(
+            drill.queue_id, roles=drills.ASKED_ROLES
+        )
+        if person.public_id in drill.people
+    ]
+    about = {"drill": drill, "occasion": str(drill.pk)}
+    return NoticeAudience(people, drill.risk, about)
+
+
 _FINDERS: Mapping[
     Audience, Callable[[NotificationEvent, OutboxMessage], NoticeAudience | None]
 ] = {
@@ -196,6 +222,7 @@ _FINDERS: Mapping[
     Audience.EXECUTION: _find_of_execution,
     Audience.ANNOUNCEMENT: _find_of_announcement,
     Audience.ALARM: _find_of_alarm,
+    Audience.DRILL: _find_of_drill,
 }
 
 
@@ -231,16 +258,31 @@ def _deliver_each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int
 def _build_plans(
     audience: NoticeAudience, places: Sequence[Place], kind: str, now: datetime
 ) -> list[NoticePlan]:
-    found = []
+    found, on_call = [], _select_on_call(audience, kind, now)
     for person, channel in routing.choose_channels(audience.people, places):
         must = delivery.is_mandatory(kind, permissions.find_deciding_role(person))
         said = preferences.load_preferences(person).notifications
         due = delivery.compute_send_time(
-            said, kind, audience.risk, must=must, now=now, channel=channel
+            said,
+            kind,
+            audience.risk,
+            must=must,
+            now=now,
+            channel=channel,
+            on_call=person.pk in on_call,
         )
         if due is not None:
             found.append(NoticePlan(person, due, must, channel))
     return _wake_if_all_quiet(_delay_full_inboxes(found, now), now)
+
+
+def _select_on_call(audience: NoticeAudience, kind: str, now: datetime) -> set[int]:
+    """Those of the audience who have a shift now, for the kinds that find them in
+    their quiet hours, too."""
+    request: ApprovalRequest | None = audience.about.get("request")
+    if request is None or kind not in delivery.MANDATORY_KINDS:
+        return set()
+    return set(duty.list_planned_ids([request.queue_id], now))
 
 
 def _delay_full_inboxes(plans: Sequence[NoticePlan], now: datetime) -> list[NoticePlan]:

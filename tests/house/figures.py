@@ -52,6 +52,9 @@ NEWER_SUBJECTS = (
     "reviews/models/tracing.py",
     "reviews/outbound/trace_context.py",
     "reviews/tracing",
+    "reviews/on_call",
+    "reviews/desk/on_call",
+    "reviews/models/on_call.py",
 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
@@ -15,6 +16,7 @@ from agents.models import Agent
 from journal import clock
 from policies.choices import Risk
 from reviews import recovery
+from reviews.models import NotificationDrill
 from tests import pages
 from tests.agents.adapters.authzen.conftest import access, denied
 from tests.factories import PASSWORD
@@ -66,6 +68,12 @@ class Row:
     body: Body = lambda world: {}
     first: Callable[[World], None] | None = None
     writes: bool = True
+
+
+def _rest_drills(world: World) -> None:
+    """The last drill was long ago."""
+    earlier = clock.now() - timedelta(hours=2)
+    NotificationDrill.objects.update(started_at=earlier)
 
 
 def _verdict(world: World) -> dict[str, Any]:
@@ -420,6 +428,29 @@ ROUTES: dict[str, Row] = {
         first=_noticed,
         body=lambda world: {"reason": "the disk was lost"},
     ),
+    "reviews:on_call": Row(
+        get=READS_POLICY,
+        post=SETTLES,
+        body=lambda world: {
+            "queue": world.waiting.queue.name,
+            "person": world.gate.rita.public_id,
+            "begins_at": f"{clock.now() + timedelta(days=1):%Y-%m-%dT%H:%M}",
+            "ends_at": f"{clock.now() + timedelta(days=2):%Y-%m-%dT%H:%M}",
+        },
+    ),
+    "reviews:shift_end": Row(post=SETTLES, ids={"pk": "shift"}),
+    "reviews:drill_start": Row(
+        post=SETTLES,
+        first=_rest_drills,
+        body=lambda world: {"queue": world.waiting.queue.name, "risk": "high"},
+    ),
+    "reviews:drill": Row(
+        get=SEES - {Who.OWNER},
+        post=DECIDES,
+        sees=SEES - {Who.OWNER},
+        ids={"pk": "drill"},
+        query="by=email",
+    ),
     "reviews:incident_end": Row(post=LIFTS, ids={"pk": "incident"}),
     # Agents and policies
     "agents:agents": Row(get=PEOPLE),
@@ -598,6 +629,8 @@ ABSENT = {
     "thread": "t-404",
     "stop": 987654321,
     "incident": 987654321,
+    "shift": 987654321,
+    "drill": 987654321,
     "reviewer": "u-00000000000000000000",
     "alarm": 987654321,
     "own_token": 987654321,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from enum import StrEnum
 from http.cookies import SimpleCookie
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from agents.webhooks import delivery, endpoints, enqueue
 from agents.webhooks.delivery import AttemptResult
 from journal import clock
 from journal.models import LogPosition, LogRecord, OutboxMessage
-from policies.choices import Role
+from policies.choices import Risk, Role
 from policies.models import Person, Queue
 from reviews import deadlines
 from reviews.assurance import second_reviews
@@ -42,6 +43,7 @@ from reviews.models import (
     Proposal,
     Repair,
 )
+from reviews.on_call import drills, shifts
 from reviews.people import preferences, tokens
 from reviews.standing_grants import issuance
 from reviews.stops import incidents, stops
@@ -158,6 +160,15 @@ def _fill(world: World, other: Agent) -> None:
     )
     odd = Queue.objects.get(name="odd")
     incident = incidents.declare_incident(person=gate.sue, reason="a drill", queue=odd)
+    queue, now = world.waiting.queue, clock.now()
+    shift = shifts.plan_shift(
+        by=gate.sue,
+        queue=queue,
+        person=gate.tom,
+        begins_at=now + timedelta(days=1),
+        ends_at=now + timedelta(days=2),
+    )
+    drill = drills.start_drill(person=gate.sue, queue=queue, risk=Risk.HIGH)
     tokens.create_token(person=gate.rita, name="spare")
     allowed = issuance.issue_standing_grant(
         request_id=_asked_tag(gate, "t-tags").pk, person=gate.sue, reason="many"
@@ -195,6 +206,8 @@ def _fill(world: World, other: Agent) -> None:
         "failed_unasked": _failed_unasked(gate).pk,
         "stop": stop.pk,
         "incident": incident.pk,
+        "shift": shift.pk,
+        "drill": drill.pk,
         "standing_grant": allowed.pk,
         "group": "outcomes",
         "plot": "outcome-mix",

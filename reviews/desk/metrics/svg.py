@@ -54,6 +54,9 @@ _PATH = (
     ' fill="none"/>'
 )
 _MARK = '<circle cx="{}" cy="{}" r="2.5" stroke="currentcolor" fill="{}"/>'
+_DOTS = (
+    '<path d="{}" stroke="{}" stroke-width="{}" stroke-linecap="round" fill="none"/>'
+)
 _RECT = (
     '<rect x="{}" y="{}" width="{}" height="{}" stroke="currentcolor"'
     ' stroke-width="0.75" fill-opacity="{}"/>'
@@ -121,14 +124,28 @@ def _list_line_parts(panel: LinePanel) -> Iterator[SafeString]:
             _build_path(line.points, place_x, place_y, steps=panel.steps),
             DASHES[number % len(DASHES)],
         )
-        if panel.steps:
-            continue
-        for at, point in enumerate(line.points):
-            if point.value is not None:
-                fill = HOLLOW if point.total < FEW else FULL
-                x, y = round(place_x(at), 1), round(place_y(point.value), 1)
-                yield format_html(_MARK, x, y, fill)
+        if not panel.steps:
+            yield from _list_line_marks(line.points, place_x, place_y)
     yield from _list_line_legend(panel)
+
+
+def _list_line_marks(
+    points: Sequence[Point],
+    place_x: Callable[[int], float],
+    place_y: Callable[[float], float],
+) -> Iterator[SafeString]:
+    """All marks of a line: dots are ends of lines without length, in two paths instead
+    of an element each. A hollow one has the page's colour over its middle."""
+    dots: dict[bool, list[str]] = {False: [], True: []}
+    for at, point in enumerate(points):
+        if point.value is not None:
+            dot = f"M{place_x(at):.1f} {place_y(point.value):.1f}h0"
+            dots[point.total < FEW].append(dot)
+    every, few = "".join(dots[False] + dots[True]), "".join(dots[True])
+    if every:
+        yield format_html(_DOTS, every, FULL, 6)
+    if few:
+        yield format_html(_DOTS, few, HOLLOW, 4)
 
 
 def _list_line_legend(panel: LinePanel) -> Iterator[SafeString]:

@@ -30,6 +30,7 @@ from reviews.desk.components.formatting import ReasonChoice, format_condition_va
 from reviews.effects.wording import format_duration, format_people, format_short_hash
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, Draft, Message
+from reviews.on_call import duty
 from reviews.people import preferences
 from reviews.people.preferences import NotificationPreferences
 from reviews.permissions import Permission
@@ -43,28 +44,37 @@ MOST_NAMES = 4  # people listed by name
 def describe_supervisors(
     request: ApprovalRequest, person: Person, now: datetime
 ) -> str:
-    """The supervisors an escalation would ask, those on call first; in one query."""
-    found = holding.select_supervisors(request).exclude(pk=person.pk)
+    """The supervisors an escalation would ask, those on call first; in two
+    queries."""
+    rows = holding.select_supervisors(request).exclude(pk=person.pk)
+    found = list(rows.select_related("preferences").order_by("username"))
+    on_call = duty.select_on_call(request.queue_id, found, now) if found else set()
     told = [
-        (preferences.load_preferences(one).notifications, str(one))
-        for one in found.select_related("preferences").order_by("username")
+        (
+            preferences.load_preferences(one).notifications,
+            str(one),
+            one.pk in on_call,
+        )
+        for one in found
     ]
     if not told:
         return (
             "No other supervisor is admitted to this queue, so it would wait for one."
         )
-    told.sort(key=lambda one: not one[0].on_call)
+    told.sort(key=lambda one: not one[2])
     names = [
-        f"{name} ({_format_local_time(wants, now)})"
-        for wants, name in told[:MOST_NAMES]
+        f"{name} ({_format_local_time(wants, now, on_call=called)})"
+        for wants, name, called in told[:MOST_NAMES]
     ]
     more = [f"{len(told) - MOST_NAMES} more"] if len(told) > MOST_NAMES else []
     return f"Will be sent to {', '.join([*names, *more])}."
 
 
-def _format_local_time(wants: NotificationPreferences, now: datetime) -> str:
+def _format_local_time(
+    wants: NotificationPreferences, now: datetime, *, on_call: bool
+) -> str:
     local = f"local time {now.astimezone(ZoneInfo(wants.zone)):%H:%M}"
-    return f"on call, {local}" if wants.on_call else local
+    return f"on call, {local}" if on_call else local
 
 
 CORRECTABLE_CODES = {

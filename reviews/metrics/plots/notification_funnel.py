@@ -91,6 +91,8 @@ def build_chart(readings: Readings) -> Chart:
         ("Channel", "Step", "Median", "p90", "Count"),
         rows,
         [BarPanel(["decided", "opened only", "not opened"], bars)] if bars else [],
+        link_label="On call and drills",
+        link="reviews:on_call",
     )
 
 

@@ -12,7 +12,13 @@ from django.conf import settings
 
 from reviews.alarms import wording
 from reviews.effects import describe
-from reviews.models import Alarm, ApprovalRequest, Execution, Revision
+from reviews.models import (
+    Alarm,
+    ApprovalRequest,
+    Execution,
+    NotificationDrill,
+    Revision,
+)
 from reviews.presenters.shapes import SentencePart
 from reviews.quorum import StepData
 
@@ -21,6 +27,10 @@ from .contract import MessageLine, MessageRemainder
 PLAIN_VALUE = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
 LEFT_OUT = "[…]"
 TEST_SUBJECT = "Test email from Holdpoint"
+DRILL_EFFECT = (
+    "This is a drill: no request waits. Follow the link to show that this message"
+    " reached you."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,8 @@ def summarize_line(line: MessageLine) -> MessageSummary:
     effect = str(facts.get("effect", ""))
     if isinstance(about, Alarm):
         effect = f"{facts['title']}. {facts['means']}"
+    elif isinstance(about, NotificationDrill):
+        rows = [("Queue", about.queue.title)]
     elif isinstance(about, Execution):
         rows += [("Execution", about.pk), ("Result", about.status)]
     else:
@@ -64,6 +76,8 @@ def build_facts(line: MessageLine) -> dict[str, object]:
     about = line.about
     if isinstance(about, Alarm):
         return _build_alarm_facts(about, line.what)
+    if isinstance(about, NotificationDrill):
+        return _build_drill_facts(about, line)
     proposal = about.proposal
     facts: dict[str, object] = {"what": line.what, "tool": proposal.tool_name}
     if isinstance(about, Execution):
@@ -96,6 +110,21 @@ def _build_alarm_facts(alarm: Alarm, what: str) -> dict[str, object]:
     }
 
 
+def _build_drill_facts(
+    drill: NotificationDrill, line: MessageLine
+) -> dict[str, object]:
+    """The link names the channel, so that the drill's page can tell by which of
+    several messages its reader came."""
+    return {
+        "what": line.what,
+        "tool": "",
+        "drill": drill,
+        "effect": DRILL_EFFECT,
+        "ends": format_minute(drill.ends_at),
+        "link": build_link(f"/drills/{drill.pk}/?by={line.channel}"),
+    }
+
+
 def build_link(path: str) -> str:
     return f"{settings.HOLDPOINT.base_url}{path}"
 
@@ -105,6 +134,8 @@ def format_subject(line: MessageLine) -> str:
     about = line.about
     if isinstance(about, Alarm):
         return f"{line.what}: {wording.describe_alarm(about.kind).title}"
+    if isinstance(about, NotificationDrill):
+        return f"{line.what}: no request waits in {about.queue.title}"
     tool = about.proposal.tool_name
     if isinstance(about, Execution):
         return f"{line.what}: {tool}"

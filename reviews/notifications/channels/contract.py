@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from policies.models import Person
-from reviews.models import Alarm, ApprovalRequest, Execution
+from reviews.models import Alarm, ApprovalRequest, Execution, NotificationDrill
 
 
 @dataclass(frozen=True, slots=True)
 class MessageLine:
-    """What a message says about one request, execution or alarm."""
+    """What a message says about one request, execution, alarm or drill."""
 
     what: str
-    about: ApprovalRequest | Execution | Alarm
+    about: ApprovalRequest | Execution | Alarm | NotificationDrill
     waits: bool = False  # whether it waits for its reader's decision
     kind: str = ""  # of the event, as in `reviews.notifications.events`
+    channel: str = ""  # by which it goes
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from policies.models import Person
-from reviews.models import Alarm, Execution, Incident
+from reviews.models import Alarm, Execution, Incident, NotificationDrill
 
 from . import content
 from .contract import (
@@ -61,6 +61,8 @@ def send_mail(person: Person, line: MessageLine) -> str:
         return _send_template(person, subject, "mail/alarm.txt", facts)
     if isinstance(line.about, Execution):
         return _send_template(person, subject, "mail/execution.txt", facts)
+    if isinstance(line.about, NotificationDrill):
+        return _send_template(person, subject, "mail/drill.txt", facts)
     return _send_template(person, subject, "mail/request.txt", facts)
 
 

@@ -9,7 +9,14 @@ from typing import Any
 from policies import active
 from policies.documents import Place, RoutedMessage, select_places
 from policies.models import Person
-from reviews.models import Alarm, ApprovalRequest, Execution, Notice
+from reviews.models import (
+    Alarm,
+    ApprovalRequest,
+    Execution,
+    Notice,
+    NotificationDrill,
+)
+from reviews.models.people import SUBJECTS
 
 from . import registry
 
@@ -19,13 +26,13 @@ DEFAULT_PLACES = (Place(USUAL_CHANNEL, ""), Place("push", ""))
 
 
 def route_notice(about: Mapping[str, Any], kind: str) -> list[Place]:
-    """The channels of a notice about a request, an execution or an alarm (`about`, as
-    the fields of `Notice`)."""
+    """The channels of a notice about a request, an execution, an alarm or a drill
+    (`about`, as the fields of `Notice`)."""
     version = active.find_active_policy()
     routes = active.load_document(version).routes if version else []
     found = None
     if routes:
-        subject = about.get("request") or about.get("execution") or about.get("alarm")
+        subject = next((about[one] for one in SUBJECTS if about.get(one)), None)
         found = select_places(routes, _build_routed_message(subject, kind))
     if found is not None:
         return found
@@ -34,8 +41,10 @@ def route_notice(about: Mapping[str, Any], kind: str) -> list[Place]:
 
 
 def _build_routed_message(
-    subject: ApprovalRequest | Execution | Alarm | None, kind: str
+    subject: ApprovalRequest | Execution | Alarm | NotificationDrill | None, kind: str
 ) -> RoutedMessage:
+    if isinstance(subject, NotificationDrill):  # as a new request would go
+        return RoutedMessage(at="opened", queue=subject.queue.name, risk=subject.risk)
     if isinstance(subject, ApprovalRequest):
         return RoutedMessage(
             at=kind,

@@ -138,18 +138,7 @@ def generate_past(
         _make_second_reviews(decision)
         _make_records(LogRecord.objects.earliest("id"))
         _make_executions(base, reversal, stop)
-        copy(
-            Notice.objects.filter(request=request).earliest("pk"),
-            "settled IS NOT NULL AND n % 3 <> 0",
-            request_id="'r-' || n",
-            person_id="CASE WHEN n % 5 > 0 THEN person END",
-            channel="CASE WHEN n % 5 = 0 THEN 'slack' WHEN n % 7 = 0 THEN 'sms'"
-            " ELSE 'email' END",
-            at="opened",
-            due_at="opened",
-            digest="n % 4 = 0 AND n % 5 > 0 AND n % 7 > 0",
-            sent_at="opened + interval '1 minute' * pg_temp.draw(n, 20)",
-        )
+        _make_notices(Notice.objects.filter(request=request).earliest("pk"))
         with connection.cursor() as cursor:
             cursor.execute("DROP FUNCTION pg_temp.draw CASCADE")
             # Nobody else sees these rows before they are committed, so nobody else
@@ -249,6 +238,9 @@ def _make_canaries(
         ended_at=clock.now(),
     )
     ended = "settled IS NOT NULL AND n % 6 > 0"
+    kinds = ", ".join(f"'{kind}'" for kind in DefectKind)
+    verdict = "(ARRAY['approve', 'reject', 'escalate', 'modify'])[1 + n % 4]"
+    caught = "n % 4 IN (1, 2) OR n % 4 = 3 AND pg_temp.draw(n, 21) < 0.8"
     copy(
         base,
         f"{where} AND settled IS NOT NULL",
@@ -256,13 +248,13 @@ def _make_canaries(
         reviewer_id="person",
         tool_name="tool",
         risk="level",
-        defect="CASE WHEN n % 2 = 0 THEN 'extra_bcc' ELSE 'amount_tenfold' END",
+        defect=f"(ARRAY[{kinds}])[1 + n % {len(DefectKind)}]",
         inserted_at="opened",
         ended_at="settled",
         ending=f"CASE WHEN {ended} THEN 'decided' ELSE 'expired' END",
-        verdict=f"CASE WHEN {ended} THEN 'reject' ELSE '' END",
-        caught=f"CASE WHEN {ended} THEN pg_temp.draw(n, 21) < 0.8 END",
-        took_ms=f"CASE WHEN {ended} THEN took END",
+        verdict=f"CASE WHEN {ended} THEN {verdict} ELSE '' END",
+        caught=f"CASE WHEN {ended} THEN {caught} END",
+        took_ms=f"CASE WHEN {ended} AND n % 7 > 0 THEN took END",
     )
     base.delete()
 
@@ -393,6 +385,34 @@ def _make_records(record: Model) -> None:
         kind="'request.withdrawn'",
         at="settled",
         leaf=leaf('\'{"code": "stopped"}\'::jsonb'),
+        **common,
+    )
+
+
+def _make_notices(notice: Model) -> None:
+    """Two messages about most requests: one to the person who decided it or to another
+    one, and one to a place. Some were not sent."""
+    common = {
+        "request_id": "'r-' || n",
+        "at": "opened",
+        "due_at": "opened",
+        "sent_at": "CASE WHEN n % 13 > 0 THEN"
+        " opened + interval '1 minute' * pg_temp.draw(n, 20) END",
+    }
+    copy(
+        notice,
+        "settled IS NOT NULL AND n % 3 <> 0",
+        person_id="CASE WHEN n / 8 % 2 = 0 THEN person ELSE other END",
+        channel="(ARRAY['email', 'email', 'sms', 'push'])[1 + n % 4]",
+        digest="n % 8 < 2",
+        **common,
+    )
+    copy(
+        notice,
+        "settled IS NOT NULL AND n % 5 = 0",
+        person_id="NULL",
+        channel="(ARRAY['slack', 'chat', 'webhook'])[1 + n % 3]",
+        digest="false",
         **common,
     )
 

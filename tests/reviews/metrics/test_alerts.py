@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, get_args
 
 import pytest
@@ -20,14 +21,12 @@ pytestmark = pytest.mark.django_db
 
 def count(bin_: str, value: int, *, tool: str = "pay", risk: str = "high") -> None:
     """So many outcomes of today."""
-    MetricRollup.objects.create(
-        day=clock.now().date(),
-        measure="outcomes",
-        tool=tool,
-        risk=risk,
-        bin=bin_,
-        value=value,
+    keys = {"day": clock.now().date(), "measure": "outcomes", "tool": tool}
+    row, _ = MetricRollup.objects.get_or_create(
+        **keys, risk=risk, defaults={"bins": "{}"}
     )
+    row.bins = json.dumps({**json.loads(row.bins), bin_: value})
+    row.save()
 
 
 def adopt(gate: Gate, *found: dict[str, Any]) -> None:

@@ -4,26 +4,36 @@ rows, which shares nothing with the measure: neither its SQL nor its days."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from django.db import connection
 
+from policies.choices import Risk
 from reviews.metrics import rollups
 from reviews.metrics.measures import Measure
-from reviews.metrics.plots import list_measures
+from reviews.metrics.plots import list_measures, list_plots
 from reviews.metrics.readings import MetricFilters, Times, load_readings
 from reviews.models import MetricDay, MetricRollup
 from tests.conftest import Gate
 from tests.reviews import states
 
-from .generating import generate_past, run_query
+from .generating import generate_past
+from .recounting import NOTICE, NOTICES, OTHER_CHANNELS, Period
+from .tables import recount_tables
 
 DAYS = 10
 LAST = date(2026, 3, 31)
-FILTERS = [("", ""), ("pay", ""), ("", "high"), ("tag", "critical")]
+# A tool and a risk level (empty: all), and the first and last of the generated days.
+FILTERS = [
+    ("", "", 0, DAYS - 1),
+    ("pay", "", 0, DAYS - 1),
+    ("", "high", 0, DAYS - 1),
+    ("tag", "critical", 0, DAYS - 1),
+    ("", "", 4, 4),
+]
 
 # Each recount gives (bin, value) of the whole period.
 COUNTS = {
@@ -305,24 +315,6 @@ SECONDS = {
         WHERE s.scope = 'thread' AND s.at >= :start AND s.at < :end GROUP BY s.id
     """,
 }
-NOTICES = {
-    "notice_sent": "n.sent_at - n.at",
-    "notice_opened": "o.at - n.sent_at",
-    "notice_decided": "d.at - o.at",
-}
-NOTICE = """
-    SELECT extract(epoch FROM {interval}) AS s FROM reviews_notice n
-    JOIN reviews_approvalrequest r ON r.id = n.request_id
-    LEFT JOIN policies_person p ON p.id = n.person_id
-    LEFT JOIN LATERAL (SELECT min(at) AS at FROM journal_logrecord WHERE
-        kind = 'lease.taken' AND proposal = r.proposal_id AND at >= n.sent_at
-        AND actor_id = coalesce(p.public_id, actor_id)) o ON true
-    LEFT JOIN LATERAL (SELECT min(at) AS at FROM reviews_decision WHERE
-        request_id = r.id AND reviewer_id = coalesce(p.id, reviewer_id)
-        AND at >= o.at) d ON true
-    WHERE {channel} AND r.settled_at >= :start AND r.settled_at < :end
-      AND {interval} IS NOT NULL AND :of(r)
-"""
 # A value of each day and hour, and one of each place in a session.
 WAITING = """
     FROM generate_series(:start, :end - interval '1 hour', interval '1 hour') h (at)
@@ -372,57 +364,6 @@ CANARIES_APART = """
 """
 
 
-class Period(NamedTuple):
-    """The generated days, and what is asked of them."""
-
-    filters: MetricFilters
-
-    def fetch(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a recount; `:of` compares the tool and the risk level."""
-        of = "(%(tool)s IN ('', {0}.tool_name) AND %(risk)s IN ('', {1}.risk))"
-        text = sql.replace("%", "%%")
-        for rows, risk in (("(p, v)", "v"), ("(r)", "r")):
-            text = text.replace(f":of{rows}", of.format(rows[1], risk))
-        text = text.replace(":start", "%(start)s::timestamptz")
-        text = text.replace(":end", "%(end)s::timestamptz")
-        text = text.replace(":sep", "chr(31)")
-        start = datetime.combine(self.filters.first, time.min, UTC)
-        return run_query(
-            text,
-            start=start,
-            end=start + timedelta(days=len(self.filters.days)),
-            tool=self.filters.tool,
-            risk=self.filters.risk,
-        )
-
-    def bins(self, measure: Measure) -> dict[str, int]:
-        """What the page reads."""
-        return load_readings(self.filters, [measure]).bins(measure)
-
-    def count_bins(self, sql: str) -> dict[str, int]:
-        """How many rows of each bin; of two columns, the second comes first."""
-        found: dict[str, int] = {}
-        for row in self.fetch(sql):
-            if row[0] is not None:
-                name = "\x1f".join(reversed(row))
-                found[name] = found.get(name, 0) + 1
-        return found
-
-    def percentiles(self, sql: str) -> list[int | None]:
-        """The size, the median and the p90, with two digits from 100 seconds on."""
-        ((total, *found),) = self.fetch(
-            "SELECT count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY s),"
-            f" percentile_disc(0.9) WITHIN GROUP (ORDER BY s) FROM ({sql}) AS exact"
-        )
-        return [total, *(None if one is None else two_digits(one) for one in found)]
-
-
-def two_digits(seconds: Decimal) -> int:
-    """To the nearest, halves up: an own rounding, on the digits."""
-    scale = 1 if seconds < 100 else 10 ** (len(str(int(seconds))) - 2)
-    return int(seconds / scale + Decimal("0.5")) * scale
-
-
 def summary(times: Times) -> list[int | None]:
     return [times.total, times.median, times.p90]
 
@@ -447,22 +388,50 @@ def test_every_figure_equals_a_recount(
     past: int, record_proof: Callable[[str, str], None]
 ) -> None:
     measures = {measure.name: measure for measure in list_measures()}
-    left, compared = set(measures), 0
-    for tool, risk in FILTERS:
-        first = LAST - timedelta(days=DAYS - 1)
-        period = Period(MetricFilters(tool, risk, first, LAST))
+    left, figures, cells = set(measures), 0, 0
+    for tool, risk, first, last in FILTERS:
+        days = (
+            LAST - timedelta(days=DAYS - 1 - first),
+            LAST - timedelta(days=DAYS - 1 - last),
+        )
+        period = Period(MetricFilters(tool, risk, *days))
+        every = not (tool or risk) and first < last
         for name, bins, recounted in recount(period, measures):
-            assert bins == recounted, (name, tool, risk)
-            assert bins or tool or risk, f"nothing was made for {name}"
-            compared += len(bins)
+            assert bins == recounted, (name, period.filters)
+            assert bins or not every, f"nothing was made for {name}"
+            figures += len(bins)
             left.discard(name)
+        for slug, shown, recounted in recount_tables(period):
+            assert shown == recounted, (slug, period.filters)
+            assert shown or not every, f"nothing was made for {slug}"
+            cells += sum(map(len, shown))
+        check_slices(period)
     assert left == set()
     assert MetricRollup.objects.values("measure").distinct().count() == len(measures)
     record_proof(
         "statistics",
         f"{past:,} generated proposals over {DAYS} days: {len(measures)} measures for"
-        f" {len(FILTERS)} filters, {compared:,} figures, each equal to a recount",
+        f" {len(FILTERS)} filters, {figures:,} figures, and {cells:,} cells of the"
+        " tables that are made of them, each equal to a recount",
     )
+
+
+def check_slices(period: Period) -> None:
+    """What a plot reads per tool, and per tool and risk level, is what it reads for
+    just these."""
+    filters = period.filters
+    for plot in list_plots() if filters.tool else ():
+        whole = replace(filters, tool="")
+        readings = load_readings(whole, plot.measures, plot.sliced)
+        alone = load_readings(filters, plot.measures)
+        for measure in plot.sliced:
+            found = readings.by_tool(measure).get(filters.tool, {})
+            assert found == alone.bins(measure), (measure.name, filters)
+            if filters.risk and measure.crossed:
+                both = load_readings(replace(whole, risk=""), [], [measure])
+                key = filters.tool, Risk(filters.risk)
+                crossed = both.by_tool_and_risk(measure).get(key, {})
+                assert crossed == found, (measure.name, filters)
 
 
 def recount(period: Period, measures: dict[str, Measure]) -> list[tuple[str, Any, Any]]:
@@ -480,8 +449,7 @@ def recount(period: Period, measures: dict[str, Measure]) -> list[tuple[str, Any
         for channel, which in (
             ("mail", "n.channel = 'email' AND NOT n.digest"),
             ("digest", "n.channel = 'email' AND n.digest"),
-            ("slack", "n.channel = 'slack'"),
-            ("sms", "n.channel = 'sms'"),
+            *((other, f"n.channel = '{other}'") for other in OTHER_CHANNELS),
         ):
             prefix = f"{channel}\x1f"
             bins = period.bins(measures[name])

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from journal import clock
+from policies.choices import Risk
 from reviews import deadlines
 from reviews.choices import MessageKind, Scope
 from reviews.decisions import returns
 from reviews.holds import rows, take
 from reviews.models import ApprovalRequest
+from reviews.on_call import drills
 from reviews.stops import incidents, stops
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -141,6 +143,12 @@ def frozen(gate: Gate) -> str:
     return "incident.told"
 
 
+def drilled(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    drills.start_drill(person=gate.sue, queue=request.queue, risk=Risk.HIGH)
+    return "drill.started"
+
+
 def _revoke_reviewer(gate: Gate) -> None:
     stops.create_stop(
         scope=Scope.REVIEWER,
@@ -170,5 +178,6 @@ OCCASIONS: dict[str, Occasion] = {
     "execution.unknown": unknown,
     "proposal.announced": announced,
     "alarm.raised": alarmed,
+    "drill.started": drilled,
     "incident.told": frozen,
 }

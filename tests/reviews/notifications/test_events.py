@@ -16,7 +16,7 @@ from reviews.notifications.events import EVENTS
 from reviews.transitions import MACHINES
 from tests.conftest import Gate
 from tests.reviews.notifications.occasions import OCCASIONS
-from tests.reviews.tasks.draining import drain, told
+from tests.reviews.tasks.draining import drain, drain_digests, told
 from tests.sources import product
 
 # What workers and agents are told, and no person. A notice is a mail already planned.
@@ -72,6 +72,7 @@ def test_every_event_has_a_kind_of_its_own() -> None:
 def test_every_event_reaches_people_under_its_title(gate: Gate, topic: str) -> None:
     assert OCCASIONS[topic](gate) == topic
     drain(topic)
+    drain_digests()
     assert "sue" in dict(told())
     title = EVENTS[topic].title or "Deadlines are paused"
     assert all(title.startswith(words.partition(",")[0]) for _, words in told())

@@ -13,12 +13,13 @@ import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 from django.core import mail
 from django.core.mail import EmailMessage
+from django.db.models import F
 
 from journal import clock, outbox
 from journal.models import OutboxMessage
 from policies.choices import Risk
 from policies.models import Person
-from reviews import tasks
+from reviews import deadlines, tasks
 from reviews.alarms import standing
 from reviews.executions import settle
 from reviews.holds import rows, take
@@ -36,6 +37,7 @@ from tests.reviews.notifications.occasions import (
     announced,
     assigned,
     broken,
+    drilled,
     freed,
     handed_over,
     offered,
@@ -162,6 +164,22 @@ def test_what_quiet_hours_held_back_comes_as_one_mail(gate: Gate) -> None:
     (one,) = mail.outbox
     assert (told(), one.subject) == (["rita"], "2 requests need your decision")
     assert [request.pk in one.body for request in requests] == [False, True, True]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_reminders_at_half_time_are_one_message(gate: Gate, count: int) -> None:
+    for number in range(count):
+        propose(gate.agent, customer=f"C-{number}")
+    past = F("opened_at") - (F("expires_at") - F("opened_at")) * 1.5
+    ApprovalRequest.objects.update(opened_at=past)
+    assert deadlines.enqueue_reminders() == count
+    drain("request.half_time")
+    assert told() == []
+    time_comes()
+    (sent,) = [one for one in mail.outbox if one.to == ["rita@example.com"]]
+    first = "Half of the time is over: pay" if count == 1 else "3 requests need your"
+    assert sent.subject.startswith(first)
+    assert sent.body.count("/requests/") == count
 
 
 def test_an_escalation_reaches_a_supervisor_whatever_they_chose(gate: Gate) -> None:
@@ -338,6 +356,7 @@ EVERY_OCCASION = [
     handed_over,
     announced,
     unknown,
+    drilled,
 ]
 
 

@@ -56,6 +56,13 @@ def test_a_digest_gathers_until_its_hour() -> None:
     assert early == delivery.SendTime(at(8), digest=True)
 
 
+def test_reminders_at_half_time_wait_for_each_other_up_to_a_minute() -> None:
+    late = NOON + timedelta(seconds=42)
+    assert due(NotificationPreferences(), "half_time", now=late) == delivery.SendTime(
+        NOON + timedelta(minutes=1), digest=True
+    )
+
+
 @pytest.mark.parametrize(
     ("now", "until"),
     [

@@ -17,7 +17,7 @@ from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews import states
 from tests.reviews.notifications.occasions import OCCASIONS
-from tests.reviews.tasks.draining import drain
+from tests.reviews.tasks.draining import drain, drain_digests
 
 pytestmark = pytest.mark.django_db
 
@@ -32,6 +32,7 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
     """The subject and the first line of the mail, without times and ids."""
     assert OCCASIONS[topic](gate) == topic
     drain(topic)
+    drain_digests()
     (sent,) = [one for one in mail.outbox if one.to == [f"{to}@example.com"]]
     first = str(sent.body).partition("\n")[0]
     return ID.sub("", TIME.sub("<time>", str(sent.subject))), TIME.sub("<time>", first)
@@ -119,6 +120,12 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
             "execution.revoked",
             "Cancelled after a revoked approval: pay",
             f"Cancelled after a revoked approval: pay. {NO_ACTION}",
+        ),
+        (
+            "drill.started",
+            "Drill: no request waits in Money",
+            "This is a drill: no request waits. Follow the link to show that this"
+            " message reached you.",
         ),
         (
             "incident.told",
