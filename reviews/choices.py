@@ -123,6 +123,8 @@ class DatasetStatus(StrEnum):
     DONE = "done"
     FAILED = "failed"
     REFUSED = "refused"
+    WITHDRAWN = "withdrawn"  # by the administrator who asked
+    LAPSED = "lapsed"  # nobody answered in time
 
 
 class AlarmKind(StrEnum):
@@ -412,6 +414,17 @@ class RealismFlag(StrEnum):
 
     OBVIOUS = "obvious"  # they could tell that it was none of an agent's
     UNCLEAR = "unclear"  # what was planted is not clearly a defect
+
+
+class DefectChangeStatus(StrEnum):
+    """The states of a change of the library of defects, which needs a second
+    administrator."""
+
+    PROPOSED = "proposed"
+    CONFIRMED = "confirmed"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"  # by the administrator who proposed it
+    LAPSED = "lapsed"  # nobody answered in time
 
 
 class SampleCause(StrEnum):

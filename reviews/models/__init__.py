@@ -5,7 +5,7 @@ status changes only through `transitions`; triggers and checks enforce both (gat
 from __future__ import annotations
 
 from .alarms import Alarm, LateReport
-from .assurance import Canary, SecondReview
+from .assurance import Canary, DefectChange, SecondReview
 from .batches import Batch, BatchItem
 from .datasets import Dataset, DatasetPart
 from .desk import (
@@ -42,6 +42,7 @@ __all__ = [
     "Dataset",
     "DatasetPart",
     "Decision",
+    "DefectChange",
     "Draft",
     "Execution",
     "Export",

@@ -273,6 +273,16 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "second_review"},
         body=lambda world: {"answer": "approve", "reason": "checked"},
     ),
+    "reviews:defects": Row(get=ASKS),
+    "reviews:defect": Row(
+        get=ASKS,
+        post=ASKS,
+        ids={"kind": "defect"},
+        body=lambda world: {"weight": "2", "reason": "too rare"},
+    ),
+    "reviews:defect_answer": Row(
+        post=ASKS, ids={"pk": "defect_change"}, body=lambda world: {"answer": "confirm"}
+    ),
     "reviews:datasets": Row(get=SEES_DATASETS, post=ASKS, body=_dataset),
     "reviews:dataset_answer": Row(
         post=ASKS, ids={"pk": "asked_dataset"}, body=lambda world: {"answer": "consent"}

@@ -23,10 +23,10 @@ from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import deadlines
-from reviews.assurance import second_reviews
+from reviews.assurance import library, second_reviews
 from reviews.assurance.datasets import files
 from reviews.batches import formation
-from reviews.choices import SampleCause, Scope
+from reviews.choices import DefectKind, SampleCause, Scope
 from reviews.desk.log import exports
 from reviews.executions import claims, record, redeem, run
 from reviews.grants import grants
@@ -200,6 +200,8 @@ def _fill(world: World, other: Agent) -> None:
         "plot": "outcome-mix",
         "second_review": _second_review(gate),
         "realism": "obvious",
+        "defect": DefectKind.AMOUNT_TENFOLD.value,
+        "defect_change": _defect_change(gate),
         "canary": _revealed_canary(gate),
         "tag_request": _asked_tag(gate, "t-1").pk,
         "reviewer": gate.tom.public_id,
@@ -285,6 +287,14 @@ def _revealed_canary(gate: Gate) -> str:
     request = plant(gate)
     decide(request, gate.rita, "reject")
     return str(request.pk)
+
+
+def _defect_change(gate: Gate) -> int:
+    """A change of the library that Alma proposed."""
+    change = library.propose_change(
+        person=gate.alma, kind=DefectKind.EXTRA_BCC, weight=0, reason="too easy"
+    )
+    return int(change.pk)
 
 
 def _fill_batches(world: World) -> None:

@@ -69,6 +69,7 @@ class AssurancePage:
     own: Sequence[OwnCanary]
     team: TeamView | None
     sees_datasets: bool
+    manages_defects: bool
 
 
 def build_assurance_page(person: Person, now: datetime) -> AssurancePage:
@@ -84,6 +85,7 @@ def build_assurance_page(person: Person, now: datetime) -> AssurancePage:
         own=[_build_own(one) for one in own[:MOST_OWN]],
         team=_build_team(person, now) if sees else None,
         sees_datasets=consent.may_see_datasets(person),
+        manages_defects=permissions.has_permission(person, Permission.MANAGE_DEFECTS),
     )
 
 
