@@ -490,6 +490,22 @@ REVIEWS = (
     ),
     Operation(
         (
+            "reviews.assurance.practice.start_practice",
+            "reviews.assurance.practice.record_answer",
+            "reviews.assurance.practice.skip_practice",
+            "reviews.assurance.practice.decline_warm_up",
+        ),
+        private=(
+            "reviews.assurance.practice._store_practice",
+            "reviews.assurance.practice.record_answer",
+            "reviews.assurance.practice.skip_practice",
+            "reviews.assurance.practice.decline_warm_up",
+        ),
+        locks="start only: the person's leases (advisory)",
+        writes="Practice, PracticeItem",
+    ),
+    Operation(
+        (
             "reviews.assurance.second_reviews.choose_decision",
             "reviews.assurance.second_reviews.record_answer",
             "reviews.assurance.second_reviews.record_ruling",

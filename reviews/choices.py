@@ -427,6 +427,13 @@ class DefectChangeStatus(StrEnum):
     LAPSED = "lapsed"  # nobody answered in time
 
 
+class PracticeEnding(StrEnum):
+    """How a practice ended."""
+
+    FINISHED = "finished"  # every item was answered
+    SKIPPED = "skipped"
+
+
 class SampleCause(StrEnum):
     """Why a decision is reviewed a second time."""
 

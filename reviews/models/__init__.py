@@ -27,6 +27,7 @@ from .people import (
     SavedView,
     Sighting,
 )
+from .practice import Practice, PracticeItem
 from .proposals import Proposal, Revision, StateReading
 from .repairs import Repair, Reversal
 from .requests import ApprovalRequest, Decision, RequestVersion, SearchEntry, Snapshot
@@ -58,6 +59,8 @@ __all__ = [
     "Note",
     "Notice",
     "PersonalToken",
+    "Practice",
+    "PracticeItem",
     "Preferences",
     "Proposal",
     "PushSubscription",

@@ -273,6 +273,20 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "second_review"},
         body=lambda world: {"answer": "approve", "reason": "checked"},
     ),
+    # Each of them has a practice open, and goes on with it.
+    "reviews:practice_start": Row(
+        post=DECIDES | {Who.STRANGER}, ids={"kind": "warm_up"}, writes=False
+    ),
+    "reviews:practice_decline": Row(post=DECIDES | {Who.STRANGER}),
+    "reviews:practice": Row(get=HERSELF, sees=HERSELF, ids={"pk": "ended_practice"}),
+    "reviews:practice_skip": Row(post=HERSELF, sees=HERSELF, ids={"pk": "practice"}),
+    "reviews:practice_item": Row(
+        get=HERSELF,
+        post=HERSELF,
+        sees=HERSELF,
+        ids={"pk": "practice", "number": "version"},
+        body=lambda world: {"answer": "approve"},
+    ),
     "reviews:defects": Row(get=ASKS),
     "reviews:defect": Row(
         get=ASKS,
@@ -595,6 +609,8 @@ ABSENT = {
     "thread": "t-404",
     "stop": 987654321,
     "incident": 987654321,
+    "practice": 987654321,
+    "ended_practice": 987654321,
     "reviewer": "u-00000000000000000000",
     "alarm": 987654321,
     "own_token": 987654321,
