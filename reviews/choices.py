@@ -439,6 +439,7 @@ class SampleCause(StrEnum):
 
     SAMPLE = "sample"  # the share that the policy asks for
     FAST = "fast"  # it was made before the minimum reading time
+    TARGET = "target"  # its payee or record is in no earlier decided request
 
 
 class UpheldReview(StrEnum):
