@@ -54,6 +54,7 @@ SWEEPS = {
     "reviews.tasks.enter_searched": 2,
     "reviews.tasks.drop_old_drafts": 3600,
     "reviews.tasks.drop_old_exports": 3600,
+    "reviews.tasks.lapse_unanswered": 600,
     "reviews.tasks.queue_executions": 2,
     "reviews.tasks.tidy_batches": 5,
     "agents.tasks.post_due": 2,

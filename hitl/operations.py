@@ -455,7 +455,7 @@ REVIEWS = (
     Operation(
         ("reviews.assurance.insertion.plant_canary",),
         private=(
-            "reviews.assurance.insertion._govern_clone",
+            "reviews.assurance.clones._govern",
             "reviews.assurance.insertion.plant_canary",
         ),
         locks="the person's leases (advisory)",
@@ -474,6 +474,35 @@ REVIEWS = (
         ("reviews.assurance.verdicts.record_realism",),
         writes="Canary",
         logs="canary.flagged",
+    ),
+    Operation(
+        (
+            "reviews.assurance.library.propose_change",
+            "reviews.assurance.library.confirm_change",
+            "reviews.assurance.library.refuse_change",
+            "reviews.assurance.library.withdraw_change",
+            "reviews.assurance.library.lapse_changes",
+        ),
+        locks="DefectChange (lapse: skip locked)",
+        writes="DefectChange",
+        logs="defect.proposed, defect.changed, defect.refused, defect.withdrawn, "
+        "defect.lapsed",
+    ),
+    Operation(
+        (
+            "reviews.assurance.practice.start_practice",
+            "reviews.assurance.practice.record_answer",
+            "reviews.assurance.practice.skip_practice",
+            "reviews.assurance.practice.decline_warm_up",
+        ),
+        private=(
+            "reviews.assurance.practice._store_practice",
+            "reviews.assurance.practice.record_answer",
+            "reviews.assurance.practice.skip_practice",
+            "reviews.assurance.practice.decline_warm_up",
+        ),
+        locks="start only: the person's leases (advisory)",
+        writes="Practice, PracticeItem",
     ),
     Operation(
         (
@@ -606,10 +635,12 @@ REVIEWS = (
         (
             "reviews.assurance.datasets.consent.consent_dataset",
             "reviews.assurance.datasets.consent.refuse_dataset",
+            "reviews.assurance.datasets.consent.withdraw_dataset",
+            "reviews.assurance.datasets.consent.lapse_datasets",
         ),
-        locks="Dataset",
+        locks="Dataset (lapse: skip locked)",
         writes="Dataset",
-        logs="dataset.consented, dataset.refused",
+        logs="dataset.consented, dataset.refused, dataset.withdrawn, dataset.lapsed",
         after="a task that writes the file, after a consent",
     ),
     Operation(

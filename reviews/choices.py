@@ -123,6 +123,8 @@ class DatasetStatus(StrEnum):
     DONE = "done"
     FAILED = "failed"
     REFUSED = "refused"
+    WITHDRAWN = "withdrawn"  # by the administrator who asked
+    LAPSED = "lapsed"  # nobody answered in time
 
 
 class AlarmKind(StrEnum):
@@ -414,11 +416,30 @@ class RealismFlag(StrEnum):
     UNCLEAR = "unclear"  # what was planted is not clearly a defect
 
 
+class DefectChangeStatus(StrEnum):
+    """The states of a change of the library of defects, which needs a second
+    administrator."""
+
+    PROPOSED = "proposed"
+    CONFIRMED = "confirmed"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"  # by the administrator who proposed it
+    LAPSED = "lapsed"  # nobody answered in time
+
+
+class PracticeEnding(StrEnum):
+    """How a practice ended."""
+
+    FINISHED = "finished"  # every item was answered
+    SKIPPED = "skipped"
+
+
 class SampleCause(StrEnum):
     """Why a decision is reviewed a second time."""
 
     SAMPLE = "sample"  # the share that the policy asks for
     FAST = "fast"  # it was made before the minimum reading time
+    TARGET = "target"  # its payee or record is in no earlier decided request
 
 
 class UpheldReview(StrEnum):

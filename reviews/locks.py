@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from datetime import date
+from typing import TypeVar
 
 from django.db.models import F, QuerySet
 
@@ -28,12 +29,15 @@ from .models import (
     ApprovalRequest,
     Batch,
     Dataset,
+    DefectChange,
     Execution,
     Export,
     Lease,
     MetricDay,
     Repair,
 )
+
+A = TypeVar("A", Dataset, DefectChange)
 
 
 def _select_locked_requests() -> QuerySet[ApprovalRequest]:
@@ -199,6 +203,24 @@ def lock_dataset(pk: str) -> Dataset:
         return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
     except Dataset.DoesNotExist:
         raise NotFound from None
+
+
+def lock_defect_change(pk: int) -> DefectChange:
+    """Lock a change of the library of defects, so that one person answers it. Raises
+    NotFound."""
+    rows = DefectChange.objects.select_related("asked_by", "settled_by")
+    try:
+        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
+    except DefectChange.DoesNotExist:
+        raise NotFound from None
+
+
+def lock_due_asked(queryset: QuerySet[A]) -> QuerySet[A]:
+    """For a sweep: lock these datasets, or changes of the library of defects, skipping
+    locked rows."""
+    return queryset.order_by("pk").select_for_update(
+        of=("self",), no_key=True, skip_locked=True
+    )
 
 
 def lock_repair(pk: str) -> Repair:

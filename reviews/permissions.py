@@ -47,6 +47,7 @@ class Permission(StrEnum):
     PROPOSE_REPAIR = "propose_repair"
     CONFIRM_REPAIR = "confirm_repair"  # of another role than who proposes one
     MANAGE_DATASETS = "manage_datasets"  # ask for one, and answer another's
+    MANAGE_DEFECTS = "manage_defects"  # see the library, and change it with another
     REVEAL = "reveal"  # what the schema marks sensitive, one value at a time
 
 
@@ -83,6 +84,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.STOP_ALL,
             Permission.CONFIRM_REPAIR,
             Permission.MANAGE_DATASETS,
+            Permission.MANAGE_DEFECTS,
             Permission.LIFT,
             Permission.DECLARE,
             Permission.REVOKE,

@@ -14,6 +14,7 @@ from journal.state_machine import NO_SOURCE, Edge, Machine
 from .choices import AlarmStatus as A
 from .choices import BatchStatus as B
 from .choices import DatasetStatus as D
+from .choices import DefectChangeStatus as C
 from .choices import ExecutionStatus as X
 from .choices import ExportStatus as E
 from .choices import GrantStatus as G
@@ -24,6 +25,7 @@ from .models import (
     ApprovalRequest,
     Batch,
     Dataset,
+    DefectChange,
     Execution,
     Export,
     Grant,
@@ -86,6 +88,10 @@ def _build_export_context(row: Export) -> Mapping[str, Any]:
 
 
 def _build_dataset_context(row: Dataset) -> Mapping[str, Any]:
+    return {}
+
+
+def _build_defect_change_context(row: DefectChange) -> Mapping[str, Any]:
     return {}
 
 
@@ -337,10 +343,24 @@ dataset = Machine(
             "dataset.consented",
         ),
         Edge(D.ASKED, "refuse", D.REFUSED, "dataset.refused"),
+        Edge(D.ASKED, "withdraw", D.WITHDRAWN, "dataset.withdrawn"),
+        Edge(D.ASKED, "lapse", D.LAPSED, "dataset.lapsed"),
         Edge(D.RUNNING, "finish", D.DONE, "dataset.finished"),
         Edge(D.RUNNING, "fail", D.FAILED, "dataset.failed"),
     ],
     _build_dataset_context,
+)
+
+defect_change = Machine(
+    "change of the library",
+    [
+        Edge(NO_SOURCE, "propose", C.PROPOSED, "defect.proposed"),
+        Edge(C.PROPOSED, "confirm", C.CONFIRMED, "defect.changed"),
+        Edge(C.PROPOSED, "refuse", C.REFUSED, "defect.refused"),
+        Edge(C.PROPOSED, "withdraw", C.WITHDRAWN, "defect.withdrawn"),
+        Edge(C.PROPOSED, "lapse", C.LAPSED, "defect.lapsed"),
+    ],
+    _build_defect_change_context,
 )
 
 alarm = Machine(
@@ -373,5 +393,6 @@ MACHINES = {
     Batch: batch,
     Export: export,
     Dataset: dataset,
+    DefectChange: defect_change,
     Repair: repair,
 }

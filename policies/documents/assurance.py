@@ -16,5 +16,6 @@ class Assurance(DocumentPart):
     canaries: StrictBool = False
     # The share of approvals and rejections by one person, at medium and high risk, that
     # another person reviews a second time within a day, without knowing the verdict. It
-    # is four times as large for decisions before the minimum reading time.
+    # is four times as large for decisions before the minimum reading time, and for the
+    # first ones on a payee or record.
     second_reviews: float = Field(default=0, ge=0, le=0.25)

@@ -463,6 +463,14 @@ class PlantedDefect:
 def list_plantable(subject: CloneSubject) -> Iterator[PlantedDefect]:
     """Every defect that fits this request and gives arguments that the tool accepts."""
     for defect in LIBRARY:
-        change = defect.plant(subject)
-        if change is not None and subject.definition.validator.is_valid(change.args):
-            yield PlantedDefect(defect, change)
+        if planted := find_planted_defect(subject, defect):
+            yield planted
+
+
+def find_planted_defect(subject: CloneSubject, defect: Defect) -> PlantedDefect | None:
+    """This defect in the request; None where it does not fit, or the tool would not
+    accept its arguments."""
+    change = defect.plant(subject)
+    if change is None or not subject.definition.validator.is_valid(change.args):
+        return None
+    return PlantedDefect(defect, change)

@@ -9,37 +9,34 @@ It passes the same policy as a proposal of an agent. It takes part in no sum, be
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from journal import clock, failpoints, log, restore_epochs, writes
-from journal.errors import DatabaseRestored, DomainError
-from policies import active, tools
-from policies.choices import Risk, Role, Tier
+from journal.errors import DatabaseRestored
+from policies import active
+from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import locks, permissions
-from reviews.choices import REVERSAL_SOURCE, DefectKind, RequestStatus, Verdict
-from reviews.governance.ruling import ProposedAction, Ruling, govern
+from reviews.choices import DefectKind, RequestStatus, Verdict
+from reviews.governance.ruling import ProposedAction, Ruling
 from reviews.models import ApprovalRequest, Canary, Decision, Proposal, Revision
 from reviews.models.base import new_proposal_id
 from reviews.requests import versions
 from reviews.requests.revisions import Narrative, add_revision, build_redactor
 from reviews.stops import stops
-from reviews.tool_services.readers import ToolReading
 
-from . import rates
-from .defects import CloneSubject, PlantedDefect, list_plantable
+from . import clones, library, rates
+from .clones import LATELY, NEWEST
+from .defects import PlantedDefect
 from .rates import ReviewerRecord
 
 PLANTER = log.Actor("system", "assurance")
 AT_WORK = timedelta(minutes=30)  # a reviewer who decided within it is at work
-REMEMBERED = timedelta(days=7)  # a reviewer may recognise what they decided lately
-LATELY = timedelta(days=90)
-NEWEST, TRIED = 200, 20  # requests that may be cloned, and how many are tried
+TRIED = 20  # requests from which a clone is tried
 BATCH_FLAG = "batch"
 
 
@@ -148,60 +145,25 @@ def prepare_clone(
     """A clone for this person whose defect they met least often; None if no decided
     request fits."""
     chance = chance or random.SystemRandom()
-    sources = list(_select_sources(person, now)[:NEWEST])
+    sources = list(clones.select_sources(person, now)[:NEWEST])
     chance.shuffle(sources)
-    met = _count_met_defects(person)
+    met, weights = _count_met_defects(person), library.load_weights()
     for source in sources[:TRIED]:
-        for planted in _sort_by_use(source, met, chance):
-            clone = _build_clone(source.proposal, planted, now)
+        proposal = source.proposal
+        if _is_stopped(proposal):
+            continue
+        for planted in clones.list_fitting_defects(
+            proposal.current, uses=met, weights=weights, chance=chance
+        ):
+            clone = _build_clone(proposal, planted, now)
             if clone is not None and _may_decide(person, clone):
                 return clone
     return None
 
 
-def _select_sources(person: Person, now: datetime) -> QuerySet[ApprovalRequest]:
-    """Requests that people approved in this person's queues, none that they decided
-    within a week or met as a canary."""
-    own = Decision.objects.filter(
-        request=OuterRef("pk"), reviewer=person, at__gt=now - REMEMBERED
-    )
-    met = Canary.objects.filter(source=OuterRef("proposal"), reviewer=person)
-    me = person.public_id
-    return (
-        ApprovalRequest.objects.filter(
-            ~Exists(own),
-            ~Exists(met),
-            status=RequestStatus.AUTHORIZED,
-            tier=Tier.APPROVE,
-            settled_at__gt=now - LATELY,
-            queue__in=permissions.queues_of(person),
-        )
-        .exclude(barred__contains=[me])
-        .exclude(proposal__kept_out__contains=[me])
-        .exclude(proposal__source=REVERSAL_SOURCE)
-        .select_related("proposal")
-        .order_by("-settled_at")
-    )
-
-
 def _count_met_defects(person: Person) -> dict[str, int]:
     met = Canary.objects.filter(reviewer=person).values("defect")
     return {row["defect"]: row["n"] for row in met.annotate(n=Count("pk"))}
-
-
-def _sort_by_use(
-    source: ApprovalRequest, met: dict[str, int], chance: random.Random
-) -> Iterator[PlantedDefect]:
-    revision = source.proposal.current
-    if revision.tool is None or _is_stopped(source.proposal):
-        return iter(())
-    subject = CloneSubject(
-        tools.load_definition(revision.tool), revision.args, revision.rationale
-    )
-    found = list(list_plantable(subject))
-    chance.shuffle(found)
-    found.sort(key=lambda one: met.get(one.defect.kind, 0))
-    return iter(found)
 
 
 def _is_stopped(proposal: Proposal) -> bool:
@@ -213,35 +175,13 @@ def _build_clone(
 ) -> PreparedClone | None:
     """The clone, if the policy would ask one approval for it."""
     revision = source.current
-    reading = ToolReading.from_json(revision.reading)
-    action = ProposedAction(
-        proposal=new_proposal_id(),
-        tool=source.tool_name,
-        args=planted.change.args,
-        agent=source.agent,
-        thread=source.thread,
-        preconditions=revision.preconditions,
-        reading=replace(reading, at=now) if reading else None,
-        uncertain=revision.uncertain,
-        unattended=bool(revision.facts["agent"]["unattended"]),
-        agent_version=revision.agent_version,
-    )
-    try:
-        ruling = _govern_clone(action, now)
-    except DomainError:  # the tool changed since, and takes other arguments
-        return None
-    if ruling.tool is None or ruling.tier is Tier.BLOCK:
-        return None
-    if versions.compute_asked_tier(ruling.evaluation) is not Tier.APPROVE:
+    action = clones.build_action(revision, planted, proposal=new_proposal_id())
+    action = clones.renew_reading(action, now)
+    ruling = clones.govern_clone(action, now)
+    if ruling is None:
         return None
     narrative = _build_narrative(revision, planted)
     return PreparedClone(source, planted, action, narrative, ruling)
-
-
-@transaction.atomic(durable=True)
-def _govern_clone(action: ProposedAction, now: datetime) -> Ruling:
-    """What the policy says about a clone. It reads the sums and locks none."""
-    return govern(action, now=now, firmly=False)
 
 
 def _build_narrative(revision: Revision, planted: PlantedDefect) -> Narrative:

@@ -32,10 +32,15 @@ from reviews import permissions, transitions
 from reviews.choices import RequestStatus, SampleCause, UpheldReview, Verdict
 from reviews.models import ApprovalRequest, Decision, SecondReview
 
+from . import targets
+
 SAMPLER = log.Actor("system", "assurance")
 CONSIDERED = timedelta(hours=2)  # decisions of this time are considered for the sample
 LIFETIME = timedelta(hours=24)
-FAST_FLAG, FAST_FACTOR = "fast", 4
+FAST_FLAG = "fast"
+# How much likelier a decision is chosen that was made before the minimum reading time,
+# or is the first on its payee or record.
+LIKELIER_FACTOR = 4
 LONGEST_REASON = 2000  # characters
 
 
@@ -51,7 +56,7 @@ def choose_second_reviews() -> int:
 
 
 def _list_sampled(share: float, now: datetime) -> Iterator[tuple[int, SampleCause]]:
-    found = (
+    found = list(
         Decision.objects.filter(
             at__gt=now - CONSIDERED,
             verdict__in=[Verdict.APPROVE, Verdict.REJECT],
@@ -62,13 +67,20 @@ def _list_sampled(share: float, now: datetime) -> Iterator[tuple[int, SampleCaus
             second__isnull=True,
         )
         .order_by("pk")
-        .values_list("pk", "request_id", "flags")
+        .select_related("request")
     )
-    for pk, request_id, flags in found:
-        cause = SampleCause.FAST if FAST_FLAG in flags else SampleCause.SAMPLE
-        likely = share * FAST_FACTOR if cause is SampleCause.FAST else share
-        if draw_number(request_id) < likely:
-            yield pk, cause
+    likelier = [
+        one for one in found if draw_number(one.request_id) < share * LIKELIER_FACTOR
+    ]
+    slow = [one for one in likelier if FAST_FLAG not in one.flags]
+    first_targets = targets.find_first_targets(slow)
+    for decision in likelier:
+        if FAST_FLAG in decision.flags:
+            yield decision.pk, SampleCause.FAST
+        elif decision.pk in first_targets:
+            yield decision.pk, SampleCause.TARGET
+        elif draw_number(decision.request_id) < share:
+            yield decision.pk, SampleCause.SAMPLE
 
 
 def draw_number(request_id: str) -> float:

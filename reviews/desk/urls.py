@@ -9,6 +9,8 @@ from .alarms import views as alarms
 from .announced import views as announced
 from .as_seen import views as shown
 from .assurance import dataset_views as sets
+from .assurance import library_views as library
+from .assurance import practice_views as practices
 from .assurance import views as assured
 from .batches import views as batch_steps
 from .escalations import views as escalations
@@ -64,6 +66,34 @@ urlpatterns = [
     path("assurance/", assured.assurance, name="assurance"),
     path("assurance/checks/", assured.second_reviews_waiting, name="second_reviews"),
     path("assurance/checks/<int:pk>/", assured.second_review, name="second_review"),
+    path(
+        "assurance/practice/start/<slug:kind>/",
+        practices.practice_start,
+        name="practice_start",
+    ),
+    path(
+        "assurance/practice/decline/",
+        practices.practice_decline,
+        name="practice_decline",
+    ),
+    path("assurance/practice/<int:pk>/", practices.practice, name="practice"),
+    path(
+        "assurance/practice/<int:pk>/skip/",
+        practices.practice_skip,
+        name="practice_skip",
+    ),
+    path(
+        "assurance/practice/<int:pk>/<int:number>/",
+        practices.practice_item,
+        name="practice_item",
+    ),
+    path("assurance/defects/", library.defects, name="defects"),
+    path("assurance/defects/<slug:kind>/", library.defect, name="defect"),
+    path(
+        "assurance/defects/changes/<int:pk>/answer/",
+        library.defect_answer,
+        name="defect_answer",
+    ),
     path("assurance/datasets/", sets.datasets, name="datasets"),
     path("assurance/datasets/<str:pk>/", sets.dataset_file, name="dataset_file"),
     path(

@@ -5,7 +5,7 @@ status changes only through `transitions`; triggers and checks enforce both (gat
 from __future__ import annotations
 
 from .alarms import Alarm, LateReport
-from .assurance import Canary, SecondReview
+from .assurance import Canary, DefectChange, SecondReview
 from .batches import Batch, BatchItem
 from .datasets import Dataset, DatasetPart
 from .desk import (
@@ -28,6 +28,7 @@ from .people import (
     SavedView,
     Sighting,
 )
+from .practice import Practice, PracticeItem
 from .proposals import Proposal, Revision, StateReading
 from .repairs import Repair, Reversal
 from .requests import ApprovalRequest, Decision, RequestVersion, SearchEntry, Snapshot
@@ -43,6 +44,7 @@ __all__ = [
     "Dataset",
     "DatasetPart",
     "Decision",
+    "DefectChange",
     "Draft",
     "DrillSighting",
     "Execution",
@@ -61,6 +63,8 @@ __all__ = [
     "NotificationDrill",
     "OnCallShift",
     "PersonalToken",
+    "Practice",
+    "PracticeItem",
     "Preferences",
     "Proposal",
     "PushSubscription",

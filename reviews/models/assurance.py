@@ -1,5 +1,6 @@
-"""Canaries: what was planted in a cloned request, and how its reviewer decided it. And
-decisions that another person reviews a second time."""
+"""Canaries: what was planted in a cloned request, and how its reviewer decided it. How
+often each kind of defect is planted. And decisions that another person reviews a second
+time."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from policies.choices import Risk
 from reviews.choices import (
     CanaryEnding,
+    DefectChangeStatus,
     DefectKind,
     RealismFlag,
     SampleCause,
@@ -85,6 +87,75 @@ class Canary(models.Model):
 
     def __str__(self) -> str:
         return f"canary {self.proposal_id}"
+
+
+class DefectChange(models.Model):
+    """A change of how often a kind of defect is planted: one administrator proposes it,
+    another one confirms. The newest confirmed one of a kind is in force."""
+
+    defect = models.CharField(max_length=24, choices=build_choices(DefectKind))
+    # How often the kind is planted, compared with others of weight 1; 0 is never.
+    weight = models.PositiveSmallIntegerField()
+    reason = models.TextField()
+    status = models.CharField(max_length=9, choices=build_choices(DefectChangeStatus))
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        db_index=False,
+        related_name="+",
+    )
+    asked_at = models.DateTimeField()
+    # The administrator who confirmed or refused it; null after a withdrawal or a lapse.
+    settled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        db_index=False,
+        related_name="+",
+    )
+    settled_at = models.DateTimeField(null=True)
+    refusal = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            build_choice_check("defect_change_status", "status", DefectChangeStatus),
+            build_choice_check("defect_change_kind", "defect", DefectKind),
+            models.CheckConstraint(
+                name="defect_change_settled_paired",
+                condition=Q(
+                    status="proposed", settled_by__isnull=True, settled_at__isnull=True
+                )
+                | Q(
+                    status__in=["confirmed", "refused"],
+                    settled_by__isnull=False,
+                    settled_at__isnull=False,
+                )
+                | Q(
+                    status__in=["withdrawn", "lapsed"],
+                    settled_by__isnull=True,
+                    settled_at__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="defect_change_second_person",
+                condition=Q(settled_by__isnull=True) | ~Q(settled_by=F("asked_by")),
+            ),
+            models.UniqueConstraint(
+                fields=["defect"],
+                name="defect_change_one_open",
+                condition=Q(status="proposed"),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["defect", "-settled_at"],
+                name="defect_change_newest",
+                condition=Q(status="confirmed"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.defect} at weight {self.weight}"
 
 
 class SecondReview(models.Model):

@@ -23,7 +23,7 @@ class Dataset(models.Model):
     """
 
     id = models.CharField(max_length=40, primary_key=True, default=new_dataset_id)
-    status = models.CharField(max_length=7, choices=build_choices(DatasetStatus))
+    status = models.CharField(max_length=9, choices=build_choices(DatasetStatus))
     purpose = models.TextField()
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
@@ -42,7 +42,8 @@ class Dataset(models.Model):
     validation = models.PositiveSmallIntegerField()
     test = models.PositiveSmallIntegerField()
     asked_at = models.DateTimeField()
-    # Who consented or refused, when, and why they refused.
+    # Who consented or refused, when, and why they refused. Nobody did if the dataset
+    # was withdrawn or lapsed.
     settled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -72,7 +73,12 @@ class Dataset(models.Model):
                 condition=Q(
                     status="asked", settled_by__isnull=True, settled_at__isnull=True
                 )
-                | ~Q(status="asked")
+                | Q(
+                    status__in=["withdrawn", "lapsed"],
+                    settled_by__isnull=True,
+                    settled_at__isnull=False,
+                )
+                | ~Q(status__in=["asked", "withdrawn", "lapsed"])
                 & Q(settled_by__isnull=False, settled_at__isnull=False),
             ),
             models.CheckConstraint(

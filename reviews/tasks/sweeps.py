@@ -14,8 +14,8 @@ from journal.errors import AlreadyDecided, Conflict, DatabaseRestored
 from reviews import deadlines, recovery, retention
 from reviews.alarms import standing
 from reviews.alarms import watch as alarms
-from reviews.assurance import insertion, second_reviews, verdicts
-from reviews.assurance.datasets import files
+from reviews.assurance import insertion, library, second_reviews, verdicts
+from reviews.assurance.datasets import consent, files
 from reviews.batches import formation
 from reviews.choices import Scope
 from reviews.decisions import drafts, revoke
@@ -122,6 +122,13 @@ def write_dataset(message_id: int) -> None:
 def drop_old_exports() -> int:
     """Delete the old files of exports and datasets. Returns the number of parts."""
     return exports.delete_old_files() + files.delete_old_datasets()
+
+
+@task()
+def lapse_unanswered() -> int:
+    """End the datasets, and the changes of the library of defects, that no second
+    administrator answered in time. Returns how many."""
+    return consent.lapse_datasets() + library.lapse_changes()
 
 
 BETWEEN_SWEEPS_S = 0.1

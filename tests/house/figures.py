@@ -49,6 +49,7 @@ NEWER_SUBJECTS = (
     "reviews/desk/assurance",
     "reviews/models/assurance.py",
     "reviews/models/datasets.py",
+    "reviews/models/practice.py",
     "reviews/models/tracing.py",
     "reviews/outbound/trace_context.py",
     "reviews/tracing",

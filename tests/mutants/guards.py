@@ -900,6 +900,15 @@ GUARDS = [
         f"{CANARIES}::test_no_path_of_the_product_executes_a_canary[other]",
     ),
     Guard(
+        "nobody confirms their own change of the library of defects",
+        "reviews/assurance/library.py",
+        "describe_why_no_answer",
+        "second-administrator",
+        NEVER,
+        "tests/reviews/assurance/test_library.py"
+        "::test_a_second_administrator_puts_a_change_in_force",
+    ),
+    Guard(
         "nobody reviews their own decision a second time",
         "reviews/assurance/second_reviews.py",
         "_check_may_answer",

@@ -282,6 +282,30 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "second_review"},
         body=lambda world: {"answer": "approve", "reason": "checked"},
     ),
+    # Each of them has a practice open, and goes on with it.
+    "reviews:practice_start": Row(
+        post=DECIDES | {Who.STRANGER}, ids={"kind": "warm_up"}, writes=False
+    ),
+    "reviews:practice_decline": Row(post=DECIDES | {Who.STRANGER}),
+    "reviews:practice": Row(get=HERSELF, sees=HERSELF, ids={"pk": "ended_practice"}),
+    "reviews:practice_skip": Row(post=HERSELF, sees=HERSELF, ids={"pk": "practice"}),
+    "reviews:practice_item": Row(
+        get=HERSELF,
+        post=HERSELF,
+        sees=HERSELF,
+        ids={"pk": "practice", "number": "version"},
+        body=lambda world: {"answer": "approve"},
+    ),
+    "reviews:defects": Row(get=ASKS),
+    "reviews:defect": Row(
+        get=ASKS,
+        post=ASKS,
+        ids={"kind": "defect"},
+        body=lambda world: {"weight": "2", "reason": "too rare"},
+    ),
+    "reviews:defect_answer": Row(
+        post=ASKS, ids={"pk": "defect_change"}, body=lambda world: {"answer": "confirm"}
+    ),
     "reviews:datasets": Row(get=SEES_DATASETS, post=ASKS, body=_dataset),
     "reviews:dataset_answer": Row(
         post=ASKS, ids={"pk": "asked_dataset"}, body=lambda world: {"answer": "consent"}
@@ -631,6 +655,8 @@ ABSENT = {
     "incident": 987654321,
     "shift": 987654321,
     "drill": 987654321,
+    "practice": 987654321,
+    "ended_practice": 987654321,
     "reviewer": "u-00000000000000000000",
     "alarm": 987654321,
     "own_token": 987654321,

@@ -24,10 +24,10 @@ from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
 from reviews import deadlines
-from reviews.assurance import second_reviews
+from reviews.assurance import library, practice, second_reviews
 from reviews.assurance.datasets import files
 from reviews.batches import formation
-from reviews.choices import SampleCause, Scope
+from reviews.choices import DefectKind, SampleCause, Scope, Verdict
 from reviews.desk.log import exports
 from reviews.executions import claims, record, redeem, run
 from reviews.grants import grants
@@ -40,6 +40,8 @@ from reviews.models import (
     Execution,
     Grant,
     PersonalToken,
+    Practice,
+    PracticeItem,
     Proposal,
     Repair,
 )
@@ -213,6 +215,10 @@ def _fill(world: World, other: Agent) -> None:
         "plot": "outcome-mix",
         "second_review": _second_review(gate),
         "realism": "obvious",
+        "warm_up": "warm-up",
+        **_practices(world, held),
+        "defect": DefectKind.AMOUNT_TENFOLD.value,
+        "defect_change": _defect_change(gate),
         "canary": _revealed_canary(gate),
         "tag_request": _asked_tag(gate, "t-1").pk,
         "reviewer": gate.tom.public_id,
@@ -298,6 +304,35 @@ def _revealed_canary(gate: Gate) -> str:
     request = plant(gate)
     decide(request, gate.rita, "reject")
     return str(request.pk)
+
+
+def _practices(world: World, source: ApprovalRequest) -> dict[str, int]:
+    """Rita's practice that ended, and one that is open for each person who decides, in
+    which Rita's is the one that is named."""
+    gate = world.gate
+    ended = _practice(gate.rita, source)
+    practice.record_answer(
+        practice_id=ended.pk, number=1, person=gate.rita, verdict=Verdict.APPROVE
+    )
+    own = _practice(gate.rita, source)
+    for who in (Who.STRANGER, Who.SUPERVISOR):
+        _practice(world.people[who], source)
+    return {"ended_practice": ended.pk, "practice": own.pk}
+
+
+def _practice(person: Person, source: ApprovalRequest) -> Practice:
+    """As rows: to start one takes ten requests that others approved."""
+    found = Practice.objects.create(reviewer=person, started_at=clock.now())
+    PracticeItem.objects.create(practice=found, number=1, version=source.sealed)
+    return found
+
+
+def _defect_change(gate: Gate) -> int:
+    """A change of the library that Alma proposed."""
+    change = library.propose_change(
+        person=gate.alma, kind=DefectKind.EXTRA_BCC, weight=0, reason="too easy"
+    )
+    return int(change.pk)
 
 
 def _fill_batches(world: World) -> None:

@@ -1,7 +1,8 @@
 """Datasets of decided requests for evaluation: asking, consent and refusal.
 
 One administrator asks and says what for. Another one, who is not the owner, consents;
-before that nothing is written. Each step is a log record (ux.md 4.9).
+before that nothing is written, and the one who asked can withdraw it. Each step is a
+log record (ux.md 4.9).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -16,18 +18,17 @@ from django.utils.timezone import localdate
 
 from journal import clock, encryption
 from journal.errors import (
-    Conflict,
     FieldError,
     InvalidArgs,
     NotFound,
-    NotPermitted,
-    TextMissing,
     build_field_error,
 )
 from policies.choices import Role
 from policies.models import Person, Tool
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
+from reviews.assurance import second_person
+from reviews.assurance.second_person import LONGEST_TEXT
 from reviews.choices import DatasetStatus
 from reviews.models import Dataset, Decision
 from reviews.permissions import Permission
@@ -36,8 +37,6 @@ from . import selection
 from .selection import MOST_DECISIONS
 
 KEPT_FOR = timedelta(days=7)  # the file, from when it is finished
-LONGEST_TEXT = 2000  # characters of a purpose or a reason
-OVER = "Somebody else has answered it already. Nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +178,7 @@ def refuse_dataset(*, dataset_id: str, person: Person, reason: str) -> Dataset:
     """Refuse; nothing is written. Raises NotFound, NotPermitted, Conflict when it is
     answered already, TextMissing. Locks: the dataset."""
     dataset, now = _lock_answerable(dataset_id, person), clock.now()
-    said = reason.strip()
-    if not said or len(said) > LONGEST_TEXT:
-        rule = f"Say why, in at most {LONGEST_TEXT:,} characters."
-        raise TextMissing(
-            "Nothing was recorded.", errors=[build_field_error("reason", rule)]
-        )
+    said = second_person.read_reason(reason)
     return transitions.dataset.apply(
         dataset,
         "refuse",
@@ -199,11 +193,36 @@ def refuse_dataset(*, dataset_id: str, person: Person, reason: str) -> Dataset:
 def _lock_answerable(dataset_id: str, person: Person) -> Dataset:
     permissions.check_permission(person, Permission.MANAGE_DATASETS)
     dataset = locks.lock_dataset(dataset_id)
-    if why_not := describe_why_no_answer(dataset, person):
-        raise NotPermitted(why_not)
-    if dataset.status != DatasetStatus.ASKED:
-        raise Conflict(OVER)
+    why_not = describe_why_no_answer(dataset, person)
+    second_person.check_may_answer(dataset, why_not, DatasetStatus.ASKED)
     return dataset
+
+
+@transaction.atomic(durable=True)
+def withdraw_dataset(*, dataset_id: str, person: Person) -> Dataset:
+    """Withdraw a dataset that this person asked for, before anybody answers. Raises
+    NotFound, NotPermitted, Conflict when it is answered already. Locks: the dataset."""
+    permissions.check_permission(person, Permission.MANAGE_DATASETS)
+    dataset = locks.lock_dataset(dataset_id)
+    return second_person.withdraw_row(
+        transitions.dataset,
+        dataset,
+        person=person,
+        open_status=DatasetStatus.ASKED,
+        log_data=_build_log_data(dataset),
+    )
+
+
+@transaction.atomic(durable=True)
+def lapse_datasets() -> int:
+    """End the datasets that nobody answered within a week. Returns how many. Locks: the
+    datasets (skip locked)."""
+    waiting = Dataset.objects.filter(status=DatasetStatus.ASKED)
+    return second_person.lapse_unanswered(transitions.dataset, waiting, _build_log_data)
+
+
+def _build_log_data(dataset: Dataset) -> dict[str, Any]:
+    return {"data": {"dataset": dataset.pk}}
 
 
 def describe_why_no_answer(dataset: Dataset, person: Person) -> str:

@@ -26,7 +26,7 @@ from reviews.redaction.redactor import list_withheld_arguments, load_redactor
 CUSTOMER, PERSON, RECORD = "customer", "person", "id"
 HIDDEN_PERSON = "[person]"
 # Roles of a view whose argument names whom the effect concerns.
-_TARGET_ROLES = ("payee", "account", "to", "who")
+TARGET_ROLES = ("payee", "account", "to", "who")
 # Further roles that name people, but the same ones in many requests.
 _PEOPLE_ROLES = ("from", "reply_to", "cc", "bcc", "user", "owner")
 _CUSTOMER_NAME = re.compile(
@@ -81,7 +81,7 @@ def list_customers(
 ) -> frozenset[str]:
     """The customers that a revision concerns, in their normal form: the tool's target,
     its keys, and the party for whom the agent acts."""
-    targets = {definition.roles.get(role, "") for role in _TARGET_ROLES}
+    targets = {definition.roles.get(role, "") for role in TARGET_ROLES}
     wanted = frozenset([*definition.keys, *targets]) - {""}
     found = [
         leaf.value
@@ -113,7 +113,7 @@ def list_people_named(
 ) -> list[str]:
     """Names of people and data about them that a revision has in arguments, in the
     reading of its state, or as the party for whom the agent acts."""
-    roles = (*_TARGET_ROLES, *_PEOPLE_ROLES)
+    roles = (*TARGET_ROLES, *_PEOPLE_ROLES)
     wanted = frozenset(definition.roles.get(role, "") for role in roles) - {""}
     found = [
         leaf.value

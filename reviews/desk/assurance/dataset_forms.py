@@ -8,7 +8,8 @@ from django import forms
 
 from journal.errors import DomainError
 from policies.models import Person, Tool
-from reviews.assurance.datasets.consent import LONGEST_TEXT, DatasetTerms
+from reviews.assurance.datasets.consent import DatasetTerms
+from reviews.assurance.second_person import LONGEST_TEXT
 
 _DAY_ERRORS = {
     "required": "Enter a day, such as 2026-11-25.",

@@ -24,6 +24,8 @@ STATE_WORDS = {
     DatasetStatus.DONE: "Finished",
     DatasetStatus.FAILED: "Failed",
     DatasetStatus.REFUSED: "Refused",
+    DatasetStatus.WITHDRAWN: "Withdrawn",
+    DatasetStatus.LAPSED: "Lapsed: nobody answered within seven days",
 }
 
 
@@ -53,6 +55,7 @@ class DatasetLine:
     expires_at: datetime | None
     waits: bool
     why_not: str
+    may_withdraw: bool
     error: str = ""
     typed: str = ""
 
@@ -114,6 +117,7 @@ def _build_line(
         expires_at=ends if ready else None,
         waits=manages and status is DatasetStatus.ASKED,
         why_not=consent.describe_why_no_answer(dataset, person),
+        may_withdraw=person.pk == dataset.asked_by_id,
     )
 
 

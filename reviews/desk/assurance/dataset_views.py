@@ -24,6 +24,7 @@ from .dataset_page import DatasetsPage, build_datasets_page
 
 CONSENTED = "Consented. The file is being written."
 REFUSED = "Refused. Nothing was written."
+WITHDRAWN = "Withdrawn. Nothing was written."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -54,7 +55,8 @@ def _ask(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def dataset_answer(request: HttpRequest, pk: str) -> HttpResponse:
-    """Consent to a dataset of another administrator, or refuse it with a reason."""
+    """Consent to a dataset of another administrator, refuse it with a reason, or
+    withdraw one's own."""
     reason = request.POST.get("reason", "")
     try:
         said = _answer(request, pk, reason)
@@ -74,6 +76,9 @@ def _answer(request: HttpRequest, pk: str, reason: str) -> str:
     if answer == "refuse":
         consent.refuse_dataset(dataset_id=pk, person=person, reason=reason)
         return REFUSED
+    if answer == "withdraw":
+        consent.withdraw_dataset(dataset_id=pk, person=person)
+        return WITHDRAWN
     permissions.check_permission(person, Permission.MANAGE_DATASETS)
     raise TextMissing("Choose to consent or to refuse. Nothing was recorded.")
 

@@ -1,11 +1,11 @@
-"""The assurance page: what canaries are, a person's own, and how reviewers do with each
-kind of defect."""
+"""The assurance page: what canaries are, a person's own, their practice, how their
+people do, and how reviewers do with each kind of defect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -15,17 +15,21 @@ from policies import active
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
+from reviews.assurance import practice
 from reviews.assurance.datasets import consent
 from reviews.assurance.defects import BY_KIND
 from reviews.choices import VERDICT_SPECS, DefectKind, RealismFlag, Verdict
 from reviews.metrics.charts import format_rate
 from reviews.metrics.people import FEWEST
 from reviews.metrics.readings import Rate
-from reviews.models import Canary, Decision
+from reviews.models import Canary, Decision, Practice
 from reviews.permissions import Permission
 
-PERIOD = timedelta(days=30)
+from . import practice_page
+from .people import PERIOD, PersonRow, build_person_rows
+
 MOST_OWN = 20
+MOST_PRACTICES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,38 @@ class TeamView:
 
 
 @dataclass(frozen=True, slots=True)
+class PracticeLine:
+    """One practice of the reader that ended."""
+
+    url: str
+    at: datetime
+    title: str
+    caught: str
+    approved: str
+
+
+@dataclass(frozen=True, slots=True)
+class PracticeView:
+    """The reader's practice. `open_url` leads on in the one that has not ended."""
+
+    open_url: str
+    enough: bool  # decided requests for a warm-up
+    lines: Sequence[PracticeLine]
+
+
+@dataclass(frozen=True, slots=True)
 class AssurancePage:
-    """The whole page. `team` is None for people who may not see statistics."""
+    """The whole page. `team` is None for people who may not see statistics, `practice`
+    for those who decide no requests, and `people` for all but supervisors."""
 
     on: bool
     own_rate: str
     own: Sequence[OwnCanary]
+    practice: PracticeView | None
+    people: Sequence[PersonRow] | None
     team: TeamView | None
     sees_datasets: bool
+    manages_defects: bool
 
 
 def build_assurance_page(person: Person, now: datetime) -> AssurancePage:
@@ -82,8 +110,40 @@ def build_assurance_page(person: Person, now: datetime) -> AssurancePage:
         on=policy is not None and active.load_document(policy).assurance.canaries,
         own_rate=format_rate(Rate(caught, len(own))),
         own=[_build_own(one) for one in own[:MOST_OWN]],
+        practice=_build_practice(person, now),
+        people=build_person_rows(person, now),
         team=_build_team(person, now) if sees else None,
         sees_datasets=consent.may_see_datasets(person),
+        manages_defects=permissions.has_permission(person, Permission.MANAGE_DEFECTS),
+    )
+
+
+def _build_practice(person: Person, now: datetime) -> PracticeView | None:
+    if permissions.find_deciding_role(person) is None:
+        return None
+    open_ = practice.find_open_practice(person)
+    ended = Practice.objects.filter(
+        reviewer=person, started_at__gt=now - PERIOD, items__answered_at__isnull=False
+    )
+    rows = ended.exclude(ending="").distinct().prefetch_related("items")
+    return PracticeView(
+        open_url=practice_page.find_next_url(open_) if open_ else "",
+        enough=practice.has_enough_sources(person, now),
+        lines=[
+            _build_practice_line(one)
+            for one in rows.order_by("-started_at")[:MOST_PRACTICES]
+        ],
+    )
+
+
+def _build_practice_line(one: Practice) -> PracticeLine:
+    counts = practice_page.count_answers(one.items.all())
+    return PracticeLine(
+        url=reverse("reviews:practice", args=[one.pk]),
+        at=one.started_at,
+        title=practice_page.describe_practice(one),
+        caught=f"{counts.caught} of {counts.planted}",
+        approved=f"{counts.approved} of {counts.plain}",
     )
 
 

@@ -22,7 +22,7 @@ from journal import clock
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import permissions
-from reviews.assurance import second_reviews
+from reviews.assurance import practice, second_reviews
 from reviews.choices import SETTLED, RequestStatus
 from reviews.desk.components import badges, saved_views, visibility
 from reviews.desk.components.formatting import FilterSelect
@@ -63,7 +63,7 @@ WITH lately AS (
 )
 SELECT {mine}, {waiting}, {done}, {unknown}, desk.people, desk.pace,
   (SELECT count(*) FROM {open} AS r) AS open,
-  (SELECT count(*) FROM {due} AS r) AS due
+  (SELECT count(*) FROM {due} AS r) AS due, {away} AS away
 FROM desk
 """
 _UNKNOWN = """(SELECT count(*) FROM
@@ -96,6 +96,7 @@ class QueueFigures:
     pace: int
     open: int
     due: int
+    away: bool  # whether the person has not decided for a while (`practice.AWAY_SQL`)
 
     @property
     def lapsing(self) -> int:
@@ -137,6 +138,7 @@ def count_queue(reach: QueueReach, now: datetime) -> QueueFigures:
         unknown=_UNKNOWN.format(most=MOST_COUNTED) if settles else "0",
         newest=_NEWEST,
         pace=PACE_EACH,
+        away=practice.AWAY_SQL,
     )
     given = search.build_parameters(reach, QueueFilters(), now)
     with connection.cursor() as cursor:
@@ -264,6 +266,7 @@ class QueuePage:
     supervises: bool
     polls: bool
     second_reviews: int
+    warm_up: bool  # whether a warm-up is offered
 
     @property
     def order_said(self) -> str:
@@ -284,7 +287,8 @@ def build_queue_page(
     """Build one page of the queue. `decidable` is the number in the header.
 
     Eight queries for any number of rows; one more for effects that this process has not
-    described before, and one more when there are no rows.
+    described before, one more when there are no rows, and one more for a person who has
+    not decided for a while.
     """
     reach = QueueReach.of(person)
     found = search.find_requests(reach, filters, now=now)
@@ -321,6 +325,10 @@ def build_queue_page(
         supervises=reach.role is Role.SUPERVISOR,
         polls=filters.tab == "open",
         second_reviews=_count_second_reviews(person, filters, now),
+        warm_up=filters.tab == "open"
+        and reach.role is not None
+        and counted.away
+        and practice.has_enough_sources(person, now),
     )
 
 

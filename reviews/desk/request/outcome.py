@@ -16,6 +16,7 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.tools import load_definition
 from reviews import permissions
+from reviews.assurance import practice
 from reviews.assurance.defects import BY_KIND
 from reviews.choices import (
     OPEN,
@@ -488,9 +489,21 @@ def _build_links(loaded: LoadedRequest) -> list[OutcomeLink]:
 
 
 def _build_canary_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
-    """The two answers to how real a revealed canary looked."""
+    """A practice after several misses of the same kind, and the two answers to how real
+    a revealed canary looked."""
     request = loaded.request
-    if not request.canary or not loaded.settled or request.proposal.planted.realism:
+    if not request.canary or not loaded.settled:
+        return
+    canary = request.proposal.planted
+    kind = DefectKind(canary.defect)
+    if canary.caught is False and practice.is_practice_due(
+        loaded.person, kind, loaded.now
+    ):
+        url = reverse("reviews:practice_start", args=[kind])
+        yield OutcomeLink(
+            "Practise this kind for 2 minutes", url, post=True, testid="practise"
+        )
+    if canary.realism:
         return
     for flag, label in REALISM_LABELS.items():
         url = reverse("reviews:canary_realism", args=[request.pk, flag])

@@ -28,6 +28,7 @@ FOUND = Measure(
 LABELS: dict[str, str] = {
     SampleCause.SAMPLE: "drawn at random",
     SampleCause.FAST: "decided before the minimum reading time",
+    SampleCause.TARGET: "first decision on its payee or record",
 }
 
 

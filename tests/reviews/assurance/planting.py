@@ -9,7 +9,7 @@ from typing import Any
 
 from journal import clock
 from policies.models import Person
-from reviews.assurance import insertion
+from reviews.assurance import insertion, library
 from reviews.assurance.insertion import PreparedClone
 from reviews.choices import DefectKind, RequestStatus
 from reviews.models import ApprovalRequest
@@ -68,3 +68,17 @@ def prepare_clone(person: Person, kind: DefectKind | None) -> PreparedClone:
         if kind in {None, clone.planted.defect.kind}:
             return clone
     raise AssertionError(kind)
+
+
+def plant_only(gate: Gate, kind: DefectKind) -> None:
+    """Two administrators switch every other kind of the library off."""
+    for other in set(DefectKind) - {kind}:
+        change = library.propose_change(
+            person=reload(gate.adam), kind=other, weight=0, reason="x"
+        )
+        library.confirm_change(change_id=change.pk, person=reload(gate.alma))
+
+
+def reload(person: Person) -> Person:
+    """Without the roles and queues that an earlier check kept."""
+    return Person.objects.get(pk=person.pk)

@@ -7,57 +7,16 @@ from typing import Any
 
 import pytest
 
-from policies.documents import ToolDefinition
 from reviews.assurance.defects import BY_KIND, LIBRARY, CloneSubject, list_plantable
+from reviews.assurance.examples import CALLS, RATIONALE, build_subjects
 from reviews.choices import DefectKind
-from tests.reviews import definitions
-
-TEXT = {"type": "string"}
-LIST = {"type": "array", "items": TEXT}
-
-
-def build_tool(presenter: str, args: dict[str, Any], money: bool) -> ToolDefinition:
-    kinds = {
-        name: LIST if isinstance(value, list) else {"type": ["string", "boolean"]}
-        for name, value in args.items()
-    }
-    return definitions.tool(
-        presenter=presenter,
-        schema={"type": "object", "properties": kinds},
-        money=[{"amount": "amount", "currency": "currency"}] if money else [],
-    )
-
-
-REQUESTS: dict[str, dict[str, Any]] = {
-    "email": {
-        "to": ["ann@example.com"],
-        "bcc": [],
-        "subject": "Your order",
-        "body": "Hello",
-    },
-    "money": {
-        "payee": "Ann",
-        "account": "DE89370400440532013000",
-        "amount": "40.00",
-        "currency": "EUR",
-        "order": "O-1042",
-    },
-    "file": {"path": "/srv/app/config.yaml", "content": "a: 1"},
-    "shell": {"command": "git push origin main", "host": "staging.example.com"},
-    "sql": {"statement": "DELETE FROM carts WHERE id = 7", "database": "shop-test"},
-    "access": {"who": "ann", "what": ["reader"], "until": "2026-12-01"},
-    "deploy": {"repository": "shop", "environment": "staging", "force": False},
-    "publish": {"where": "/news", "audience": "staff", "text": "Hello"},
-    "http": {"method": "POST", "url": "https://api.example.com/orders"},
-}
-REQUESTS["access"]["role"] = REQUESTS["access"].pop("what")
-RATIONALE = "Order O-1042 was charged 40.00 too much."
 
 
 def plant_all(presenter: str) -> dict[DefectKind, CloneSubject]:
-    args = REQUESTS[presenter]
-    definition = build_tool(presenter, args, presenter == "money")
-    subject = CloneSubject(definition, args, RATIONALE)
+    subject = next(
+        one for one in build_subjects() if one.definition.presenter == presenter
+    )
+    definition, args = subject.definition, subject.args
     planted = {}
     for one in list_plantable(subject):
         change = one.change
@@ -72,7 +31,7 @@ def plant_all(presenter: str) -> dict[DefectKind, CloneSubject]:
 
 
 def test_every_defect_of_the_library_can_be_planted() -> None:
-    planted = {kind for presenter in REQUESTS for kind in plant_all(presenter)}
+    planted = {kind for presenter in CALLS for kind in plant_all(presenter)}
     assert planted == set(DefectKind)
     assert len(LIBRARY) == len(BY_KIND) == len(DefectKind) >= 15
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from journal.models import LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person
 from reviews import tasks
-from reviews.assurance import second_reviews
+from reviews.assurance import second_person, second_reviews
 from reviews.assurance.datasets import consent as consents
 from reviews.assurance.datasets import files
 from reviews.choices import (
@@ -30,6 +31,7 @@ from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.assurance.planting import plant
 from tests.reviews.models.test_constraints import update
+from tests.stack import Stack, wait_until
 
 from .asking import ask, consent, read, read_text, reload, write
 
@@ -145,6 +147,15 @@ def test_a_label_says_what_backs_it(gate: Gate) -> None:
     both = pay("501.00")
     decide(both, gate.sue)
     decide(both, gate.sam)
+    split = pay("502.00")
+    decide(split, gate.sue)
+    decide(split, gate.sam, "reject")
+    worlds.WORLD["declined"] = {"C-8"}
+    declined = propose(
+        gate.agent, "repay", amount="8", customer="C-8", thread=factories.new_thread()
+    ).request
+    decide(declined, gate.rita)
+    run.run_execution(Execution.objects.get(proposal=declined.proposal_id).pk)
     worlds.rewrite(Decision, decide_fast(gate, pay("4")), flags=["fast"])
     args = {"customer": "C-5", "amount": "0.50", "currency": "USD"}
     decide(pay("5"), gate.rita, "modify", args=args, reason_code="wrong_amount")
@@ -152,16 +163,19 @@ def test_a_label_says_what_backs_it(gate: Gate) -> None:
     pay("7")
     canary = plant(gate, kind=DefectKind.AMOUNT_TENFOLD)
     decide(canary, gate.rita, "reject")
-    without = read(write(gate))[1]
+    tools = ["pay", "repay"]
+    without = read(write(gate, tools=tools))[1]
     assert not any(line["canary"] for line in without)
-    header, lines = read(write(gate, with_canaries=True))
+    header, lines = read(write(gate, tools=tools, with_canaries=True))
     for line in lines:
         if line["canary"]:
             source = line["thread"]
             assert (line["label"], line["verdict"]) == ("amount_tenfold", "reject")
             assert line["label_quality"] == ["planted", "caught"]
             continue
-        by_amount[line["arguments"]["amount"]] = line["label_quality"]
+        # The reversal pays the same amount back.
+        repaid = "repaid " if line["tool"]["name"] == "repay" else ""
+        by_amount[repaid + line["arguments"]["amount"]] = line["label_quality"]
     assert by_amount["1"] == ["one person", "second review agreed"]
     assert by_amount["2"] == [
         "one person",
@@ -171,6 +185,9 @@ def test_a_label_says_what_backs_it(gate: Gate) -> None:
         *("one person", "second review agreed", "effect was undone")
     ]
     assert by_amount["501.00"] == ["two people agreed"]
+    assert by_amount["502.00"] == ["two people disagreed"]
+    assert by_amount["repaid 8"] == ["one person", "effect failed"]
+    assert by_amount["repaid 3"] == ["one person", "effect succeeded"]
     assert by_amount["4"] == ["one person below the minimum reading time"]
     edited = next(line for line in lines if line["edited"])
     assert (edited["arguments"]["amount"], edited["label"]) == ("5", "modify")
@@ -258,6 +275,66 @@ def test_only_a_second_administrator_lets_it_be_written(gate: Gate) -> None:
     assert dataset.status == DatasetStatus.FAILED
     assert not DatasetPart.objects.exists()
     assert Dataset.objects.filter(key__isnull=False).count() == 0
+
+
+def test_a_dataset_is_withdrawn_by_whoever_asked_or_lapses(gate: Gate) -> None:
+    approved(gate)
+    withdrawn, lapsed, answered = (ask(gate) for _ in range(3))
+    for name in ("alma", "otto", "sue"):
+        with pytest.raises(NotPermitted):
+            consents.withdraw_dataset(
+                dataset_id=withdrawn.pk, person=reload(gate.people[name])
+            )
+    consents.withdraw_dataset(dataset_id=withdrawn.pk, person=reload(gate.adam))
+    with pytest.raises(Conflict):
+        consent(gate, withdrawn)
+    consent(gate, answered)
+    with pytest.raises(Conflict):
+        consents.withdraw_dataset(dataset_id=answered.pk, person=reload(gate.adam))
+    past = clock.now() - second_person.ANSWERED_WITHIN
+    Dataset.objects.exclude(pk=lapsed.pk).update(asked_at=past)
+    nearly = past + timedelta(minutes=1)
+    Dataset.objects.filter(pk=lapsed.pk).update(asked_at=nearly)
+    assert tasks.lapse_unanswered() == 0
+    Dataset.objects.filter(pk=lapsed.pk).update(asked_at=past)
+    with pytest.raises(Conflict):  # before the sweep comes
+        consent(gate, lapsed)
+    assert tasks.lapse_unanswered() == 1
+    ends = [Dataset.objects.get(pk=one.pk) for one in (withdrawn, lapsed, answered)]
+    assert [(one.status, one.settled_by_id) for one in ends] == [
+        (DatasetStatus.WITHDRAWN, None),
+        (DatasetStatus.LAPSED, None),
+        (DatasetStatus.RUNNING, gate.alma.pk),
+    ]
+    assert all(one.settled_at for one in ends)
+    files.write_dataset(withdrawn.pk)
+    assert not DatasetPart.objects.exists()
+    assert "dataset_settled_paired" in update(ends[1], settled_by_id=gate.alma.pk)
+    kinds = LogRecord.objects.filter(kind__in=["dataset.withdrawn", "dataset.lapsed"])
+    assert [(one.actor_id, one.data["dataset"]) for one in kinds.order_by("pk")] == [
+        (gate.adam.public_id, withdrawn.pk),
+        ("timer", lapsed.pk),
+    ]
+
+
+@pytest.mark.servers
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.timeout(300)
+def test_a_worker_writes_the_file_after_the_consent(gate: Gate, live: Stack) -> None:
+    """The consent is the only nudge: nothing else tells the worker of the dataset."""
+    approved(gate)
+    dataset = ask(gate)
+    live.start_worker()
+    consent(gate, dataset)
+
+    def is_done() -> bool:
+        dataset.refresh_from_db()
+        return dataset.status == DatasetStatus.DONE
+
+    wait_until(is_done, 30, lambda: live.log("worker"))
+    header, lines = read(dataset)
+    assert header["lines"] == len(lines) == 1
+    assert OutboxMessage.objects.get(subject=dataset.pk).done_at is not None
 
 
 def test_every_step_is_on_the_record_and_the_file_ends(gate: Gate) -> None:

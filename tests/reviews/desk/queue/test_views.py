@@ -95,8 +95,15 @@ def test_its_queries_do_not_grow_with_the_rows(
         propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
     client = as_(name)
     client.get("/queue/")  # the policy is parsed once a process
-    with django_assert_max_num_queries(MOST_QUERIES):
+    # A person who has not decided for a while may be offered a warm-up.
+    away = int(name != "otto")
+    with django_assert_max_num_queries(MOST_QUERIES + away):
         client.get("/queue/")
+    if away:
+        decide(propose(gate.agent, amount="899.00").request, gate.sue)
+        decide(propose(gate.agent, customer="C-90").request, gate.rita, "reject")
+        with django_assert_max_num_queries(MOST_QUERIES):
+            client.get("/queue/")
 
 
 @pytest.mark.parametrize("tab", ["waiting", "done"])

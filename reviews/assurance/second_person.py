@@ -1,0 +1,96 @@
+"""What takes two administrators, datasets and changes of the library of defects: one of
+them asks, another answers within a week, and the one who asked may withdraw it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet
+
+from journal import clock, log
+from journal.errors import Conflict, NotPermitted, TextMissing, build_field_error
+from journal.state_machine import Machine
+from policies.models import Person
+from policies.people import build_actor
+from reviews import locks
+from reviews.models import Dataset, DefectChange
+
+ANSWERED_WITHIN = timedelta(days=7)
+LONGEST_TEXT = 2000  # characters of a purpose or a reason
+OVER = "It is answered, withdrawn or lapsed already. Nothing was changed."
+TIMER = log.Actor("system", "timer")
+MOST_LAPSED = 100  # in one transaction
+Asked = Dataset | DefectChange
+A = TypeVar("A", Dataset, DefectChange)
+
+
+def check_may_answer(row: Asked, why_not: str, open_status: str) -> None:
+    """Raises NotPermitted for a reason why this person may not answer, and Conflict for
+    a row that does not wait. Caller holds the row's lock."""
+    if why_not:
+        raise NotPermitted(why_not)
+    _check_open(row, open_status)
+
+
+def _check_open(row: Asked, open_status: str) -> None:
+    late = row.asked_at <= clock.now() - ANSWERED_WITHIN  # the sweep comes next
+    if row.status != open_status or late:
+        raise Conflict(OVER)
+
+
+def read_reason(reason: str) -> str:
+    """The reason without surrounding space. Raises TextMissing."""
+    said = reason.strip()
+    if not said or len(said) > LONGEST_TEXT:
+        rule = f"Say why, in at most {LONGEST_TEXT:,} characters."
+        raise TextMissing(
+            "Nothing was recorded.", errors=[build_field_error("reason", rule)]
+        )
+    return said
+
+
+def withdraw_row(
+    machine: Machine,
+    row: A,
+    *,
+    person: Person,
+    open_status: str,
+    log_data: Mapping[str, Any],
+) -> A:
+    """End a row that waits, for the person who asked. A step of an operation, which
+    holds the row's lock. Raises NotPermitted for anybody else, and Conflict for a row
+    that does not wait."""
+    if person.pk != row.asked_by_id:
+        raise NotPermitted("Only the administrator who asked for it can withdraw it.")
+    _check_open(row, open_status)
+    now = clock.now()
+    return machine.apply(
+        row,
+        "withdraw",
+        actor=build_actor(person),
+        now=now,
+        changes={"settled_at": now},
+        **log_data,
+    )
+
+
+def lapse_unanswered(
+    machine: Machine, waiting: QuerySet[A], log_data: Callable[[A], Mapping[str, Any]]
+) -> int:
+    """End the rows among these that nobody answered within a week, at most a hundred.
+    Returns how many. `log_data` returns the log members of one. A step of an operation.
+    Locks: the rows (skip locked)."""
+    now = clock.now()
+    due = waiting.filter(asked_at__lte=now - ANSWERED_WITHIN)
+    found = list(locks.lock_due_asked(due)[:MOST_LAPSED])
+    machine.apply_many(
+        found,
+        "lapse",
+        actor=TIMER,
+        now=now,
+        changes={"settled_at": now},
+        each=log_data,
+    )
+    return len(found)
