@@ -98,7 +98,7 @@ def test_a_page_of_a_million_requests_is_read_quickly(
         )
         record_proof(
             "statistics",
-            f"pages of {n:,} proposals in {DAYS} days ({stored:,} stored figures),"
+            f"pages of {n:,} proposals in {DAYS} days ({stored:,} rows of figures),"
             f" {label}: {each} ms of processor time (medians of {VIEWS}; bar"
             f" {GOAL_MS})",
         )
