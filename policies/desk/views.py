@@ -1,28 +1,91 @@
-"""Read-only pages of the policy versions."""
+"""The pages of the policy versions: the list, one version, a form for a new one, and
+the activation of a draft."""
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
-from policies.models import Person
+from journal.errors import DomainError, NotPermitted
+from policies import versions
+from policies.models import Person, PolicyVersion
+from policies.people import is_administrator
 
-from . import pages
+from . import drafts, pages
 
 
 @require_safe
 def policies(request: HttpRequest) -> HttpResponse:
     """The list of all versions, newest first."""
-    versions = pages.list_versions(_read_person(request))
-    return render(request, "policies/policies.html", {"versions": versions})
+    person = _read_person(request)
+    context = {
+        "versions": pages.list_versions(person),
+        "writes": is_administrator(person),
+    }
+    return render(request, "policies/policies.html", context)
 
 
 @require_safe
 def policy(request: HttpRequest, number: int) -> HttpResponse:
-    """The page of one version: rules, tools, steps, queues and measures."""
-    page = pages.build_policy_page(_read_person(request), number)
-    return render(request, "policies/policy.html", {"page": page})
+    """The page of one version: rules, tools, steps, queues and measures. An
+    administrator also sees what a draft would change."""
+    return _render_policy(request, number)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_policy(request: HttpRequest) -> HttpResponse:
+    """A form with the text of a version; POST saves it as a draft."""
+    person = _read_person(request)
+    base = _read_base(request)
+    if request.method != "POST":
+        form = drafts.build_draft_form(person, base)
+        return render(request, "policies/new_policy.html", {"form": form})
+    saved = drafts.save_draft(person, request.POST.get("document", ""), base)
+    if isinstance(saved, drafts.DraftForm):
+        context = {"form": saved}
+        return render(request, "policies/new_policy.html", context, status=422)
+    messages.success(request, "Saved as a draft. Another administrator activates it.")
+    return redirect("policies:policy", number=saved.number)
+
+
+@require_POST
+def activate(request: HttpRequest, number: int) -> HttpResponse:
+    """Let a draft of another administrator be the policy from now on."""
+    person = _read_person(request)
+    page = pages.build_policy_page(person, number)
+    try:
+        versions.activate_version(version_id=page.version.pk, by=person)
+    except NotPermitted:
+        raise
+    except DomainError as error:
+        return _render_policy(request, number, error)
+    messages.success(request, f"Version {number} is active now.")
+    return redirect("policies:policy", number=number)
+
+
+def _render_policy(
+    request: HttpRequest, number: int, refusal: DomainError | None = None
+) -> HttpResponse:
+    person = _read_person(request)
+    page = pages.build_policy_page(person, number)
+    writes, activation = is_administrator(person), None
+    if writes and page.version.status == PolicyVersion.Status.DRAFT:
+        activation = drafts.build_activation(person, page.version, refusal)
+    context = {"page": page, "writes": writes, "activation": activation}
+    status = refusal.status if refusal else 200
+    return render(request, "policies/policy.html", context, status=status)
+
+
+def _read_base(request: HttpRequest) -> int | None:
+    """The version that `from` names; None without a number."""
+    said = request.GET.get("from", "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
 
 
 def _read_person(request: HttpRequest) -> Person:

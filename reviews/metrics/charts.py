@@ -11,6 +11,8 @@ from typing import TypeAlias
 from .measures import Measure
 from .readings import MetricFilters, Rate, Readings
 
+POLICY_LINK = "policies:policies"  # the URL name; administrators write a version there
+
 
 class Unit(StrEnum):
     """How values are written on an axis."""

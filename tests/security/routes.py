@@ -15,6 +15,7 @@ from agents import representation
 from agents.models import Agent
 from journal import clock
 from policies.choices import Risk
+from policies.documents.source import write_source
 from reviews import recovery
 from reviews.models import NotificationDrill
 from tests import pages
@@ -119,6 +120,10 @@ def _notifications(world: World) -> dict[str, Any]:
     by_risk = {f"{w}-{r}": "now" for w in ("email", "desk") for r in Risk}
     more = {"minutes": 5, "digest_at": "08:00", "zone": "UTC", "per_hour": 9}
     return {**by_risk, **more}
+
+
+def _policy(world: World) -> dict[str, Any]:
+    return {"document": write_source(world.gate.policy.document)}
 
 
 def _dataset(world: World) -> dict[str, Any]:
@@ -542,6 +547,8 @@ ROUTES: dict[str, Row] = {
         },
     ),
     "policies:policies": Row(get=READS_POLICY, sees=READS_POLICY),
+    "policies:new_policy": Row(get=ASKS, post=ASKS, body=_policy),
+    "policies:activate": Row(post=ASKS, sees=READS_POLICY, ids={"number": "draft"}),
     "policies:policy": Row(
         get=READS_POLICY, sees=READS_POLICY, ids={"number": "policy"}
     ),

@@ -51,7 +51,13 @@ QUERIES = {
 }
 
 
-READERS = (Who.SUPERVISOR, Who.AGENT, Who.REVIEWER, Who.AUDITOR)
+READERS = (
+    Who.SUPERVISOR,
+    Who.AGENT,
+    Who.REVIEWER,
+    Who.AUDITOR,
+    Who.ADMINISTRATOR,
+)
 
 
 def _reader(name: str) -> Who:

@@ -21,6 +21,7 @@ from agents.webhooks import delivery, endpoints, enqueue
 from agents.webhooks.delivery import AttemptResult
 from journal import clock
 from journal.models import LogPosition, LogRecord, OutboxMessage
+from policies import versions
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
 from reviews import deadlines
@@ -125,7 +126,8 @@ def build(gate: Gate) -> World:
     document["tools"]["pay_queryable"]["sensitive"] = ["note"]
     policy = factories.policy(gate.people, document)
     other = factories.agent(people[Who.OTHER_OWNER], "other")
-    world = World(gate, people, ids={"policy": policy.number})
+    draft = versions.save_draft(text_or_mapping=document, author=gate.alma)
+    world = World(gate, people, ids={"policy": policy.number, "draft": draft.number})
     _fill(world, other)
     _invite(world, other)
     return world

@@ -13,10 +13,18 @@ from django.utils.safestring import SafeString
 from journal.errors import NotFound
 from policies.choices import Risk, Role
 from policies.models import Person, Tool
+from policies.people import is_administrator
 from reviews import permissions
 from reviews.desk.components.formatting import FilterSelect, build_filter_select
 from reviews.metrics import people
-from reviews.metrics.charts import Cell, Chart, Group, Plot, format_period
+from reviews.metrics.charts import (
+    POLICY_LINK,
+    Cell,
+    Chart,
+    Group,
+    Plot,
+    format_period,
+)
 from reviews.metrics.plots import find_plot, list_plots
 from reviews.metrics.readings import MetricFilters, Readings, load_readings
 from reviews.models import MetricDay
@@ -132,7 +140,7 @@ def build_statistics_page(
     if group not in set(Group):
         raise NotFound
     plots = [plot for plot in list_plots() if plot.group == group]
-    period = filters.build_period(now)
+    period, writes = filters.build_period(now), is_administrator(person)
     return StatisticsPage(
         title=GROUP_LABELS[Group(group)],
         tabs=[
@@ -144,7 +152,7 @@ def build_statistics_page(
         period=format_period(period),
         computed_at=_find_computation_time(period.last),
         plots=[
-            _build_plot_view(plot, chart, filters)
+            _build_plot_view(plot, chart, filters, writes=writes)
             for plot, chart in build_charts(plots, period, alone=alone)
         ],
     )
@@ -207,7 +215,12 @@ def _find_computation_time(day: date) -> datetime | None:
     return found.first()
 
 
-def _build_plot_view(plot: Plot, chart: Chart, filters: StatisticsFilters) -> PlotView:
+def _build_plot_view(
+    plot: Plot, chart: Chart, filters: StatisticsFilters, *, writes: bool
+) -> PlotView:
+    link_label, link = chart.link_label, chart.link
+    if writes and link == POLICY_LINK:
+        link_label, link = "New policy version", "policies:new_policy"
     return PlotView(
         slug=plot.slug,
         title=plot.title,
@@ -227,6 +240,6 @@ def _build_plot_view(plot: Plot, chart: Chart, filters: StatisticsFilters) -> Pl
         rows=chart.rows[:MOST_ROWS],
         count=len(chart.rows),
         csv_url=reverse("reviews:statistics_csv", args=[plot.slug]) + filters.query,
-        link_label=chart.link_label,
-        link_url=reverse(chart.link) if chart.link else "",
+        link_label=link_label,
+        link_url=reverse(link) if link else "",
     )

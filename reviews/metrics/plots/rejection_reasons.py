@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 from reviews.choices import REASON_LABELS
-from reviews.metrics.charts import Bar, BarPanel, Chart, Group, Plot, format_rate
+from reviews.metrics.charts import (
+    POLICY_LINK,
+    Bar,
+    BarPanel,
+    Chart,
+    Group,
+    Plot,
+    format_rate,
+)
 from reviews.metrics.measures import GIVEN, GIVEN_IN_DAY, SEPARATOR, Measure
 from reviews.metrics.readings import Rate, Readings
 
@@ -59,7 +67,7 @@ def build_chart(readings: Readings) -> Chart:
         if total
         else [],
         link_label="Policy",
-        link="policies:policies",
+        link=POLICY_LINK,
     )
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from reviews.metrics.charts import Chart, Dot, DotPanel, Group, Plot, format_rate
+from reviews.metrics.charts import (
+    POLICY_LINK,
+    Chart,
+    Dot,
+    DotPanel,
+    Group,
+    Plot,
+    format_rate,
+)
 from reviews.metrics.readings import Readings
 from reviews.metrics.series import build_rate_maker, list_rate_cells, say_rate
 
@@ -42,7 +50,7 @@ def build_chart(readings: Readings) -> Chart:
         ],
         [DotPanel(dots, band=(LEAST, MOST))] if dots else [],
         link_label="Policy",
-        link="policies:policies",
+        link=POLICY_LINK,
     )
 
 

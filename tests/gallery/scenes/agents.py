@@ -11,6 +11,9 @@ from agents.webhooks.delivery import AttemptResult
 from journal import clock
 from journal.models import OutboxMessage
 from journal.state_machine import PROPOSAL_TOLD
+from policies import versions
+from policies.documents.source import write_source
+from policies.models import PolicyVersion
 from reviews.choices import StopMode
 from reviews.models import Alarm
 from tests import factories
@@ -22,7 +25,13 @@ from .outcomes import stop_thread
 
 AGENTS = SceneGroup(
     "agents",
-    shows=("agents:agent", "agents:thread", "policies:policies", "policies:policy"),
+    shows=(
+        "agents:agent",
+        "agents:thread",
+        "policies:policies",
+        "policies:policy",
+        "policies:new_policy",
+    ),
 )
 
 
@@ -47,6 +56,29 @@ AGENTS.add("run", "ticket-7", "/threads/riley/ticket-7/")
 AGENTS.add("run-auditor", "ticket-7", "/threads/riley/ticket-7/", "otto")
 AGENTS.add("policies", "Version", "/policies/", "adam")
 AGENTS.add("policy", "Refund", "/policies/2/", "adam")
+AGENTS.add("policy-new", "Save as a draft", "/policies/new/", "adam")
+
+
+@AGENTS.scene("policy-draft", "Activate version", "alma")
+def policy_draft(gate: StoreGate) -> str:
+    """What a draft of another administrator would change."""
+    text = change_policy("over 500.00 USD", "over 400.00 USD")
+    draft = versions.save_draft(text_or_mapping=text, author=gate.adam)
+    return f"/policies/{draft.number}/"
+
+
+@AGENTS.scene("policy-wrong", "Save as a draft", "adam")
+def policy_wrong(gate: StoreGate) -> Submission:
+    """A text with an error, and where it is."""
+    text = change_policy("args.amount > 50000", "args.amuont > 50000")
+    return Submission("/policies/new/", {"document": text})
+
+
+def change_policy(old: str, new: str) -> str:
+    """The text of the active policy with one change."""
+    text = write_source(PolicyVersion.objects.get(status="active").document)
+    assert old in text
+    return text.replace(old, new)
 
 
 @AGENTS.scene("run-failed", "Retry")

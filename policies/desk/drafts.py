@@ -1,0 +1,134 @@
+"""Writing a policy version on a page, and comparing a draft with the active version."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from journal.errors import DomainError, FieldError, NotFound
+from policies import active, versions
+from policies.documents import InvalidPolicy
+from policies.documents.source import write_source
+from policies.models import Person, PolicyVersion
+from policies.people import check_administrator
+
+_CONTEXT = 3  # unchanged lines around a change
+
+
+@dataclass(frozen=True, slots=True)
+class DraftForm:
+    """The form of a new version. `base` is the number of the version that its text
+    comes from, None where there was none. `problem` and `errors` say why the text was
+    not saved."""
+
+    text: str
+    base: int | None
+    problem: str = ""
+    errors: Sequence[FieldError] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One line of a difference between the texts of two versions, as the tag `lines`
+    draws it."""
+
+    kind: str
+    text: str
+    old: int | None = None
+    new: int | None = None
+    speaks: bool = False
+
+    @property
+    def parts(self) -> tuple[tuple[bool, str], ...]:
+        return ((False, self.text),)
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What the page of a draft offers to an administrator. `hunks` are the differences
+    from the active version `base`; `by_author`: this person wrote the draft, so another
+    one must activate it."""
+
+    base: int | None
+    hunks: list[list[SourceLine]]
+    by_author: bool
+    problem: str = ""
+    errors: Sequence[FieldError] = ()
+
+
+def build_draft_form(person: Person, base: int | None) -> DraftForm:
+    """The form with the text of version `base`, by default of the active one, else of
+    the newest. Raises NotPermitted for anyone but an administrator, and NotFound."""
+    check_administrator(person)
+    found = _find_base(base)
+    if found is None:
+        return DraftForm("", None)
+    return DraftForm(write_source(found.document), found.number)
+
+
+def _find_base(number: int | None) -> PolicyVersion | None:
+    rows = PolicyVersion.objects.all()
+    if number is None:
+        newest = rows.order_by("-number").first()
+        return rows.filter(status=PolicyVersion.Status.ACTIVE).first() or newest
+    found = rows.filter(number=number).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def save_draft(
+    person: Person, text: str, base: int | None
+) -> PolicyVersion | DraftForm:
+    """Save the text as the next version. Returns the form with the reasons when it is
+    refused. Raises NotPermitted."""
+    check_administrator(person)
+    try:
+        return versions.save_draft(text_or_mapping=text, author=person)
+    except DomainError as error:
+        return DraftForm(text, base, _describe(error), list(error.errors))
+
+
+def _describe(error: DomainError) -> str:
+    """What happened, for a page that lists the errors below it."""
+    if error.errors and error.detail == InvalidPolicy().detail:
+        return "Nothing was saved. Correct the text:"
+    return error.detail
+
+
+def build_activation(
+    person: Person, version: PolicyVersion, refusal: DomainError | None = None
+) -> Activation:
+    """What an administrator is offered for a draft."""
+    current = active.find_active_policy()
+    before = write_source(current.document) if current else ""
+    return Activation(
+        base=current.number if current else None,
+        hunks=list(_list_hunks(before, write_source(version.document))),
+        by_author=version.author_id == person.pk,
+        problem=refusal.detail if refusal else "",
+        errors=list(refusal.errors) if refusal else (),
+    )
+
+
+def _list_hunks(before: str, after: str) -> Iterator[list[SourceLine]]:
+    old, new = before.splitlines(), after.splitlines()
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for group in matcher.get_grouped_opcodes(_CONTEXT):
+        yield [line for code in group for line in _list_lines(old, new, code)]
+
+
+def _list_lines(
+    old: Sequence[str], new: Sequence[str], code: tuple[str, int, int, int, int]
+) -> Iterator[SourceLine]:
+    tag, old_from, old_to, new_from, new_to = code
+    if tag == "equal":
+        for at in range(old_to - old_from):
+            text = old[old_from + at]
+            yield SourceLine("same", text, old_from + at + 1, new_from + at + 1)
+        return
+    for at in range(old_from, old_to):
+        yield SourceLine("removed", old[at], old=at + 1)
+    for at in range(new_from, new_to):
+        yield SourceLine("added", new[at], new=at + 1)
