@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
-
 from journal.errors import InvalidInput, NotFound
 from policies import tools
 from policies.choices import Risk
@@ -42,8 +40,9 @@ def list_own_proposals(
         rows = rows.filter(thread=thread)
     if status:
         rows = rows.filter(said=_check_status(status))
-    ordered = _select_after(rows, cursor).select_related("request")
-    found = list(ordered.order_by("-created_at", "-pk")[: size + 1])
+    place = cursors.parse_cursor(cursor)
+    ordered = cursors.select_after(rows, place, "created_at", newest_first=True)
+    found = list(ordered.select_related("request")[: size + 1])
     return ProposalSlice(
         found[:size], cursors.build_next_cursor(found, size, "created_at")
     )
@@ -53,14 +52,6 @@ def _check_status(status: str) -> str:
     if status not in representation.STATUSES:
         raise InvalidInput(errors=[{"path": "status", "message": "not a known status"}])
     return status
-
-
-def _select_after(rows: QuerySet[Any], cursor: str) -> QuerySet[Any]:
-    place = cursors.parse_cursor(cursor)
-    if place is None:
-        return rows
-    same = Q(created_at=place.at, pk__lt=place.pk)
-    return rows.filter(Q(created_at__lt=place.at) | same)
 
 
 def load_thread(agent: Agent, name: str) -> Thread:

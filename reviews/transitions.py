@@ -83,15 +83,8 @@ def _build_batch_context(row: Batch) -> Mapping[str, Any]:
     return {"agent": row.agent}
 
 
-def _build_export_context(row: Export) -> Mapping[str, Any]:
-    return {}
-
-
-def _build_dataset_context(row: Dataset) -> Mapping[str, Any]:
-    return {}
-
-
-def _build_defect_change_context(row: DefectChange) -> Mapping[str, Any]:
+def _build_no_context(row: Export | Dataset | DefectChange) -> Mapping[str, Any]:
+    """Rows that are about no request: their log data says which they are."""
     return {}
 
 
@@ -328,7 +321,7 @@ export = Machine(
         Edge(E.RUNNING, "finish", E.DONE, "export.finished"),
         Edge(E.RUNNING, "fail", E.FAILED, "export.failed"),
     ],
-    _build_export_context,
+    _build_no_context,
 )
 
 dataset = Machine(
@@ -348,7 +341,7 @@ dataset = Machine(
         Edge(D.RUNNING, "finish", D.DONE, "dataset.finished"),
         Edge(D.RUNNING, "fail", D.FAILED, "dataset.failed"),
     ],
-    _build_dataset_context,
+    _build_no_context,
 )
 
 defect_change = Machine(
@@ -360,7 +353,7 @@ defect_change = Machine(
         Edge(C.PROPOSED, "withdraw", C.WITHDRAWN, "defect.withdrawn"),
         Edge(C.PROPOSED, "lapse", C.LAPSED, "defect.lapsed"),
     ],
-    _build_defect_change_context,
+    _build_no_context,
 )
 
 alarm = Machine(

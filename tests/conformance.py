@@ -31,7 +31,13 @@ from holdpoint_client.conformance.variants import (
     list_variants,
 )
 from tests.guards import ROOT
-from tests.stack import START_S, free_port, list_descendants, wait_until
+from tests.stack import (
+    START_S,
+    free_port,
+    list_descendants,
+    stop_process,
+    wait_until,
+)
 
 FOLDER = ROOT / "var" / "conformance"
 POLICY = ROOT / "client" / "holdpoint_client" / "conformance" / "policy.yaml"
@@ -73,10 +79,7 @@ def start_gate(state: Path) -> Iterator[dict[str, Any]]:
         wait_until(lambda: is_ready(url, up), 4 * START_S, log.read_text)
         yield describe_gate(url, state, environ, up.pid)
     finally:
-        up.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            up.wait(30)
-        up.kill()
+        stop_process(up, 30)
 
 
 def is_ready(url: str, up: subprocess.Popen[bytes]) -> bool:

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from holdpoint_client.conformance.people import Reviewer
 from holdpoint_client.conformance.variants import find_node
 from tests import conformance
 from tests.guards import ROOT
-from tests.stack import free_port, wait_until
+from tests.stack import free_port, stop_process, wait_until
 
 CLIENT = ROOT / "client"
 EXAMPLES = CLIENT / "examples"
@@ -121,10 +121,9 @@ class Trial:
     @property
     def environ(self) -> dict[str, str]:
         """What a new user has: an empty home, and the gate's address and key."""
-        kept = {name: os.environ[name] for name in ("PATH",)}
         pip = {name: text for name, text in os.environ.items() if name[:4] == "PIP_"}
         return {
-            **kept,
+            "PATH": os.environ["PATH"],
             **pip,
             **servers.ENVIRON,
             "HOME": str(self.folder),
@@ -163,7 +162,7 @@ class Trial:
         process = subprocess.Popen(
             words, cwd=self.folder, env=self.environ, stdout=log, stderr=log
         )
-        self.stack.callback(_stop_process, process)
+        self.stack.callback(stop_process, process, STOP_S)
 
     def has_printed(self, text: str) -> Callable[[], bool]:
         """Whether any of its programs has printed this text so far."""
@@ -171,14 +170,6 @@ class Trial:
 
     def fill(self, words: str) -> list[str]:
         return [word.format(**self.places) for word in words.split()]
-
-
-def _stop_process(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_S)
-    process.kill()
-    process.wait()
 
 
 def try_example(name: str, gate: Mapping[str, Any], state: Path) -> dict[str, float]:
@@ -243,17 +234,22 @@ def _start_servers(trial: Trial, program: Sequence[str]) -> None:
         _register_endpoint(trial)
 
 
+def _read_port(address: str) -> int:
+    """The port of `host:port`."""
+    return int(address.rpartition(":")[2])
+
+
 def _start_temporal(trial: Trial) -> None:
-    port = trial.places["server"].rpartition(":")[2]
-    trial.begin(str(trial.folder / "venv/bin/temporal-test-server"), port)
-    _wait_for_port(int(port))
+    port = _read_port(trial.places["server"])
+    trial.begin(str(trial.folder / "venv/bin/temporal-test-server"), str(port))
+    _wait_for_port(port)
 
 
 def _start_prefect(trial: Trial) -> None:
-    port = trial.places["server"].rpartition(":")[2]
+    port = _read_port(trial.places["server"])
     prefect = str(trial.folder / "venv/bin/prefect")
-    trial.begin(prefect, "server", "start", "--host", LOOPBACK, "--port", port)
-    _wait_for_port(int(port))
+    trial.begin(prefect, "server", "start", "--host", LOOPBACK, "--port", str(port))
+    _wait_for_port(port)
 
 
 def _start_restate(trial: Trial) -> None:
@@ -266,8 +262,8 @@ def _start_restate(trial: Trial) -> None:
     ]
     server = str(trial.folder / "venv/bin/restate-server")
     trial.begin("env", *ports, server, "--base-dir", str(trial.folder / "restate"))
-    _wait_for_port(int(trial.places["server"].rpartition(":")[2]))
-    _wait_for_port(int(admin.rpartition(":")[2]))
+    _wait_for_port(_read_port(trial.places["server"]))
+    _wait_for_port(_read_port(admin))
 
 
 def _register_endpoint(trial: Trial) -> None:

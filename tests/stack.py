@@ -224,6 +224,15 @@ def wait_until(
         pause = min(pause * 1.1, LONGEST_PAUSE_S)
 
 
+def stop_process(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Ask a process to end, and kill it after so many seconds."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    process.kill()
+    process.wait()
+
+
 def list_descendants(ancestor: int) -> Iterator[int]:
     """The processes that this one started, and those that they started."""
     for folder in Path("/proc").glob("[0-9]*"):

@@ -68,10 +68,9 @@ def build_draft_form(person: Person, base: int | None) -> DraftForm:
 
 
 def _find_base(number: int | None) -> PolicyVersion | None:
-    rows = PolicyVersion.objects.all()
+    rows = PolicyVersion.objects.order_by("-number")
     if number is None:
-        newest = rows.order_by("-number").first()
-        return rows.filter(status=PolicyVersion.Status.ACTIVE).first() or newest
+        return active.find_active_policy() or rows.first()
     found = rows.filter(number=number).first()
     if found is None:
         raise NotFound

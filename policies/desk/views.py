@@ -35,7 +35,8 @@ def policies(request: HttpRequest) -> HttpResponse:
 def policy(request: HttpRequest, number: int) -> HttpResponse:
     """The page of one version: rules, tools, steps, queues and measures. An
     administrator also sees what a draft would change."""
-    return _render_policy(request, number)
+    page = pages.build_policy_page(_read_person(request), number)
+    return _render_policy(request, page)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -64,16 +65,15 @@ def activate(request: HttpRequest, number: int) -> HttpResponse:
     except NotPermitted:
         raise
     except DomainError as error:
-        return _render_policy(request, number, error)
+        return _render_policy(request, page, error)
     messages.success(request, f"Version {number} is active now.")
     return redirect("policies:policy", number=number)
 
 
 def _render_policy(
-    request: HttpRequest, number: int, refusal: DomainError | None = None
+    request: HttpRequest, page: pages.PolicyPage, refusal: DomainError | None = None
 ) -> HttpResponse:
     person = _read_person(request)
-    page = pages.build_policy_page(person, number)
     writes, activation = is_administrator(person), None
     if writes and page.version.status == PolicyVersion.Status.DRAFT:
         activation = drafts.build_activation(person, page.version, refusal)

@@ -7,7 +7,6 @@ from typing import Any
 
 import yaml
 
-from .document import Document
 from .loading import restore_document
 
 WIDTH = 100
@@ -28,14 +27,8 @@ def write_source(data: Mapping[str, Any]) -> str:
     InvalidPolicy for data that no release stored.
     """
     document = restore_document(data)
-    brief = _dump_document(document, exclude_defaults=True)
+    brief = document.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return _to_yaml(brief if restore_document(brief) == document else data)
-
-
-def _dump_document(document: Document, *, exclude_defaults: bool) -> dict[str, Any]:
-    return document.model_dump(
-        mode="json", by_alias=True, exclude_defaults=exclude_defaults
-    )
 
 
 def _to_yaml(data: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from ninja import Schema
 
 from journal import clock
@@ -22,7 +22,7 @@ from policies.models import Person
 from reviews import permissions
 from reviews.batches import membership
 from reviews.choices import RequestStatus, Verdict
-from reviews.desk.components import choice, page_evidence
+from reviews.desk.components import choice, cursors, page_evidence
 from reviews.desk.components.cursors import CursorPosition
 from reviews.desk.components.regions import Regions
 from reviews.dialogue import rounds
@@ -87,11 +87,8 @@ def select_after(
 ) -> QuerySet[ApprovalRequest]:
     """Select the requests after a place, the nearest deadline first, with the related
     rows that `load_for_person` needs."""
-    found = rows.select_related("proposal", "queue").order_by("expires_at", "pk")
-    if place is None:
-        return found
-    same = Q(expires_at=place.at, pk__gt=place.pk)
-    return found.filter(Q(expires_at__gt=place.at) | same)
+    found = rows.select_related("proposal", "queue")
+    return cursors.select_after(found, place, "expires_at")
 
 
 def load_for_person(

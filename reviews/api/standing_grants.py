@@ -6,7 +6,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
@@ -70,12 +69,9 @@ def list_standing_grants(
     """List the standing grants of this person's queues, newest first; all of them for
     people who see everything."""
     rows = queries.select_visible_standing_grants(read_caller(request))
-    after = cursors.parse_cursor(cursor)
-    if after is not None:
-        same_time = Q(issued_at=after.at, pk__lt=after.pk)
-        rows = rows.filter(Q(issued_at__lt=after.at) | same_time)
-    rows = rows.select_related("issued_by").order_by("-issued_at", "-pk")
-    found = list(rows[: limit + 1])
+    place = cursors.parse_cursor(cursor)
+    rows = cursors.select_after(rows, place, "issued_at", newest_first=True)
+    found = list(rows.select_related("issued_by")[: limit + 1])
     now = clock.now()
     return JsonResponse(
         {

@@ -282,7 +282,7 @@ def _select_on_call(audience: NoticeAudience, kind: str, now: datetime) -> set[i
     request: ApprovalRequest | None = audience.about.get("request")
     if request is None or kind not in delivery.MANDATORY_KINDS:
         return set()
-    return set(duty.list_planned_ids([request.queue_id], now))
+    return duty.list_planned_ids(request.queue_id, now)
 
 
 def _delay_full_inboxes(plans: Sequence[NoticePlan], now: datetime) -> list[NoticePlan]:

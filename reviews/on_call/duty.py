@@ -3,7 +3,7 @@ people's own preference."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime
 
 from policies.models import Person
@@ -16,18 +16,30 @@ def select_on_call(
 ) -> set[int]:
     """The primary keys of those of the people who are on call for the queue. One query,
     and one for each person whose preferences are not loaded."""
-    planned = set(list_planned_ids([queue_id], now))
-    found = {person.pk for person in people if person.pk in planned}
-    return found or {person.pk for person in people if _says_on_call(person)}
+    return select_planned(queue_id, people, now) or select_willing(people)
 
 
-def list_planned_ids(queue_ids: Iterable[int], now: datetime) -> list[int]:
-    """The primary keys of the people who have a shift for one of the queues now."""
+def select_planned(
+    queue_id: int, people: Collection[Person], now: datetime
+) -> set[int]:
+    """The primary keys of those of the people who have a shift for the queue now."""
+    planned = list_planned_ids(queue_id, now)
+    return {person.pk for person in people if person.pk in planned}
+
+
+def select_willing(people: Collection[Person]) -> set[int]:
+    """The primary keys of those of the people whose preference says that they are on
+    call."""
+    return {
+        person.pk
+        for person in people
+        if preferences.load_preferences(person).notifications.on_call
+    }
+
+
+def list_planned_ids(queue_id: int, now: datetime) -> set[int]:
+    """The primary keys of the people who have a shift for the queue now."""
     shifts = OnCallShift.objects.filter(
-        queue__in=list(queue_ids), begins_at__lte=now, ends_at__gt=now
+        queue=queue_id, begins_at__lte=now, ends_at__gt=now
     )
-    return list(shifts.values_list("person", flat=True).distinct())
-
-
-def _says_on_call(person: Person) -> bool:
-    return preferences.load_preferences(person).notifications.on_call
+    return set(shifts.values_list("person", flat=True))

@@ -123,15 +123,8 @@ def list_batches_after(
 def _select_waiting_after(
     person: Person, place: CursorPosition | None
 ) -> QuerySet[Batch]:
-    found = (
-        select_visible_batches(person)
-        .filter(status__in=OPEN_STATUSES)
-        .order_by("formed_at", "pk")
-    )
-    if place is None:
-        return found
-    same = Q(formed_at=place.at, pk__gt=place.pk)
-    return found.filter(Q(formed_at__gt=place.at) | same)
+    found = select_visible_batches(person).filter(status__in=OPEN_STATUSES)
+    return cursors.select_after(found, place, "formed_at")
 
 
 def _select_decided(person: Person, now: datetime) -> QuerySet[Batch]:
@@ -143,11 +136,8 @@ def _select_decided(person: Person, now: datetime) -> QuerySet[Batch]:
 def _select_decided_after(
     person: Person, place: CursorPosition | None, now: datetime
 ) -> QuerySet[Batch]:
-    found = _select_decided(person, now).order_by("-settled_at", "-pk")
-    if place is None:
-        return found
-    same = Q(settled_at=place.at, pk__lt=place.pk)
-    return found.filter(Q(settled_at__lt=place.at) | same)
+    found = _select_decided(person, now)
+    return cursors.select_after(found, place, "settled_at", newest_first=True)
 
 
 def _build_place(batch: Batch) -> CursorPosition:

@@ -7,11 +7,14 @@ import base64
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from django.db.models import Model, Q, QuerySet
 
 from journal.errors import InvalidInput, build_field_error
 
 _ID = re.compile(r"[a-z]+-[a-z0-9]+")
+M = TypeVar("M", bound=Model)
 _PART = re.compile(r"[a-z]*")
 
 
@@ -49,6 +52,23 @@ def parse_cursor(cursor: str) -> CursorPosition | None:
             errors=[build_field_error("cursor", "not a cursor of ours")]
         ) from None
     return CursorPosition(moment, pk, part)
+
+
+def select_after(
+    rows: QuerySet[M],
+    place: CursorPosition | None,
+    field: str,
+    *,
+    newest_first: bool = False,
+) -> QuerySet[M]:
+    """The rows after a position, in the order of a time and the key; all of them where
+    the list begins. `field` is the attribute with the row's time."""
+    sign, side = ("-", "lt") if newest_first else ("", "gt")
+    found = rows.order_by(f"{sign}{field}", f"{sign}pk")
+    if place is None:
+        return found
+    same_time = Q(**{field: place.at, f"pk__{side}": place.pk})
+    return found.filter(Q(**{f"{field}__{side}": place.at}) | same_time)
 
 
 def build_next_cursor(

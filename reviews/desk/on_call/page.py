@@ -91,12 +91,12 @@ def _list_queues(person: Person) -> list[Queue]:
 
 
 def _build_rota(queue: Queue, people: Sequence[Person], now: datetime) -> QueueRota:
-    on_call = duty.select_on_call(queue.pk, people, now)
-    planned = duty.list_planned_ids([queue.pk], now)
+    planned = duty.select_planned(queue.pk, people, now)
+    on_call = planned or duty.select_willing(people)
     return QueueRota(
         title=queue.title,
         on_call=sorted(str(one) for one in people if one.pk in on_call),
-        planned=not on_call.isdisjoint(planned),
+        planned=bool(planned),
     )
 
 
