@@ -14,6 +14,7 @@ from policies.models import Person, PolicyVersion
 from policies.people import check_administrator
 
 _CONTEXT = 3  # unchanged lines around a change
+_NOT_ACTIVATED = "Nothing was activated. Save a corrected text as a new version:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,15 @@ def save_draft(
     try:
         return versions.save_draft(text_or_mapping=text, author=person)
     except DomainError as error:
-        return DraftForm(text, base, _describe(error), list(error.errors))
+        problem = _describe(error, "Nothing was saved. Correct the text:")
+        return DraftForm(text, base, problem, list(error.errors))
 
 
-def _describe(error: DomainError) -> str:
-    """What happened, for a page that lists the errors below it."""
+def _describe(error: DomainError, title: str) -> str:
+    """What happened, for a page that lists the errors below it: `title` in place of the
+    sentence that programs get about a faulty document."""
     if error.errors and error.detail == InvalidPolicy().detail:
-        return "Nothing was saved. Correct the text:"
+        return title
     return error.detail
 
 
@@ -106,7 +109,7 @@ def build_activation(
         base=current.number if current else None,
         hunks=list(_list_hunks(before, write_source(version.document))),
         by_author=version.author_id == person.pk,
-        problem=refusal.detail if refusal else "",
+        problem=_describe(refusal, _NOT_ACTIVATED) if refusal else "",
         errors=list(refusal.errors) if refusal else (),
     )
 

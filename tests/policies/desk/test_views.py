@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings as ours
 from django.test import Client
+from pytest_django import Settings
 
 from policies import versions
 from policies.documents.source import write_source
@@ -90,6 +92,21 @@ def test_a_draft_that_nobody_could_decide_is_not_activated(gate: Gate) -> None:
     assert "Too few people can decide this policy." in read_page(answer)
     gate.policy.refresh_from_db()
     assert gate.policy.status == "active"
+
+
+def test_a_draft_that_later_checks_refuse_is_not_activated(
+    gate: Gate, settings: Settings
+) -> None:
+    draft = versions.save_draft(
+        text_or_mapping=factories.document_of_tests(), author=gate.adam
+    )
+    settings.HOLDPOINT = ours.HOLDPOINT.model_copy(update={"callables": []})
+    answer = signed_in(gate, "alma").post(f"/policies/{draft.number}/activate/")
+    assert answer.status_code == 422
+    page = read_page(answer)
+    assert "Nothing was activated." in page
+    assert "HOLDPOINT_CALLABLES" in page
+    assert "`errors`" not in page
 
 
 @pytest.mark.parametrize("name", ["rita", "sue", "otto"])
