@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NotRequired
 
 from journal.errors import DomainError, FieldError, NotFound
 from policies import active, versions
@@ -17,6 +18,12 @@ _CONTEXT = 3  # unchanged lines around a change
 _NOT_ACTIVATED = "Nothing was activated. Save a corrected text as a new version:"
 
 
+class DraftError(FieldError):
+    """One problem in a text, with the line of it where that is known."""
+
+    source: NotRequired[str]
+
+
 @dataclass(frozen=True, slots=True)
 class DraftForm:
     """The form of a new version. `base` is the number of the version that its text
@@ -26,7 +33,7 @@ class DraftForm:
     text: str
     base: int | None
     problem: str = ""
-    errors: Sequence[FieldError] = ()
+    errors: Sequence[DraftError] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,18 @@ def save_draft(
         return versions.save_draft(text_or_mapping=text, author=person)
     except DomainError as error:
         problem = _describe(error, "Nothing was saved. Correct the text:")
-        return DraftForm(text, base, problem, list(error.errors))
+        return DraftForm(text, base, problem, _quote_lines(error.errors, text))
+
+
+def _quote_lines(errors: Sequence[FieldError], text: str) -> list[DraftError]:
+    """The errors, each with the line of the text that it names."""
+    lines = text.splitlines()
+    found = [DraftError(path=one["path"], message=one["message"]) for one in errors]
+    for quoted, one in zip(found, errors, strict=True):
+        if 0 < one.get("line", 0) <= len(lines):
+            quoted["line"] = one["line"]
+            quoted["source"] = lines[one["line"] - 1].strip()
+    return found
 
 
 def _describe(error: DomainError, title: str) -> str:
