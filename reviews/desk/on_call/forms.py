@@ -30,11 +30,11 @@ class _QueueForm(forms.Form):
 
     def __init__(self, *args: Any, queues: Sequence[int], **more: Any) -> None:
         super().__init__(*args, **more)
-        self._set_queryset("queue", Queue.objects.filter(pk__in=queues))
+        self._set_choices("queue", Queue.objects.filter(pk__in=queues), "title")
 
-    def _set_queryset(self, name: str, rows: Any) -> None:
+    def _set_choices(self, name: str, rows: Any, order: str) -> None:
         field: Any = self.fields[name]
-        field.queryset = rows.order_by("pk")
+        field.queryset = rows.order_by(order, "pk")
 
     def add_refusal(self, refusal: DomainError) -> None:
         """Show each problem that the operation found at its field, or as a whole."""
@@ -60,7 +60,7 @@ class ShiftForm(_QueueForm):
 
     def __init__(self, *args: Any, people: Sequence[int], **more: Any) -> None:
         super().__init__(*args, **more)
-        self._set_queryset("person", Person.objects.filter(pk__in=people))
+        self._set_choices("person", Person.objects.filter(pk__in=people), "username")
 
     @property
     def times(self) -> list[forms.BoundField]:
