@@ -316,7 +316,7 @@ def _decide(
     """Approve, and run the example until the effect is there."""
     reviewer.decide(request, "approve").raise_for_status()
     if trial.example.resumes:
-        trial.run(*program, *trial.fill(trial.example.resumes))
+        trial.begin(*program, *trial.fill(trial.example.resumes))
     wait_until(trial.has_printed(EFFECT), PATIENCE_S, trial.log.read_text)
 
 

@@ -63,7 +63,7 @@ def main(action: str, url: str, key: str, thread: str, file: str) -> None:
         elif resume_workflow(thread, gate, wait_seconds=30):
             sys.stdout.write(f"{DBOS.retrieve_workflow(thread).get_result()}\n")
         else:
-            sys.stdout.write("Nobody has decided yet.\n")
+            sys.stdout.write("No call waits that people have decided.\n")
     sys.stdout.flush()
     os._exit(0)  # DBOS.destroy() would fail the workflow that waits
 

@@ -53,7 +53,7 @@ def main(action: str, flow_run_id: str = "") -> None:
     else:
         with open_gate() as gate:
             if not resume_flow(uuid.UUID(flow_run_id), gate, wait_seconds=30):
-                sys.exit("Nobody has decided yet.")
+                sys.exit("No call waits that people have decided.")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ async def main(action: str, url: str, key: str, where: str, thread: str = "") ->
             elif await resume_run(client, thread, gate, wait_seconds=30):
                 sys.stdout.write("It goes on.\n")
             else:
-                sys.exit("Nobody has decided yet.")
+                sys.exit("No call waits that people have decided.")
 
 
 if __name__ == "__main__":

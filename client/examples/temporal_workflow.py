@@ -13,6 +13,7 @@ note.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 
 from temporalio import workflow
@@ -69,8 +70,12 @@ async def main(action: str, url: str, key: str, server: str, thread: str = "") -
             handle = client.get_workflow_handle_for(NoteWorkflow.run, thread)
             sys.stdout.write(f"{await handle.result()}\n")
         else:
-            sys.exit("Nobody has decided yet.")
+            sys.exit("No call waits that people have decided.")
 
 
 if __name__ == "__main__":
     asyncio.run(main(*sys.argv[1:]))
+    sys.stdout.flush()
+    # A thread of temporalio may abort an interpreter that ends right after a call
+    # (temporalio/sdk-python issue 300), so this process ends without that.
+    os._exit(0)

@@ -15,7 +15,7 @@ the effect. The message that wakes it says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, cast
 
 from dbos import DBOS, DBOSClient
@@ -37,6 +37,8 @@ ASK_AGAIN_SECONDS = 24 * 60 * 60.0
 PAUSE_SECONDS = 10.0
 """Between attempts while the gate cannot be reached, or an earlier attempt has the
 effect."""
+AskGate = Callable[[], Awaitable[dict[str, Any]]]
+"""Attempts a call in a step and returns what `attempt_call` returns."""
 ACTIVE = ["PENDING", "ENQUEUED", "DELAYED"]
 
 
@@ -78,27 +80,41 @@ def build_workflow(tool: AnyTool) -> CallWorkflow:
     ) -> str:
         request = build_request(thread, call_id, arguments, details)
         options: Any = {"name": "holdpoint.attempt"}
+
+        async def ask_gate() -> dict[str, Any]:
+            return await DBOS.run_step_async(options, attempt, request)
+
+        answer = await ask_gate()
         wakes = 0
-        while True:
-            answer = await DBOS.run_step_async(options, attempt, request)
-            if "text" in answer:
-                return str(answer["text"])
+        while "text" not in answer:
             if "again" in answer:
                 await DBOS.sleep_async(PAUSE_SECONDS)
-                continue
-            await wait_for_wake(answer["waiting"], wakes)
-            wakes += 1
+                answer = await ask_gate()
+            else:
+                answer = await wait_for_people(answer["waiting"], wakes, ask_gate)
+                wakes += 1
+        return str(answer["text"])
 
     return cast("CallWorkflow", perform)
 
 
-async def wait_for_wake(facts: dict[str, Any], wakes: int) -> None:
-    """Wait for a message about this proposal. Each wait has a topic of its own, so that
-    a late message wakes nothing."""
+async def wait_for_people(
+    facts: dict[str, Any], wakes: int, ask_gate: AskGate
+) -> dict[str, Any]:
+    """Wait for a message about this proposal, and return the next answer of the gate.
+    Each wait has a topic of its own, so that a late message wakes nothing.
+
+    People may decide before the workflow shows that it waits, and their decision then
+    wakes nobody. So the gate is asked once more before the wait begins.
+    """
     topic = f"{facts['proposal']}:{wakes}"
     await DBOS.set_event_async(WAITING_EVENT, {**facts, "topic": topic})
-    await DBOS.recv_async(topic, timeout_seconds=ASK_AGAIN_SECONDS)
+    answer = await ask_gate()
+    undecided = "waiting" in answer
+    if undecided:
+        await DBOS.recv_async(topic, timeout_seconds=ASK_AGAIN_SECONDS)
     await DBOS.set_event_async(WAITING_EVENT, None)
+    return await ask_gate() if undecided else answer
 
 
 def list_waiting(

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,9 @@ RETRIES = 30
 RETRY_SECONDS = 10
 """Between attempts while the gate cannot be reached, or an earlier attempt has the
 effect."""
+SUSPEND_SECONDS = 10.0
+"""How long a resumption waits for a flow run that is about to suspend."""
+POLL_SECONDS = 0.2
 
 
 class TryAgain(Exception):
@@ -80,18 +84,31 @@ def perform_calls(calls: Sequence[GateCall], *, thread: str = "") -> list[str]:
         build_request(name, call.call_id, call.arguments, call.details)
         for call in calls
     ]
-    while True:
-        answers = [
-            attempt_in_task(call.tool, request)
-            for call, request in zip(calls, requests, strict=True)
-        ]
-        waiting = [answer["waiting"] for answer in answers if "waiting" in answer]
-        if not waiting:
-            return [str(answer["text"]) for answer in answers]
+    answers = attempt_calls(calls, requests)
+    while waiting := list_undecided(answers):
         with get_client(sync_client=True) as client:
             keep_waiting(client, context.flow_run.id, waiting)
-        # A key of its own each time: Prefect goes on at once from one that it has seen.
-        suspend_flow_run(timeout=None, key=f"holdpoint-{uuid.uuid4().hex}")
+        # A decision before the calls were listed has resumed nothing: ask once more.
+        answers = attempt_calls(calls, requests)
+        if list_undecided(answers) == waiting:
+            # Each key is new: Prefect goes on at once from one that it has seen.
+            suspend_flow_run(timeout=None, key=f"holdpoint-{uuid.uuid4().hex}")
+    return [str(answer["text"]) for answer in answers]
+
+
+def attempt_calls(
+    calls: Sequence[GateCall], requests: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Attempt each call once, as `attempt_call` does."""
+    return [
+        attempt_in_task(call.tool, request)
+        for call, request in zip(calls, requests, strict=True)
+    ]
+
+
+def list_undecided(answers: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The facts of those calls that wait for people."""
+    return [answer["waiting"] for answer in answers if "waiting" in answer]
 
 
 def attempt_in_task(tool: GatedTool[..., Any], request: dict[str, Any]) -> Any:
@@ -134,11 +151,11 @@ def read_kept(client: SyncPrefectClient, flow_run_id: uuid.UUID) -> list[str]:
 
 
 def list_waiting(flow_run_id: uuid.UUID) -> dict[str, dict[str, Any]]:
-    """What waits for people in a suspended flow run, by proposal, as `describe_waiting`
-    has it."""
+    """What waits for people in a flow run that is suspended, or about to be, by
+    proposal, as `describe_waiting` has it."""
     with get_client(sync_client=True) as client:
-        flow_run = client.read_flow_run(flow_run_id)
-        if flow_run.state is None or not flow_run.state.is_paused():
+        state = client.read_flow_run(flow_run_id).state
+        if state is None or not (state.is_paused() or state.is_running()):
             return {}
         kept = read_kept(client, flow_run_id)
     return {facts["proposal"]: facts for text in kept for facts in json.loads(text)}
@@ -155,10 +172,26 @@ def resume_flow(
     """
     waiting = list_waiting(flow_run_id)
     decided = collect_decisions(waiting, gate, wait_seconds)
-    if not decided:
-        return []
-    try:
-        resume_flow_run(flow_run_id)
-    except NotPausedError:
-        return []  # another process has resumed it
-    return list(decided)
+    return list(decided) if decided and resume_suspended(flow_run_id) else []
+
+
+def resume_suspended(flow_run_id: uuid.UUID) -> bool:
+    """Resume a flow run that is suspended, or suspends within SUSPEND_SECONDS. False
+    when it does not: it goes on by itself, or another process has resumed it."""
+    deadline = time.monotonic() + SUSPEND_SECONDS
+    while True:
+        try:
+            resume_flow_run(flow_run_id)
+        except NotPausedError:
+            if time.monotonic() > deadline or not is_running(flow_run_id):
+                return False
+            time.sleep(POLL_SECONDS)
+        else:
+            return True
+
+
+def is_running(flow_run_id: uuid.UUID) -> bool:
+    """Whether a worker runs the flow now."""
+    with get_client(sync_client=True) as client:
+        state = client.read_flow_run(flow_run_id).state
+    return state is not None and state.is_running()

@@ -20,7 +20,7 @@ the effect. What wakes it says nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -59,6 +59,8 @@ PAUSE = timedelta(seconds=10)
 effect."""
 BAD_REQUEST, NOT_FOUND = 400, 404
 STATE = "calls"
+AskGate = Callable[[], Awaitable[dict[str, Any]]]
+"""Attempts a call in a step and returns what `attempt_call` returns."""
 
 WAITING_CALLS = VirtualObject(
     "HoldpointWaiting",
@@ -176,30 +178,45 @@ def build_handler(service: Service, tool: AnyTool) -> Any:
     @service.handler(name=tool.name)
     async def perform(ctx: Context, request: dict[str, Any]) -> str:
         options: Any = RunOptions(type_hint=dict)
-        while True:
-            answer = await ctx.run_typed("attempt", attempt, options, request)
-            if "text" in answer:
-                return str(answer["text"])
+
+        async def ask_gate() -> dict[str, Any]:
+            return await ctx.run_typed("attempt", attempt, options, request)
+
+        answer = await ask_gate()
+        while "text" not in answer:
             if "again" in answer:
                 await ctx.sleep(PAUSE)
+                answer = await ask_gate()
             else:
-                await wait_for_wake(ctx, request["thread"], answer["waiting"])
+                facts = answer["waiting"]
+                answer = await wait_for_people(ctx, request["thread"], facts, ask_gate)
+        return str(answer["text"])
 
     return perform
 
 
-async def wait_for_wake(ctx: Context, thread: str, facts: dict[str, Any]) -> None:
-    """Wait durably. Each wait has an awakeable of its own, so that a late answer wakes
-    nothing; what an answer says is never read."""
+async def wait_for_people(
+    ctx: Context, thread: str, facts: dict[str, Any], ask_gate: AskGate
+) -> dict[str, Any]:
+    """Wait durably, and return the next answer of the gate. Each wait has an awakeable
+    of its own, so that a late resolution wakes nothing; its value is never read.
+
+    People may decide before the object lists the call, and their decision then wakes
+    nobody. So the gate is asked once more before the wait begins.
+    """
     proposal = str(facts["proposal"])
     name, woken = ctx.awakeable(BytesSerde())
     await ctx.object_call(keep_call, thread, {**facts, "awakeable": name})
     try:
-        await wait_completed(woken, ctx.sleep(ASK_AGAIN))
-    except TerminalError:  # the invocation was cancelled
+        answer = await ask_gate()
+        undecided = "waiting" in answer
+        if undecided:
+            await wait_completed(woken, ctx.sleep(ASK_AGAIN))
+    except TerminalError:  # refused by the gate, or the invocation was cancelled
         await ctx.object_call(drop_call, thread, proposal)
         raise
     await ctx.object_call(drop_call, thread, proposal)
+    return await ask_gate() if undecided else answer
 
 
 async def list_waiting(client: RestateClient, thread: str) -> dict[str, dict[str, Any]]:

@@ -55,6 +55,8 @@ PERFORM_TIMEOUT = timedelta(minutes=5)
 it."""
 ASK_AGAIN = timedelta(days=1)
 """After this time without an Update, a call asks the gate by itself."""
+AskGate = Callable[[], Awaitable[dict[str, Any]]]
+"""Attempts a call in an activity and returns what `attempt_call` returns."""
 Activity = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
@@ -159,34 +161,47 @@ class GateCalls:
         with refuse_names():
             check_call_ids([call_id, *self._running])
             request = build_request(self.thread, call_id, arguments, details)
+
+        async def ask_gate() -> dict[str, Any]:
+            return await workflow.execute_activity(
+                tool,
+                request,
+                result_type=dict,
+                start_to_close_timeout=timeout,
+                retry_policy=retry_policy,
+            )
+
         self._running.add(call_id)
         try:
-            while True:
-                answer: dict[str, Any] = await workflow.execute_activity(
-                    tool,
-                    request,
-                    result_type=dict,
-                    start_to_close_timeout=timeout,
-                    retry_policy=retry_policy,
-                )
-                if "waiting" not in answer:
-                    return str(answer["text"])
-                await self._wait_for_wake(answer["waiting"])
+            answer = await ask_gate()
+            while "waiting" in answer:
+                answer = await self._wait_for_people(answer["waiting"], ask_gate)
         finally:
             self._running.discard(call_id)
+        return str(answer["text"])
 
-    async def _wait_for_wake(self, facts: dict[str, Any]) -> None:
-        """Wait durably. The timer also makes this task of the workflow one with a
-        command: a replay joins a task without one to the next, and would then check an
-        Update before this call waits."""
+    async def _wait_for_people(
+        self, facts: dict[str, Any], ask_gate: AskGate
+    ) -> dict[str, Any]:
+        """Wait durably, and return the next answer of the gate.
+
+        People may decide before the workflow shows that it waits, and their decision
+        then wakes nobody. So the gate is asked once more before the wait begins.
+        """
         proposal = str(facts["proposal"])
         self._waiting[proposal] = facts
-        with suppress(asyncio.TimeoutError):
-            await workflow.wait_condition(
-                lambda: proposal in self._woken, timeout=ASK_AGAIN
-            )
-        self._woken.discard(proposal)
-        self._waiting.pop(proposal, None)
+        try:
+            answer = await ask_gate()
+            undecided = "waiting" in answer
+            if undecided:
+                with suppress(asyncio.TimeoutError):
+                    await workflow.wait_condition(
+                        lambda: proposal in self._woken, timeout=ASK_AGAIN
+                    )
+        finally:
+            self._woken.discard(proposal)
+            self._waiting.pop(proposal, None)
+        return await ask_gate() if undecided else answer
 
 
 async def list_waiting(client: Client, workflow_id: str) -> dict[str, dict[str, Any]]:

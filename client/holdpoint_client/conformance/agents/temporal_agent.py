@@ -257,15 +257,19 @@ class TemporalDriver:
     async def _settle(self, client: Client, handle: WorkflowHandle[Any, Any]) -> Report:
         """The report once nothing goes on by itself."""
         while True:
-            status = (await handle.describe()).status
             stand = await handle.query(ToolWorkflow.read_stand)
+            # After the query: a call that waits may still have an activity to come.
+            described = await handle.describe()
+            status = described.status
             if status != WorkflowExecutionStatus.RUNNING:
+                stand = await handle.query(ToolWorkflow.read_stand)
                 break
-            inner = client.get_workflow_handle(f"{self._job.thread}:inner")
             busy = stand["busy"]
             if stand["nested"]:
+                inner = client.get_workflow_handle(f"{self._job.thread}:inner")
                 busy = (await inner.query(ToolWorkflow.read_stand))["busy"]
-            if not busy:
+                described = await inner.describe()
+            if not busy and not described.raw_description.pending_activities:
                 break
             await asyncio.sleep(POLL_SECONDS)
         return await self._build_report(client, status, stand)
