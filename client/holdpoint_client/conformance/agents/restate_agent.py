@@ -49,7 +49,9 @@ INVOCATIONS = """
     SELECT id, target_service_name AS service, target_service_key AS key, status,
     invoked_by_id AS parent, completion_failure AS failure, last_failure_error_code AS
     code FROM sys_invocation WHERE target_service_name IN ('Agent', 'Bare', 'Holdpoint')
+    AND target_handler_name <> 'read_state'
 """
+"""What the run consists of. The kit's own reads of the workflow are no part of it."""
 
 EMPTY_ROW = dict.fromkeys(["key", "parent", "failure", "code"])
 """What a row of the answer has not."""
