@@ -87,7 +87,7 @@ class WordMarker:
         if is_decomposed(word):
             return DECOMPOSED
         if is_mixed(word):
-            return MIXED
+            return _describe_mixture(word)
         if (
             _has_foreign_letters(word)
             and _is_all_lookalikes(word)
@@ -95,6 +95,15 @@ class WordMarker:
         ):
             return LOOKS_LATIN
         return ""
+
+
+def _describe_mixture(word: str) -> str:
+    """Say which letters of other scripts pass for Latin ones, at most two."""
+    letters = dict.fromkeys(char for char in word if ord(char) in LOOKALIKES)
+    scripts = {char: find_script(char) for char in letters}
+    foreign = [char for char, script in scripts.items() if script != "LATIN"]
+    named = [f"{char} is {scripts[char].capitalize()}" for char in foreign[:2]]
+    return f"{MIXED}: {', '.join(named)}" if named else MIXED
 
 
 def is_decomposed(word: str) -> bool:

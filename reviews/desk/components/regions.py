@@ -42,7 +42,7 @@ BLAST_RADIUS_WORDS = {
     5: "Impact: legal, financial or reputational",
 }
 UNCLEAR_OUTCOME_WORDS = {
-    ExecutionClass.KEYED: "Retried safely (same idempotency key, runs once)",
+    ExecutionClass.KEYED: "Repeated with the same key; the service performs it once",
     ExecutionClass.QUERYABLE: "Looked up by idempotency key, then settled or retried",
     ExecutionClass.OPAQUE: "Never retried: a person records what happened",
 }

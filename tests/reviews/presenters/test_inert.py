@@ -154,7 +154,8 @@ class TestAlphabets:
     def test_a_word_of_two_alphabets_is_marked(self, word):
         found = inert.build_line_segments(f"say {word} now")
         marked = [s for s in found if s.kind == "mixed"]
-        assert [(s.text, s.note) for s in marked] == [(word, "mixed alphabets")]
+        assert [s.text for s in marked] == [word]
+        assert marked[0].note.startswith("mixed alphabets")
 
     def test_a_word_that_only_looks_latin_is_marked_unless_it_is_in_prose(self):
         fake = "\u0441\u043e\u0440\u0435"  # looks like "cope"

@@ -63,7 +63,10 @@ def test_cells_are_never_formulas_and_hide_nothing() -> None:
     assert exports.format_cell("  =1+1") == "'  =1+1"
     assert exports.format_cell("\uff1d1+1") == "'\uff1d1+1"
     assert exports.format_cell("a\u200bb") == "a\u27e6U+200B\u27e7b"
-    assert exports.format_cell("p\u0430y") == "p\u0430y \u27e6mixed alphabets\u27e7"
+    assert (
+        exports.format_cell("p\u0430y")
+        == "p\u0430y \u27e6mixed alphabets: \u0430 is Cyrillic\u27e7"
+    )
     assert exports.format_cell("Refund 49.00") == "Refund 49.00"
     assert exports.format_cell("") == ""
 
