@@ -33,7 +33,8 @@ _SEGMENT_HTML = {
     "cut": '<span class="ctl">⋯ {0} ⋯</span>',
     "read": ' <span class="ctl">a mail program shows <bdi>{0}</bdi></span>',
 }
-_NOTE = '<span class="ctl nowrap">{0}</span>'
+# The space lets a line break before a note instead of inside a word of it.
+_NOTE = '<span class="ctl"> {0}</span>'
 _CHIP = '<b class="chip">{0}</b>'
 # The rest of an address or a number after a marked word.
 _GOES_ON = re.compile(r"(?:\S*[^\s.,;:!?)\]}>\"'])?")

@@ -87,7 +87,7 @@ def read(markup: str) -> str:
     """What a page says, with the marks of our own inside a text taken out."""
     text = re.sub(r'<span class="(vh|n)">.*?</span>', "", markup).replace("\u2212", "-")
     text = re.sub(r'<span class="ctl">line continues</span> ', "", text)
-    text = re.sub(r'<span class="ctl nowrap">[^<]*</span>', "", text)
+    text = re.sub(r'<span class="ctl"> [^<]*</span>', "", text)
     return squeezed(html.unescape(re.sub(r"<[^>]+>", "", text)))
 
 

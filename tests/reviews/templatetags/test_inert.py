@@ -218,7 +218,7 @@ def test_what_stands_in_a_terminals_link_is_text():
 def test_a_word_of_two_alphabets_is_underlined_and_said():
     html = draw("{% chip text %}", "p\u0430y")
     assert (
-        '<u class="mixed">p\u0430y</u><span class="ctl nowrap">mixed alphabets:'
+        '<u class="mixed">p\u0430y</u><span class="ctl"> mixed alphabets:'
         " \u0430 is Cyrillic</span>" in html
     )
 
@@ -318,7 +318,7 @@ def draw_value(parts):
 )
 def test_a_mark_stands_behind_the_whole_address(text, said):
     page = check(draw("{% untrusted text inline=True %}", text))
-    assert re.sub("mixed alphabets: . is Cyrillic", "~", page.text) == said
+    assert re.sub(" mixed alphabets: . is Cyrillic", "~", page.text) == said
 
 
 def test_a_value_in_words_keeps_what_was_sent():
