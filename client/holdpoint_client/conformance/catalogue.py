@@ -16,7 +16,7 @@ AXES = {
 
 CHECKS = {
     "durable.nothing_held": (
-        "The run suspends and its process ends: nothing waits for people."
+        "The run suspends and its process ends: no process runs while people decide."
     ),
     "durable.agent_killed": (
         "The agent's process is killed while people decide; the call is performed once."
@@ -60,7 +60,7 @@ CHECKS = {
         "A person's program decides over HTTP, with a personal token."
     ),
     "channels.terminal": "A person decides at a terminal, under their own name.",
-    "channels.mail": "People get a mail that links the request.",
+    "channels.mail": "People get an email that links to the request.",
     "channels.webhook": "The agent gets a signed webhook about the decision.",
     "verified.approved_bytes": (
         "The stored call is changed after the approval; other bytes than the "
@@ -81,8 +81,8 @@ CHECKS = {
     "admin.queue": "A page lists what waits for this person.",
     "admin.detail": "A page shows the exact arguments of the call.",
     "admin.decision": (
-        "A decision is kept with the role of who gave it, its reason and its "
-        "time, and the agent can read it."
+        "A decision is stored with the role of the person who made it, its reason "
+        "and its time, and the agent can read it."
     ),
     "admin.log": "A log shows each step of the call to an auditor.",
     "admin.stop": "A person stops the run: nothing of it runs any more.",

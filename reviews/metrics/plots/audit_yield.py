@@ -72,7 +72,7 @@ PLOT = Plot(
         "Second reviews whose verdict a supervisor upheld against the first one, "
         "divided by all second reviews that were answered, by why the decision was "
         "chosen and on the day on which the request was settled. A disagreement "
-        "that nobody has settled yet counts as none."
+        "that nobody has settled yet does not count as upheld."
     ),
     measures=[FOUND, DECIDERS],
     build=build_chart,

@@ -100,7 +100,7 @@ PLOT = Plot(
     group=Group.ATTENTION,
     place=80,
     definition=(
-        "Canaries that their reviewer rejected, escalated or mended, divided by all "
+        "Canaries that their reviewer rejected, escalated or corrected, divided by all "
         "canaries that were decided, per kind of defect and per risk level, with the "
         "95 % interval. A canary is a clone of an approved request with one planted "
         "defect, which can never be executed. One that ended without a decision does "

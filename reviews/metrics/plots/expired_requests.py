@@ -35,7 +35,7 @@ def build_chart(readings: Readings) -> Chart:
     if not whole.total:
         said = "No request was settled in this period."
     else:
-        said = f"{format_rate(whole)} of the settled requests expired undecided."
+        said = f"{format_rate(whole)} of the requests expired before a decision."
         said += " The goal is at most 1 %."
     panels: list[Panel] = [
         LinePanel(
@@ -60,7 +60,7 @@ PLOT = Plot(
     definition=(
         "Requests that expired because nobody decided them in time, per day and per "
         "tool, and their share of all requests that people decided or that expired. "
-        "An expired request is rejected: nothing is executed."
+        "Nothing is executed for an expired request."
     ),
     measures=[OUTCOMES],
     build=build_chart,

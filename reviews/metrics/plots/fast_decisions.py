@@ -1,4 +1,4 @@
-"""How many decisions people confirm before the least reading time."""
+"""How many decisions people confirm before the minimum reading time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def build_chart(readings: Readings) -> Chart:
         make_rate,
         lambda rate: say_rate(
             rate,
-            "{} of the decisions were confirmed before the least reading time. "
+            "{} of the decisions were confirmed before the minimum reading time. "
             "The goal is at most 3 %.",
             "Nobody decided a request on its page in this period.",
         ),
@@ -47,7 +47,7 @@ PLOT = Plot(
     group=Group.ATTENTION,
     place=10,
     definition=(
-        "Decisions that a person confirmed before the least reading time of the risk "
+        "Decisions that a person confirmed before the minimum reading time of the risk "
         "level, although the page asked to wait, divided by all decisions on a page. "
         "A rising share is a sign of fatigue."
     ),

@@ -60,8 +60,8 @@ PLOT = Plot(
     definition=(
         "How often a person changed each argument of a tool, on the day on which the "
         "request was settled. Only the names of arguments are counted, never values. "
-        "What people change again and again belongs into the agent's instructions or "
-        "into the policy."
+        "What people change again and again belongs in the agent's instructions or "
+        "in the policy."
     ),
     measures=[FIELDS],
     build=build_chart,

@@ -97,11 +97,11 @@ PLOT = Plot(
     group=Group.EFFECTS,
     place=20,
     definition=(
-        "Effects for which, within seven days, somebody proposed a reversal, "
-        "reported a near miss, or Holdpoint raised an alarm about what was executed, "
-        "divided by all effects that succeeded, by how they were decided. It counts "
-        "on the day on which the request was settled; without a request, on the day "
-        "of the proposal."
+        "Effects for which, within seven days, somebody proposed a reversal "
+        "or reported a near miss, or Holdpoint raised an alarm about what was "
+        "executed, divided by all effects that succeeded, by how they were decided. "
+        "It counts on the day on which the request was settled; without a request, on "
+        "the day of the proposal."
     ),
     measures=[EXECUTED],
     build=build_chart,
