@@ -22,7 +22,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit
 # make chaos RETAIL=1: the retail tasks (../shared/data/retail) under the same faults.
 CHAOS := $(if $(SHORT),--short) $(if $(RETAIL),--retail)
 
-.PHONY: up test test-busy prove gallery check bench chaos conformance lock
+.PHONY: up test test-busy prove gallery check bench chaos conformance quickstart lock
 
 up: .venv/.for-running
 	@exec $(BIN)/python manage.py up
@@ -69,6 +69,11 @@ chaos: .venv/.for-testing
 # make conformance ARGS=langgraph
 conformance: .venv/.for-testing
 	PYTHONPATH=client $(BIN)/python -m tests.conformance $(ARGS)
+
+# The example of each framework, from an empty folder to the effect, by the clock:
+# make quickstart ARGS="langgraph dbos"
+quickstart: .venv/.for-testing
+	PYTHONPATH=client $(BIN)/python -m tests.quickstart $(ARGS)
 
 # After a change of pyproject.toml. Hashes, and no addresses.
 lock: .venv/.for-running

@@ -1,9 +1,9 @@
-"""`python -m tests.quickstart`: each framework's five minutes, by the clock.
+"""`make quickstart`: each framework's five minutes, by the clock.
 
 For each example program of the client: an empty folder and home, a new environment,
 the client with the framework's extra, an agent of its own at a running gate. Then the
 program proposes, a person's program approves, and the program goes on until the effect
-is there. `python -m tests.quickstart langgraph dbos` tries two of them. The times are
+is there. `make quickstart ARGS="langgraph dbos"` tries two of them. The times are
 those of the machine: nobody reads a page meanwhile.
 """
 
