@@ -76,5 +76,5 @@ def show_answers(gate: StoreGate) -> str:
     return f"/assurance/practice/{chosen.pk}/"
 
 
-PRACTICE.add("own", "Items without a defect approved", "/assurance/")
+PRACTICE.add("own", "Others approved", "/assurance/")
 PRACTICE.add("people", "Your people in the last 30 days", "/assurance/", "sue")
