@@ -3,7 +3,7 @@ service can keep. Nothing here imports a framework."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from holdpoint_client.errors import ApiError, InvalidArguments, Unreachable
@@ -14,6 +14,8 @@ from .calls import NamedCall, check_call_id, check_thread, format_result
 from .coroutines import AnyTool, perform_call
 from .decisions import describe_waiting
 
+AskGate = Callable[[], Awaitable[dict[str, Any]]]
+"""Attempts a call in a step of the service and returns what `attempt_call` returns."""
 UNDER_WAY = ("granted", "executing")
 """The statuses of a call that needs no person any more, only its effect."""
 REFUSED = (404, 409, 410, 422)

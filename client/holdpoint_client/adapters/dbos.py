@@ -15,7 +15,7 @@ the effect. The message that wakes it says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 from dbos import DBOS, DBOSClient
@@ -23,7 +23,7 @@ from dbos import DBOS, DBOSClient
 from holdpoint_client.gate import Gate
 from holdpoint_client.operations import Details
 
-from .attempts import attempt_call, build_request
+from .attempts import AskGate, attempt_call, build_request
 from .coroutines import AnyTool
 from .decisions import collect_decisions
 from .flags import AdapterFlags
@@ -37,8 +37,6 @@ ASK_AGAIN_SECONDS = 24 * 60 * 60.0
 PAUSE_SECONDS = 10.0
 """Between attempts while the gate cannot be reached, or an earlier attempt has the
 effect."""
-AskGate = Callable[[], Awaitable[dict[str, Any]]]
-"""Attempts a call in a step and returns what `attempt_call` returns."""
 ACTIVE = ["PENDING", "ENQUEUED", "DELAYED"]
 
 

@@ -20,7 +20,7 @@ the effect. What wakes it says nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -44,7 +44,7 @@ from holdpoint_client.errors import ApiError
 from holdpoint_client.gate import Gate
 from holdpoint_client.operations import Details
 
-from .attempts import attempt_call, build_request, check_call_ids
+from .attempts import AskGate, attempt_call, build_request, check_call_ids
 from .coroutines import AnyTool
 from .decisions import collect_decisions
 from .flags import AdapterFlags
@@ -59,8 +59,6 @@ PAUSE = timedelta(seconds=10)
 effect."""
 BAD_REQUEST, NOT_FOUND = 400, 404
 STATE = "calls"
-AskGate = Callable[[], Awaitable[dict[str, Any]]]
-"""Attempts a call in a step and returns what `attempt_call` returns."""
 
 WAITING_CALLS = VirtualObject(
     "HoldpointWaiting",

@@ -39,7 +39,7 @@ from holdpoint_client.errors import ApiError
 from holdpoint_client.gate import Gate
 from holdpoint_client.operations import Details
 
-from .attempts import attempt_call, build_request, check_call_ids
+from .attempts import AskGate, attempt_call, build_request, check_call_ids
 from .calls import check_thread
 from .coroutines import AnyTool
 from .decisions import collect_decisions
@@ -55,8 +55,6 @@ PERFORM_TIMEOUT = timedelta(minutes=5)
 it."""
 ASK_AGAIN = timedelta(days=1)
 """After this time without an Update, a call asks the gate by itself."""
-AskGate = Callable[[], Awaitable[dict[str, Any]]]
-"""Attempts a call in an activity and returns what `attempt_call` returns."""
 Activity = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
