@@ -40,6 +40,7 @@ _PREFIXED = re.compile(
     )""",
     re.VERBOSE,
 )
+_SHORTEST_KEY = 15  # characters: xoxb- and ten more
 # A pattern that begins with a rare literal is searched fast, so the look-behind for the
 # preceding character comes after that literal.
 _JWT = re.compile(r"eyJ(?<![\w-]eyJ)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?")
@@ -142,7 +143,8 @@ def find_credentials(view: str) -> Iterator[Span]:
     lines, and labelled secrets."""
     if "PRIVATE KEY" in view:
         yield from _find_private_keys(view)
-    yield from _find_prefixed_keys(view)
+    if len(view) >= _SHORTEST_KEY:
+        yield from _find_prefixed_keys(view)
     for pattern, kind in _SIMPLE_PATTERNS:
         for match in pattern.finditer(view):
             value = match.lastindex or 0

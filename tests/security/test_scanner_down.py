@@ -30,7 +30,7 @@ def broken(text: str) -> Any:
 
 @pytest.fixture
 def caller(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> Caller:
-    monkeypatch.setattr(redaction, "RECOGNISERS", (*redaction.RECOGNISERS, broken))
+    monkeypatch.setattr(redaction, "RECOGNISERS", (*redaction.RECOGNISERS, (broken, 0)))
     return Caller(keys.issue_key(agent=gate.agent, by=gate.owen), iter(range(99)))
 
 

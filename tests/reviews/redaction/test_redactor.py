@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reviews import redaction
+from reviews.redaction import credentials
 from tests.corpora import private
 
 KEY = bytes(range(32))
@@ -412,6 +413,27 @@ def test_redacting_again_changes_nothing(text):
 @given(messy, st.sampled_from([v for k, v, a in FOUND if k == "e-mail" and a == "{}"]))
 def test_an_address_does_not_survive_among_anything(text, value):
     assert value not in redact(f"{text} {value} {text}")
+
+
+def redact_with_all(text):
+    """As if every recogniser read every text."""
+    with pytest.MonkeyPatch.context() as patch:
+        every = tuple((find, 0) for find, _ in redaction.RECOGNISERS)
+        patch.setattr(redaction, "RECOGNISERS", every)
+        patch.setattr(credentials, "_SHORTEST_KEY", 0)
+        return redact(text)
+
+
+@settings(max_examples=100, deadline=None)
+@given(messy | st.sampled_from([v for _, v, _ in FOUND]) | st.from_regex(r"\w{0,20}"))
+def test_a_recogniser_that_need_not_read_a_text_finds_nothing_there(text):
+    assert redact(text) == redact_with_all(text)
+
+
+def test_all_recognisers_find_no_more_in_the_samples():
+    texts = [part for one in private.samples() for part in (one.text, *one.gone)]
+    texts += private.harmless()
+    assert [one for one in texts if redact(one) != redact_with_all(one)] == []
 
 
 @given(st.text() | st.text(alphabet="1234 -.@aA\n:\"'"))
