@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from inspect import Parameter
 from typing import Any
@@ -54,8 +54,10 @@ class ToolReading:
     dry_run: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data, as a revision stores it."""
-        return {**asdict(self), "at": self.at.isoformat()}
+        """Return plain data, as a revision stores it. It shares the values of this
+        reading."""
+        stored: dict[str, Any] = {one.name: getattr(self, one.name) for one in _FIELDS}
+        return {**stored, "at": self.at.isoformat()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> ToolReading | None:
@@ -63,6 +65,9 @@ class ToolReading:
         if not stored:
             return None
         return cls(**{**stored, "at": datetime.fromisoformat(stored["at"])})
+
+
+_FIELDS = fields(ToolReading)
 
 
 @dataclass(frozen=True, slots=True)
