@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorDebugWrapper, CursorWrapper
@@ -61,39 +62,50 @@ class Statement:
         return [values[name] for name in self.names]
 
 
-def run_statement(text: str, values: list[Any]) -> CursorWrapper:
+def run_statement(text: str, values: list[Any]) -> RawCursor[Row]:
     """Run a statement with placeholders `$1`, `$2`, … on this thread's connection, in
-    its transaction if it has one. Return the cursor with the result."""
-    cursor = _open_cursor(connections[DEFAULT_DB_ALIAS])
-    cursor.execute(text, values)
+    its transaction if it has one. Return the driver's cursor with the result."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    cursor = RawCursor(connection.connection)
+    if connection.execute_wrappers or connection.queries_logged:
+        _run_watched(connection, cursor, text, values)
+    else:
+        _run(connection, cursor, text, values)
     return cursor
 
 
-def _open_cursor(connection: BaseDatabaseWrapper) -> CursorWrapper:
-    """A cursor of the driver that binds on the server, in the wrapper by which Django
-    counts statements and translates errors."""
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    raw = RawCursor(connection.connection)
-    wrapper = _LoggedCursor if connection.queries_logged else _PreparedCursor
-    return wrapper(raw, connection)
+def _run(
+    connection: BaseDatabaseWrapper, cursor: RawCursor[Row], text: str, values: Any
+) -> None:
+    connection.validate_no_broken_transaction()
+    try:
+        cursor.execute(text, values, prepare=True)
+    except psycopg.Error:
+        with connection.wrap_database_errors:
+            raise
 
 
-class _PreparedCursor(CursorWrapper):
+def _run_watched(
+    connection: BaseDatabaseWrapper, cursor: RawCursor[Row], text: str, values: Any
+) -> None:
+    """Through the wrappers by which Django lets others see a statement."""
+    wrapper = _LoggedCursor if connection.queries_logged else _WatchedCursor
+    wrapper(cursor, connection).execute(text, values)
+
+
+class _WatchedCursor(CursorWrapper):
     def execute(self, sql: Any, params: Any = None) -> Any:
-        if not self.db.execute_wrappers:
-            return self._execute(sql, params)
         return self._execute_with_wrappers(
             sql, params, many=False, executor=self._execute
         )
 
-    def _execute(self, sql: str, params: Any, *ignored: Any) -> Any:
-        self.db.validate_no_broken_transaction()
-        with self.db.wrap_database_errors:
-            return self.cursor.execute(sql, params, prepare=True)
+    def _execute(self, sql: str, params: Any, *ignored: Any) -> None:
+        _run(self.db, self.cursor, sql, params)
 
 
-class _LoggedCursor(_PreparedCursor, CursorDebugWrapper):
+class _LoggedCursor(_WatchedCursor, CursorDebugWrapper):
     """Adds to `connection.queries`, which tests read."""
 
     def execute(self, sql: Any, params: Any = None) -> Any:

@@ -295,7 +295,8 @@ def _send_writes(writes: Sequence[_Write]) -> None:
         tuple((write.parts, write.result) for write in writes)
     )
     cursor = run_statement(text, [writes[at].values[name] for at, name in names])
-    for write, value in zip(writes, cursor.fetchone(), strict=True):
+    (values,) = cursor.fetchall()
+    for write, value in zip(writes, values, strict=True):
         write.on_result(value)
 
 

@@ -17,10 +17,16 @@ from django.db.backends.postgresql import base
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection of one thread. Django finds the class by this name."""
 
+    health_check_done: bool  # since the request began
+
     def close_if_health_check_failed(self) -> None:
         """Close a connection that the server has closed. Django's own question decides
         about one that has something to read, which may also be a notice."""
-        if self.connection is None or has_input(self.connection):
+        if (
+            self.connection is None
+            or self.health_check_done
+            or has_input(self.connection)
+        ):
             super().close_if_health_check_failed()
         else:
             self.health_check_done = True
