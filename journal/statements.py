@@ -69,7 +69,7 @@ def run_statement(text: str, values: list[Any]) -> RawCursor[Row]:
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     cursor = RawCursor(connection.connection)
-    if connection.execute_wrappers or connection.queries_logged:
+    if connection.execute_wrappers or connection.force_debug_cursor:
         _run_watched(connection, cursor, text, values)
     else:
         _run(connection, cursor, text, values)
@@ -91,7 +91,7 @@ def _run_watched(
     connection: BaseDatabaseWrapper, cursor: RawCursor[Row], text: str, values: Any
 ) -> None:
     """Through the wrappers by which Django lets others see a statement."""
-    wrapper = _LoggedCursor if connection.queries_logged else _WatchedCursor
+    wrapper = _LoggedCursor if connection.force_debug_cursor else _WatchedCursor
     wrapper(cursor, connection).execute(text, values)
 
 

@@ -378,13 +378,28 @@ def _describe_columns(model: type[models.Model]) -> Mapping[str, str]:
 def _list_columns(rows: Sequence[models.Model]) -> Columns:
     """The columns that an INSERT of these rows names, with their types: all but those
     whose value the database makes."""
-    types, first = _describe_columns(type(rows[0])), rows[0]
-    made = first._meta.pk.attname if first.pk is None else ""
-    return tuple(
-        (name, kind)
-        for name, kind in types.items()
-        if name != made and not isinstance(getattr(first, name), DatabaseDefault)
-    )
+    first, model = rows[0], type(rows[0])
+    made = [
+        name
+        for name in _list_defaulted_columns(model)
+        if isinstance(getattr(first, name), DatabaseDefault)
+    ]
+    if first.pk is None:
+        made.append(model._meta.pk.attname)
+    return _select_columns(model, tuple(made))
+
+
+@cache
+def _list_defaulted_columns(model: type[models.Model]) -> Sequence[str]:
+    """The columns for which the database has a default of its own."""
+    fields = cast(Any, model._meta).concrete_fields
+    return [str(one.attname) for one in fields if one.has_db_default()]
+
+
+@cache
+def _select_columns(model: type[models.Model], without: tuple[str, ...]) -> Columns:
+    types = _describe_columns(model)
+    return tuple(item for item in types.items() if item[0] not in without)
 
 
 def _mark_stored(rows: Sequence[models.Model], keys: Sequence[Any]) -> None:
