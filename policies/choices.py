@@ -4,6 +4,7 @@ risk levels are ordered by `rank`."""
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 
 
 class Tier(StrEnum):
@@ -15,7 +16,7 @@ class Tier(StrEnum):
     ESCALATE = "escalate"
     BLOCK = "block"
 
-    @property
+    @cached_property
     def rank(self) -> int:
         return list(Tier).index(self)
 
@@ -38,7 +39,7 @@ class Risk(StrEnum):
     HIGH = "high"
     CRITICAL = "critical"
 
-    @property
+    @cached_property
     def rank(self) -> int:
         return list(Risk).index(self)
 
