@@ -17,12 +17,13 @@ from typing import Any
 
 from reviews.people import tokens
 
-from . import callables, clients, load, servers
+from . import callables, load, servers
 from .load import HttpConnection, Run
 from .report import GoalResult, Options, format_times, join_values, print_text
 from .seed import Seed, build_proposal_body, build_proposal_headers
 
 _PROCESSES = 2
+_CYCLES_A_THREAD = 4  # five rejections in a row would pause the run
 CONNECTIONS = (1, 4, 16)
 _PEER = (79, 76, 70)  # cycles a second, in the order of CONNECTIONS (speed.md)
 _BAR = 3.0
@@ -42,7 +43,7 @@ class CycleClient:
         number = next(self.numbers)
         lane, turn = number % len(self.keys), number // len(self.keys)
         key, token = self.keys[lane], self.tokens[number % len(self.tokens)]
-        thread = f"{self.run}-{lane}-{turn // clients.ACTIONS_A_THREAD}"
+        thread = f"{self.run}-{lane}-{turn // _CYCLES_A_THREAD}"
         sent = await connection.exchange(
             load.build_request(
                 "POST",
