@@ -25,6 +25,7 @@ from journal.errors import (
     StaleVersion,
     build_field_error,
 )
+from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import permissions
 from reviews.choices import (
     VERDICT_SPECS,
@@ -93,15 +94,21 @@ def _build_withdrawn_error(request: ApprovalRequest) -> DomainError:
     )
 
 
+_NEWEST_DECISION = PreparedQuery(
+    lambda: (
+        Decision.objects.filter(
+            request=Parameter("request"), version=Parameter("version")
+        )
+        .select_related("reviewer")
+        .order_by("-at")[:1]
+    )
+)
+
+
 def _build_decided_error(
     request: ApprovalRequest, said: VerdictSubmission, now: datetime
 ) -> DomainError:
-    decision = (
-        Decision.objects.filter(request=request, version=request.version)
-        .select_related("reviewer")
-        .order_by("-at")
-        .first()
-    )
+    decision = _NEWEST_DECISION.fetch_first(request=request.pk, version=request.version)
     if decision is None:
         return AlreadyDecided()
     who = _describe_decider(request, decision, said)

@@ -10,9 +10,10 @@ from django.db import transaction
 
 from journal import clock, failpoints, log, restore_epochs, writes
 from journal.errors import AttentionCheckFailed, DomainError
+from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import locks, transitions
 from reviews.assurance import verdicts as canary_verdicts
-from reviews.choices import Verdict
+from reviews.choices import OPEN, Verdict
 from reviews.holds import rows as hold_rows
 from reviews.models import ApprovalRequest
 from reviews.stops import incidents
@@ -44,6 +45,8 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
 @transaction.atomic(durable=True)
 def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
     request = locks.lock_request_or_canary(said.request_id)
+    if request.status not in OPEN:  # refused, whatever the other facts are
+        checks.check_still_open(request, said, clock.now())
     found.reuse_version(request)
     known = load_decision_facts([said], {request.pk: request})
     restore_epochs.check_not_restored(known.state.halted)
@@ -77,14 +80,17 @@ def _end_canary(case: DecisionContext) -> None:
     hold_rows.clear_decided_holds([(case.lease, case.request)])
 
 
+_REFUSED = PreparedQuery(
+    lambda: ApprovalRequest.with_canaries.select_related("proposal").filter(
+        pk=Parameter("pk")
+    )
+)
+
+
 @transaction.atomic(durable=True)
 def _log_refusal(said: VerdictSubmission, error: DomainError) -> None:
     """Log a refused verdict in a transaction of its own [I8, I30]."""
-    request = (
-        ApprovalRequest.with_canaries.select_related("proposal")
-        .filter(pk=said.request_id)
-        .first()
-    )
+    request = _REFUSED.fetch_first(pk=said.request_id)
     if request is None:
         return
     log.append(
