@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from journal import clock, failpoints, log, restore_epochs, writes
+from journal.clock import ClockTimestamp
 from journal.errors import AttentionCheckFailed, DomainError
 from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import locks, transitions
@@ -81,8 +82,10 @@ def _end_canary(case: DecisionContext) -> None:
 
 
 _REFUSED = PreparedQuery(
-    lambda: ApprovalRequest.with_canaries.select_related("proposal").filter(
-        pk=Parameter("pk")
+    lambda: (
+        ApprovalRequest.with_canaries.select_related("proposal")
+        .filter(pk=Parameter("pk"))
+        .annotate(now=ClockTimestamp())
     )
 )
 
@@ -96,7 +99,7 @@ def _log_refusal(said: VerdictSubmission, error: DomainError) -> None:
     log.append(
         "decision.refused",
         actor=said.actor,
-        at=clock.now(),
+        at=request.now,
         verdict=said.verdict,
         data={
             "code": error.code,
