@@ -71,6 +71,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(0), append=False)
 
 
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> None:
+    """Before the fixtures of a failed test roll back."""
+    if call.excinfo is not None:
+        emptying.close_interrupted_connection()
+
+
 def _place(item: pytest.Item) -> int:
     parents = item.path.parents
     folder = next((at for at, one in enumerate(LONG) if one in parents), None)

@@ -21,6 +21,7 @@ import redis
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.backends.utils import CursorWrapper
+from psycopg.pq import TransactionStatus
 
 from journal import high_water_mark, restore_epochs
 
@@ -80,6 +81,18 @@ def part() -> None:
         cursor.execute(PART)
         for row in cursor.fetchall():
             sys.stderr.write(f"ended at the database: {row}\n")
+
+
+def close_interrupted_connection() -> None:
+    """Give up the connection if a time-out stopped the driver in the middle of a
+    statement: every later test of this process would fail on it."""
+    raw = connection.connection
+    if raw is None or raw.info.transaction_status is not TransactionStatus.ACTIVE:
+        return
+    raw.cancel_safe()  # its locks would stay until it ends
+    raw.close()
+    if not connection.in_atomic_block:  # else Django notices when it rolls back
+        connection.close()
 
 
 def teardown(self: Any) -> None:

@@ -61,3 +61,15 @@ def test_the_log_is_append_only_again_afterwards() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SHOW session_replication_role")
         assert cursor.fetchone() == ("origin",)
+
+
+def test_a_connection_that_was_interrupted_is_given_up() -> None:
+    connection.ensure_connection()
+    interrupted = connection.connection
+    interrupted.pgconn.send_query(b"SELECT pg_sleep(600)")
+    emptying.close_interrupted_connection()
+    assert interrupted.closed
+    with connection.cursor() as cursor:  # another connection
+        cursor.execute("SELECT 1")
+        emptying.close_interrupted_connection()
+        assert cursor.fetchone() == (1,)

@@ -16,7 +16,6 @@ from tests.reviews.batches.batching import formed, members
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),
 ]
 
 

@@ -19,7 +19,6 @@ from tests.reviews.batches.batching import formed, members, proposed, ran
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),
 ]
 FIFTY = [*["7.00"] * 24, "23.80", *["7.20"] * 25]
 MOST_STROKES, MOST_CLICKS = 16, 14

@@ -16,7 +16,7 @@ from tests.browser.conftest import Desk, listen, settle, sign_in
 from tests.conftest import Gate
 from tests.stack import Stack, wait_until
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.browser, pytest.mark.servers]
 
 WITHIN_MS = 30_000
 LOOKS_WITHIN_MS = 300  # after it was told: a fifth of a second at most

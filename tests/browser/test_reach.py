@@ -17,7 +17,7 @@ from tests.gallery.scene import url
 from tests.gallery.scenes import lists
 from tests.gallery.store import StoreGate, open_store
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.browser
 
 SMALLEST = 320
 MOST_TABS = 150

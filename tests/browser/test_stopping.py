@@ -95,7 +95,6 @@ def test_without_javascript_it_stops_and_goes_on_again(
     assert Stop.objects.get().lifted_at is not None
 
 
-@pytest.mark.timeout(400)
 def test_no_page_around_it_has_a_fault(gate: Gate, sit_down: SitDown, proof_n) -> None:
     states.failed(gate)
     states.claimed(gate)

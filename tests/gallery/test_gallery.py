@@ -116,7 +116,6 @@ def windows(
 @pytest.mark.browser
 @pytest.mark.proof
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
 def test_no_scene_has_a_fault(
     group: SceneGroup,

@@ -30,7 +30,6 @@ from tests.stack import Stack, wait_until
 servers = [
     pytest.mark.servers,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(240),
 ]
 TASK = "reviews.tasks.pulse_effects"
 WORDS = re.compile(rb"pidbox|celeryev")  # that workers would exchange

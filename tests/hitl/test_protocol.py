@@ -12,7 +12,7 @@ import pytest
 from hitl.environment import LOOPBACK
 from tests.stack import Stack
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.servers
 
 HALF = b"POST /api/v1/proposals HTTP/1.1\r\nHost: gate\r\n"
 WHOLE = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

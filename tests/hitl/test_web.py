@@ -68,7 +68,6 @@ def count_all(pair: list[Child], port: int) -> list[int]:
 
 
 @pytest.mark.servers
-@pytest.mark.timeout(300)
 def test_two_processes_share_one_port_until_one_is_killed(
     live: Stack, pair: list[Child]
 ) -> None:

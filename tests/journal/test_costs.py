@@ -179,7 +179,6 @@ def touched(sql: str) -> int:
     return int(root["Shared Hit Blocks"]) + int(root["Shared Read Blocks"])
 
 
-@pytest.mark.timeout(600)
 def test_what_sweeps_cost_is_flat_in_history(
     gate: Gate,
     past: int,

@@ -23,7 +23,6 @@ __all__ = ["short"]  # a fixture
 pytestmark = [
     pytest.mark.servers,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),
 ]
 
 

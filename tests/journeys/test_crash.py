@@ -33,7 +33,6 @@ pytestmark = [
     pytest.mark.servers,
     pytest.mark.proof,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(900),
 ]
 
 # A ladder that ends soon, so that a lapsed lease is not waited for long.

@@ -46,7 +46,6 @@ from tests.reviews.batches import batching
 pytestmark = [
     pytest.mark.proof,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),
 ]
 
 TOOLS = ["pay", "pay_queryable", "pay_opaque"]

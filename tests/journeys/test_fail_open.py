@@ -42,7 +42,6 @@ pytestmark = [
     pytest.mark.servers,
     pytest.mark.proof,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(600),
 ]
 TABLES: list[type[Model]] = [
     Proposal,

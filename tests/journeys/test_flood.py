@@ -34,7 +34,6 @@ pytestmark = [
     pytest.mark.servers,
     pytest.mark.proof,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(900),
 ]
 
 A_MINUTE, MINUTE = 5_000, timedelta(minutes=1)

@@ -24,7 +24,6 @@ pytestmark = [
     pytest.mark.servers,
     pytest.mark.proof,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(900),
 ]
 
 TOOLS = ["pay", "pay_queryable", "pay_opaque"]

@@ -27,7 +27,6 @@ from tests.journeys import dying
 pytestmark = [
     pytest.mark.proof,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),
 ]
 
 # Where it falls asleep -> whether the effect had happened by then.

@@ -40,7 +40,6 @@ LOG_STALL = 'data-testid="log-stall"'
 servers = [
     pytest.mark.servers,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(300),
 ]
 
 

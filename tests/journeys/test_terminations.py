@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.servers,
     pytest.mark.proof,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.timeout(900),
 ]
 
 

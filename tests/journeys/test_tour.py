@@ -16,7 +16,7 @@ from tests.browser.conftest import PAINTED
 from tests.installations import copy_installation, up
 from tests.stack import free_port
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.browser, pytest.mark.servers]
 
 WITHIN_MS = 60_000
 REFUND = re.compile(r"Refund (\d+\.\d\d) USD for order (\d+)")

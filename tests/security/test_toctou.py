@@ -31,7 +31,7 @@ from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
-pytestmark = [pytest.mark.django_db, pytest.mark.proof, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 
 MOVED = {"kind": "callable", "path": "tests.worlds.plain"}
 FIELD = re.compile(

@@ -73,7 +73,6 @@ class Reader:
 
 
 @pytest.mark.servers
-@pytest.mark.timeout(300)
 def test_the_example_runs_as_it_is_written(tmp_path: Path) -> None:
     state, port = tmp_path / "state", free_port()
     copy_installation(state)

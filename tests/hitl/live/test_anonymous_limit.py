@@ -19,7 +19,7 @@ from hitl.local.process import Child
 from tests.conftest import Gate
 from tests.stack import Stack
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.servers
 
 MOST_MORE = 64 * 1024 * 1024  # bytes over idle
 FAILURES = 5

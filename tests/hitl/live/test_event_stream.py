@@ -28,7 +28,7 @@ from tests.conftest import Gate
 from tests.security.world import BACKEND
 from tests.stack import Stack, wait_until
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.servers
 
 OPEN = 100  # streams at once: many more than threads or connections
 # Connections: the threads that answer, the one that counts what is new and the one that

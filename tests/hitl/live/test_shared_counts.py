@@ -177,7 +177,6 @@ def try_key(base: str, number: int) -> int:
 
 
 @pytest.mark.servers
-@pytest.mark.timeout(300)
 def test_an_address_fails_so_often_over_two_processes(webs: list[str]) -> None:
     said = [try_key(webs[number % 2], number) for number in range(FAILURES + 4)]
     assert said == [401] * FAILURES + [429] * 4
@@ -214,7 +213,6 @@ async def open_many(
 
 
 @pytest.mark.servers
-@pytest.mark.timeout(300)
 def test_the_waits_of_an_agent_count_over_two_processes(
     webs: list[str], gate: Gate
 ) -> None:
@@ -243,7 +241,6 @@ def test_the_waits_of_an_agent_count_over_two_processes(
 
 
 @pytest.mark.servers
-@pytest.mark.timeout(300)
 def test_the_streams_of_a_person_count_over_two_processes(
     webs: list[str], gate: Gate
 ) -> None:

@@ -17,7 +17,7 @@ from tests.guards import ROOT
 from tests.installations import copy_installation, environ, up
 from tests.stack import free_port, wait_until
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.servers
 
 
 def refused(state: Path, port: int, **changes: str) -> str:

@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(120),
 ]
 
 NOTE = "Claims go to billing first."

@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(120),
 ]
 
 AMOUNT, PAYEE = "[name='arg.amount']", "[name='arg.payee']"

@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(120),
 ]
 
 NOTE = "not without an invoice"

@@ -25,7 +25,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(120),
 ]
 
 NOTE = "not before the goods are here"

@@ -31,7 +31,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(120),
 ]
 
 NOTE = "half a thought, and more of it"

@@ -28,7 +28,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(240),
 ]
 
 ODD = 24

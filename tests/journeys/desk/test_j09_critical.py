@@ -31,7 +31,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(120),
 ]
 
 FLOORS = overlay()["desk"]["time_floor"]

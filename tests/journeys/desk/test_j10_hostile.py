@@ -37,7 +37,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(240),
 ]
 
 LEAST = 40

@@ -24,7 +24,6 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.servers,
     pytest.mark.proof,
-    pytest.mark.timeout(120),
 ]
 # What differs between two requests of the same action: ids, moments, digests, tokens,
 # and what is under way.

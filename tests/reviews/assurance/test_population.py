@@ -99,7 +99,6 @@ def simulate(gate: Gate, rounds: int) -> Iterator[tuple[Profile, Tally]]:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(600)
 def test_the_figures_are_those_of_the_simulated_reviewers(
     gate: Gate,
     proof_n: Callable[..., int],

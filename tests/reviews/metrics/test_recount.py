@@ -383,7 +383,6 @@ def past(gate: Gate, proof_n: Callable[..., int]) -> int:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(300)
 def test_every_figure_equals_a_recount(
     past: int, record_proof: Callable[[str, str], None]
 ) -> None:

@@ -319,7 +319,6 @@ def test_a_dataset_is_withdrawn_by_whoever_asked_or_lapses(gate: Gate) -> None:
 
 @pytest.mark.servers
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.timeout(300)
 def test_a_worker_writes_the_file_after_the_consent(gate: Gate, live: Stack) -> None:
     """The consent is the only nudge: nothing else tells the worker of the dataset."""
     approved(gate)
