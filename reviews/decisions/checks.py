@@ -63,7 +63,8 @@ def check_still_open(
 ) -> None:
     """Check that the request is still open for this verdict; a rejection may still end
     a recall window. Raises RequestExpired, RequestWithdrawn, AlreadyDecided or
-    HoldLapsed, worded for this person. Caller holds the request's lock."""
+    HoldLapsed, worded for this person. Caller holds the request's lock, unless the
+    request is settled: then its status stays."""
     status = RequestStatus(request.status)
     overdue = status is RequestStatus.PENDING and request.expires_at <= now
     if overdue or status is RequestStatus.EXPIRED:  # guard: deadline

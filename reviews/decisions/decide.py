@@ -10,7 +10,7 @@ from django.db import transaction
 
 from journal import clock, failpoints, log, restore_epochs, writes
 from journal.clock import ClockTimestamp
-from journal.errors import AttentionCheckFailed, DomainError
+from journal.errors import AttentionCheckFailed, Conflict, DomainError
 from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import locks, transitions
 from reviews.assurance import verdicts as canary_verdicts
@@ -37,17 +37,30 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
     back and is logged in a separate transaction.
     """
     try:
-        return _record_verdict(said, preflight.run_preflight(said))
+        try:
+            return _record_verdict(said, preflight.run_preflight(said))
+        except _AlreadySettled as settled:
+            checks.check_still_open(settled.request, said, clock.now())
+            raise
     except DomainError as error:
         _log_refusal(said, error)
         raise
 
 
+class _AlreadySettled(Conflict):
+    """The request can no longer be decided, whatever the other facts are. Others wait
+    for its lock, so the refusal is worded once the lock is free."""
+
+    def __init__(self, request: ApprovalRequest) -> None:
+        super().__init__()
+        self.request = request
+
+
 @transaction.atomic(durable=True)
 def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalRequest:
     request = locks.lock_request_or_canary(said.request_id)
-    if request.status not in OPEN:  # refused, whatever the other facts are
-        checks.check_still_open(request, said, clock.now())
+    if request.status not in OPEN:
+        raise _AlreadySettled(request)
     found.reuse_version(request)
     known = load_decision_facts([said], {request.pk: request})
     restore_epochs.check_not_restored(known.state.halted)
