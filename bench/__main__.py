@@ -7,6 +7,7 @@ stands at the end.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import platform
 import sys
@@ -106,6 +107,7 @@ def measure_goals(options: Options) -> None:
     call_command("migrate", interactive=False, verbosity=0)
     _import("clients.create_floor_tables")()
     seed = _import("seed.seed_database")()
+    gc.freeze()  # as the web and the worker do with what they imported
     print_text(_describe_machine())
     if options.profile:
         _import("profile.print_profile")(seed)
