@@ -37,13 +37,18 @@ def decide_request(said: VerdictSubmission) -> ApprovalRequest:
     back and is logged in a separate transaction.
     """
     try:
-        try:
-            return _record_verdict(said, preflight.run_preflight(said))
-        except _AlreadySettled as settled:
-            checks.check_still_open(settled.request, said, clock.now())
-            raise
+        return _decide_or_explain(said)
     except DomainError as error:
         _log_refusal(said, error)
+        raise
+
+
+def _decide_or_explain(said: VerdictSubmission) -> ApprovalRequest:
+    found = preflight.run_preflight(said)
+    try:
+        return _record_verdict(said, found)
+    except _AlreadySettled as settled:
+        checks.check_still_open(settled.request, said, clock.now())
         raise
 
 
