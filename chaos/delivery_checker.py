@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
@@ -25,6 +26,7 @@ from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, Execution, Notice, Proposal
+from reviews.notifications.delivery import GATHERED_KINDS
 from reviews.notifications.events import EVENTS, NOTICE_TITLES
 
 from .generator import HOOKED
@@ -245,8 +247,20 @@ def check_mails(book: PostLedger) -> MailFindings:
 
 def _gathered(notices: list[Notice]) -> Counter[Key]:
     """Mails that gather the messages sent to one person in one moment."""
-    of = {(_address(one), one.sent_at) for one in notices if one.digest}
-    return Counter((email, GATHERED, "") for email, at in of if at is not None)
+    together: dict[Any, list[Notice]] = defaultdict(list)
+    for one in notices:
+        if one.digest and one.sent_at is not None:
+            together[_address(one), one.sent_at].append(one)
+    return Counter(map(_key_of_mail, together.values()))
+
+
+def _key_of_mail(together: list[Notice]) -> Key:
+    """One that waited for others in vain is sent like any other."""
+    newest = max(together, key=lambda one: one.pk)
+    subjects = {_key(one)[2] for one in together}
+    if len(subjects) == 1 and newest.kind in GATHERED_KINDS:
+        return _key(newest)
+    return _address(newest), GATHERED, ""
 
 
 def _kinds() -> list[tuple[str, str]]:

@@ -265,3 +265,18 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     Notice.objects.update(sent_at=None)
     assert len(delivery_checker.check_mails(book).unplanned) == len(people)
+
+
+@pytest.mark.django_db
+def test_a_reminder_that_waited_in_vain_is_a_mail_of_its_own(
+    gate: Gate, book: PostLedger
+) -> None:
+    request = factories.propose(gate.agent, "pay").request
+    plan.notify_people(plan.select_deciders(request, roles=[Role.SUPERVISOR]), "opened")
+    Notice.objects.update(kind="half_time", digest=True, sent_at=Now())
+    assert "0 of 1 arrived" in delivery_checker.check_mails(book).missing[0]
+    subject = f"{NOTICE_TITLES['half_time']}: pay, high risk ({request.pk})"
+    for person in Notice.objects.values_list("person__email", flat=True):
+        book.mail(person, subject)
+    fine = delivery_checker.check_mails(book)
+    assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
