@@ -15,8 +15,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
@@ -247,7 +247,7 @@ def check_mails(book: PostLedger) -> MailFindings:
 
 def _gathered(notices: list[Notice]) -> Counter[Key]:
     """Mails that gather the messages sent to one person in one moment."""
-    together: dict[Any, list[Notice]] = defaultdict(list)
+    together: dict[tuple[str, datetime], list[Notice]] = defaultdict(list)
     for one in notices:
         if one.digest and one.sent_at is not None:
             together[_address(one), one.sent_at].append(one)
@@ -255,7 +255,8 @@ def _gathered(notices: list[Notice]) -> Counter[Key]:
 
 
 def _key_of_mail(together: list[Notice]) -> Key:
-    """One that waited for others in vain is sent like any other."""
+    """To whom and about what one mail with these notices is. One that waited for others
+    in vain is sent like any other."""
     newest = max(together, key=lambda one: one.pk)
     subjects = {_key(one)[2] for one in together}
     if len(subjects) == 1 and newest.kind in GATHERED_KINDS:
