@@ -64,9 +64,11 @@ def test_the_look_of_the_newest_row_stays_however_late_another_comes(
     ids = [propose(gate.agent, customer=f"C-{n}").request.pk for n in range(3)]
     page = sit_down("rita").open("/queue/")
     page.keyboard.press("j")
+    expect(page.locator("[data-row]").first).to_be_focused()
     page.keyboard.press("v")
     link = page.get_by_test_id("peek").get_by_role("link", name="Open to decide")
     expect(link).to_have_attribute("href", f"/requests/{ids[0]}/")
+    settle(page)
     late: list[Route] = []
     page.route(f"**/{ids[1]}/peek/", lambda route: late.append(route))
     with page.expect_request(f"**/{ids[1]}/peek/"):
