@@ -136,8 +136,6 @@ def build_database_config(url: str, *, application_name: str) -> dict[str, Any]:
     options.setdefault("application_name", application_name)
     for name, value in CLIENT_OPTIONS.items():
         options.setdefault(name, value)
-    # For journal/statements.py only: Django's own cursors never prepare.
-    options["prepare_threshold"] = 0
     extra = options.pop("options", "")
     options["options"] = f"{' '.join(_format_switches())} {extra}".strip()
     return {

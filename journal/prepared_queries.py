@@ -79,8 +79,7 @@ class PreparedQuery(Generic[Found]):
         """Run it with these values of its parameters and return what it finds."""
         found = self._compiled
         given = [values[name] for name in found.parameters]
-        cursor = run_statement(found.text, given)
-        return found.read_rows(cursor.fetchall())
+        return found.read_rows(run_statement(found.text, given).rows)
 
     def fetch_first(self, **values: Any) -> Found | None:
         """Run it and return the first that it finds, or None."""

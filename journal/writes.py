@@ -294,8 +294,8 @@ def _send_writes(writes: Sequence[_Write]) -> None:
     text, names = _compose_statement(
         tuple((write.parts, write.result) for write in writes)
     )
-    cursor = run_statement(text, [writes[at].values[name] for at, name in names])
-    (values,) = cursor.fetchall()
+    given = [writes[at].values[name] for at, name in names]
+    (values,) = run_statement(text, given).rows
     for write, value in zip(writes, values, strict=True):
         write.on_result(value)
 

@@ -79,7 +79,6 @@ def _conninfo(url: str, **quicker: int) -> str:
     """As the product's processes connect, but for what is quicker."""
     found = connections.build_database_config(url, application_name="test")
     options = {**found["OPTIONS"]}
-    del options["prepare_threshold"]  # of the driver, not of libpq
     switches = [f"-c {name}={value}" for name, value in quicker.items()]
     options["options"] = " ".join([options["options"], *switches])
     return psycopg.conninfo.make_conninfo(url, **options)

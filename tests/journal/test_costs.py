@@ -9,7 +9,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 import redis
 from django.contrib.sessions.models import Session
@@ -146,8 +145,8 @@ def pages(work: Callable[[], Any]) -> dict[str, int]:
         nonlocal measuring
         if not (measuring or many) and sql.lstrip().startswith(MEASURED):
             measuring = True
-            prepared = isinstance(context["cursor"].cursor, psycopg.RawCursor)
-            write = format_statement if prepared else compose
+            by_hand = context["cursor"].cursor is None
+            write = format_statement if by_hand else compose
             text = write(sql, params)
             found[text] = touched(text)
             measuring = False

@@ -6,9 +6,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import (
+    DataError,
+    IntegrityError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.db.transaction import TransactionManagementError
 
+from journal import statements
 from journal.models import Heartbeat
 from journal.statements import Statement
 from policies.models import Queue
@@ -52,6 +59,63 @@ def test_a_text_is_prepared_once_and_those_of_the_orm_are_not() -> None:
         asked.fetch_all(a=word)
     list(Queue.objects.filter(name="prepared_once"))
     assert [text for text in prepared() if "prepared_once" in text] == [asked.text]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_keeps_so_many_statements_and_drops_the_oldest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, two, three = (Statement(f"SELECT {n} AS kept_{n}") for n in (1, 2, 3))
+    monkeypatch.setattr(statements, "PREPARED_MAX", 2)
+    connection.close()  # the next connection has prepared nothing
+    for each in (one, two, one, three, three):
+        assert each.fetch_one() == (int(each.text[7]),)
+    assert sorted(prepared()) == [one.text, three.text]
+    assert two.fetch_one() == (2,)
+
+
+def test_a_value_can_be_null_and_each_type_is_prepared_apart() -> None:
+    asked = Statement("SELECT %(a)s::bigint AS of_type")
+    for value in (1, 2**40, None, 2):
+        assert asked.fetch_one(a=value) == (value,)
+    assert [text for text in prepared() if "of_type" in text] == [asked.text] * 3
+
+
+def test_a_statement_without_rows_returns_how_many_it_changed() -> None:
+    Queue.objects.all().delete()
+    for name in "ab":
+        Queue.objects.create(name=name)
+    assert Statement("UPDATE policies_queue SET name = name || 'x'").execute() == 2
+    assert Statement("DELETE FROM policies_queue").fetch_all() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_begins_the_transaction_that_holds_it() -> None:
+    change = Statement(
+        "INSERT INTO journal_heartbeat (name, at) VALUES (%(name)s, now())"
+    )
+    with transaction.atomic(durable=True):
+        change.execute(name="kept back")
+        transaction.set_rollback(True)
+    assert not Heartbeat.objects.filter(name="kept back").exists()
+    change.execute(name="kept")
+    connection.close()
+    assert Heartbeat.objects.filter(name="kept").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lost_connection_is_an_operational_error_and_the_next_call_works() -> None:
+    asked = Statement("SELECT %(a)s::text")
+    asked.fetch_one(a="one")
+    with pytest.raises(OperationalError):
+        Statement("SELECT pg_terminate_backend(pg_backend_pid())").fetch_one()
+    connection.close_if_unusable_or_obsolete()
+    assert asked.fetch_one(a="two") == ("two",)
+
+
+def test_a_value_that_the_database_cannot_hold_is_a_data_error() -> None:
+    with pytest.raises(DataError), transaction.atomic():
+        Statement("SELECT %(a)s::text").fetch_one(a="a\x00b")
 
 
 def test_it_is_counted_like_every_query(django_assert_num_queries: Any) -> None:
