@@ -23,6 +23,11 @@ from reviews.presenters.common import Subject
 from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Cell, Tag
 
+FAR_FROM_MEDIAN = Decimal(2)  # times the median; from there on a number stands out
+USUAL_SHARE = Decimal("0.75")  # share of rows that makes a value the usual one
+MIN_ROWS_FOR_USUAL = 4  # with fewer rows no value counts as usual
+DOMAIN_PATTERN = re.compile(r"(?:@|://)([\w.-]+)\s*$|://([\w.-]+)")
+
 
 @dataclass(frozen=True, slots=True)
 class BatchConstant:
@@ -79,6 +84,41 @@ class ColumnValue:
     ids: Sequence[str]
 
 
+@dataclass(frozen=True)
+class ColumnTexts:
+    """The values of a text column by row, and how common each of them is."""
+
+    by_row: Mapping[str, str]
+
+    @cached_property
+    def domains(self) -> ColumnTexts:
+        """The domains of the addresses in the values; empty where there is none."""
+        return ColumnTexts(
+            {row: _parse_domain(text) for row, text in self.by_row.items()}
+        )
+
+    def is_rare(self, row: str) -> bool:
+        """Whether nearly all others have one usual value, and this row has another."""
+        usual, count = self._counts.most_common(1)[0]
+        return self.by_row[row] != usual and self._is_most_rows(count)
+
+    def is_duplicate(self, row: str) -> bool:
+        """Whether another row has the same value, while nearly all values differ."""
+        counts = self._counts
+        return counts[self.by_row[row]] > 1 and self._is_most_rows(len(counts))
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        return Counter(self.by_row.values())
+
+    def _is_most_rows(self, count: int) -> bool:
+        rows = len(self.by_row)
+        return rows >= MIN_ROWS_FOR_USUAL and count >= USUAL_SHARE * rows
+
+
+NO_TEXTS = ColumnTexts({})
+
+
 @dataclass(frozen=True, slots=True)
 class BatchColumn:
     """One column of the table: an argument, or a fact from the reader."""
@@ -89,6 +129,7 @@ class BatchColumn:
     narrow: str  # the label beside each cell on a narrow page
     unit: str = ""
     numbers: Mapping[str, Decimal] = field(default_factory=dict)
+    texts: ColumnTexts = NO_TEXTS  # of an argument that is not numeric
     fact: str = ""  # the name of a fact from the reader; empty for an argument
 
     @property
@@ -159,7 +200,7 @@ def _format_typed_value(line: BatchLine, path: str) -> str:
     return line.subject.cell(leaf).said if leaf else ""
 
 
-def format_value(line: BatchLine, path: str) -> str:
+def _format_value(line: BatchLine, path: str) -> str:
     """Format a member's value at a path; empty when it has none."""
     leaf = line.leaves.get(path)
     return line.subject.cell(leaf).text if leaf else ""
@@ -182,7 +223,12 @@ def build_column(path: str, lines: Sequence[BatchLine]) -> BatchColumn:
         _choose_narrow_label(label, plain),
         amount.currency if amount else "",
         known if numeric else {},
+        NO_TEXTS if numeric else _collect_texts(path, lines),
     )
+
+
+def _collect_texts(path: str, lines: Sequence[BatchLine]) -> ColumnTexts:
+    return ColumnTexts({line.id: _format_value(line, path) for line in lines})
 
 
 def _find_amount(line: BatchLine, path: str) -> Money | None:
@@ -281,24 +327,15 @@ def _choose_narrow_label(label: str, plain: str) -> str:
     return label if short and not marked else plain
 
 
-FAR_FROM_MEDIAN = Decimal(2)  # times the median; from there on a number stands out
-USUAL_SHARE = Decimal("0.75")  # share of rows that makes a value the usual one
-MIN_ROWS_FOR_USUAL = 4  # with fewer rows no value counts as usual
-DOMAIN_PATTERN = re.compile(r"(?:@|://)([\w.-]+)\s*$|://([\w.-]+)")
-
-
 def list_outlier_reasons(
-    line: BatchLine,
-    columns: Sequence[BatchColumn],
-    lines: Sequence[BatchLine],
-    shared: Sequence[Tag],
+    line: BatchLine, columns: Sequence[BatchColumn], shared: Sequence[Tag]
 ) -> Iterator[str]:
     """List why a row stands out. Tags that all members share are not a reason."""
     for column in columns:
         if column.numeric:
             yield from _list_numeric_reasons(line, column)
         else:
-            yield from _list_text_reasons(line, column, lines)
+            yield from _list_text_reasons(line, column)
     for tag in line.tags:
         if tag.loud and tag not in shared:
             yield tag.text
@@ -311,37 +348,15 @@ def _list_numeric_reasons(line: BatchLine, column: BatchColumn) -> Iterator[str]
         yield f"{times:.1f} times the median"
 
 
-def _list_text_reasons(
-    line: BatchLine, column: BatchColumn, lines: Sequence[BatchLine]
-) -> Iterator[str]:
+def _list_text_reasons(line: BatchLine, column: BatchColumn) -> Iterator[str]:
     """The reasons of a text column: a value unlike the usual one, a value that occurs
     twice where the others all differ, or an address in another domain."""
-    texts = [format_value(one, column.path) for one in lines]
-    mine, label = format_value(line, column.path), column.plain
-    if _is_rare(mine, texts):
-        yield f"{label} differs from the usual value"
-    elif _is_duplicate(mine, texts):
-        yield f"{label} appears more than once"
-    elif _is_rare(_parse_domain(mine), [_parse_domain(text) for text in texts]):
-        yield f"{label} has a different domain"
-
-
-def _is_rare(mine: str, all_: Sequence[str]) -> bool:
-    usual, count = Counter(all_).most_common(1)[0]
-    return (
-        len(all_) >= MIN_ROWS_FOR_USUAL
-        and mine != usual
-        and count >= USUAL_SHARE * len(all_)
-    )
-
-
-def _is_duplicate(mine: str, all_: Sequence[str]) -> bool:
-    different = len(set(all_))
-    return (
-        len(all_) >= MIN_ROWS_FOR_USUAL
-        and all_.count(mine) > 1
-        and different >= USUAL_SHARE * len(all_)
-    )
+    if column.texts.is_rare(line.id):
+        yield f"{column.plain} differs from the usual value"
+    elif column.texts.is_duplicate(line.id):
+        yield f"{column.plain} appears more than once"
+    elif column.texts.domains.is_rare(line.id):
+        yield f"{column.plain} has a different domain"
 
 
 def _parse_domain(text: str) -> str:

@@ -270,7 +270,7 @@ def build_table(lines: Sequence[BatchLine], varying: Sequence[str]) -> BatchTabl
         BatchTableEntry(
             line.id,
             [columns.build_cell(line, column) for column in shown],
-            list(columns.list_outlier_reasons(line, found, lines, shared)),
+            list(columns.list_outlier_reasons(line, found, shared)),
         )
         for line in lines
     ]
