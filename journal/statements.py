@@ -24,6 +24,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.sql import Literal
+from psycopg.types.datetime import TimestamptzLoader
 
 Row = tuple[Any, ...]
 PREPARED_MAX = 100  # statements that a connection keeps
@@ -122,7 +123,10 @@ class _Session:
 
     def __init__(self, connection: Connection[Any]) -> None:
         self.connection = connection
-        self._adapter = Transformer(connection)
+        context = connection.cursor()
+        # Django's own loader parses in Python. The connection's time zone is UTC.
+        context.adapters.register_loader("timestamptz", TimestamptzLoader)
+        self._adapter = Transformer(context)
         self._names: dict[tuple[str, tuple[int, ...]], bytes] = {}
 
     def run(self, text: str, values: list[Any]) -> Result:
