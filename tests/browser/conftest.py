@@ -41,6 +41,23 @@ REMEMBER_COLORS = """
   };
 }
 """
+# One key must not press two things. The page's own script does not look for it, because
+# whether a thing is shown costs a layout before the first paint.
+WATCH_KEYS = """
+{
+  const check = () => {
+    const seen = new Set();
+    for (const node of document.querySelectorAll("[data-key]")) {
+      if (!node.getClientRects().length || node.disabled) continue;
+      const { key } = node.dataset;
+      if (seen.has(key)) console.error(`Two things have the key ${key}`);
+      seen.add(key);
+    }
+  };
+  addEventListener("DOMContentLoaded", check);
+  addEventListener("htmx:afterSettle", check);
+}
+"""
 # Playwright would call a function that a script ends with.
 AXE = f"{Axe().axe_script}{REMEMBER_COLORS}null;"
 # Runs axe and returns a line for each violation. `preload` would fetch style sheets
@@ -222,6 +239,7 @@ def listen(desk: Desk) -> None:
         if not request.url.startswith(desk.base):
             desk.said.append(f"request to {request.url}")
 
+    desk.page.add_init_script(WATCH_KEYS)
     desk.page.on("console", lambda message: desk.said.append(message.text))
     desk.page.on("pageerror", lambda error: desk.said.append(str(error)))
     desk.page.on("request", off_page)
