@@ -88,7 +88,7 @@ _SLOW_LINE = {
     "uploadThroughput": 750_000 / 8,
 }
 # What the browser notes of itself, from the first byte on. A task is long from 50 ms;
-# only what is beyond blocks.
+# only what is beyond blocks. A page that appears under the mouse is no interaction.
 _WATCH_VISIT = """() => {
     window.felt = {largest: 0, shift: 0, blocked: 0, stroke: 0}
     const on = (type, take, more) =>
@@ -97,8 +97,9 @@ _WATCH_VISIT = """() => {
     on("largest-contentful-paint", one => { felt.largest = one.startTime })
     on("layout-shift", one => { if (!one.hadRecentInput) felt.shift += one.value })
     on("longtask", one => { felt.blocked += one.duration - 50 })
-    on("event", one => { felt.stroke = Math.max(felt.stroke, one.duration) },
-       {durationThreshold: 16})
+    on("event", one => {
+        if (one.interactionId) felt.stroke = Math.max(felt.stroke, one.duration)
+    }, {durationThreshold: 16})
 }"""
 _READ_VISIT = """() => ({...window.felt,
     painted: performance.getEntriesByName("first-contentful-paint")[0].startTime,
