@@ -13,17 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import celery
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import DurationField, F, Q, QuerySet, Value
-from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from structlog.stdlib import get_logger
 
 from . import dispatch, failpoints, transactions, writes
 from .models import OutboxMessage
+from .prepared_queries import Parameter, PreparedQuery, PreparedUpdate
 
 Fact = str | int
 
@@ -201,7 +202,7 @@ def consume(message_id: int) -> Iterator[OutboxMessage | None]:
         _schedule_retry(message)
         raise
     failpoints.point("before_done", message.subject)
-    _select_claimed(message).update(done_at=Now(), held_until=None)
+    _MARK_DONE.execute(pk=message.pk, attempts=message.attempts)
 
 
 def build_claimable_filter() -> Q:
@@ -213,14 +214,15 @@ def build_claimable_filter() -> Q:
 def _claim_message(message_id: int) -> OutboxMessage | None:
     """Claim the message with one guarded update, committed before the work begins. None
     if it is gone, addressed to another task, or another consumer was faster."""
-    message = OutboxMessage.objects.filter(pk=message_id).first()
+    message = _MESSAGE.fetch_first(pk=message_id)
     if message is None or not _is_own_message(message):
         return None
-    until = _build_due_time(settings.HOLDPOINT.lease_seconds)
     with transaction.atomic(durable=True):
-        claimed = OutboxMessage.objects.filter(
-            build_claimable_filter(), pk=message_id, attempts=message.attempts
-        ).update(attempts=F("attempts") + 1, held_until=until, due_at=until)
+        claimed = _CLAIM.execute(
+            pk=message_id,
+            attempts=message.attempts,
+            lease=timedelta(seconds=settings.HOLDPOINT.lease_seconds),
+        )
         failpoints.point("message_uncommitted", message.subject)
     message.attempts += 1
     return message if claimed else None
@@ -234,21 +236,33 @@ def _is_own_message(message: OutboxMessage) -> bool:
 
 def _schedule_retry(message: OutboxMessage) -> None:
     rest = min(LONGEST_REST, SHORTEST_REST * 2 ** min(message.attempts - 1, 10))
-    _select_claimed(message).update(
-        held_until=_build_due_time(rest), due_at=_build_due_time(rest)
-    )
+    due = Now() + build_interval(rest)
+    _select_claimed(message.pk, message.attempts).update(held_until=due, due_at=due)
 
 
-def _select_claimed(message: OutboxMessage) -> QuerySet[OutboxMessage]:
+def _select_claimed(pk: Any, attempts: Any) -> QuerySet[OutboxMessage]:
     # The attempt number is the fence: a consumer that lost its claim writes nothing.
     # guard: message-fence
-    return OutboxMessage.objects.filter(
-        pk=message.pk, attempts=message.attempts, done_at__isnull=True
+    return OutboxMessage.objects.filter(pk=pk, attempts=attempts, done_at__isnull=True)
+
+
+def _build_claim() -> tuple[QuerySet[OutboxMessage], dict[str, Any]]:
+    until = Now() + Parameter("lease", DurationField())
+    rows = OutboxMessage.objects.filter(
+        build_claimable_filter(), pk=Parameter("pk"), attempts=Parameter("attempts")
     )
+    changes = {"attempts": F("attempts") + 1, "held_until": until, "due_at": until}
+    return rows, changes
 
 
-def _build_due_time(seconds: int) -> Combinable:
-    return Now() + build_interval(seconds)
+_MESSAGE = PreparedQuery(lambda: OutboxMessage.objects.filter(pk=Parameter("pk")))
+_CLAIM = PreparedUpdate(_build_claim)
+_MARK_DONE = PreparedUpdate(
+    lambda: (
+        _select_claimed(Parameter("pk"), Parameter("attempts")),
+        {"done_at": Now(), "held_until": None},
+    )
+)
 
 
 def build_interval(seconds: int) -> Value:

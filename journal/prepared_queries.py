@@ -23,6 +23,7 @@ from django.db.models.query import (
     get_related_populators,
 )
 from django.db.models.sql.compiler import SQLCompiler
+from django.db.models.sql.subqueries import UpdateQuery
 from psycopg.sql import Literal
 
 from .statements import Row, run_statement
@@ -31,10 +32,13 @@ Found = TypeVar("Found")
 
 
 class Parameter(Expression):
-    """Stands in a query for a value that is given when it runs."""
+    """Stands in a query for a value that is given when it runs. `output_field` is its
+    type, where it is part of a larger expression."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(output_field=models.Field())
+    def __init__(
+        self, name: str, output_field: models.Field[Any, Any] | None = None
+    ) -> None:
+        super().__init__(output_field=output_field or models.Field())
         self.name = name
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
@@ -107,6 +111,33 @@ class PreparedQuery(Generic[Found]):
             )
         )
         return _Compiled(*_fill_placeholders(text, values), read_rows)
+
+
+class PreparedUpdate:
+    """An update of the rows of a query, with a `Parameter` for each value that differs
+    from one run to the next. `build` returns the query and its changes by field.
+
+    It is compiled when it runs first. The query cannot join other tables.
+    """
+
+    def __init__(
+        self, build: Callable[[], tuple[models.QuerySet[Any], dict[str, Any]]]
+    ) -> None:
+        self._build = build
+
+    def execute(self, **values: Any) -> int:
+        """Run it with these values of its parameters and return the number of rows that
+        it changed."""
+        text, names = self._compiled
+        return run_statement(text, [values[name] for name in names]).count
+
+    @cached_property
+    def _compiled(self) -> tuple[str, list[str]]:
+        queryset, changes = self._build()
+        query = cast(Any, queryset.query).chain(UpdateQuery)
+        query.add_update_values(changes)
+        text, values = query.get_compiler(using=DEFAULT_DB_ALIAS).as_sql()
+        return _fill_placeholders(text, values)
 
 
 class ModelColumns(Generic[Found]):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from journal.prepared_queries import Parameter, PreparedQuery
 from reviews.choices import ExecutionStatus
 from reviews.models import Batch, Decision, Execution
 
@@ -85,10 +86,19 @@ def halt_batch(execution: Execution, now: datetime) -> None:
 
 def find_next_executions(execution_id: str) -> list[str]:
     """Ids (at most one) of the next execution in the batch that may start now."""
-    mine = Execution.objects.filter(pk=execution_id, batch__stop_at_failure=True)
+    return _NEXT.fetch_all(execution=execution_id)
+
+
+def _select_next() -> QuerySet[Execution, str]:
+    mine = Execution.objects.filter(
+        pk=Parameter("execution"), batch__stop_at_failure=True
+    )
     queued = _select_queued().filter(batch__in=mine.values("batch"))
     first = queued.exclude(build_waiting_condition()).order_by("batch_position")
-    return list(first.values_list("pk", flat=True)[:1])
+    return first.values_list("pk", flat=True)[:1]
+
+
+_NEXT = PreparedQuery(_select_next)
 
 
 def _select_queued() -> QuerySet[Execution]:

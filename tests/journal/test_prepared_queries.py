@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import F, QuerySet, Value
+from django.db.models import DurationField, F, QuerySet, Value
 from django.db.models.functions import Concat
-from django.db.models.sql.compiler import SQLCompiler
+from django.db.models.sql.compiler import SQLCompiler, SQLUpdateCompiler
 
-from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
+from journal.models import Heartbeat
+from journal.prepared_queries import (
+    ModelColumns,
+    Parameter,
+    PreparedQuery,
+    PreparedUpdate,
+)
 from journal.statements import Statement
 from policies.models import Queue, Tool
 from reviews.models import ApprovalRequest, Proposal, RequestVersion
@@ -19,6 +26,7 @@ from tests.conftest import Gate
 from tests.factories import decide, propose
 
 Build = Callable[[Any], QuerySet[Any, Any]]
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AGENT, ID, IDS = "riley", Parameter("pk"), Parameter("ids")
 
 
@@ -133,3 +141,37 @@ def test_a_row_is_built_from_the_columns_of_its_model(asked: list[Proposal]) -> 
     row = found.fetch_one(pk=asked[0].pk, tool="none")
     assert tool.build_row(row[request.count :]) is None
     assert Queue.objects.filter(pk=expected.queue_id).exists()
+
+
+class TestUpdate:
+    def test_it_changes_the_rows_of_its_query_and_counts_them(self, gate: Gate) -> None:
+        for number, name in enumerate("abc"):
+            Heartbeat.objects.create(name=name, at=NOON + timedelta(hours=number))
+        delay = PreparedUpdate(
+            lambda: (
+                Heartbeat.objects.filter(at__lt=Parameter("before")),
+                {"at": F("at") + Parameter("wait", DurationField())},
+            )
+        )
+        two = NOON + timedelta(hours=2)
+        assert delay.execute(before=two, wait=timedelta(minutes=1)) == 2
+        assert delay.execute(before=NOON, wait=timedelta(minutes=1)) == 0
+        found = Heartbeat.objects.filter(name__in="abc").order_by("name")
+        assert [one.at - NOON for one in found] == [
+            timedelta(minutes=1),
+            timedelta(hours=1, minutes=1),
+            timedelta(hours=2),
+        ]
+
+    def test_it_is_compiled_once(
+        self, gate: Gate, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        drop = PreparedUpdate(
+            lambda: (Queue.objects.filter(pk=ID), {"name": Parameter("name")})
+        )
+        queue = Queue.objects.earliest("pk")
+        assert drop.execute(pk=queue.pk, name="one") == 1
+        monkeypatch.setattr(SQLUpdateCompiler, "as_sql", None)
+        assert drop.execute(pk=queue.pk, name="%s") == 1
+        queue.refresh_from_db()
+        assert queue.name == "%s"
