@@ -241,6 +241,7 @@ def _schedule_retry(message: OutboxMessage) -> None:
 
 
 def _select_claimed(pk: Any, attempts: Any) -> QuerySet[OutboxMessage]:
+    """The message, given by values or parameters, while this consumer holds it."""
     # The attempt number is the fence: a consumer that lost its claim writes nothing.
     # guard: message-fence
     return OutboxMessage.objects.filter(pk=pk, attempts=attempts, done_at__isnull=True)

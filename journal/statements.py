@@ -93,28 +93,28 @@ def run_statement(text: str, values: list[Any]) -> Result:
 def _run(connection: BaseDatabaseWrapper, text: str, values: list[Any]) -> Result:
     connection.validate_no_broken_transaction()
     try:
-        return _find_session(connection.connection).run(text, values)
+        return _find_prepared(connection.connection).run(text, values)
     except psycopg.Error:
         with connection.wrap_database_errors:
             raise
 
 
 class _Current(threading.local):
-    session: _Session | None = None
+    prepared: _PreparedStatements | None = None
 
 
 _current = _Current()
 
 
-def _find_session(connection: Connection[Any]) -> _Session:
+def _find_prepared(connection: Connection[Any]) -> _PreparedStatements:
     """The prepared statements of this thread's connection."""
-    session = _current.session
-    if session is None or session.connection is not connection:
-        session = _current.session = _Session(connection)
-    return session
+    prepared = _current.prepared
+    if prepared is None or prepared.connection is not connection:
+        prepared = _current.prepared = _PreparedStatements(connection)
+    return prepared
 
 
-class _Session:
+class _PreparedStatements:
     """The prepared statements of one connection.
 
     It calls libpq as the driver does, but without a cursor for each statement and
