@@ -209,6 +209,12 @@ _VOTES = PreparedQuery(
     )
 )
 
+_PEOPLE = PreparedQuery(
+    lambda: Person.objects.select_related("preferences").filter(
+        pk__any=Parameter("people")
+    )
+)
+
 
 def roles_of(person: Person) -> frozenset[Role]:
     """The person's roles. One query for this and `queues_of`, cached on the person."""
@@ -225,9 +231,8 @@ def queues_of(person: Person) -> frozenset[int]:
 
 def list_people_with_roles(ids: Collection[int]) -> list[Person]:
     """These people with their current roles, queues and preferences, in two queries."""
-    people = Person.objects.select_related("preferences").filter(pk__in=ids)
     standings = _query_roles_and_queues(ids)
-    found = list(people)
+    found = _PEOPLE.fetch_all(people=list(ids))
     for person in found:
         person._standing = standings[person.pk]  # type: ignore[attr-defined]
     return found

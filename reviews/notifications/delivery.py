@@ -20,6 +20,7 @@ from django.db.models import Count, F, Min, Q, QuerySet
 from django.db.models.functions import Now
 
 from journal import clock
+from journal.prepared_queries import Parameter, PreparedQuery, PreparedUpdate
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import locks, permissions
@@ -41,6 +42,23 @@ from .events import NOTICE_TITLES, WAITING_KINDS
 
 # Notices about another person's hold, so that hold is no reason to drop them.
 HOLD_KINDS = frozenset({"offered", "broken", "handed_over"})
+
+_REQUEST = PreparedQuery(
+    lambda: ApprovalRequest.objects.select_related("proposal", "queue").filter(
+        pk=Parameter("pk")
+    )
+)
+_DROP = PreparedUpdate(
+    lambda: (
+        Notice.objects.filter(pk=Parameter("pk")),
+        {"let_go": Parameter("reason")},
+    )
+)
+
+
+def load_request(pk: str) -> ApprovalRequest:
+    """The request of a message as it is now, with what a message prints of it."""
+    return _REQUEST.fetch_one(pk=pk)
 
 
 def build_message_line(notice: Notice) -> MessageLine:
@@ -275,7 +293,7 @@ def _filter_concerning(person: Person, rows: Sequence[Notice]) -> list[Notice]:
     for row in rows:
         row.person = person  # this object has the roles already loaded
         if why := find_drop_reason(row):
-            Notice.objects.filter(pk=row.pk).update(let_go=why)
+            _DROP.execute(pk=row.pk, reason=why)
         else:
             still.append(row)
     return still
@@ -297,8 +315,10 @@ def deliver_notice(notice: Notice) -> bool:
     channel."""
     if notice.sent_at is not None or notice.let_go or notice.digest:
         return False
+    if notice.request_id is not None:
+        notice.request = load_request(notice.request_id)
     if why := find_drop_reason(notice):
-        Notice.objects.filter(pk=notice.pk).update(let_go=why)
+        _DROP.execute(pk=notice.pk, reason=why)
         return False
     if later := _find_time_with_room(notice):
         attempts.postpone_notice(notice=notice, until=later)
@@ -360,25 +380,37 @@ def _find_time_with_room(notice: Notice) -> datetime | None:
     return compute_full_until([person], notice.channel).get(person.pk)
 
 
+# Of each person: how many messages they had on a channel within the hour, and when the
+# first.
+_MESSAGES_OF_HOUR = PreparedQuery(
+    lambda: (
+        Notice.objects.filter(
+            person__any=Parameter("people"),
+            channel=Parameter("channel"),
+            sent_at__gt=Now() - HOUR,
+        )
+        .values_list("person")
+        .annotate(count=Count("sent_at", distinct=True), first=Min("sent_at"))
+    )
+)
+
+
 def compute_full_until(people: Collection[Person], channel: str) -> dict[int, datetime]:
     """For each person who has had their messages of this hour on the channel: when they
     may get the next one, by primary key. One query. Notices sent at the same moment
     were one message."""
-    recent = Notice.objects.filter(
-        person__in=people, channel=channel, sent_at__gt=clock.now() - HOUR
+    found = _MESSAGES_OF_HOUR.fetch_all(
+        people=[person.pk for person in people], channel=channel
     )
-    mails = recent.values("person").annotate(
-        n=Count("sent_at", distinct=True), first=Min("sent_at")
-    )
-    had = {one["person"]: one for one in mails}
+    had = {pk: (count, first) for pk, count, first in found}
     full = {}
     for person in people:
         said: NotificationPreferences = preferences.load_preferences(
             person
         ).notifications
-        mine = had.get(person.pk)
-        if mine and mine["n"] >= said.per_hour:
-            room = mine["first"] + HOUR
+        count, first = had.get(person.pk, (0, None))
+        if first is not None and count >= said.per_hour:
+            room = first + HOUR
             full[person.pk] = find_quiet_end(said, room) or room
     return full
 
@@ -386,7 +418,7 @@ def compute_full_until(people: Collection[Person], channel: str) -> dict[int, da
 def deliver_due_notice(notice_id: str) -> bool:
     """Send a delayed notice that is now due. Returns whether it was sent."""
     found = Notice.objects.select_related(
-        "person__preferences", "request", "execution", "alarm", "drill__queue"
+        "person__preferences", "execution", "alarm", "drill__queue"
     )
     notice = found.filter(pk=notice_id).first()
     return notice is not None and deliver_notice(notice)

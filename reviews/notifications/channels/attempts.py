@@ -17,6 +17,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from journal import clock, failpoints, outbox
+from journal.prepared_queries import Parameter, PreparedUpdate
 from reviews.models import Notice
 
 from . import registry
@@ -29,6 +30,18 @@ MAX_ID_LENGTH = 250
 GIVEN_UP = "undeliverable"  # `let_go` of a notice that no attempt will follow
 
 logger = structlog.get_logger(__name__)
+
+_MARK_SENT = PreparedUpdate(
+    lambda: (
+        Notice.objects.filter(pk=Parameter("pk")),
+        {
+            "sent_at": Now(),
+            "message_id": Parameter("message_id"),
+            "attempts": F("attempts") + 1,
+            "error": "",
+        },
+    )
+)
 
 
 def dispatch_message(channel: str, message: ChannelMessage) -> str:
@@ -45,9 +58,7 @@ def attempt_notice(notice: Notice, message: ChannelMessage) -> bool:
     if message_id is None:
         return False
     failpoints.point("mail_taken", str(notice.pk))
-    Notice.objects.filter(pk=notice.pk).update(
-        sent_at=Now(), message_id=message_id, attempts=F("attempts") + 1, error=""
-    )
+    _MARK_SENT.execute(pk=notice.pk, message_id=message_id)
     return True
 
 
