@@ -26,8 +26,8 @@ from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, Execution, Notice, Proposal
-from reviews.notifications.delivery import GATHERED_KINDS
 from reviews.notifications.events import EVENTS, NOTICE_TITLES
+from reviews.notifications.send_times import GATHERED_KINDS
 
 from .generator import HOOKED
 from .history import DeliveryAttempts, RunResult

@@ -8,15 +8,13 @@ messages again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime
 from operator import attrgetter
-from zoneinfo import ZoneInfo
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db.models import Count, F, Min, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from journal import clock
@@ -29,8 +27,8 @@ from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
 from reviews.models.people import SUBJECTS
 from reviews.on_call import duty
 from reviews.people import preferences
-from reviews.people.preferences import NotificationPreferences
 
+from . import send_times
 from .channels import attempts, registry
 from .channels.contract import (
     ChannelMessage,
@@ -138,7 +136,9 @@ def _find_request_drop_reason(notice: Notice, request: ApprovalRequest) -> str:
         return "not_theirs"
     if not _is_still_addressee(notice, request):
         return "not_theirs"
-    if is_mandatory(notice.kind, permissions.find_deciding_role(notice.person)):
+    if send_times.is_mandatory(
+        notice.kind, permissions.find_deciding_role(notice.person)
+    ):
         return ""
     said = preferences.load_preferences(notice.person).notifications
     timing = said.choose_timing(notice.channel, request.risk)
@@ -229,7 +229,11 @@ def _send_gathered_on(channel: str, person: Person, gathered: QuerySet[Notice]) 
 
 def _is_single(lines: Sequence[MessageLine], rest: MessageRemainder) -> bool:
     """Whether the message is one notice that waited for others in vain."""
-    return len(lines) == 1 and not rest.count and lines[0].kind in GATHERED_KINDS
+    return (
+        len(lines) == 1
+        and not rest.count
+        and lines[0].kind in send_times.GATHERED_KINDS
+    )
 
 
 def _select_gathered(person: Person, now: datetime) -> QuerySet[Notice]:
@@ -305,9 +309,6 @@ def _keep_newest_each(notices: Sequence[Notice]) -> list[Notice]:
     return list({subject(one): one for one in notices}.values())
 
 
-HOUR = timedelta(hours=1)
-
-
 def deliver_notice(notice: Notice) -> bool:
     """Send one notice, unless it no longer concerns its reader or the reader's hour is
     full; then it waits for a digest. Returns whether it was sent. A channel's refusal
@@ -375,44 +376,9 @@ def _find_time_with_room(notice: Notice) -> datetime | None:
     person = notice.person
     if person is None:
         return None
-    if is_mandatory(notice.kind, permissions.find_deciding_role(person)):
+    if send_times.is_mandatory(notice.kind, permissions.find_deciding_role(person)):
         return None
-    return compute_full_until([person], notice.channel).get(person.pk)
-
-
-# Of each person: how many messages they had on a channel within the hour, and when the
-# first.
-_MESSAGES_OF_HOUR = PreparedQuery(
-    lambda: (
-        Notice.objects.filter(
-            person__any=Parameter("people"),
-            channel=Parameter("channel"),
-            sent_at__gt=Now() - HOUR,
-        )
-        .values_list("person")
-        .annotate(count=Count("sent_at", distinct=True), first=Min("sent_at"))
-    )
-)
-
-
-def compute_full_until(people: Collection[Person], channel: str) -> dict[int, datetime]:
-    """For each person who has had their messages of this hour on the channel: when they
-    may get the next one, by primary key. One query. Notices sent at the same moment
-    were one message."""
-    found = _MESSAGES_OF_HOUR.fetch_all(
-        people=[person.pk for person in people], channel=channel
-    )
-    had = {pk: (count, first) for pk, count, first in found}
-    full = {}
-    for person in people:
-        said: NotificationPreferences = preferences.load_preferences(
-            person
-        ).notifications
-        count, first = had.get(person.pk, (0, None))
-        if first is not None and count >= said.per_hour:
-            room = first + HOUR
-            full[person.pk] = find_quiet_end(said, room) or room
-    return full
+    return send_times.compute_full_until([person], notice.channel).get(person.pk)
 
 
 def deliver_due_notice(notice_id: str) -> bool:
@@ -432,80 +398,3 @@ def send_test_notice(public_id: str, channel: str = "email") -> None:
     message = ChannelMessage(key=f"test-{public_id}", person=person)
     with suppress(DeliveryError):
         attempts.dispatch_message(channel, message)
-
-
-# Many requests can reach this step at the same time: one message for all of them.
-GATHERED_KINDS = frozenset({"half_time"})
-# Supervisors get these whatever their preferences: somebody must be responsible.
-MANDATORY_KINDS = frozenset({"escalated", "due_soon"})
-
-
-@dataclass(frozen=True, slots=True)
-class SendTime:
-    """When a notice is sent, and whether it waits for the digest mail of that time."""
-
-    at: datetime
-    digest: bool = False
-
-
-def is_mandatory(kind: str, role: Role | None) -> bool:
-    """Whether preferences cannot mute the notice, only delay it by quiet hours."""
-    return kind in MANDATORY_KINDS and role is Role.SUPERVISOR
-
-
-def compute_send_time(
-    said: NotificationPreferences,
-    kind: str,
-    risk: str,
-    *,
-    must: bool,
-    now: datetime,
-    channel: str = "email",
-    on_call: bool = False,
-) -> SendTime | None:
-    """Compute when a notice is sent; None for never. Notices that quiet hours delay go
-    into one digest at their end, and those of `GATHERED_KINDS` into one a minute.
-
-    `on_call`: the reader has a shift now, in which quiet hours delay nothing of
-    `MANDATORY_KINDS`. A supervisor's own preference does the same.
-    """
-    when = "now" if must else said.choose_timing(channel, risk)
-    if when == "never":
-        return None
-    if when == "digest":
-        return SendTime(compute_next_digest(said, now), digest=True)
-    wait = timedelta(minutes=said.minutes)
-    at = now + wait if when == "unclaimed" and kind == "opened" else now
-    woken = (must and said.on_call) or (on_call and kind in MANDATORY_KINDS)
-    held = None if woken else find_quiet_end(said, at)
-    if held:
-        return SendTime(held, digest=True)
-    if kind in GATHERED_KINDS:
-        return SendTime(_compute_next_minute(at), digest=True)
-    return SendTime(at)
-
-
-def _compute_next_minute(at: datetime) -> datetime:
-    return at.replace(second=0, microsecond=0) + timedelta(minutes=1)
-
-
-def find_quiet_end(said: NotificationPreferences, at: datetime) -> datetime | None:
-    """The end of the reader's quiet hours if `at` is within them, else None."""
-    begin, end = said.quiet_from, said.quiet_until
-    if begin is None or end is None or begin == end:
-        return None
-    local = at.astimezone(ZoneInfo(said.zone))
-    now = local.time()
-    within = begin <= now < end if begin < end else now >= begin or now < end
-    return _compute_next_time(local, end) if within else None
-
-
-def compute_next_digest(said: NotificationPreferences, at: datetime) -> datetime:
-    """The next time of this person's daily digest."""
-    return _compute_next_time(at.astimezone(ZoneInfo(said.zone)), said.digest_at)
-
-
-def _compute_next_time(local: datetime, at: time) -> datetime:
-    """The next time, after `local`, at which its wall clock shows `at`."""
-    found = local.replace(hour=at.hour, minute=at.minute, second=0, microsecond=0)
-    return found if found > local else found + timedelta(days=1)

@@ -36,10 +36,10 @@ from reviews.models import (
 from reviews.on_call import drills, duty
 from reviews.people import preferences
 
-from . import delivery
+from . import delivery, send_times
 from .channels import attempts, email, routing
-from .delivery import SendTime
 from .events import EVENTS, Audience, NotificationEvent
+from .send_times import SendTime
 
 DECIDING_ROLES = (Role.REVIEWER, Role.SUPERVISOR)
 SUPERVISING_ROLES = (Role.SUPERVISOR,)
@@ -259,9 +259,9 @@ def _build_plans(
 ) -> list[NoticePlan]:
     found, on_call = [], _select_on_call(audience, kind, now)
     for person, channel in routing.choose_channels(audience.people, places):
-        must = delivery.is_mandatory(kind, permissions.find_deciding_role(person))
+        must = send_times.is_mandatory(kind, permissions.find_deciding_role(person))
         said = preferences.load_preferences(person).notifications
-        due = delivery.compute_send_time(
+        due = send_times.compute_send_time(
             said,
             kind,
             audience.risk,
@@ -279,7 +279,7 @@ def _select_on_call(audience: NoticeAudience, kind: str, now: datetime) -> set[i
     """Those of the audience who have a shift now, for the kinds that find them in
     their quiet hours, too."""
     request: ApprovalRequest | None = audience.about.get("request")
-    if request is None or kind not in delivery.MANDATORY_KINDS:
+    if request is None or kind not in send_times.MANDATORY_KINDS:
         return set()
     return duty.list_planned_ids(request.queue_id, now)
 
@@ -294,7 +294,7 @@ def _delay_full_inboxes(plans: Sequence[NoticePlan], now: datetime) -> list[Noti
     full = {
         (pk, channel): until
         for channel, people in at_once.items()
-        for pk, until in delivery.compute_full_until(people, channel).items()
+        for pk, until in send_times.compute_full_until(people, channel).items()
     }
     return [
         replace(one, due=SendTime(until, digest=True))

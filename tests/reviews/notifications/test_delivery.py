@@ -16,7 +16,7 @@ from journal import clock
 from journal.models import OutboxMessage
 from policies.choices import Risk, Role
 from reviews.models import ApprovalRequest, Notice
-from reviews.notifications import delivery, plan
+from reviews.notifications import delivery, plan, send_times
 from reviews.notifications.channels import email
 from reviews.notifications.events import NOTICE_TITLES
 from tests.conftest import Gate
@@ -70,7 +70,7 @@ def test_it_comes_when_the_first_of_the_hour_is_an_hour_old(gate: Gate) -> None:
     first = Notice.objects.filter(sent_at__isnull=False).earliest("sent_at")
     due = set(Notice.objects.filter(sent_at=None).values_list("due_at", flat=True))
     assert first.sent_at is not None
-    assert due == {first.sent_at + delivery.HOUR}
+    assert due == {first.sent_at + send_times.HOUR}
     (promised,) = OutboxMessage.objects.filter(topic=DIGEST)
     assert {promised.due_at} == due
 
@@ -161,7 +161,7 @@ def test_what_comes_while_it_is_written_is_in_the_next(
     def write(*given: Any) -> str:
         monkeypatch.undo()
         about = {"request": late, "version": late.version, "kind": "opened"}
-        long_ago = {"at": clock.now(), "due_at": clock.now() - delivery.HOUR}
+        long_ago = {"at": clock.now(), "due_at": clock.now() - send_times.HOUR}
         Notice.objects.create(person=gate.rita, **about, **long_ago, digest=True)
         return send(*given)
 
