@@ -414,10 +414,6 @@ def _resolve_column(row: models.Model, name: str, value: Any) -> tuple[str, Any]
     return column, value.pk if isinstance(value, models.Model) else value
 
 
-def _to_json(value: Any) -> str:
-    return json.dumps(value, default=_to_text, ensure_ascii=False)
-
-
 def _to_text(value: Any) -> str:
     """The text by which PostgreSQL reads a value that JSON does not know."""
     if isinstance(value, datetime | date):
@@ -429,3 +425,8 @@ def _to_text(value: Any) -> str:
     if isinstance(value, UUID):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+# Made once: `json.dumps` would make an encoder for each value, which takes as long as
+# to write a row.
+_to_json = json.JSONEncoder(default=_to_text, ensure_ascii=False).encode
