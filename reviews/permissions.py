@@ -20,7 +20,14 @@ from policies.models import Person
 
 from . import quorum
 from .choices import Scope, StopMode
-from .models import ApprovalRequest, Decision, Execution, RequestVersion, Stop
+from .models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    Preferences,
+    RequestVersion,
+    Stop,
+)
 from .people import identities
 
 
@@ -128,9 +135,12 @@ ARRAY(SELECT mine.content_object_id FROM policies_queueuserpermission AS mine
       JOIN policies_person_groups AS held ON held.group_id = ours.group_id
       WHERE held.person_id = who.id AND may.codename = 'decide')
 """
+_PREFERENCES = ModelColumns(Preferences, "chosen")
+# With the preferences, because a page needs both of its reader.
 _ROLES_AND_QUEUES = Statement(f"""
-SELECT who.id, {_ROLES_AND_QUEUES_COLUMNS}
+SELECT who.id, {_ROLES_AND_QUEUES_COLUMNS}, {_PREFERENCES.text}
 FROM unnest(%(people)s::bigint[]) AS who (id)
+LEFT JOIN reviews_preferences AS chosen ON chosen.person_id = who.id
 """)  # noqa: S608 constants
 _PERSON = ModelColumns(Person, "who")
 # A person as a decider: their row, roles, queues, and every stop on their decisions.
@@ -209,15 +219,12 @@ _VOTES = PreparedQuery(
     )
 )
 
-_PEOPLE = PreparedQuery(
-    lambda: Person.objects.select_related("preferences").filter(
-        pk__any=Parameter("people")
-    )
-)
+_PEOPLE = PreparedQuery(lambda: Person.objects.filter(pk__any=Parameter("people")))
 
 
 def roles_of(person: Person) -> frozenset[Role]:
-    """The person's roles. One query for this and `queues_of`, cached on the person."""
+    """The person's roles. One query for this, `queues_of` and the preferences, cached
+    on the person."""
     return _load_roles_and_queues(person)[0]
 
 
@@ -231,26 +238,26 @@ def queues_of(person: Person) -> frozenset[int]:
 
 def list_people_with_roles(ids: Collection[int]) -> list[Person]:
     """These people with their current roles, queues and preferences, in two queries."""
-    standings = _query_roles_and_queues(ids)
     found = _PEOPLE.fetch_all(people=list(ids))
-    for person in found:
-        person._standing = standings[person.pk]  # type: ignore[attr-defined]
+    _attach_roles_and_queues(found)
     return found
 
 
 def _load_roles_and_queues(person: Person) -> RolesAndQueues:
-    cached: RolesAndQueues | None = getattr(person, "_standing", None)
-    if cached is None:
-        cached = _query_roles_and_queues([person.pk])[person.pk]
-        person._standing = cached  # type: ignore[attr-defined]
+    if not hasattr(person, "_standing"):
+        _attach_roles_and_queues([person])
+    cached: RolesAndQueues = person._standing  # type: ignore[attr-defined]
     return cached
 
 
-def _query_roles_and_queues(ids: Collection[int]) -> dict[int, RolesAndQueues]:
-    return {
-        pk: _build_standing(roles, queues)
-        for pk, roles, queues in _ROLES_AND_QUEUES.fetch_all(people=list(ids))
-    }
+def _attach_roles_and_queues(people: Iterable[Person]) -> None:
+    """Cache roles, queues and preferences on the people."""
+    known = {person.pk: person for person in people}
+    relation: Any = Person._meta.get_field("preferences")
+    for pk, roles, queues, *chosen in _ROLES_AND_QUEUES.fetch_all(people=list(known)):
+        person = known[pk]
+        person._standing = _build_standing(roles, queues)  # type: ignore[attr-defined]
+        relation.set_cached_value(person, _PREFERENCES.build_row(chosen))
 
 
 def _build_standing(roles: Collection[str], queues: Iterable[int]) -> RolesAndQueues:
