@@ -166,12 +166,13 @@ def note_full(state: Path) -> Iterator[bool]:
     """The file beside the database is on a disk of 64 KiB, and that is full; where the
     kernel permits no such disk it is /dev/full. Yields whether it was a real disk."""
     note, disk = state / "epoch", state / "tiny"
-    note.unlink(missing_ok=True)
     with _disk(disk, TINY) as real:
         if real:
             (disk / "epoch").touch()
             _fill(disk / "filling")
-        note.symlink_to(disk / "epoch" if real else "/dev/full")
+        link = state / "link"
+        link.symlink_to(disk / "epoch" if real else "/dev/full")
+        link.replace(note)  # in one step: the worker would write a note in between
         try:
             yield real
         finally:
