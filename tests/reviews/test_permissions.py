@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Group, Permission
 from guardian.shortcuts import assign_perm, get_objects_for_user, remove_perm
+from pytest_django import DjangoAssertNumQueries
 
 from journal import errors
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
 from reviews.choices import RequestStatus
+from reviews.people import preferences
+from reviews.people.preferences import DisplayPreferences
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
@@ -30,6 +33,19 @@ def test_people_and_roles_open_queues(gate: Gate) -> None:
     assign_perm("policies.decide", reviewers, odd)
     assert _queues("rita") == {money.pk, odd.pk}
     assert _queues("owen") == frozenset()
+
+
+def test_preferences_come_with_the_roles(
+    gate: Gate, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    preferences.save_preferences(
+        person=gate.rita, display=DisplayPreferences(theme="dark")
+    )
+    rita, sue = (Person.objects.get(username=name) for name in ("rita", "sue"))
+    for person, theme in ((rita, "dark"), (sue, "system")):
+        with django_assert_num_queries(1):
+            assert permissions.roles_of(person)
+            assert preferences.load_preferences(person).display.theme == theme
 
 
 def test_no_general_permission_opens_a_queue(gate: Gate) -> None:
