@@ -20,13 +20,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorDebugWrapper, CursorWrapper
 from psycopg import Connection
 from psycopg.adapt import PyFormat, Transformer
-from psycopg.errors import error_from_result
+from psycopg.errors import FeatureNotSupported, error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.sql import Literal
 from psycopg.types.datetime import TimestamptzLoader
 
 Row = tuple[Any, ...]
+_PreparedKey = tuple[str, tuple[int, ...]]  # the text, and the types of its parameters
 PREPARED_MAX = 100  # statements that a connection keeps
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _NUMBERED = re.compile(r"\$(\d+)")
@@ -127,7 +128,7 @@ class _PreparedStatements:
         # Django's own loader parses in Python. The connection's time zone is UTC.
         context.adapters.register_loader("timestamptz", TimestamptzLoader)
         self._adapter = Transformer(context)
-        self._names: dict[tuple[str, tuple[int, ...]], bytes] = {}
+        self._names: dict[_PreparedKey, bytes] = {}
 
     def run(self, text: str, values: list[Any]) -> Result:
         """Run a statement, and prepare it first if that has not been done. Begins a
@@ -136,11 +137,18 @@ class _PreparedStatements:
             self._begin()
             adapter = self._adapter
             given = adapter.dump_sequence(values, [PyFormat.AUTO] * len(values))
-            name = self._prepare(text, adapter.types or ())
+            key = (text, adapter.types or ())
+            name = self._prepare(key)
             server = self.connection.pgconn
             # Its type forgets that a parameter can be NULL.
             sent = server.exec_prepared(name, cast(Any, given), adapter.formats)
-            result = self._check(sent)
+            try:
+                result = self._check(sent)
+            except FeatureNotSupported:
+                # A migration changed the type of a column that it returns. PostgreSQL
+                # refuses the prepared statement from then on.
+                del self._names[key]
+                raise
             if result.status != ExecStatus.TUPLES_OK:
                 return Result([], result.command_tuples or 0)
             adapter.set_pgresult(result)
@@ -154,8 +162,7 @@ class _PreparedStatements:
         if connection.pgconn.transaction_status == TransactionStatus.IDLE:
             self._check(connection.pgconn.exec_(b"BEGIN"))
 
-    def _prepare(self, text: str, types: tuple[int, ...]) -> bytes:
-        key = (text, types)
+    def _prepare(self, key: _PreparedKey) -> bytes:
         if key in self._names:
             name = self._names[key] = self._names.pop(key)  # it is the newest now
             return name
@@ -164,6 +171,7 @@ class _PreparedStatements:
             oldest = self._names.pop(next(iter(self._names)))
             self._check(server.exec_(b"DEALLOCATE " + oldest))
         name = b"statement_%d" % next(_NUMBERS)
+        text, types = key
         self._check(server.prepare(name, text.encode(), types))
         self._names[key] = name
         return name

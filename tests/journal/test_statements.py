@@ -9,6 +9,7 @@ import pytest
 from django.db import (
     DataError,
     IntegrityError,
+    NotSupportedError,
     OperationalError,
     connection,
     transaction,
@@ -17,7 +18,7 @@ from django.db.transaction import TransactionManagementError
 
 from journal import statements
 from journal.models import Heartbeat
-from journal.statements import Statement
+from journal.statements import Statement, run_statement
 from policies.models import Queue
 
 pytestmark = pytest.mark.django_db
@@ -111,6 +112,16 @@ def test_a_lost_connection_is_an_operational_error_and_the_next_call_works() -> 
         Statement("SELECT pg_terminate_backend(pg_backend_pid())").fetch_one()
     connection.close_if_unusable_or_obsolete()
     assert asked.fetch_one(a="two") == ("two",)
+
+
+def test_a_column_that_changed_its_type_fails_one_call() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMP TABLE changing (value varchar(4)) ON COMMIT DROP")
+        run_statement("SELECT value FROM changing", [])
+        cursor.execute("ALTER TABLE changing ALTER value TYPE text")
+    with pytest.raises(NotSupportedError), transaction.atomic():
+        run_statement("SELECT value FROM changing", [])
+    assert run_statement("SELECT value FROM changing", []).rows == []
 
 
 def test_a_value_that_the_database_cannot_hold_is_a_data_error() -> None:
