@@ -132,7 +132,7 @@ def test_no_more_queries_however_much_it_is(
     states.queued(gate)
     states.succeeded(gate)
     client.get(url(gate))
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(18):
         client.get(url(gate))
     for number in range(6):
         request = propose(gate.agent, customer=f"C-{number + 10}").request
@@ -140,5 +140,5 @@ def test_no_more_queries_however_much_it_is(
         if number % 2:
             run.run_execution(request.proposal.executions.get().pk)
     client.get(url(gate))
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(18):
         client.get(url(gate))
