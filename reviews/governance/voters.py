@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Role
@@ -39,12 +40,27 @@ class Voter:
 
 def list_voters(queue_id: int) -> list[Voter]:
     """Everybody who may decide in this queue now, sorted by name; one query."""
+    found: list[Any] = _VOTERS.fetch_all(queue=queue_id)
+    return [
+        Voter(
+            one,
+            Role.SUPERVISOR if one.supervises else Role.REVIEWER,
+            normalise_mailbox(one.email) or one.public_id,
+        )
+        for one in found
+    ]
+
+
+def _select_voters() -> QuerySet[Person]:
     held = Person.groups.through.objects.filter(person_id=OuterRef("pk"))
     decide = [Role.REVIEWER, Role.SUPERVISOR]
     stopped = Stop.objects.filter(
         scope=Scope.REVIEWER, key=OuterRef("public_id"), lifted_at__isnull=True
     )
-    here = {"content_object": queue_id, "permission__codename": "decide"}
+    here = {
+        "content_object_id": Parameter("queue"),
+        "permission__codename": "decide",
+    }
     mine = QueueUserPermission.objects.filter(user=OuterRef("pk"), **here)
     ours = QueueGroupPermission.objects.filter(group__user=OuterRef("pk"), **here)
     rows = Person.objects.filter(
@@ -54,16 +70,10 @@ def list_voters(queue_id: int) -> list[Voter]:
         ~Exists(stopped),
         is_active=True,
     ).annotate(supervises=Exists(held.filter(group__name=Role.SUPERVISOR)))
-    return [
-        Voter(
-            one,
-            Role.SUPERVISOR if one.supervises else Role.REVIEWER,
-            normalise_mailbox(one.email) or one.public_id,
-        )
-        for one in rows.order_by("first_name", "last_name", "username")
-    ]
+    return rows.order_by("first_name", "last_name", "username")
 
 
+_VOTERS = PreparedQuery(_select_voters)
 _COUNTED_VOTES = PreparedQuery(
     lambda: (
         Decision.objects.filter(

@@ -66,6 +66,13 @@ def find_visible_request(person: Person, request_id: str) -> ApprovalRequest | N
     return request
 
 
+def is_shown_request(person: Person, request: ApprovalRequest) -> bool:
+    """Whether this person may see the request, by the same rule as
+    `select_shown_requests`: a test compares the two."""
+    own = request.canary_for in {"", person.public_id}
+    return own and _may_see_request(person, request)
+
+
 def _may_see_request(person: Person, request: ApprovalRequest) -> bool:
     return (
         permissions.has_permission(person, Permission.SEE_ALL)

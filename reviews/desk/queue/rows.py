@@ -18,6 +18,7 @@ from django.db.models.functions import Concat
 from django.urls import reverse
 
 from journal.clock import format_time
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Risk
 from policies.models import Person
 from reviews.choices import (
@@ -158,10 +159,19 @@ def load_versions(
     ids: Iterable[str], person: Person, *, settled: bool = False
 ) -> dict[str, RequestVersion]:
     """Load the current versions by request, with what a row shows."""
-    found = (
-        RequestVersion.objects.filter(
-            request__in=list(ids), number=F("request__version")
+    found: Iterable[RequestVersion] = (
+        _annotate_outcome(
+            _annotate_row(RequestVersion.objects.filter(request__in=list(ids))), person
         )
+        if settled
+        else _VERSIONS.fetch_all(requests=list(ids))
+    )
+    return {one.request_id: one for one in found}
+
+
+def _annotate_row(found: QuerySet[RequestVersion]) -> QuerySet[RequestVersion]:
+    return (
+        found.filter(number=F("request__version"))
         .select_related(
             "request__lease__holder",
             "request__lease__offered_to",
@@ -175,9 +185,13 @@ def load_versions(
             told=reach.build_sent_condition(),
         )
     )
-    if settled:
-        return _index_by_request(_annotate_outcome(found, person))
-    return _index_by_request(found)
+
+
+_VERSIONS = PreparedQuery(
+    lambda: _annotate_row(
+        RequestVersion.objects.filter(request__any=Parameter("requests"))
+    )
+)
 
 
 def _build_switch_subquery() -> Subquery:
@@ -193,10 +207,6 @@ def _build_switch_subquery() -> Subquery:
     )
     found = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-mode", "pk")
     return Subquery(found.values(text=Concat("scope", Value(" "), "mode"))[:1])
-
-
-def _index_by_request(found: Iterable[RequestVersion]) -> dict[str, RequestVersion]:
-    return {one.request_id: one for one in found}
 
 
 def load_briefs(sealed: Iterable[RequestVersion]) -> dict[int, describe.EffectBrief]:

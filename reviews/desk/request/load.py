@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from journal.errors import NotFound
+from journal.prepared_queries import Parameter, PreparedQuery
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import (
@@ -261,56 +263,26 @@ class LoadedRequest:
 
 def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
     """Load one request that this person may see, in five queries. Raises NotFound."""
-    sealed = (
-        RequestVersion.objects.filter(
-            request__in=visibility.select_shown_requests(person).filter(pk=pk),
-            number=F("request__version"),
-        )
-        .select_related(
-            "request__proposal",
-            "request__queue",
-            "request__lease__holder",
-            "request__lease__offered_to",
-            "request__lease__lost_to",
-            "revision__tool",
-            "policy",
-        )
-        .annotate(
-            given=_build_approval_count(),
-            newest_reading=_build_newest_reading(),
-            refusal=reach.build_refusal_subquery(),
-            remarked=Exists(Note.objects.filter(request=OuterRef("request"))),
-            drafted=Exists(
-                Draft.objects.filter(request=OuterRef("request"), person=person)
-            ),
-        )
-        .first()
-    )
-    if sealed is None:
+    sealed: Any = _SEALED.fetch_first(pk=pk, person=person.pk)
+    if sealed is None or not visibility.is_shown_request(person, sealed.request):
         raise NotFound
     request = sealed.request
     proposal = request.proposal
+    newest: int | None = sealed.newest_reading
     return LoadedRequest(
         person=person,
         request=request,
         sealed=sealed,
-        decisions=list(_select_readable_decisions(person, request)),
+        decisions=_list_readable_decisions(person, request),
         given=sealed.given,
-        execution=Execution.objects.filter(proposal=proposal)
-        .select_related("grant")
-        .order_by("queued_at")
-        .last(),
+        execution=_EXECUTION.fetch_first(proposal=proposal.pk),
         stopped=stops.find_stop_mode(*stops.build_action_key(proposal)),
         now=now,
-        reading=_find_reading(sealed.newest_reading),
+        reading=_READING.fetch_first(pk=newest) if newest else None,
         remarked=sealed.remarked,
         drafted=sealed.drafted,
         refusal=sealed.refusal or "",
     )
-
-
-def _find_reading(pk: int | None) -> StateReading | None:
-    return StateReading.objects.filter(pk=pk).first() if pk else None
 
 
 def _build_newest_reading() -> Subquery:
@@ -341,14 +313,60 @@ def format_name(loaded: LoadedRequest, named: Person) -> str:
     return str(named)
 
 
-def _select_readable_decisions(
+def _list_readable_decisions(
     person: Person, request: ApprovalRequest
-) -> QuerySet[Decision]:
+) -> list[Decision]:
     """The votes this person may read: others' only once the request is settled, unless
     the person can never decide."""
-    found = Decision.objects.filter(request=request).select_related("reviewer")
     if request.status in OPEN and not (
         permissions.roles_of(person) & permissions.NEVER_DECIDE
     ):
-        found = found.filter(reviewer=person)
-    return found.order_by("at")
+        return _OWN_DECISIONS.fetch_all(request=request.pk, person=person.pk)
+    return _DECISIONS.fetch_all(request=request.pk)
+
+
+# The current version of a request, with what its page shows of it.
+_SEALED = PreparedQuery(
+    lambda: (
+        RequestVersion.objects.filter(
+            request_id=Parameter("pk"), number=F("request__version")
+        )
+        .select_related(
+            "request__proposal",
+            "request__queue",
+            "request__lease__holder",
+            "request__lease__offered_to",
+            "request__lease__lost_to",
+            "revision__tool",
+            "policy",
+        )
+        .annotate(
+            given=_build_approval_count(),
+            newest_reading=_build_newest_reading(),
+            refusal=reach.build_refusal_subquery(),
+            remarked=Exists(Note.objects.filter(request=OuterRef("request"))),
+            drafted=Exists(
+                Draft.objects.filter(
+                    request=OuterRef("request"), person_id=Parameter("person")
+                )
+            ),
+        )
+    )
+)
+_READING = PreparedQuery(lambda: StateReading.objects.filter(pk=Parameter("pk")))
+_EXECUTION = PreparedQuery(
+    lambda: (
+        Execution.objects.filter(proposal_id=Parameter("proposal"))
+        .select_related("grant")
+        .order_by("-queued_at")[:1]
+    )
+)
+_DECISIONS = PreparedQuery(lambda: _select_decisions())
+_OWN_DECISIONS = PreparedQuery(
+    lambda: _select_decisions().filter(reviewer_id=Parameter("person"))
+)
+
+
+def _select_decisions() -> QuerySet[Decision]:
+    found = Decision.objects.filter(request_id=Parameter("request"))
+    return found.select_related("reviewer").order_by("at")

@@ -87,9 +87,11 @@ def test_only_its_reviewer_sees_a_canary(gate: Gate) -> None:
     mine = visibility.select_decidable(gate.rita)
     assert mine.filter(pk=request.pk).exists()
     assert visibility.select_shown_requests(gate.rita).filter(pk=request.pk).exists()
+    assert visibility.is_shown_request(gate.rita, request)
     for other in (gate.tom, gate.sue, gate.owen, gate.otto, gate.adam):
         seen = visibility.select_shown_requests(other).filter(pk=request.pk)
         assert not seen.exists(), other
+        assert not visibility.is_shown_request(other, request), other
         assert not visibility.select_decidable(other).filter(pk=request.pk).exists()
     assert not ApprovalRequest.objects.filter(pk=request.pk).exists()
     assert not Proposal.objects.filter(pk=request.proposal_id).exists()

@@ -87,6 +87,9 @@ def test_one_request_is_found_by_the_rule_of_the_list(gate: Gate) -> None:
         found = [visibility.find_visible_request(one, row.pk) for row in requests]
         assert {row for row in found if row} == listed, name
         assert visibility.find_visible_request(one, "r-0") is None
+        shown = set(visibility.select_shown_requests(one))
+        asked = [row for row in requests if visibility.is_shown_request(one, row)]
+        assert set(asked) == shown, name
         seen.add(len(listed))
     assert seen == {1, 2}
     assert visibility.find_visible_request(fresh(gate.rita), requests[0].pk) is None
