@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from demo.store import database, readers
 from policies.models import Person
 from reviews.decisions import drafts
@@ -224,7 +222,7 @@ def change_order(request: ApprovalRequest, status: str) -> None:
 def policy() -> dict[str, Any]:
     """The store's policy, and beside it a tool of every other kind."""
     made = store.data()
-    other: dict[str, Any] = yaml.safe_load(kinds.POLICY.read_text())
+    other = store.load_yaml(kinds.POLICY)
     made["tools"] = _replace_webhooks(other["tools"] | made["tools"])
     made["queues"] |= other["queues"]
     made["measures"] |= other["measures"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -85,7 +86,18 @@ def text() -> str:
 
 def data() -> dict[str, Any]:
     """The shipped policy as plain data, to change before parsing."""
-    found: dict[str, Any] = yaml.safe_load(text())
+    return load_yaml(POLICY)
+
+
+def load_yaml(path: Path) -> dict[str, Any]:
+    """A copy of a policy's data. A file is read once a process: reading one takes as
+    long as a test."""
+    return copy.deepcopy(_load_once(path))
+
+
+@cache
+def _load_once(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(path.read_text())
     return found
 
 
