@@ -170,7 +170,12 @@
     for (const error of $$("[data-for]", root)) document.getElementById(error.dataset.for)?.setAttribute("aria-invalid", String(!error.hidden));
     keepNote(root);
     hints(root);
-    for (const row of $$(".beside [data-row]")) row.ariaCurrent = row.href === $("#peek a")?.href;
+    /* To set what is there already would make the browser style all of the page again. */
+    const peeked = $("#peek a")?.href;
+    for (const row of $$(".beside [data-row]")) {
+      const current = String(row.href === peeked);
+      if ((row.ariaCurrent || "false") !== current) row.ariaCurrent = current;
+    }
     for (const gone of $$("[data-gone]")) {
       const row = $(`tr[data-request="${gone.dataset.gone}"]`);
       if (row) { row.className = "row-gone"; row.cells[3].textContent = gone.textContent; }
