@@ -28,6 +28,11 @@ class RealRequests(models.Manager["ApprovalRequest"]):
     def get_queryset(self) -> models.QuerySet[ApprovalRequest]:
         return super().get_queryset().filter(canary=False)
 
+    def get_with_proposal(self, pk: str) -> ApprovalRequest:
+        """The request with its proposal and queue, by a prepared statement. Raises
+        ObjectDoesNotExist."""
+        return _WITH_PROPOSAL.fetch_one(pk=pk)
+
 
 class ApprovalRequest(models.Model):
     """The question put to people: one per proposal, in numbered versions."""
@@ -259,6 +264,11 @@ class RequestVersion(models.Model):
         return f"{self.request_id} v{self.number}"
 
 
+_WITH_PROPOSAL = PreparedQuery(
+    lambda: ApprovalRequest.objects.select_related("proposal", "queue").filter(
+        pk=Parameter("pk")
+    )
+)
 _VERSION = PreparedQuery(
     lambda: RequestVersion.objects.select_related("revision__tool").filter(
         request_id=Parameter("request"), number=Parameter("number")

@@ -18,7 +18,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from journal import clock
-from journal.prepared_queries import Parameter, PreparedQuery, PreparedUpdate
+from journal.prepared_queries import Parameter, PreparedUpdate
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import locks, permissions
@@ -41,22 +41,12 @@ from .events import NOTICE_TITLES, WAITING_KINDS
 # Notices about another person's hold, so that hold is no reason to drop them.
 HOLD_KINDS = frozenset({"offered", "broken", "handed_over"})
 
-_REQUEST = PreparedQuery(
-    lambda: ApprovalRequest.objects.select_related("proposal", "queue").filter(
-        pk=Parameter("pk")
-    )
-)
 _DROP = PreparedUpdate(
     lambda: (
         Notice.objects.filter(pk=Parameter("pk")),
         {"let_go": Parameter("reason")},
     )
 )
-
-
-def load_request(pk: str) -> ApprovalRequest:
-    """The request of a message as it is now, with what a message prints of it."""
-    return _REQUEST.fetch_one(pk=pk)
 
 
 def build_message_line(notice: Notice) -> MessageLine:
@@ -317,7 +307,7 @@ def deliver_notice(notice: Notice) -> bool:
     if notice.sent_at is not None or notice.let_go or notice.digest:
         return False
     if notice.request_id is not None:
-        notice.request = load_request(notice.request_id)
+        notice.request = ApprovalRequest.objects.get_with_proposal(notice.request_id)
     if why := find_drop_reason(notice):
         _DROP.execute(pk=notice.pk, reason=why)
         return False

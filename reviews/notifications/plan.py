@@ -122,31 +122,31 @@ def select_deciders(
     return NoticeAudience(people, request.risk, about)
 
 
+def _load_request(message: OutboxMessage) -> ApprovalRequest:
+    return ApprovalRequest.objects.get_with_proposal(message.subject)
+
+
 def _find_deciders(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:
-    return select_deciders(delivery.load_request(message.subject), roles=DECIDING_ROLES)
+    return select_deciders(_load_request(message), roles=DECIDING_ROLES)
 
 
 def _find_supervisors(
     event: NotificationEvent, message: OutboxMessage
 ) -> NoticeAudience:
-    return select_deciders(
-        delivery.load_request(message.subject), roles=SUPERVISING_ROLES
-    )
+    return select_deciders(_load_request(message), roles=SUPERVISING_ROLES)
 
 
 def _find_assignee(
     event: NotificationEvent, message: OutboxMessage
 ) -> NoticeAudience | None:
-    request = delivery.load_request(message.subject)
+    request = _load_request(message)
     if request.assignee is None:
         return None
     return _select_one(request, request.assignee.public_id, message)
 
 
 def _find_named(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:
-    return _select_one(
-        delivery.load_request(message.subject), str(message.facts["person"]), message
-    )
+    return _select_one(_load_request(message), str(message.facts["person"]), message)
 
 
 def _select_one(

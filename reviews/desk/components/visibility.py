@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from journal.clock import ClockTimestamp
 from journal.errors import NotPermitted
-from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
@@ -50,20 +50,14 @@ def _filter_visible(
     )
 
 
-_REQUEST = PreparedQuery(
-    lambda: ApprovalRequest.objects.select_related("proposal", "queue").filter(
-        pk=Parameter("pk")
-    )
-)
-
-
 def find_visible_request(person: Person, request_id: str) -> ApprovalRequest | None:
     """The request with its proposal and queue; None when there is none that this person
     may see, by the same rule as `select_visible_requests`: a test compares the two."""
-    request = _REQUEST.fetch_first(pk=request_id)
-    if request is None or not _may_see_request(person, request):
+    try:
+        request = ApprovalRequest.objects.get_with_proposal(request_id)
+    except ObjectDoesNotExist:
         return None
-    return request
+    return request if _may_see_request(person, request) else None
 
 
 def is_shown_request(person: Person, request: ApprovalRequest) -> bool:
