@@ -51,7 +51,7 @@ def parse(raw: bytes) -> Any:
     a text, and at most 32 levels. The error names a path, or a line and column.
     """
     if len(raw) > MAX_BYTES:
-        raise TooLarge(f"The body has {len(raw)} bytes, and {MAX_BYTES} is the most.")
+        raise TooLarge(f"The body has {len(raw)} bytes; the maximum is {MAX_BYTES}.")
     text = _decode_utf8(raw)
     _check_depth(text)
     try:
@@ -166,7 +166,7 @@ def _list_members(container: Any, place: Place) -> Iterator[tuple[str | int, Any
     elif isinstance(container, dict):
         if isinstance(container, _ObjectWithRepeatedKey):
             raise _build_invalid_json(
-                _format_path((place, container.key)), "this key stands twice"
+                _format_path((place, container.key)), "this key appears twice"
             )
         for key in container:
             _check_text(key, place, "a key of this object")
@@ -202,7 +202,7 @@ def _check_text(text: str, place: Place, what: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise _build_invalid_json(
-            _format_path(place), f"{what} contains half a character"
+            _format_path(place), f"{what} contains an unpaired surrogate"
         ) from None
 
 

@@ -8,6 +8,7 @@ they can do (ux.md 3.10).
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
 from typing import Any, ClassVar, NotRequired, TypedDict
 
@@ -19,6 +20,9 @@ class FieldError(TypedDict):
     path: str
     message: str
     line: NotRequired[int]
+
+
+_NOTHING_DONE = re.compile(r" Nothing was (?:recorded|changed|allowed)\.$")
 
 
 class DomainError(Exception):
@@ -36,6 +40,12 @@ class DomainError(Exception):
         self.errors = list(errors)
         self.facts = facts
         super().__init__(self.detail)
+
+    @property
+    def cause(self) -> str:
+        """The detail without the sentence that nothing was recorded, changed or
+        allowed, for a page on which nobody has tried anything yet."""
+        return _NOTHING_DONE.sub("", self.detail)
 
     @classmethod
     def default_detail(cls) -> str:
@@ -312,7 +322,7 @@ class PolicyViolation(DomainError):
 
 
 class ReasonMissing(DomainError):
-    """Choose a reason. Nothing was recorded. The agent and auditors see it."""
+    """Choose a reason. Nothing was recorded."""
 
     code = "reason"
     status = 422

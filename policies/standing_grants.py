@@ -29,15 +29,18 @@ def find_uncovered_reason(
     if tool.standing_grant is None:
         return "the policy allows no standing grant for this tool"
     if evaluation.tier is not Tier.APPROVE:
-        return f"the policy demands {evaluation.tier} and not one approval"
+        return "the policy does not ask one reviewer to approve this call"
     base = build_base(tool, dict(args))
     if base.tier.rank > Tier.NOTIFY.rank or evaluation.risk is not base.risk:
         return "approval is always required for calls of this kind"
     if evaluation.step_up or evaluation.requires_reason or evaluation.flags:
-        return "the policy wants each of these calls looked at"
+        return "the policy requires a person to look at each of these calls"
     own = {rule.id: rule.then for rule in document.rules_for(tool.name)}
     if not all(_is_plain(rule, own) for rule in evaluation.rules):
-        return "a check of the gate asks for this approval"
+        return (
+            "a check of Holdpoint, or a rule that names who approves, requires this"
+            " approval"
+        )
     return ""
 
 

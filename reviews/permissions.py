@@ -114,8 +114,8 @@ ROLES: dict[Role, frozenset[Permission]] = {
     Role.OWNER: frozenset(),
 }
 CONCERNED_PREFIX = (
-    "You own this agent, requested this action, or it or its origin names you or a"
-    " similar name, so someone else must "
+    "You own this agent or requested this action, or the action or its origin contains"
+    " your name or a similar one, so someone else must "
 )
 # Separation of duties: people who set or audit the rules do not decide.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
@@ -444,8 +444,10 @@ def describe_why_cannot_decide(
     """A sentence that says why the person may not decide; empty when they may."""
     try:
         check_can_decide(person, request, version, known)
+    except AlreadyEscalated:
+        return "You escalated this. A supervisor must decide it now."
     except DomainError as error:
-        return error.detail
+        return error.cause
     return ""
 
 
@@ -478,7 +480,7 @@ def describe_why_uncounted(
         if role is not None:
             check_vote_counts(person, role, version, filled)
     except DomainError as error:
-        return error.detail
+        return error.cause
     return ""
 
 

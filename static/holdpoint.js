@@ -101,7 +101,7 @@
     const h = Math.floor(m / 60);
     return h < 48 ? `${h} h` : `${Math.floor(h / 24)} days`;
   };
-  const warnings = [[300, "Five minutes left."], [60, "One minute left."], [20, "20 seconds left.", true], [0, "Time is up. Nothing was executed.", true]];
+  const warnings = [[300, "Five minutes left."], [60, "One minute left."], [20, "20 seconds left.", true], [0, "The deadline has passed.", true]];
   const last = new Map();
   const tick = () => {
     for (const node of $$("[data-until]")) {

@@ -411,7 +411,7 @@ def _preview_reversal(
     try:
         found = reversals.plan_reversal(execution.pk, person, now)
     except DomainError as error:
-        return (), "", error.detail.removesuffix(" Nothing was recorded.")
+        return (), "", error.cause
     shown = present_effect(found.definition, found.args)
     return tuple(shown.sentence), found.tool.name, ""
 

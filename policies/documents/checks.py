@@ -124,14 +124,14 @@ def _compare_floor_to_profile(
     floor: Tier, profile: Profile, path: str
 ) -> Iterator[Problem]:
     if floor.rank < profile.least.rank:
-        yield path, f"{floor} is below {profile.least}, the minimum for this profile"
+        yield path, f"{floor} is too low: this profile needs {profile.least} or more"
 
 
 def _list_effect_class_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     classes = tool.classes or []
     for name, times in Counter(c.name for c in classes).items():
         if times > 1:
-            yield f"{path}.classes.{name}", "this class is listed twice"
+            yield f"{path}.classes.{name}", "this class is listed twice: remove one"
     for effect_class in classes:
         yield from _list_form_problems(
             tool, effect_class, f"{path}.classes.{effect_class.name}"
@@ -143,7 +143,7 @@ def _list_form_problems(
 ) -> Iterator[Problem]:
     if effect_class.when is None:
         if effect_class != tool.strictest:
-            yield f"{path}.when", "only the strictest class may omit when"
+            yield f"{path}.when", "add when: only the strictest class works without one"
         return
     for name in effect_class.when.arguments:
         yield from _report_unknown_argument(tool, name, f"{path}.when")
@@ -270,14 +270,14 @@ def _list_batch_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     if reversal is None or reversal.kind == "irreversible":
         yield path, "only a tool that declares a reversal can be batched"
     if tool.risk is Risk.CRITICAL or tool.base.rank > Tier.APPROVE.rank:
-        yield path, "critical and escalated effects cannot be batched"
+        yield path, "critical and escalated effects cannot be batched: remove batchable"
     for name in batch.varying:
         if name not in tool.arguments.get("properties", {}):
             yield f"{path}.varying", f"{name} is not an argument of this tool"
         if name in amount_checks.list_currencies(tool):
             yield (
                 f"{path}.varying",
-                f"{name} is a currency: all requests of a batch share one",
+                f"remove the currency {name}: all requests of a batch share one",
             )
 
 
@@ -347,7 +347,7 @@ def _list_limit_problems(document: Document) -> Iterator[Problem]:
             if limit.measure and not summed:
                 yield (
                     f"tools.{name}.limits",
-                    f"{limit.measure} is not a sum of this tool",
+                    f"{limit.measure} is not a sum of this tool: name one that is",
                 )
 
 
@@ -361,7 +361,7 @@ def _list_review_problems(
     conflicts = tool.review.conflicts
     for name, times in Counter(one.id for one in conflicts).items():
         if times > 1:
-            yield f"{path}.conflicts.{name}", "this id is used twice"
+            yield f"{path}.conflicts.{name}", "this id is used twice: give each its own"
     for one in conflicts:
         for message in _list_conflict_problems(document, tool, one):
             yield f"{path}.conflicts.{one.id}.when", message
@@ -389,7 +389,7 @@ def _list_conflict_problems(
 def _list_rule_problems(document: Document) -> Iterator[Problem]:
     for name, times in Counter(rule.id for rule in document.rules).items():
         if times > 1:
-            yield f"rules.{name}", "this id is used twice"
+            yield f"rules.{name}", "this id is used twice: give each its own"
     for rule in document.rules:
         yield from _examine_rule(document, rule, f"rules.{rule.id}")
 

@@ -25,8 +25,8 @@ ALARM_TEXTS: dict[str, AlarmText] = {
         "it again; the old approval cannot be used.",
     ),
     AlarmKind.NOT_TAKEN_UP: AlarmText(
-        "Approved but not taken up",
-        "People approved this action, and nobody has begun it yet: the agent has not "
+        "Approved but not started",
+        "People approved this action, and it has not started: the agent has not "
         "used its permit, or the worker has not started it. Nothing was executed.",
         "Check whether the agent runs and resumes its run, or whether the worker runs. "
         "When the permit expires, people must approve the action again.",
@@ -46,7 +46,7 @@ ALARM_TEXTS: dict[str, AlarmText] = {
     AlarmKind.TWICE: AlarmText(
         "Executed more than once",
         "Two successes were reported for one permit, or the other system counts more "
-        "than one effect under our reference.",
+        "than one effect under Holdpoint's reference.",
         "Count the effects in the other system, reverse the extra ones, and keep the "
         "tool stopped until you know how it happened.",
     ),
@@ -79,15 +79,15 @@ ALARM_TEXTS: dict[str, AlarmText] = {
         "The database is behind external systems",
         "It was restored from a backup: actions may have happened that it does not "
         "know of.",
-        "Open the page of the restored database and resolve what it lists before "
-        "anything new may run.",
+        "Open Restored database, compare the database with the other systems, and "
+        "confirm. Nothing runs until two supervisors or administrators have confirmed.",
     ),
     AlarmKind.UNDECIDABLE: AlarmText(
         "Nobody can decide a request",
         "It needs approvals that nobody can give: too few people in its queue have the "
         "required role and approval limit.",
-        "Have an administrator admit someone to its queue, return it with guidance if "
-        "it was escalated, or reject it. Otherwise it expires.",
+        "Ask an administrator to admit someone to its queue. Or reject it yourself, or "
+        "return it with guidance if it was escalated. Otherwise it expires.",
     ),
     AlarmKind.STANDSTILL: AlarmText(
         "The worker is not running",

@@ -19,7 +19,7 @@ from reviews.models import Dataset, DefectChange
 
 ANSWERED_WITHIN = timedelta(days=7)
 LONGEST_TEXT = 2000  # characters of a purpose or a reason
-OVER = "It is answered, withdrawn or lapsed already. Nothing was changed."
+OVER = "It was already answered or withdrawn, or it has expired. Nothing was changed."
 TIMER = log.Actor("system", "timer")
 MOST_LAPSED = 100  # in one transaction
 Asked = Dataset | DefectChange

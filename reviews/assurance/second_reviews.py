@@ -174,7 +174,9 @@ def record_answer(
 def _check_may_answer(person: Person, decision: Decision) -> None:
     permissions.check_admitted_to_queue(person, decision.request.queue_id)
     if decision.request.proposal.bars(person.public_id):
-        raise NotPermitted("You are behind this proposal. Nothing was recorded.")
+        raise NotPermitted(
+            f"{permissions.CONCERNED_PREFIX}review it. Nothing was recorded."
+        )
     if decision.reviewer_id == person.pk:  # guard: other-reviewer
         raise NotPermitted("You decided this yourself. Nothing was recorded.")
 

@@ -242,7 +242,10 @@ def _check_reason(said: VerdictSubmission, version: RequestVersion) -> None:
             ]
         )
     if said.reason_code == ReasonCode.OTHER and not said.reason.strip():
-        raise ReasonMissing(errors=[build_field_error("reason", "please specify")])
+        raise ReasonMissing(
+            "Enter a note: the reason “Other” needs one. Nothing was recorded.",
+            errors=[build_field_error("reason", "please specify")],
+        )
 
 
 def _check_reason_fits(said: VerdictSubmission) -> None:

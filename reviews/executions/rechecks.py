@@ -57,12 +57,13 @@ OTHER_RECORD = replace(
 )
 STOPPED = Refusal("stopped", "This was stopped before it ran.")
 STOPPED_SINCE = Refusal(
-    "taken_back", "It was stopped after it was granted: it is asked anew."
+    "taken_back",
+    "It was stopped after its permit was issued, and needs a new approval.",
 )
-AFTER_WINDOW = Refusal("window_closed", "The execution window is over.")
+AFTER_WINDOW = Refusal("window_closed", "The execution window has ended.")
 APPROVER_GONE = Refusal("approver_revoked", "An approver no longer has the authority.")
 WITHOUT_VOTES = Refusal(
-    "votes_missing", "The votes that its approval needs are not there."
+    "votes_missing", "Votes that its approval requires are missing."
 )
 UNREADABLE_CONDITION = Refusal(
     "condition",
@@ -71,7 +72,7 @@ UNREADABLE_CONDITION = Refusal(
 STANDING_REVOKED = Refusal(
     "standing_revoked", "The standing grant that allowed it no longer holds."
 )
-TIGHTENED = Refusal("policy_tightened", "The policy now asks for more authority.")
+TIGHTENED = Refusal("policy_tightened", "The policy now requires more approval.")
 
 
 _FACTS = Statement(f"""
@@ -370,7 +371,7 @@ def describe_tightening(revision: Revision, asked: Evaluation) -> str:
     if not said and asked.queue != was.queue:
         said = [f"It asks in the queue {asked.queue}; this was asked in {was.queue}."]
     if not said and asked.step_up:
-        said = ["It asks everybody who approves for a fresh sign-in."]
+        said = ["It requires everybody who approves to enter their password."]
     return " ".join(said) or "The people who approved are too few or of other roles."
 
 
@@ -504,4 +505,4 @@ def _find_verifier_refusal(
         return Refusal("verifier", found.detail)
     if found is None or found.tier.rank <= given.rank:
         return None
-    return Refusal("verifier", "A verifier asks for more authority.")
+    return Refusal("verifier", "A verifier requires more approval.")

@@ -73,7 +73,7 @@ def look_up_for_person(execution_id: str, person: Person) -> Execution:
     """Make one look-up now for a person. Raises NotFound, NotPermitted, Conflict."""
     inquiry = plan_look_up(execution_id=execution_id, person=person)
     if inquiry is None:
-        raise Conflict("Its outcome is known by now. Nobody was asked.")
+        raise Conflict("The result is already known. No look-up was made.")
     return _perform_look_up(inquiry, build_actor(person))
 
 
@@ -99,7 +99,7 @@ def plan_look_up(
     if person is not None:
         permissions.check_can_settle_unknown(person, execution)
         if definition.look_up is None:
-            raise Conflict("This tool cannot be looked up. Nobody was asked.")
+            raise Conflict("This tool has no look-up. No look-up was made.")
     if execution.status != ExecutionStatus.UNKNOWN:
         return None
     now = clock.now()
@@ -209,7 +209,7 @@ def _settle_by_answer(
         # Before the quiet time, the attempt may still be on its way to the service.
         said == NOT_FOUND and claims.compute_quiet_time(execution) <= now
     ):
-        detail = found.detail or "The service never saw our reference."
+        detail = found.detail or "The service has no record of Holdpoint's reference."
         _apply_settlement(
             execution, "settle_failed", now, happened=False, detail=detail
         )

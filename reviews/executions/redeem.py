@@ -29,10 +29,13 @@ from . import claims, leases, rechecks, record, run
 from .claims import Claim
 from .rechecks import Refusal
 
-NOT_DUE = "It is not yet to be tried again. Nothing was done. Ask again later."
-TAKEN_BACK = "It was taken back before it ran. Nothing was done."
+NOT_DUE = "This execution cannot be retried yet. Nothing was done. Try again later."
+TAKEN_BACK = "This permit was revoked before the action ran. Nothing was done."
 LOOK_UP_FAILED = Refusal(
-    "look_up_failed", "Its service cannot say what became of it.", later=True, free=True
+    "look_up_failed",
+    "The tool's service could not report the result.",
+    later=True,
+    free=True,
 )
 
 

@@ -176,7 +176,9 @@ def _load_by_signed_token(value: str) -> Grant:
     known = build_claims(grant)
     differ = {name for name in {*said, *known} if said.get(name) != known.get(name)}
     if differ == {"exp"}:
-        raise GrantExpired("Its window was moved. Ask for the proposal's new token.")
+        raise GrantExpired(
+            "The execution window was moved. Read the proposal and use its new token."
+        )
     if differ:  # guard: token-row
         raise NotFound
     return grant

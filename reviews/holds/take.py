@@ -219,7 +219,7 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
         is not Role.SUPERVISOR
     ):
         raise NotPermitted(
-            "Only a supervisor can take over a claim. Nothing was changed."
+            "Only a supervisor can end another person's claim. Nothing was changed."
         )
     if not reason.strip():
         raise ReasonMissing("Enter a reason; it is logged. Nothing was changed.")

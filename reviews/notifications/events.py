@@ -62,7 +62,9 @@ EVENTS: Mapping[str, NotificationEvent] = {
     "request.broken": _ask("broken", Audience.NAMED, "Your claim was ended"),
     "request.handed_over": _ask("handed_over", Audience.NAMED, "Handed over"),
     "request.settled": _tell("settled", Audience.SUPERVISORS, "Resolved"),
-    "proposal.announced": _tell("ran", Audience.ANNOUNCEMENT, "Ran without approval"),
+    "proposal.announced": _tell(
+        "ran", Audience.ANNOUNCEMENT, "Allowed without approval"
+    ),
     "execution.unknown": _tell("unknown", Audience.EXECUTION, "Unknown result"),
     "execution.revoked": _tell(
         "cancelled", Audience.EXECUTION, "Cancelled after a revoked approval"

@@ -92,7 +92,9 @@ def check_may_issue(
     )
     terms = definition.standing_grant
     if uncovered or terms is None:
-        raise Conflict(f"Nothing was allowed: {uncovered}.")
+        raise Conflict(
+            f"You cannot allow this in advance: {uncovered}. Nothing was allowed."
+        )
     if not can_fill_step(role, terms.role):  # guard: standing-role
         raise NotPermitted(
             f"The policy lets a {terms.role} allow this in advance. Nothing was"

@@ -309,7 +309,7 @@ def test_two_supervisors_approve_with_their_passwords(
     gate: Gate, sit_down: SitDown
 ) -> None:
     request = propose(gate.agent, amount="899.00").request
-    for name, said in (("sue", "1 of 2 approvals"), ("sam", "Approved, starting")):
+    for name, said in (("sue", "1 of 2 approvals"), ("sam", "Authorized, starting")):
         desk = sit_down(name)
         page = desk.open(f"/requests/{request.pk}/")
         assert "Example, " not in page.inner_text("main")

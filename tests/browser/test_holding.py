@@ -21,7 +21,7 @@ from tests.worlds import WORLD
 
 pytestmark = pytest.mark.browser
 
-MINE = "Assigned to you until"
+MINE = "Claimed by you until"
 
 
 @pytest.fixture

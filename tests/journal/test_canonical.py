@@ -17,8 +17,8 @@ from journal.errors import InvalidJson, TooLarge
 
 # Valid JSON that we refuse on purpose, by name; everything else valid is accepted.
 REFUSED_ON_PURPOSE = {
-    "y_object_duplicated_key": "stands twice",
-    "y_object_duplicated_key_and_value": "stands twice",
+    "y_object_duplicated_key": "appears twice",
+    "y_object_duplicated_key_and_value": "appears twice",
     "y_object_escaped_null_in_key": "U+0000",
     "y_string_null_escape": "U+0000",
 }
@@ -106,10 +106,10 @@ def test_no_bytes_raise_anything_but_a_refusal(raw):
         (b'{"total": 9007199254740992}', "total", "send it as a string"),
         (b'{"total": 1e20}', "total", "send it as a string"),
         (b"[" + b"9" * 5000 + b"]", "[0]", "send it as a string"),
-        (b'{"a b\\n": "\\ud800"}', '["a b\\n"]', "half a character"),
-        (b'{"k": {"\\ud800": 1}}', "k", "half a character"),
+        (b'{"a b\\n": "\\ud800"}', '["a b\\n"]', "unpaired surrogate"),
+        (b'{"k": {"\\ud800": 1}}', "k", "unpaired surrogate"),
         ('{"k": "é\\u0000"}'.encode(), "k", "U+0000"),
-        (b'"\\ud800"', "$", "half a character"),
+        (b'"\\ud800"', "$", "unpaired surrogate"),
         (b'{"a": 1,\n  "b": }', "$", "line 2, column 8"),
         (b"\xef\xbb\xbf{}", "$", "byte order mark"),
         (b'{"a": "\xff"}', "$", "byte 7 is not UTF-8"),

@@ -70,6 +70,6 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(why: str) -> InvalidHookInput:
     return InvalidHookInput(
-        f"This is no input of a Claude Code hook: {why}.",
+        f"This is not the input of a Claude Code hook: {why}.",
         next_step="Let Claude Code run this command as its hook.",
     )

@@ -108,4 +108,4 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _refuse(path: Path) -> HoldpointError:
     step = "Remove it; the outcome of its call is unknown to the gate."
-    return HoldpointError(f"{path} is no file of this command.", next_step=step)
+    return HoldpointError(f"This command did not write {path}.", next_step=step)

@@ -102,7 +102,7 @@ def find_page_reason(request: RequestDetail, verdict: str) -> str:
 def check_verdict(request: RequestDetail, verdict: str) -> VerdictResult | None:
     """Why this person cannot give this verdict here; None if they can."""
     if request.status == "recallable":
-        text = "It is approved. Until it starts, it can be recalled on its page."
+        text = "It is approved. Until it starts, you can undo the approval on its page."
         return VerdictResult(VerdictOutcome.PAGE_NEEDED, text)
     if request.status != "pending":
         text = f"There is nothing to decide: the request is {request.status}."
@@ -170,7 +170,7 @@ def describe_recorded(request: RequestDetail, said: PersonVerdict) -> str:
     if request.status == "pending":
         return "Your approval is recorded. Others must approve, too."
     if request.status == "recallable":
-        return "Approved. For a few seconds you can recall it on its page."
+        return "Approved. For a short time you can undo it on its page."
     return "Approved."
 
 

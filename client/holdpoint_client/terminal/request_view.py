@@ -73,7 +73,7 @@ def describe_line(request: RequestLine) -> Iterator[Line]:
 
 def describe_origin(request: RequestLine) -> str:
     """Who asks, in which run, and how bad it can be."""
-    joined = f", asked {request.joined + 1} times" if request.joined else ""
+    joined = f", proposed {request.joined + 1} times" if request.joined else ""
     return f"{request.risk} risk · agent {request.agent}, run {request.thread}{joined}"
 
 

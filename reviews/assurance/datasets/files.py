@@ -36,7 +36,9 @@ PART_S = 2.0  # seconds of one part, which ends early: evidence can be long
 BUDGET_S = 8.0  # seconds of one outbox delivery; the rest is enqueued again
 FORMAT = "holdpoint-dataset/1"
 USE = "This data may be used for evaluation only, not for training on people."
-NOT_PERMITTED = "A person who asked for it or consented is no administrator any more."
+NOT_PERMITTED = (
+    "The person who requested it or consented is no longer an administrator."
+)
 
 
 @dataclass(frozen=True, slots=True)

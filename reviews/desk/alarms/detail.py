@@ -30,7 +30,7 @@ FACT_LABELS = {
     "fence": "Reported attempt",
     "last_fence": "Last attempt",
     "taken": "Report used",
-    "count": "Effects counted",
+    "count": "Counted",
     "messages": "Messages dropped",
     "sweeps": "Late background tasks",
     "found": "Found by",
@@ -42,7 +42,7 @@ FACT_LABELS = {
     "application": "Program of that session",
     "open_seconds": "Seconds its transaction had been open",
     "risk": "Risk level",
-    "total": "Of",
+    "total": "Out of",
     "days": "Days that are counted",
 }
 # Our own codes in words.
@@ -67,7 +67,7 @@ CODE_WORDS = {
 
 SELF_CLOSED_WORDS: dict[str, str] = {
     AlarmKind.NEVER_EXECUTED: "the action ran after all",
-    AlarmKind.NOT_TAKEN_UP: "the action was taken up, or can no longer run",
+    AlarmKind.NOT_TAKEN_UP: "the action started, or can no longer run",
     AlarmKind.DELIVERY_DEAD: "it was delivered",
     AlarmKind.RESTORED: "two people confirmed the restore",
     AlarmKind.UNDECIDABLE: "people can decide the request again, or it is resolved",
@@ -140,7 +140,7 @@ def _describe_refusal(person: Person, alarm: Alarm) -> str:
     try:
         alarms.check_may_answer(person, alarm)
     except DomainError as error:
-        return error.detail
+        return error.cause
     return ""
 
 

@@ -48,7 +48,9 @@ def _ask(request: HttpRequest) -> HttpResponse:
         except InvalidArgs as error:
             form.add_refusal(error)
         else:
-            messages.success(request, "Asked. Another administrator must consent.")
+            messages.success(
+                request, "Dataset requested. Another administrator must consent."
+            )
             return redirect("reviews:datasets")
     return _render_page(request, _build_page(request), form, status=422)
 

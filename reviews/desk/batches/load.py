@@ -79,7 +79,7 @@ class LoadedBatch:
         try:
             permissions.check_admitted_to_queue(self.person, self.batch.queue_id)
         except DomainError as error:
-            return error.detail
+            return error.cause
         return ""
 
     @cached_property

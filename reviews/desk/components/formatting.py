@@ -120,7 +120,7 @@ def format_times(count: int) -> str:
 
 def format_times_asked(joined: int) -> str:
     """How often an action was proposed: its first call and those that joined it."""
-    return f"Asked {format_times(joined + 1)}"
+    return f"Proposed {format_times(joined + 1)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _add_hold(state: StateLabel, held: HoldStatus | None) -> StateLabel:
     if held is None or held.free or state.key == "expired":
         return state
     if held.mine:
-        said = f"Assigned to you until {format_time(held.until)}"
+        said = f"Claimed by you until {format_time(held.until)}"
         return _move_word_to_note(
             state, StateLabel(state.key, said, icon="hold", at=held.until)
         )
@@ -197,7 +197,7 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
     clock = f" {format_time(at)}" if at else ""
     status = ExecutionStatus(execution.status)
     if status is ExecutionStatus.QUEUED and _is_delayed(execution):
-        said = f"Approved, runs from {format_time(execution.due_at)}"
+        said = f"Authorized, runs from {format_time(execution.due_at)}"
         return StateLabel("queued", said, icon="wait", at=execution.due_at)
     if status is ExecutionStatus.QUEUED and execution.by_agent:
         return StateLabel("authorized", "Authorized, waiting for the agent", quarters=1)
@@ -205,7 +205,9 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
         said = f"Failed without effect, retried at {format_time(execution.due_at)}"
         return StateLabel("queued", said, icon="wait", at=execution.due_at)
     return {
-        ExecutionStatus.QUEUED: StateLabel("queued", "Approved, starting", quarters=1),
+        ExecutionStatus.QUEUED: StateLabel(
+            "queued", "Authorized, starting", quarters=1
+        ),
         ExecutionStatus.CLAIMED: StateLabel(
             "running", f"Running since{clock}", icon="run", at=at
         ),
@@ -215,9 +217,7 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
         ExecutionStatus.FAILED: StateLabel(
             "failed", f"Failed{clock}. Nothing was changed.", icon="no", at=at
         ),
-        ExecutionStatus.UNKNOWN: StateLabel(
-            "unknown", "Result unknown. A person must record it.", icon="ask"
-        ),
+        ExecutionStatus.UNKNOWN: StateLabel("unknown", "Result unknown", icon="ask"),
         ExecutionStatus.REFUSED: StateLabel(
             "refused", f"Refused{clock}. Nothing was executed.", icon="void", at=at
         ),

@@ -122,7 +122,9 @@ def create_export(*, person: Person, file_format: str, query: str) -> Export:
     """
     permissions.check_permission(person, Permission.EXPORT)
     if file_format not in FORMATS:
-        raise _build_argument_error("format", "must be csv or jsonl")
+        raise _build_argument_error(
+            "format", "must be csv or jsonl", "Choose CSV or JSONL."
+        )
     found = select_records(person, _parse_filters(query))
     newest = found.values_list("pk", flat=True).first() or 0
     count = found[: MAX_RECORDS + 1].count()
@@ -130,6 +132,7 @@ def create_export(*, person: Person, file_format: str, query: str) -> Export:
         raise _build_argument_error(
             "until",
             f"at most {MAX_RECORDS:,} records in one export; choose a shorter period",
+            f"One export has at most {MAX_RECORDS:,} records: choose a shorter period.",
         )
     now = clock.now()
     actor = build_actor(person)
@@ -149,9 +152,9 @@ def create_export(*, person: Person, file_format: str, query: str) -> Export:
     )
 
 
-def _build_argument_error(path: str, message: str) -> InvalidArgs:
+def _build_argument_error(path: str, message: str, repair: str) -> InvalidArgs:
     return InvalidArgs(
-        f"Nothing was exported: {path} {message}.",
+        f"Nothing was exported. {repair}",
         errors=[{"path": path, "message": message}],
     )
 

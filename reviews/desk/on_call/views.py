@@ -36,7 +36,7 @@ def on_call(request: HttpRequest) -> HttpResponse:
         except InvalidArgs as error:
             form.add_refusal(error)
         else:
-            messages.success(request, f"{shift.person} is on call in this time.")
+            messages.success(request, f"{shift.person} is on call during this shift.")
             return redirect("reviews:on_call")
     return _render_page(request, page, form, DrillForm(queues=page.plans))
 
@@ -45,7 +45,7 @@ def on_call(request: HttpRequest) -> HttpResponse:
 def shift_end(request: HttpRequest, pk: int) -> HttpResponse:
     """End a shift now, or remove a later one from the rota."""
     shift = shifts.end_shift(shift_id=pk, by=require_person(request))
-    messages.success(request, f"{shift.person} is not on call in this shift any more.")
+    messages.success(request, f"{shift.person} is no longer on call for this shift.")
     return redirect("reviews:on_call")
 
 

@@ -19,7 +19,7 @@ TABS = {
     "mine": "Mine",
     "open": "Open",
     "waiting": "Waiting on others",
-    "done": "Completed",
+    "done": "Resolved",
 }
 SORTS = {"left": "time left", "newest": "newest", "oldest": "oldest"}
 # Requests of one band take about equally long to decide, so the least time left is

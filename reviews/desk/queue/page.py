@@ -227,7 +227,7 @@ EMPTY_SENTENCES = {
     "mine": "Nothing is assigned to you.",
     "open": "No request is pending for you.",
     "waiting": "Nothing is waiting on others.",
-    "done": "Nothing was completed here in the last 7 days.",
+    "done": "Nothing was resolved here in the last 7 days.",
 }
 
 
@@ -312,7 +312,7 @@ def build_queue_page(
         saved=saved_views.build_saved_view_list(
             person, "queue", filters.query(), offers=filters.differs
         ),
-        time_label="Completed" if settled else "Expires",
+        time_label="Resolved" if settled else "Expires",
         empty=EMPTY_SENTENCES[filters.tab]
         if empty
         else "No request matches the filter.",

@@ -524,6 +524,8 @@ def _check_form(form: DecisionForm) -> None:
                 for name in wrong
             ],
         )
+    if "reason" in form.errors:
+        raise ReasonMissing(f"{form.errors['reason'][0]} Nothing was recorded.")
     raise ReasonMissing
 
 

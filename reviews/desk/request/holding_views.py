@@ -99,7 +99,7 @@ def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = _load_request(request, pk)
     if not holding.may_break_hold(loaded.person, loaded.request):
         raise NotPermitted(
-            "Only a supervisor can take over a claim. Nothing was changed."
+            "Only a supervisor can end another person's claim. Nothing was changed."
         )
     form = ReasonForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
@@ -124,7 +124,7 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     to = form.cleaned_data["to"]
     take.offer_hold(request_id=pk, person=loaded.person, to=to)
     messages.success(
-        request, f"Offered to {to}. It stays assigned to you until they accept."
+        request, f"Offered to {to}. You keep your claim until they accept."
     )
     return _redirect_to_request(pk)
 

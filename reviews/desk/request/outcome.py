@@ -228,29 +228,21 @@ def _describe_other_hold(loaded: LoadedRequest) -> Iterator[str]:
     if hold.offered:
         yield f"{hold.by} offers this request to you."
     if hold.asked:
-        yield "You will get an email when it is released."
-
-
-def _describe_refusal(loaded: LoadedRequest) -> str:
-    """The refusal for a person who only reads, without the words about what was not
-    recorded."""
-    if loaded.person.public_id in loaded.sealed.escalated_by:
-        return "You escalated this. A supervisor must decide it now."
-    return loaded.why_not.removesuffix(" Nothing was recorded.")
+        yield "You will be notified when it is released."
 
 
 def _describe_read_only(loaded: LoadedRequest) -> Iterator[str]:
     """For a person who cannot decide: their own vote first, if they gave one."""
     own = loaded.own
     if own is None or own.version != loaded.request.version:
-        yield _describe_refusal(loaded)
+        yield loaded.why_not
         yield "You can read everything on this page."
         return
     if own.counts:
         yield f"Your approval is recorded. {_describe_missing_votes(loaded)}."
         yield "Others cannot see it until the request is decided."
         return
-    yield _describe_refusal(loaded)
+    yield loaded.why_not
     yield "Your vote is recorded. Others cannot see it until the request is decided."
 
 
@@ -370,7 +362,8 @@ def _describe_effect(loaded: LoadedRequest) -> list[str]:
 
 
 def _describe_running(execution: Execution, most: int) -> Iterator[str]:
-    yield f"{formatting.format_attempt(execution, most)}. It runs at most once."
+    attempt = formatting.format_attempt(execution, most)
+    yield f"{attempt}. Its effect happens at most once."
     until = execution.lease_until
     if execution.code and until is not None:
         said = format_time(until)
@@ -387,7 +380,7 @@ def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
     if status is RequestStatus.REJECTED:
         acknowledged = _find_acknowledgement(loaded, loaded.request.settled_at)
         said = "The agent acknowledged it" if acknowledged else NOT_ACKNOWLEDGED
-        yield ProgressStep("Taken up", acknowledged, said)
+        yield ProgressStep("Acknowledged", acknowledged, said)
         return
     yield _build_take_up(execution)
     yield _build_result(loaded, execution)
@@ -396,9 +389,11 @@ def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
 def _build_result(loaded: LoadedRequest, execution: Execution | None) -> ProgressStep:
     label = "Outcome"
     if execution is not None and execution.status == ExecutionStatus.UNKNOWN:
-        return ProgressStep(label, None, "Unknown: a person must record it")
+        return ProgressStep(
+            label, None, "Unknown: a look-up or a supervisor records it"
+        )
     if execution is None or execution.finished_at is None:
-        return ProgressStep(label, None, "None so far")
+        return ProgressStep(label, None, "None yet")
     word = RESULT_WORDS[ExecutionStatus(execution.status)]
     acknowledged = _find_acknowledgement(loaded, execution.finished_at)
     heard = (
@@ -410,22 +405,22 @@ def _build_result(loaded: LoadedRequest, execution: Execution | None) -> Progres
 
 
 def _build_take_up(execution: Execution | None) -> ProgressStep:
-    label = "Taken up"
+    label = "Started"
     if execution is None:
-        return ProgressStep(label, None, "Not so far")
+        return ProgressStep(label, None, "Not yet")
     if execution.claimed_at is None:
         if execution.status == ExecutionStatus.REFUSED:
-            return ProgressStep(label, None, "Never: it was refused before it began")
+            return ProgressStep(label, None, "Never: it was refused before it started")
         waits = (
             "the agent has not used its permit"
             if execution.by_agent
-            else "no worker has begun it"
+            else "no worker has started it"
         )
-        return ProgressStep(label, None, f"Not so far: {waits}")
+        return ProgressStep(label, None, f"Not yet: {waits}")
     began = (
         "The agent used its permit"
         if execution.by_agent
-        else f"A worker began attempt {execution.attempts}"
+        else f"A worker started attempt {execution.attempts}"
     )
     return ProgressStep(label, execution.claimed_at, began)
 
@@ -534,4 +529,4 @@ def _build_hold_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
         yield OutcomeLink("Notify me", url, post=True, testid="notify")
     if holding.may_break_hold(loaded.person, loaded.request):
         url = reverse("reviews:break_hold", args=pk)
-        yield OutcomeLink("Take over…", url, testid="break")
+        yield OutcomeLink("End claim…", url, testid="break")

@@ -67,7 +67,7 @@ def describe_supervisors(
         for wants, name, called in told[:MOST_NAMES]
     ]
     more = [f"{len(told) - MOST_NAMES} more"] if len(told) > MOST_NAMES else []
-    return f"Will be sent to {', '.join([*names, *more])}."
+    return f"These supervisors can then decide it: {', '.join([*names, *more])}."
 
 
 def _format_local_time(
@@ -394,7 +394,14 @@ def _format_commit_label(
         return f"Approve with my {format_people(edits.changes, 'change')}"
     if verdict is Verdict.APPROVE and tally.required - tally.given > 1:
         return f"Approve ({tally.given + 1} of {tally.required})"
+    if verdict is Verdict.APPROVE and _is_performed_by_agent(loaded):
+        return VERDICT_WORDINGS[verdict].verb
     return VERDICT_WORDINGS[verdict].commit
+
+
+def _is_performed_by_agent(loaded: LoadedRequest) -> bool:
+    tool = loaded.revision.tool
+    return tool is not None and tools.load_definition(tool).executor.kind == "agent"
 
 
 def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
@@ -414,12 +421,13 @@ def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
     seconds = loaded.sealed.recall_seconds
     more = loaded.tally.required - loaded.given > 1 or verdict is Verdict.MODIFY
     after = "the last approval" if more else "approval"
+    does = "The agent may perform it" if _is_performed_by_agent(loaded) else "Runs"
     said = (
-        f"Runs {format_people(seconds, 'second')} after {after}. "
+        f"{does} {format_people(seconds, 'second')} after {after}. "
         "You can undo until then (Z)."
     )
     if not seconds:
-        said = f"Runs immediately after {after}. The approval cannot be undone."
+        said = f"{does} immediately after {after}. The approval cannot be undone."
     if verdict is Verdict.MODIFY:
         later = loaded.request.version + 1
         said = f"Creates version {later}; earlier votes no longer count. {said}"
@@ -485,10 +493,10 @@ def build_message_panel(
         line = "The agent revises or withdraws it. Others can decide it meanwhile."
     elif asked:
         heading, commit = "Answer the agent", "Send the answer"
-        line = "The agent and everybody who may see this request read your answer."
+        line = "The agent and everybody who can see this request can read your answer."
     else:
         heading, commit = "Ask the agent", "Send the question"
-        line = "The answer appears on this page, and you get a mail."
+        line = "The answer appears on this page, and you are notified."
     return MessagePanel(
         name=name,
         heading=heading,

@@ -66,7 +66,7 @@ def _find_terms(
     try:
         return issuance.check_may_issue(person, request, policy, now), ""
     except DomainError as error:
-        return None, error.detail
+        return None, error.cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,8 @@ class RevokePage:
         if not count:
             return "None of their approvals is queued."
         return (
-            f"{format_count(count)} authorized and queued: permit revoked, execution "
-            "refused. The agent is told why."
+            f"{format_count(count)} authorized and queued: the permit will be revoked "
+            "and the execution refused. The agent will be told why."
         )
 
     @property
@@ -70,8 +70,8 @@ class RevokePage:
             return "They have no vote on a pending request."
         many = "request" if count == 1 else "requests"
         return (
-            f"{format_count(count)} pending {many} with their vote: the vote no longer "
-            "counts, and another approval is needed."
+            f"{format_count(count)} pending {many} with their vote: the vote will no "
+            "longer count, and another approval will be needed."
         )
 
     @property
@@ -81,8 +81,8 @@ class RevokePage:
         if not count:
             return ""
         return (
-            f"{format_count(count)} running now: stopped by the check right before the "
-            "effect, unless the effect has started."
+            f"{format_count(count)} running now: a check right before the effect will "
+            "stop it, unless the effect has started."
         )
 
 

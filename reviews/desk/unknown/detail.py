@@ -151,8 +151,7 @@ def _describe_refusal(person: Person, execution: Execution) -> str:
     try:
         permissions.check_can_settle_unknown(person, execution)
     except DomainError as error:
-        said = error.detail.removesuffix(" Nothing was recorded.")
-        return said.removesuffix(" Nothing was changed.")
+        return error.cause
     return ""
 
 

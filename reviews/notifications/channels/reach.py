@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Subquery
 
 from reviews.models import ApprovalRequest, Notice
 
-UNREACHED = "Nobody was reached"
+UNREACHED = "No message was sent"
 UNREAD = "Sent, not opened"
 
 

@@ -89,7 +89,7 @@ OVER.add(
     "Undo approval",
     lambda gate: decide(gate.refund(), gate.rita, reason_code="verified"),
 )
-OVER.add("queued", "Approved, starting", approved)
+OVER.add("queued", "Authorized, starting", approved)
 
 
 @OVER.scene("for-the-agent", "Authorized, waiting for the agent")

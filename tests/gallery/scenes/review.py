@@ -33,7 +33,7 @@ from tests.reviews.dialogue.talking import ask, reply, send_back
 from tests.reviews.presenters import kinds
 from tests.reviews.tasks.draining import drain
 
-MINE = "Assigned to you until"
+MINE = "Claimed by you until"
 Step = Callable[[StoreGate, ApprovalRequest], object]
 CHANGES = {"amount": "58.50", "partial": True}
 WAITING = SceneGroup("review", shows=("reviews:request_detail",))
@@ -102,7 +102,7 @@ def break_hold(gate: StoreGate, request: ApprovalRequest) -> None:
 
 
 WAITING.add("held", "Claimed by Tom Example", after(hold_as_tom))
-WAITING.add("held-supervisor", "Take over…", after(hold_as_tom), "sue")
+WAITING.add("held-supervisor", "End claim…", after(hold_as_tom), "sue")
 WAITING.add(
     "held-offered", "offers this request to you", after(hold_as_tom, offer_hold)
 )
@@ -122,7 +122,7 @@ def unreached(gate: StoreGate) -> ApprovalRequest:
 
 
 MESSAGES.add("unreached", "Slack is not set up", unreached, "sue")
-MESSAGES.add("queue", "Nobody was reached", "/queue/", "rita")
+MESSAGES.add("queue", "No message was sent", "/queue/", "rita")
 MESSAGES.add(
     "list",
     "Slack is not set up",
@@ -193,7 +193,7 @@ def returned(gate: StoreGate) -> ApprovalRequest:
     return request
 
 
-@WAITING.scene("asked-again", "Asked 14 times")
+@WAITING.scene("asked-again", "Proposed 14 times")
 def asked_again(gate: StoreGate) -> ApprovalRequest:
     request = gate.refund()
     args = request.proposal.current.args

@@ -42,7 +42,7 @@ MOVED = {
     "postcode": "00417",
     "country": "US",
 }
-RAN = re.compile("Approved, starting|Running|Completed")  # it cannot be undone
+RAN = re.compile("Authorized, starting|Running|Completed")  # it cannot be undone
 NEVER_APPROVED = "never approved automatically"
 ANSWERED = re.compile(r"\b(approved|rejected|passed)\b", re.IGNORECASE)
 NOTE = "the customer confirmed it by telephone"

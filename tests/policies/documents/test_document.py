@@ -410,7 +410,7 @@ def test_a_limit_is_money_of_a_sum_that_the_tool_has():
     builders.document(limits=sums, presenter="money")
     unknown = [LIMIT | {"measure": "failures"}]
     assert tool_refusal(limits=unknown, presenter="money") == {
-        "tools.pay.limits": "failures is not a sum of this tool"
+        "tools.pay.limits": "failures is not a sum of this tool: name one that is"
     }
     assert tool_refusal(limits=[LIMIT | {"amount": "5.001"}])
 

@@ -74,7 +74,9 @@ def test_a_conflict_that_cannot_be_checked_is_refused(when, says):
 
 def test_a_conflict_stands_once():
     said = refusal(review={"conflicts": [CONFLICT, CONFLICT]})
-    assert said == {"tools.pay.review.conflicts.arrived": "this id is used twice"}
+    assert said == {
+        "tools.pay.review.conflicts.arrived": "this id is used twice: give each its own"
+    }
 
 
 @pytest.mark.parametrize(

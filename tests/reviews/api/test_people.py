@@ -345,7 +345,7 @@ def test_a_stopped_reviewer_reads_so_in_the_list(gate: Gate, token: str) -> None
         scope=Scope.REVIEWER, key=key, person=gate.adam, reason="on leave"
     )
     (item,) = call("/requests", token=token).json()["items"]
-    assert item["why_not"] == "Your decisions are stopped. Nothing was recorded."
+    assert item["why_not"] == "Your decisions are stopped."
 
 
 def queries_of_a_list(token: str) -> int:

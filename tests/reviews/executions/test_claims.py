@@ -62,7 +62,7 @@ def test_a_redeem_that_a_switch_refuses_is_no_attempt(
             redeem.redeem_grant(token=token, agent="riley")
     lift()
     if mode is StopMode.STOPPED:
-        with pytest.raises(errors.PreconditionFailed, match="asked anew"):
+        with pytest.raises(errors.PreconditionFailed, match="needs a new approval"):
             redeem.redeem_grant(token=token, agent="riley")
         return
     again = redeem.redeem_grant(token=token, agent="riley")

@@ -127,7 +127,7 @@ def test_what_its_service_will_take_later_is_asked_for_later(
     execution, token = begun(gate, "lapsed", ran=False)
     busy = {"status": "failed", "error": {"code": "busy", "retry": True}}
     monkeypatch.setattr(worlds, "find", lambda call: busy)
-    with pytest.raises(Conflict, match="not yet to be tried again"):
+    with pytest.raises(Conflict, match="cannot be retried yet"):
         redeem.redeem_grant(token=token, agent="riley")
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.QUEUED
@@ -139,7 +139,7 @@ def test_what_was_taken_back_is_told_as_such(gate: Gate) -> None:
     with pytest.raises(PreconditionFailed) as refusal:
         redeem.redeem_grant(token=token, agent="riley")
     assert refusal.value.facts == {"reason": "withdrawn_by_agent"}
-    assert "taken back" in refusal.value.detail
+    assert "was revoked" in refusal.value.detail
 
 
 def test_a_grant_that_its_service_does_not_take_is_no_end_of_the_attempt_before(

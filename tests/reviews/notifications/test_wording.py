@@ -108,13 +108,14 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
         ),
         (
             "proposal.announced",
-            "Ran without approval: tag",
-            f"Ran without approval: tag. {NO_ACTION}",
+            "Allowed without approval: tag",
+            f"Allowed without approval: tag. {NO_ACTION}",
         ),
         (
             "execution.unknown",
             "Unknown result: pay_opaque",
-            "Unknown result: pay_opaque. A look-up or a supervisor must settle it.",
+            "Unknown result: pay_opaque. Open the run to see whether Holdpoint looks it"
+            " up or a supervisor must record what happened.",
         ),
         (
             "execution.revoked",

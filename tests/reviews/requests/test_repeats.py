@@ -58,8 +58,8 @@ def test_the_queue_the_page_and_the_api_count_the_calls(
     row = client.get("/queue/").content.decode()
     page = client.get(f"/requests/{request.pk}/").content.decode()
     listed = client.get(f"/api/v1/requests/{request.pk}").json()
-    assert row.count("Asked 14 times") == 1
-    assert "Asked 14 times" in page
+    assert row.count("Proposed 14 times") == 1
+    assert "Proposed 14 times" in page
     assert listed["joined"] == 13
 
 

@@ -68,10 +68,10 @@ def test_a_tool_without_terms_is_never_allowed(gate: Gate) -> None:
 @pytest.mark.parametrize(
     ("then", "why"),
     [
-        ({"tier": "escalate"}, "demands escalate"),
-        ({"tier": "approve", "step_up": True}, "looked at"),
-        ({"tier": "approve", "reason": True}, "looked at"),
-        ({"tier": "approve", "flag": "odd"}, "looked at"),
+        ({"tier": "escalate"}, "does not ask one reviewer"),
+        ({"tier": "approve", "step_up": True}, "to look at"),
+        ({"tier": "approve", "reason": True}, "to look at"),
+        ({"tier": "approve", "flag": "odd"}, "to look at"),
         ({"risk": "high"}, "always required"),
         ({"tier": "approve", "step": {"role": "reviewer", "required": 1}}, "check"),
     ],
@@ -86,7 +86,7 @@ def test_what_the_policy_wants_looked_at_is_not_covered(
 
 def test_a_check_of_the_gate_is_not_covered(gate: Gate) -> None:
     allow_tags(gate)
-    with pytest.raises(errors.Conflict, match="looked at"):
+    with pytest.raises(errors.Conflict, match="to look at"):
         issue(gate, tag(gate, uncertain=0.5).request)
 
 

@@ -40,7 +40,7 @@ def add_parser(commands: Any) -> None:
         type=parse_seconds,
         default=WAIT_SECONDS,
         metavar="SECONDS",
-        help="wait for people for so long (300); less than the hook's own time-out",
+        help="how many seconds to wait for people (300); less than the hook's time-out",
     )
     parser.add_argument(
         "--defer",

@@ -83,7 +83,7 @@ def run(given: argparse.Namespace) -> ExitCode:
     url = check_url(given.url or load_settings().url or ask_address())
     known = load_settings(url=url)
     if not is_encrypted(url):
-        text = "Warning: without https:// everybody on the way can read the key."
+        text = "Warning: without https:// anyone on the network path can read the key."
         Screen(sys.stderr).print_line(Line(text, style=Style.WARNING))
     check_gate(url)
     screen.print_line(f"The gate at {url} answers.")
@@ -104,15 +104,15 @@ def run(given: argparse.Namespace) -> ExitCode:
 def check_options(given: argparse.Namespace) -> None:
     """Refuse what cannot end well, before anything is asked or sent."""
     if (given.tool or given.write) and not given.framework:
-        raise InvalidUsage("`--tool` and `--write` go with `--framework`.")
+        raise InvalidUsage("`--tool` and `--write` need `--framework`.")
     if given.person and given.framework:
-        raise InvalidUsage("`--person` and `--framework` do not go together.")
+        raise InvalidUsage("`--person` and `--framework` cannot be used together.")
     if given.framework == CLAUDE_CODE:
         check_hook_options(given)
         return
     if given.write and not re.fullmatch(r"[\w.-]+\.py", given.write.name):
         raise InvalidUsage(
-            f"{given.write} is no name of a Python program.",
+            f"{given.write} is not the name of a Python file.",
             next_step="Name one like agent.py.",
         )
     if given.write and given.write.exists():
@@ -125,10 +125,10 @@ def check_options(given: argparse.Namespace) -> None:
 def check_hook_options(given: argparse.Namespace) -> None:
     """Refuse what does not fit the settings of Claude Code."""
     if given.tool:
-        raise InvalidUsage("`--tool` does not go with `--framework claude-code`.")
+        raise InvalidUsage("`--tool` cannot be used with `--framework claude-code`.")
     if given.write and given.write.suffix != ".json":
         raise InvalidUsage(
-            f"{given.write} is no settings file of Claude Code.",
+            f"{given.write} is not a settings file of Claude Code.",
             next_step="Name .claude/settings.json.",
         )
 
@@ -161,7 +161,7 @@ def check_gate(url: str) -> None:
                 next_step="Check the address, and that the gate runs.",
             ) from error
     raise InvalidSettings(
-        f"What answers at {url} is no gate of Holdpoint.",
+        f"What answers at {url} is not a Holdpoint gate.",
         next_step="Give the address of its pages, without a path.",
     )
 
@@ -213,7 +213,9 @@ def describe_registration(url: str) -> Iterator[Line]:
 def describe_tools(agent: str, tools: tuple[ToolDeclaration, ...]) -> Iterator[Line]:
     """What the policy lets the agent propose."""
     if not tools:
-        yield Line("It may propose nothing yet. An administrator adds a tool:")
+        yield Line(
+            "It is not allowed to propose any tool yet. An administrator adds one:"
+        )
         text = f"manage.py change_agent {agent} --by ADMINISTRATOR --add-tool TOOL"
         yield Line(text, indent=2)
         return
@@ -250,7 +252,7 @@ def give_starter(
         screen.print_whole(text)
         return
     write_file(given.write, text, mode=0o644, replace=False)
-    screen.print_line(f"Wrote {given.write}. How to run it stands at its top.")
+    screen.print_line(f"Wrote {given.write}. The top of the file says how to run it.")
 
 
 def give_hook_settings(
@@ -260,7 +262,9 @@ def give_hook_settings(
     yet."""
     missing = sorted(set(ALL_GATE_TOOLS) - {tool.name for tool in tools})
     if missing:
-        screen.print_line(f"The agent may not propose yet: {', '.join(missing)}.")
+        screen.print_line(
+            f"The agent is not yet allowed to propose: {', '.join(missing)}."
+        )
         text = "Their entries for the policy: holdpoint hook claude-code --policy"
         screen.print_line(Line(text, copied=True))
     text = format_hook_settings()
@@ -276,7 +280,7 @@ def give_hook_settings(
         screen.print_whole(text)
         return
     screen.print_line(
-        f"Wrote {file}. It holds from the next session of Claude Code on."
+        f"Wrote {file}. It takes effect in the next session of Claude Code."
     )
 
 
@@ -288,6 +292,6 @@ def choose_tool(name: str, tools: tuple[ToolDeclaration, ...]) -> ToolDeclaratio
         return chosen[0]
     names = ", ".join(tool.name for tool in found) or "none"
     raise InvalidUsage(
-        f"No function can stand for {shlex.quote(name) if name else 'any tool'}.",
+        f"init writes no function for {shlex.quote(name) if name else 'any tool'}.",
         next_step=f"Tools that this agent may propose, as a function: {names}.",
     )

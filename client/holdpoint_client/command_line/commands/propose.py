@@ -51,7 +51,7 @@ def add_parser(commands: Any) -> None:
         type=parse_seconds,
         default=0.0,
         metavar="SECONDS",
-        help="wait for so long until people have decided",
+        help="how many seconds to wait for a decision (0: do not wait)",
     )
     parser.add_argument("--json", action="store_true", help="print the API's object")
     parser.set_defaults(run=run, by_person=False)
@@ -138,9 +138,9 @@ def _read_source(text: str) -> str:
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name stands in an object twice")
+        raise ValueError("an object contains the same key twice")
     return found
 
 
 def _refuse_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")

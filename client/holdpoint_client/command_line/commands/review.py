@@ -102,7 +102,7 @@ def parse_words(words: list[str]) -> tuple[str, str]:
     request = rest[0] if rest else ""
     if request and not request.startswith("r-"):
         raise InvalidUsage(
-            f"{request} is no request: the id of one begins with r-.",
+            f"{request} is not the id of a request: such an id begins with r-.",
             next_step="`holdpoint review` lists them.",
         )
     return verb, request
@@ -112,13 +112,15 @@ def check_options(given: argparse.Namespace, verb: str) -> None:
     """Refuse options that this form of the command does not have."""
     decides = verb in ("approve", "reject")
     if (given.yes or given.reason) and not decides:
-        raise InvalidUsage("`--yes` and `--reason` go with approve and reject.")
+        raise InvalidUsage(
+            "`--yes` and `--reason` can only be used with approve and reject."
+        )
     if given.all and given.words:
-        raise InvalidUsage("`--all` goes with the list.")
+        raise InvalidUsage("`--all` can only be used with the list.")
     if given.code and verb != "reject":
-        raise InvalidUsage("`--code` goes with reject.")
+        raise InvalidUsage("`--code` can only be used with reject.")
     if given.json and (decides or (given.words and verb != "show")):
-        raise InvalidUsage("`--json` goes with the list and with show.")
+        raise InvalidUsage("`--json` can only be used with the list and with show.")
 
 
 def build_verdict(verb: str, given: argparse.Namespace) -> PersonVerdict:

@@ -26,7 +26,7 @@ def add_parser(commands: Any) -> None:
         type=parse_seconds,
         default=300.0,
         metavar="SECONDS",
-        help="wait for so long (300)",
+        help="how many seconds to wait for a decision (300)",
     )
     parser.add_argument("--json", action="store_true", help="print the API's object")
     parser.set_defaults(run=run, by_person=False)

@@ -114,7 +114,10 @@ def test_the_settings_of_claude_code_are_written_once(
     words = ("init", desk.url, "--framework", "claude-code")
     printed = shell.run(*words, typed=desk.key)
     assert printed.returncode == 0, printed.stderr
-    assert "The agent may not propose yet: claude_call_mcp_tool," in printed.stdout
+    assert (
+        "The agent is not yet allowed to propose: claude_call_mcp_tool,"
+        in printed.stdout
+    )
     assert "holdpoint hook claude-code --policy" in printed.stdout
     done = shell.run(*words, "--write", ".claude/settings.json")
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,7 @@ MESSAGES = [
 ]
 TITLES = {
     AlarmKind.NEVER_EXECUTED: "Approved but never executed",
-    AlarmKind.NOT_TAKEN_UP: "Approved but not taken up",
+    AlarmKind.NOT_TAKEN_UP: "Approved but not started",
     AlarmKind.WITHOUT_GRANT: "Executed without a permit",
     AlarmKind.OTHER_BYTES: "Executed content differs from what was approved",
     AlarmKind.TWICE: "Executed more than once",

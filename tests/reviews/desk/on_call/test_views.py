@@ -35,7 +35,7 @@ def fill_shift(gate: Gate, **typed: str) -> dict[str, str]:
 def test_a_shift_is_planned_seen_and_ended(gate: Gate, as_: SignIn) -> None:
     answer = as_("sue").post(PAGE, fill_shift(gate), follow=True)
     tom = str(gate.tom)
-    assert f"{tom} is on call in this time." in read_text(answer)
+    assert f"{tom} is on call during this shift." in read_text(answer)
     shift = OnCallShift.objects.get()
     for name in ("rita", "adam", "otto"):
         text = read_text(as_(name).get(PAGE))

@@ -117,7 +117,7 @@ def test_a_row_says_who_holds_it_and_the_number_leaves_it_out(gate: Gate) -> Non
     take.take_hold(request_id=theirs.pk, person=gate.tom)
     found = page(gate.rita)
     said = {row.id: str(row.state) for band in found.bands for row in band}
-    assert "Assigned to you" in said[mine.pk]
+    assert "Claimed by you" in said[mine.pk]
     assert "Tom Example" in said[theirs.pk]
     assert {tab.name: tab.count for tab in found.tabs}["open"] == 1
 

@@ -59,7 +59,7 @@ def test_conditions_are_recorded_and_stand_in_words(
     assert grant.not_before == begins.replace(second=0, microsecond=0)
     assert grant.expected == [{"field": "amount", "value": "0.00"}]
     source = read_page(client.get(url(request_)))
-    assert "Approved, runs from" in source
+    assert "Authorized, runs from" in source
     assert "Not before" in source
     assert "Only if amount is" in source
     assert "approved with conditions" in source

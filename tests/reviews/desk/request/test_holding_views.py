@@ -69,7 +69,7 @@ def test_the_page_takes_it_and_says_until_when(gate: Gate, request_, as_) -> Non
     assert lease.until is not None
     said = f">{lease.until:%H:%M:%S} UTC</time>"
     moment = f'<time datetime="{lease.until.isoformat()}"{said}'
-    assert f"Assigned to you until {moment}" in source
+    assert f"Claimed by you until {moment}" in source
     assert 'data-testid="release"' in source
     assert lease.token in source
 
@@ -203,7 +203,7 @@ def test_notify_me_is_remembered_and_said(gate: Gate, request_, as_) -> None:
     client.post(url(request_, "hold", "ask"))
     assert Lease.objects.get().asked_by == [gate.tom.public_id]
     assert 'data-testid="notify"' not in shown(client, request_)
-    assert "You will get an email" in shown(client, request_)
+    assert "You will be notified" in shown(client, request_)
     assert as_("otto").post(url(request_, "hold", "ask")).status_code == 403
 
 

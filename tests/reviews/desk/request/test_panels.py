@@ -68,7 +68,7 @@ def test_an_escalation_names_who_is_asked_and_until_when(
     wants = NotificationPreferences(on_call=True, zone="Asia/Tokyo")
     preferences.save_preferences(person=gate.sue, notifications=wants)
     said = armed(as_, request_, "escalate")
-    asked = re.search(r"Will be sent to ([^<]+)\.", said)
+    asked = re.search(r"can then decide it: ([^<]+)\.", said)
     assert asked is not None
     assert re.fullmatch(NAMES, asked[1])
     until = re.search(r"expires at (\d\d:\d\d:\d\d) UTC, \d+ min from now", said)

@@ -43,15 +43,15 @@ def letter(gate: Gate) -> Execution:
 
 def test_an_approval_that_the_agent_has_not_used(letter, as_: SignIn) -> None:
     said = read_progress(as_, letter.proposal)
-    assert "Not so far: the agent has not used its permit" in said
-    assert "Outcome None so far" in said
+    assert "Not yet: the agent has not used its permit" in said
+    assert "Outcome None yet" in said
 
 
 def test_an_approval_that_the_agent_used(letter, as_: SignIn) -> None:
     redeem.redeem_grant(token=grants.load_token(letter.grant_id), agent="riley")
     said = read_progress(as_, letter.proposal)
     assert "The agent used its permit" in said
-    assert "Outcome None so far" in said
+    assert "Outcome None yet" in said
 
 
 def test_an_effect_whose_outcome_the_agent_acknowledges(
@@ -59,9 +59,9 @@ def test_an_effect_whose_outcome_the_agent_acknowledges(
 ) -> None:
     execution = states.queued(gate)
     proposal = execution.proposal
-    assert "no worker has begun it" in read_progress(as_, proposal)
+    assert "no worker has started it" in read_progress(as_, proposal)
     run.run_execution(execution.pk)
-    assert "A worker began attempt 1" in read_progress(as_, proposal)
+    assert "A worker started attempt 1" in read_progress(as_, proposal)
     assert "has not acknowledged it so far" in read_progress(as_, proposal)
     body = representation.build_proposal_json(Proposal.objects.get(pk=proposal.pk))
     acknowledge(proposal, body["outcome"])
@@ -73,7 +73,7 @@ def test_what_a_check_refused(gate: Gate, as_: SignIn) -> None:
     worlds.WORLD["preconditions"] = {"row_version": 2}
     run.run_execution(execution.pk)
     said = read_progress(as_, execution.proposal)
-    assert "A worker began attempt 1" in said
+    assert "A worker started attempt 1" in said
     assert "Refused, nothing was executed" in said
 
 
@@ -87,7 +87,7 @@ def test_a_permit_that_was_never_used(letter, as_: SignIn) -> None:
 
 def test_an_outcome_that_a_person_must_record(gate: Gate, as_: SignIn) -> None:
     said = read_progress(as_, states.unknown(gate).proposal)
-    assert "Outcome Unknown: a person must record it" in said
+    assert "Outcome Unknown: a look-up or a supervisor records it" in said
 
 
 def test_a_rejection_is_taken_up_when_the_agent_acknowledges_it(
@@ -101,4 +101,4 @@ def test_a_rejection_is_taken_up_when_the_agent_acknowledges_it(
 
 def test_a_request_without_a_decision_has_no_progress(gate: Gate, as_: SignIn) -> None:
     page = as_("rita").get(f"/requests/{states.expired(gate).pk}/")
-    assert "Taken up" not in read_text(page)
+    assert "Started" not in read_text(page)

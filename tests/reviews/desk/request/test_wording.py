@@ -11,6 +11,7 @@ from reviews.desk.components.choice import describe_shortage
 from reviews.effects.wording import format_short_hash
 from reviews.holds import take
 from reviews.models import ApprovalRequest
+from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.markup import read_page, read_text
@@ -29,6 +30,14 @@ def critical(gate: Gate) -> ApprovalRequest:
     request = propose(gate.agent, amount="899.00").request
     assert request is not None
     return request
+
+
+def by_agent(gate: Gate) -> ApprovalRequest:
+    """A request for an action that the agent performs itself."""
+    document = factories.document_of_tests()
+    document["tools"]["pay"]["executor"] = {"kind": "agent"}
+    factories.policy(gate.people, document)
+    return opened(gate)
 
 
 def held(gate: Gate) -> ApprovalRequest:
@@ -54,7 +63,7 @@ PAGES: list[tuple[str, str, Callable[[Gate], ApprovalRequest], str, str]] = [
     ("rita", "", opened, "take", "Claim C"),
     ("rita", "", held, "release", "Release C"),
     ("tom", "", held, "notify", "Notify me"),
-    ("sue", "", held, "break", "Take over…"),
+    ("sue", "", held, "break", "End claim…"),
     ("tom", "", offered, "take-over", "Accept C"),
     ("sue", "", critical, "tier", "High Requires 2 approvals"),
     ("rita", "", states.recallable, "recall", "Undo approval Sending… Z"),
@@ -68,6 +77,7 @@ PAGES: list[tuple[str, str, Callable[[Gate], ApprovalRequest], str, str]] = [
     ("rita", "", failed, "retry", "Retry Sending…"),
     ("sue", "decide/?arm=approve", critical, "commit", "Approve (1 of 2) Sending… C"),
     ("rita", "decide/?arm=approve", opened, "commit", "Approve and run Sending… C"),
+    ("rita", "decide/?arm=approve", by_agent, "commit", "Approve Sending… C"),
 ]
 
 
@@ -119,7 +129,7 @@ def test_the_queue_names_its_tabs_and_columns(gate: Gate, as_: SignIn) -> None:
     opened(gate)
     page = as_("rita").get("/queue/")
     text = read_text(page, "queue-table")
-    for said in ("Mine 0", "Open 1", "Waiting on others 0", "Completed 0"):
+    for said in ("Mine 0", "Open 1", "Waiting on others 0", "Resolved 0"):
         assert said in text
     assert "Risk Action Expires Status High 1 reviewer" in text
     assert "Preview" in read_page(page)

@@ -57,12 +57,12 @@ FATE_WORDS = {
 REVOKE = [
     (
         "permits",
-        "1 authorized and queued: permit revoked, execution refused. The agent is told"
-        " why.",
+        "1 authorized and queued: the permit will be revoked and the execution refused."
+        " The agent will be told why.",
     ),
     (
         "running",
-        "1 running now: stopped by the check right before the effect, unless the effect"
+        "1 running now: a check right before the effect will stop it, unless the effect"
         " has started.",
     ),
     ("votes", "They have no vote on a pending request."),

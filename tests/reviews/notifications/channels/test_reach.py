@@ -21,7 +21,7 @@ from tests.reviews.tasks.draining import drain
 
 pytestmark = pytest.mark.django_db
 
-UNREACHED = "Nobody was reached: Slack is not set up on this installation"
+UNREACHED = "No message was sent: Slack is not set up on this installation"
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_rejected_delivery_is_on_the_item(gate: Gate, as_: Any) -> None:
     said = as_(gate.otto).get(live, **unchanged)
     assert UNREACHED in read_text(said, "unreached")
     queue = as_(gate.rita).get("/queue/").content.decode()
-    assert "<b>Nobody was reached</b>" in queue
+    assert "<b>No message was sent</b>" in queue
     listed = as_(gate.sue).get(f"/requests/{request.pk}/notices/")
     assert "#money" in read_text(listed, "messages")
     assert "Slack is not set up" in read_text(listed, "messages")
