@@ -85,7 +85,7 @@ class OutcomeVote:
 
 @dataclass(frozen=True, slots=True)
 class ProgressStep:
-    """One of the three states after a decision: decided, taken up, outcome. `at` is
+    """One of the three states after a decision: decided, started, outcome. `at` is
     None for a state that is not reached."""
 
     label: str
