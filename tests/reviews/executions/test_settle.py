@@ -46,7 +46,7 @@ def test_a_retry_asks_for_no_more_than_was_given_or_is_none(
     """Another of the same customer ran meanwhile: together they need two people."""
     execution = declined(gate, monkeypatch, amount="80.00")
     run.run_execution(granted(gate, amount="80.00", thread="t-2").pk)
-    with pytest.raises(Conflict, match="asks for more authority"):
+    with pytest.raises(Conflict, match="requires more approval"):
         settle.retry_execution(execution_id=execution.pk, person=gate.rita)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED

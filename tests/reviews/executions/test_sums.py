@@ -340,7 +340,7 @@ def test_a_retry_counts_what_only_the_reader_knew(
         patched.setattr(worlds, "keyed", worlds.failing)
         run.run_execution(execution.pk)
     assert cancelled(gate, "40.01").request.tier == "approve"
-    with pytest.raises(errors.Conflict, match="asks for more authority"):
+    with pytest.raises(errors.Conflict, match="requires more approval"):
         settle.retry_execution(execution_id=execution.pk, person=gate.rita)
 
 

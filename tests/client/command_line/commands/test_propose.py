@@ -112,8 +112,8 @@ def test_arguments_come_from_a_file_too(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "a JSON object"),
-        ('{"a": NaN}', "NaN is no number"),
-        ('{"a": 1, "a": 2}', "stands in an object twice"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ('{"a": 1, "a": 2}', "contains the same key twice"),
         ('{"a": "\\ud800"}', "half a surrogate pair"),
         ("[" * 100_000, "nested too deeply"),
         ("@/no/such/file", "No such file"),
