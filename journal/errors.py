@@ -22,7 +22,7 @@ class FieldError(TypedDict):
     line: NotRequired[int]
 
 
-_NOTHING_DONE = re.compile(r" Nothing was (?:recorded|changed|allowed)\.$")
+_NOTHING_DONE = re.compile(r" Nothing was (?:recorded|changed|allowed|proposed)\.$")
 
 
 class DomainError(Exception):
@@ -43,8 +43,8 @@ class DomainError(Exception):
 
     @property
     def cause(self) -> str:
-        """The detail without the sentence that nothing was recorded, changed or
-        allowed, for a page on which nobody has tried anything yet."""
+        """The detail without its last sentence that nothing was recorded, for a page on
+        which nobody has tried anything yet."""
         return _NOTHING_DONE.sub("", self.detail)
 
     @classmethod

@@ -422,7 +422,9 @@ def check_can_decide(
         raise NotPermitted
     role = check_admitted_to_queue(person, request.queue_id, known)
     if person.public_id in version.escalated_by:  # guard: own-escalation
-        raise AlreadyEscalated
+        raise AlreadyEscalated(
+            "You escalated this. A supervisor must decide it now. Nothing was recorded."
+        )
     votes = known.votes if known else _load_votes(person, [request.pk])
     carried = bool(votes.accounts & set(version.carried))
     if carried or request.pk in votes.voted:  # guard: one-vote
@@ -444,8 +446,6 @@ def describe_why_cannot_decide(
     """A sentence that says why the person may not decide; empty when they may."""
     try:
         check_can_decide(person, request, version, known)
-    except AlreadyEscalated:
-        return "You escalated this. A supervisor must decide it now."
     except DomainError as error:
         return error.cause
     return ""

@@ -205,7 +205,7 @@ def _describe_obstacle(person: Person, row: Repair) -> str:
     try:
         repairs.check_may_confirm(person, row)
     except DomainError as error:
-        return error.detail.removesuffix(" Nothing was changed.")
+        return error.cause
     return ""
 
 

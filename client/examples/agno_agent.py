@@ -3,7 +3,7 @@
     python agno_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python agno_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[agno]`. To stay runnable without a model's key,
+It needs `pip install "./client[agno]"`. To stay runnable without a model's key,
 the model is a script: it asks for one note.
 """
 

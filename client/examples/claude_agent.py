@@ -4,7 +4,7 @@ waits.
     python claude_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python claude_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[claude-agent-sdk]`. To stay runnable without a
+It needs `pip install "./client[claude-agent-sdk]"`. To stay runnable without a
 model's key, Claude Code talks to a server in this program that asks for one note. Leave
 the server and `environment` out to use Claude.
 """

@@ -3,7 +3,7 @@
     python crewai_flow.py start URL KEY THREAD FILE   # proposes, and ends
     python crewai_flow.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[crewai]`. To stay runnable without a model's key,
+It needs `pip install "./client[crewai]"`. To stay runnable without a model's key,
 the model is a script: it asks for one note.
 """
 

@@ -3,7 +3,7 @@
     python dbos_workflow.py start URL KEY THREAD FILE   # proposes, and ends
     python dbos_workflow.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[dbos]`; FILE is DBOS's database. To stay runnable
+It needs `pip install "./client[dbos]"`; FILE is DBOS's database. To stay runnable
 without a model's key, the model is a script: it asks for one note.
 """
 

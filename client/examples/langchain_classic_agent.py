@@ -3,7 +3,7 @@
     python langchain_classic_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python langchain_classic_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[langchain-classic]`. To stay runnable without a
+It needs `pip install "./client[langchain-classic]"`. To stay runnable without a
 model's key, the model is a script: it asks for one note.
 """
 

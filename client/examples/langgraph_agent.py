@@ -3,7 +3,7 @@
     python langgraph_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python langgraph_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[langgraph] langgraph-checkpoint-sqlite`. To stay
+It needs `pip install "./client[langgraph]" langgraph-checkpoint-sqlite`. To stay
 runnable without a model's key, the model is a script: it asks for one note.
 """
 

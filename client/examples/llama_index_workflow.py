@@ -3,7 +3,7 @@
     python llama_index_workflow.py start URL KEY THREAD FILE   # proposes, and ends
     python llama_index_workflow.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[llama-index]`. To stay runnable without a model's
+It needs `pip install "./client[llama-index]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note.
 """
 

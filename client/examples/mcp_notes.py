@@ -4,7 +4,7 @@
     python mcp_notes.py call ann "Your parcel is on its way."
 
 The client starts the proxy, and the proxy starts this file again as the server. It
-needs `pip install holdpoint-client[mcp]`, and a policy with the tool `send_note`:
+needs `pip install "./client[mcp]"`, and a policy with the tool `send_note`:
 
     python -m holdpoint_client.mcp import --queue QUEUE -- python mcp_notes.py serve
 """

@@ -3,7 +3,7 @@
     python pydantic_ai_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python pydantic_ai_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[pydantic-ai]`. To stay runnable without a model's
+It needs `pip install "./client[pydantic-ai]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note.
 """
 

@@ -4,7 +4,7 @@ waits.
     python smolagents_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python smolagents_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install holdpoint-client[smolagents]`. To stay runnable without a model's
+It needs `pip install "./client[smolagents]"`. To stay runnable without a model's
 key, the model is a script: it asks for one note.
 """
 

@@ -278,7 +278,7 @@ class Operations:
         the policy gives none.
 
         Fetches Holdpoint's public keys once, and again for a key that it does not know.
-        Raises InvalidGrant. Needs `pip install holdpoint-client[grants]`.
+        Raises InvalidGrant. Needs `pip install "./client[grants]"`.
         """
         from .grants import InvalidGrant, verify
 

@@ -48,7 +48,7 @@ class Route(DocumentPart):
     """A row of the routing table: `to` names the channels of every message that has all
     of the other keys. A key without values holds for every message.
 
-    All rows that hold count together. A message for which no row holds goes by mail,
+    All rows that hold count together. A message that no row matches goes by mail,
     and by push to the browsers that people registered. A person whom none of the named
     channels reaches gets mail.
     """

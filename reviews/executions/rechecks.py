@@ -408,9 +408,7 @@ def _compute_decided_tier(
 def _find_window_refusal(is_open: bool) -> Refusal | None:
     """The execution window is still open by the database's clock, which moved on while
     readers and verifiers were asked."""
-    if is_open:
-        return None
-    return Refusal("window_closed", "The execution window is over.")
+    return None if is_open else AFTER_WINDOW
 
 
 def _find_state_refusal(

@@ -16,7 +16,7 @@ from policies.choices import Risk
 
 from .measures import Measure, find_percentiles
 
-FEW = 20  # a rate of fewer is drawn hollow and called few
+FEW = 20  # a rate of fewer cases is marked "few", and its dot is hollow
 Bins = dict[str, int]
 
 

@@ -78,7 +78,7 @@ LANGGRAPH = (
     '''\
 """A LangGraph agent with $name behind the gate.
 
-    pip install 'holdpoint-client[langgraph]'
+    pip install "./client[langgraph]"  # in a copy of Holdpoint
     python $file start RUN '$example'
     python $file resume RUN
 """
@@ -147,7 +147,7 @@ LANGCHAIN = (
     '''\
 """A LangChain agent with $name behind the gate.
 
-    pip install 'holdpoint-client[langchain]'
+    pip install "./client[langchain]"  # in a copy of Holdpoint
     python $file start RUN '$example'
     python $file resume RUN
 """

@@ -63,7 +63,7 @@ def ask_dataset(*, person: Person, terms: DatasetTerms) -> Dataset:
     dataset = _build_dataset(person, terms)
     problems = list(_list_term_problems(terms)) or list(_list_row_problems(dataset))
     if problems:
-        raise InvalidArgs("Nothing was asked for.", errors=problems)
+        raise InvalidArgs("No dataset was requested.", errors=problems)
     return transitions.dataset.create(
         dataset,
         "ask",
@@ -228,7 +228,7 @@ def _build_log_data(dataset: Dataset) -> dict[str, Any]:
 def describe_why_no_answer(dataset: Dataset, person: Person) -> str:
     """Why this administrator may not consent or refuse; empty when they may."""
     if person.pk == dataset.asked_by_id:
-        return "You asked for it. Another administrator must answer."
+        return "You requested it. Another administrator must answer."
     if person.pk == dataset.owner_id:
         return "You are its owner. Another administrator must answer."
     return ""

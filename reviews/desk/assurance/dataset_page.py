@@ -25,7 +25,7 @@ STATE_WORDS = {
     DatasetStatus.FAILED: "Failed",
     DatasetStatus.REFUSED: "Refused",
     DatasetStatus.WITHDRAWN: "Withdrawn",
-    DatasetStatus.LAPSED: "Lapsed: nobody answered within seven days",
+    DatasetStatus.LAPSED: "Expired: nobody answered within seven days",
 }
 
 

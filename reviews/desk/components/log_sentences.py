@@ -61,7 +61,7 @@ SENTENCES = {
     "execution.succeeded": "Executed",
     "execution.failed": "Failed; nothing was changed",
     "execution.requeued": "Failed without effect; will be retried",
-    "execution.unknown": "Result unknown; a person must say what happened",
+    "execution.unknown": "Result unknown",
     "execution.refused": "Refused by a check before execution",
     "execution.retried": "{who} requested a retry",
     "execution.settled": "{who} resolved the unknown result",

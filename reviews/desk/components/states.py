@@ -197,7 +197,8 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
     clock = f" {format_time(at)}" if at else ""
     status = ExecutionStatus(execution.status)
     if status is ExecutionStatus.QUEUED and _is_delayed(execution):
-        said = f"Authorized, runs from {format_time(execution.due_at)}"
+        does = "the agent may perform it" if execution.by_agent else "runs"
+        said = f"Authorized, {does} from {format_time(execution.due_at)}"
         return StateLabel("queued", said, icon="wait", at=execution.due_at)
     if status is ExecutionStatus.QUEUED and execution.by_agent:
         return StateLabel("authorized", "Authorized, waiting for the agent", quarters=1)

@@ -224,7 +224,7 @@ BATCHING_TABS = (
     "mine",
 )  # tabs of what a person can decide, alone or in a batch
 EMPTY_SENTENCES = {
-    "mine": "Nothing is assigned to you.",
+    "mine": "You have claimed nothing, and nothing is assigned to you.",
     "open": "No request is pending for you.",
     "waiting": "Nothing is waiting on others.",
     "done": "Nothing was resolved here in the last 7 days.",

@@ -79,7 +79,7 @@ def ask_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """Ask for a mail when the hold is free."""
     loaded = _load_request(request, pk)
     if loaded.why_not:
-        raise NotPermitted(loaded.why_not)
+        raise NotPermitted(f"{loaded.why_not} Nothing was changed.")
     take.record_waiting_person(request_id=pk, person=loaded.person)
     return _redirect_to_request(pk)
 
@@ -114,7 +114,7 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     """Offer one's hold to a colleague."""
     loaded = _load_request(request, pk)
     if loaded.why_not:
-        raise NotPermitted(loaded.why_not)
+        raise NotPermitted(f"{loaded.why_not} Nothing was changed.")
     people = holding.select_eligible_people(loaded.request, loaded.sealed)
     form = HandOverForm(
         request.POST or None, people=people.exclude(pk=loaded.person.pk)

@@ -44,7 +44,7 @@ from .load import LoadedRequest, format_name
 
 STOPPED_TEXT = "The run, agent or tool is stopped. Nothing will be executed."
 BATCH_HALTED_TEXT = "Its batch is paused after a failure until a person resumes it."
-NOT_ACKNOWLEDGED = "The agent has not acknowledged it so far"
+NOT_ACKNOWLEDGED = "The agent has not acknowledged it yet"
 WITHDRAWN_TEXTS = {
     "withdrawn_by_agent": "The agent withdrew it.",
     "thread_finished": "It was withdrawn because its run ended.",

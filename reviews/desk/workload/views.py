@@ -56,7 +56,4 @@ def _describe_sharing(count: int, to: str) -> str:
     if not count:
         return f"There is no unclaimed request that {to} can decide."
     what = "request" if count == 1 else "requests"
-    return (
-        f"{count} {what} assigned to {to}, who is notified by mail."
-        " Others can still decide."
-    )
+    return f"{count} {what} assigned to {to}, who is notified. Others can still decide."

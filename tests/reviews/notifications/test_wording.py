@@ -114,8 +114,8 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
         (
             "execution.unknown",
             "Unknown result: pay_opaque",
-            "Unknown result: pay_opaque. Open the run to see whether Holdpoint looks it"
-            " up or a supervisor must record what happened.",
+            "Unknown result: pay_opaque. Holdpoint looks it up where it can; otherwise"
+            " a supervisor records what happened.",
         ),
         (
             "execution.revoked",

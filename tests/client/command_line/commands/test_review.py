@@ -206,7 +206,7 @@ def test_an_approval_is_recalled_on_the_page(rita_shell: Shell, desk: Desk) -> N
     assert f"{desk.url}/requests/{request.pk}/" in done.stdout
     again = rita_shell.run("review", "reject", request.pk, "--reason", "No.", "--yes")
     assert again.returncode == 5
-    assert "recalled on its page" in again.stderr
+    assert "undo the approval on its page" in again.stderr
 
 
 def test_who_cannot_decide_learns_why(desk: Desk, rita_shell: Shell) -> None:

@@ -254,7 +254,7 @@ def test_only_a_second_administrator_lets_it_be_written(gate: Gate) -> None:
                 dataset_id=dataset.pk, person=reload(gate.people[name])
             )
     owned = ask(gate, owner=gate.adam)
-    with pytest.raises(InvalidArgs, match="Nothing") as refused:
+    with pytest.raises(InvalidArgs, match="No dataset") as refused:
         ask(gate, owner=gate.alma)
     assert [one["path"] for one in refused.value.errors] == ["owner"]
     assert "dataset_second_person" in update(

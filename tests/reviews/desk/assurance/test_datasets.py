@@ -60,7 +60,7 @@ def test_two_administrators_and_an_owner(gate: Gate) -> None:
     assert adam.post(PAGE, fields(gate)).status_code == 302
     dataset = Dataset.objects.get()
     answer = reverse("reviews:dataset_answer", args=[dataset.pk])
-    assert "You asked for it." in read_text(adam.get(PAGE), "why-not")
+    assert "You requested it." in read_text(adam.get(PAGE), "why-not")
     assert otto.get(PAGE).status_code == 200
     for client in (adam, otto, sue):
         assert client.post(answer, {"answer": "consent"}).status_code == 403

@@ -1,7 +1,8 @@
-"""Decided, taken up, outcome: what the page says became of a decision."""
+"""Decided, started, outcome: what the page says became of a decision."""
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -62,7 +63,7 @@ def test_an_effect_whose_outcome_the_agent_acknowledges(
     assert "no worker has started it" in read_progress(as_, proposal)
     run.run_execution(execution.pk)
     assert "A worker started attempt 1" in read_progress(as_, proposal)
-    assert "has not acknowledged it so far" in read_progress(as_, proposal)
+    assert "has not acknowledged it yet" in read_progress(as_, proposal)
     body = representation.build_proposal_json(Proposal.objects.get(pk=proposal.pk))
     acknowledge(proposal, body["outcome"])
     assert "The agent acknowledged it at" in read_progress(as_, proposal)
@@ -90,13 +91,12 @@ def test_an_outcome_that_a_person_must_record(gate: Gate, as_: SignIn) -> None:
     assert "Outcome Unknown: a look-up or a supervisor records it" in said
 
 
-def test_a_rejection_is_taken_up_when_the_agent_acknowledges_it(
-    gate: Gate, as_: SignIn
-) -> None:
+def test_a_rejection_is_acknowledged_by_the_agent(gate: Gate, as_: SignIn) -> None:
     proposal = states.rejected(gate).proposal
-    assert "has not acknowledged it so far" in read_progress(as_, proposal)
+    assert "has not acknowledged it yet" in read_progress(as_, proposal)
     acknowledge(proposal, representation.compute_settled_id(proposal.pk))
-    assert "The agent acknowledged it" in read_progress(as_, proposal)
+    said = read_progress(as_, proposal)
+    assert re.search(r"Acknowledged [^A]*The agent acknowledged it", said)
 
 
 def test_a_request_without_a_decision_has_no_progress(gate: Gate, as_: SignIn) -> None:

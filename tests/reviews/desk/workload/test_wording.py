@@ -30,13 +30,11 @@ def test_an_extension_says_how_many(count: int, wanted: int, text: str) -> None:
         (0, "There is no unclaimed request that Tom can decide."),
         (
             1,
-            "1 request assigned to Tom, who is notified by mail. Others can still"
-            " decide.",
+            "1 request assigned to Tom, who is notified. Others can still decide.",
         ),
         (
             5,
-            "5 requests assigned to Tom, who is notified by mail. Others can still"
-            " decide.",
+            "5 requests assigned to Tom, who is notified. Others can still decide.",
         ),
     ],
 )
