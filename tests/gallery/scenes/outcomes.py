@@ -115,7 +115,7 @@ def followed(gate: StoreGate) -> ApprovalRequest:
 
 
 OVER.add("failed", "Nothing was changed.", lambda gate: gate.refunded("declined"))
-OVER.add("lost", "Result unknown.", never_told, "sue")
+OVER.add("lost", "Result unknown", never_told, "sue")
 
 
 def run_moved(gate: StoreGate, request: ApprovalRequest) -> None:
