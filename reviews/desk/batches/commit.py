@@ -140,14 +140,13 @@ def _describe_what_follows(page: BatchPage, verdict: Verdict) -> str:
     if verdict is Verdict.ESCALATE:
         return "An item that nobody decides in time expires and is not executed."
     seconds = page.facts.first.version.recall_seconds
+    when = f"{format_people(seconds, 'second')} after approval"
+    undo = "You can undo all of them until then (Z)."
     if not seconds:
-        return (
-            "They run immediately, one after another. The approvals cannot be undone."
-        )
-    return (
-        f"They run {format_people(seconds, 'second')} after approval, one after"
-        " another. You can undo all of them until then (Z)."
-    )
+        when, undo = "immediately", "The approvals cannot be undone."
+    if page.definition.executor.kind == "agent":
+        return f"The agent may perform them {when}. {undo}"
+    return f"They run {when}, one after another. {undo}"
 
 
 def commit_verdict(

@@ -50,6 +50,24 @@ HALTED = [
     ("run-rest", "Run remaining 2 Sending…"),
     ("tool-response", "Tool response"),
 ]
+FOLLOWS = [
+    (
+        "service",
+        0,
+        "They run immediately, one after another. The approvals cannot be undone.",
+    ),
+    (
+        "service",
+        60,
+        "They run 60 seconds after approval, one after another. You can undo all of"
+        " them until then (Z).",
+    ),
+    (
+        "agent",
+        0,
+        "The agent may perform them immediately. The approvals cannot be undone.",
+    ),
+]
 DONE = [
     ("recall", "4 approvals undone. Nothing was executed."),
     ("retry", "1 item queued again."),
@@ -92,6 +110,19 @@ def test_a_batch_that_stopped_at_a_failure_says(
 ) -> None:
     page = as_("rita").get(url(halted(gate)))
     assert read_text(page, testid).startswith(text)
+
+
+@pytest.mark.parametrize(("executor", "seconds", "text"), FOLLOWS)
+def test_what_follows_an_approval_depends_on_who_performs_it(
+    gate: Gate, as_: SignIn, executor: str, seconds: int, text: str
+) -> None:
+    document = factories.document_of_tests()
+    document["recall"]["high"] = seconds
+    if executor == "agent":
+        document["tools"]["repay"]["executor"] = {"kind": "agent"}
+    factories.policy(gate.people, document)
+    form = Form(as_("rita"), formed(gate)).open_samples().press("arm:approve")
+    assert text in form.text
 
 
 @pytest.mark.parametrize(("act", "text"), DONE)
