@@ -239,7 +239,7 @@ def _report_unknown_fact(
 
 def _list_execution_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     queryable = tool.execution_class is ExecutionClass.QUERYABLE
-    if queryable and tool.look_up is None and tool.executor.kind != "agent":
+    if queryable and tool.look_up is None and not tool.by_agent:
         yield f"{path}.look_up", "a queryable tool requires a look_up"
     if tool.look_up and tool.execution_class is ExecutionClass.OPAQUE:
         yield f"{path}.look_up", "an opaque tool cannot be looked up: remove it"

@@ -436,6 +436,11 @@ class ToolDefinition(DocumentPart):
         return bool(self.money or self.amounts)
 
     @property
+    def by_agent(self) -> bool:
+        """Whether the agent performs the effect itself."""
+        return self.executor.kind == "agent"
+
+    @property
     def base(self) -> Tier:
         """The tier before classes and rules."""
         return self.floor or DEFAULT_FLOOR[self.risk]

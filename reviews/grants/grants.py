@@ -230,7 +230,7 @@ def _build_execution(
         grant=grant,
         batch_id=place.batch if place else None,
         batch_position=place.position if place else None,
-        by_agent=permit.definition.executor.kind == "agent",
+        by_agent=permit.definition.by_agent,
         idempotency_key=compute_idempotency_key(permit.proposal.pk, grant.action_hash),
         announced_in=permit.announced_in,
         due_at=permit.compute_start(now),

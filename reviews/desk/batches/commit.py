@@ -144,7 +144,7 @@ def _describe_what_follows(page: BatchPage, verdict: Verdict) -> str:
     undo = "You can undo all of them until then (Z)."
     if not seconds:
         when, undo = "immediately", "The approvals cannot be undone."
-    if page.definition.executor.kind == "agent":
+    if page.definition.by_agent:
         return f"The agent may perform them {when}. {undo}"
     return f"They run {when}, one after another. {undo}"
 

@@ -401,7 +401,7 @@ def _format_commit_label(
 
 def _is_performed_by_agent(loaded: LoadedRequest) -> bool:
     tool = loaded.revision.tool
-    return tool is not None and tools.load_definition(tool).executor.kind == "agent"
+    return tool is not None and tools.load_definition(tool).by_agent
 
 
 def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
