@@ -78,8 +78,7 @@ def extend(request: HttpRequest, pk: str) -> HttpResponse:
 def ask_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """Ask for a mail when the hold is free."""
     loaded = _load_request(request, pk)
-    if loaded.why_not:
-        raise NotPermitted(f"{loaded.why_not} Nothing was changed.")
+    _check_can_decide(loaded)
     take.record_waiting_person(request_id=pk, person=loaded.person)
     return _redirect_to_request(pk)
 
@@ -113,8 +112,7 @@ def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
 def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     """Offer one's hold to a colleague."""
     loaded = _load_request(request, pk)
-    if loaded.why_not:
-        raise NotPermitted(f"{loaded.why_not} Nothing was changed.")
+    _check_can_decide(loaded)
     people = holding.select_eligible_people(loaded.request, loaded.sealed)
     form = HandOverForm(
         request.POST or None, people=people.exclude(pk=loaded.person.pk)
@@ -195,6 +193,13 @@ def _load_unsent_request(request: HttpRequest, pk: str) -> LoadedRequest | None:
     if not pk or not drafts.has_draft(person=who, request_id=pk):
         return None
     return load.load_request(who, pk, frame.get_frame(request).now)
+
+
+def _check_can_decide(loaded: LoadedRequest) -> None:
+    """Raise NotPermitted with the reason why this person cannot decide the request."""
+    if loaded.why_not:
+        why = loaded.why_not.rstrip(".,")  # the word of a state, or a sentence
+        raise NotPermitted(f"{why}. Nothing was changed.")
 
 
 def _load_request(request: HttpRequest, pk: str) -> LoadedRequest:
