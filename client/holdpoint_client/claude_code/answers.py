@@ -68,11 +68,8 @@ def report_call(gate: Gate, call: HookInput, kept: stored_calls.StoredClaim) -> 
         facts["duration_ms"] = call.duration_ms
     ended = EXIT_CODE.match(call.error)
     if stored_calls.build_digest(call.tool_input) != kept.input_digest:
-        code, detail = (
-            "input_changed",
-            "It ran with input that differs from what was approved.",
-        )
-        gate.report(claim, "unknown", code=code, detail=detail)
+        detail = "It ran with input that differs from what was approved."
+        gate.report(claim, "unknown", code="input_changed", detail=detail)
     elif call.hook_event_name == "PostToolUse":
         gate.report(claim, "succeeded", result={"ended": "success", **facts})
     elif call.tool_name == "Bash" and ended and not call.is_interrupt:
