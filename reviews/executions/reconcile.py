@@ -99,7 +99,7 @@ def plan_look_up(
     if person is not None:
         permissions.check_can_settle_unknown(person, execution)
         if definition.look_up is None:
-            raise Conflict("This tool has no look-up. No look-up was made.")
+            raise Conflict("This tool has no look-up, so its service was not asked.")
     if execution.status != ExecutionStatus.UNKNOWN:
         return None
     now = clock.now()

@@ -40,7 +40,7 @@ def test_approve_and_recall_by_keys(
     assert not Decision.objects.exists()
     page.keyboard.press("Control+Enter")
     expect(page.locator("#outcome")).to_be_focused()
-    expect(page.locator("[data-testid=state]")).to_contain_text("Approved, runs in")
+    expect(page.locator("[data-testid=state]")).to_contain_text("can be undone for")
     assert "can be undone" in desk.heard()
     assert page.inner_text("#badge-queue") == ""
     assert page.title().startswith("Request")

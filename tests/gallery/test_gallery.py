@@ -63,7 +63,7 @@ STATES = {
     "Part of a batch": "review-batch-member",
     "Rejected by policy after modify": "refused-policy",
     "Offline": "review-offline",
-    "Drill revealed": "assurance-missed",
+    "Canary revealed": "assurance-missed",
     "Signed out": "review-signed-out",
 }
 # ux.md 3.10: where the answer to each of its codes is looked at.

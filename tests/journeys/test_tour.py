@@ -104,7 +104,7 @@ def recall_and_approve(demo: Demo) -> None:
     amount, order = open_first(page, REFUND).groups()
     approve(page)
     state = page.get_by_test_id("state")
-    expect(state).to_contain_text("Approved, runs in")
+    expect(state).to_contain_text("Approved, can be undone for")
     page.keyboard.press("z")
     expect(page.locator("#live")).to_contain_text("Approval undone.")
     expect(page.get_by_test_id("verb-approve")).to_be_visible()
@@ -121,7 +121,7 @@ def approve_as_two(demo: Demo) -> None:
         page = demo.sign_in(name)
         open_first(page, "Refund 899.00 USD for order 78291")
         approve(page, password=demo.logins[name]["password"])
-    expect(page.get_by_test_id("state")).to_contain_text("Approved, runs in")
+    expect(page.get_by_test_id("state")).to_contain_text("Approved, can be undone for")
 
 
 def reject_and_stop(demo: Demo) -> None:

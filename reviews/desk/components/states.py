@@ -89,7 +89,7 @@ def build_request_state(
             "Approved,",
             quarters=1,
             until=request.recall_until,
-            until_words="runs in {}",
+            until_words="can be undone for {}",
             left=request.recall_until - now if request.recall_until else None,
         )
     if request.status == RequestStatus.AUTHORIZED:
@@ -165,7 +165,7 @@ def _build_expired_state(request: ApprovalRequest) -> StateLabel:
 def _build_ended_state(request: ApprovalRequest, by: str) -> StateLabel:
     at = request.settled_at
     if request.canary:
-        said = "That was a drill. Nothing was executed."
+        said = "That was a canary, a planted test. Nothing was executed."
         return StateLabel("withdrawn", said, icon="ask", at=at)
     clock = f" {format_time(at)}" if at else ""
     who = f" by {by}" if by else ""

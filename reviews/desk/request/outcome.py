@@ -51,7 +51,7 @@ WITHDRAWN_TEXTS = {
     "stopped": "It was withdrawn by a stop.",
 }
 REALISM_LABELS = {
-    RealismFlag.OBVIOUS: "I could tell that it was a drill",
+    RealismFlag.OBVIOUS: "I could tell that it was a canary",
     RealismFlag.UNCLEAR: "The defect is unclear",
 }
 RESULT_WORDS = {

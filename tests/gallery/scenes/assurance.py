@@ -41,7 +41,7 @@ def show_open(gate: StoreGate) -> ApprovalRequest:
 
 
 ASSURANCE.add("own", "You caught 0 %", "/assurance/")
-ASSURANCE.add("team", "given a drill", "/assurance/", "sue")
+ASSURANCE.add("team", "given a canary", "/assurance/", "sue")
 
 
 def choose(gate: StoreGate) -> int:

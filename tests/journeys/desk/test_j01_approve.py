@@ -54,7 +54,7 @@ def test_an_email_is_approved_in_two_strokes(
     rita.hand.choose(1)
     rita.floor_is_over(request)
     rita.hand.commit()
-    expect(rita.state()).to_contain_text("Approved, runs in")
+    expect(rita.state()).to_contain_text("Approved, can be undone for")
     if rita.scripted:
         assert "can be undone" in rita.heard()
     assert rita.hand.strokes <= STROKES

@@ -31,7 +31,7 @@ def approved(house: House, rita: Sitting) -> ApprovalRequest:
     rita.hand.choose(1)
     rita.floor_is_over(request)
     rita.hand.commit()
-    expect(rita.state()).to_contain_text("Approved, runs in")
+    expect(rita.state()).to_contain_text("Approved, can be undone for")
     return request
 
 

@@ -76,7 +76,7 @@ def test_an_amount_is_cut_and_runs_as_cut(
     rita.hand.choose(1)
     rita.hand.commit(Leads.PAGE)
     expect(rita.page.get_by_test_id("h1-effect")).to_contain_text("48.00")
-    expect(rita.state()).to_contain_text("Approved, runs in")
+    expect(rita.state()).to_contain_text("Approved, can be undone for")
     request = ApprovalRequest.objects.get()
     moments.window_over(request)
     house.ran(request)

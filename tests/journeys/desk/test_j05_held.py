@@ -99,7 +99,7 @@ def test_a_hold_that_lapsed_was_taken_over(
     tom.hand.arm("approve")
     tom.floor_is_over(request)
     tom.hand.commit()
-    expect(tom.state()).to_contain_text("Approved, runs in")
+    expect(tom.state()).to_contain_text("Approved, can be undone for")
     moments.window_over(request)
     house.ran(request)
     with rita.page.expect_response("**/decide/") as answer:

@@ -151,7 +151,7 @@ def test_the_world_moves_under_what_is_being_read(
     rita.hand.type("#id_written", "The customer sent it back unopened.")
     rita.floor_is_over(request)
     rita.hand.commit()
-    expect(rita.state()).to_contain_text("Approved, runs in")
+    expect(rita.state()).to_contain_text("Approved, can be undone for")
     moments.window_over(request)
     assert house.ran(request).status == "succeeded"
     assert Decision.objects.get().reading == StateReading.objects.get(cause="opened")

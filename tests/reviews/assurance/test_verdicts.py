@@ -132,7 +132,7 @@ def test_a_reviewer_learns_at_once_that_it_was_a_canary(
     answer = client.post(reverse("reviews:decide", args=[request.pk]), sent)
     assert answer.status_code == 303, answer.content.decode()
     after = client.get(answer["Location"]).content.decode()
-    assert "That was a drill. Nothing was executed." in after
+    assert "That was a canary, a planted test. Nothing was executed." in after
     assert "This one got past you." in after
     assert "ten times the right one" in after
     flag = reverse("reviews:canary_realism", args=[request.pk, "obvious"])

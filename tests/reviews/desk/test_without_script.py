@@ -52,5 +52,5 @@ def test_a_recall_window_says_how_long_it_still_is(
     texts = (Visible(page).text for page in pages)
     seen = " ".join("".join(texts).split())
     assert "{}" not in seen
-    said = seen.partition("Approved, runs in ")[2]
+    said = seen.partition("Approved, can be undone for ")[2]
     assert said[:1].isdigit(), seen

@@ -84,6 +84,6 @@ def test_figures_of_fewer_than_three_people_are_withheld(
         assert f"Planted {number}" in figures
         if number < 3:
             assert figures.count("withheld: fewer than 3 people") == 3
-    assert "Caught 33 % (1 of 3, few) Looked like a drill 3 Unclear 0" in figures
+    assert "Caught 33 % (1 of 3, few) Recognized as a canary 3 Unclear 0" in figures
     row = read_text(as_("adam").get(LIST), "library")
     assert "Usual 3 33 % (1 of 3, few) 3 0" in row

@@ -1,5 +1,5 @@
-"""J11: a drill looks like any other mail until it is decided, and then says that it was
-one; a run that runs away is paused from the page of its request."""
+"""J11: a canary looks like any other mail until it is decided, and then says that it
+was one; a run that runs away is paused from the page of its request."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PASSING = re.compile(
 
 
 def plant(house: House) -> ApprovalRequest:
-    """A drill for Rita: a mail that Tom approved, with a hidden recipient."""
+    """A canary for Rita: a mail that Tom approved, with a hidden recipient."""
     source = requests.mail(house)
     decide(source, house.tom, reason_code="verified")
     factories.window_over(source)
@@ -51,25 +51,27 @@ def read_page(desk: Sitting) -> list[str]:
 
 
 @in_ways(Way.MOUSE, Way.KEYBOARD)
-def test_a_drill_looks_like_a_request_and_says_afterwards_what_it_was(
+def test_a_canary_looks_like_a_request_and_says_afterwards_what_it_was(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
-    drill = plant(house)
-    twin = house.asks("send_email", drill.proposal.current.args)
+    asked = plant(house)
+    twin = house.asks("send_email", asked.proposal.current.args)
     effects = house.store.rows("mail")
     rita = sit_down("rita", way)
     rita.open(f"/requests/{twin.pk}/")
     rita.holds()
     real = read_page(rita)
-    rita.open(f"/requests/{drill.pk}/")
+    rita.open(f"/requests/{asked.pk}/")
     rita.holds()
     assert read_page(rita) == real
     rita.hand.arm("approve")
     rita.hand.choose(1)
-    rita.floor_is_over(drill)
+    rita.floor_is_over(asked)
     rita.hand.commit()
     outcome = rita.page.get_by_test_id("decide")
-    expect(outcome).to_contain_text("That was a drill. Nothing was executed.")
+    expect(outcome).to_contain_text(
+        "That was a canary, a planted test. Nothing was executed."
+    )
     expect(outcome).to_contain_text("This one got past you.")
     expect(outcome).to_contain_text("Bcc")
     rita.accessible()
@@ -77,27 +79,29 @@ def test_a_drill_looks_like_a_request_and_says_afterwards_what_it_was(
     expect(outcome).to_contain_text("Your answer about how real it looked")
     canary = Canary.objects.get()
     assert (canary.caught, canary.realism) == (False, RealismFlag.OBVIOUS)
-    assert not Grant.objects.filter(proposal=drill.proposal_id).exists()
-    assert not Execution.objects.filter(proposal=drill.proposal_id).exists()
+    assert not Grant.objects.filter(proposal=asked.proposal_id).exists()
+    assert not Execution.objects.filter(proposal=asked.proposal_id).exists()
     assert house.store.rows("mail") == effects
     rita.open("/assurance/")
     expect(rita.page.locator("main")).to_contain_text("You caught 0 %")
 
 
-def test_an_escalated_drill_is_caught(house: House, sit_down: SitDown) -> None:
-    drill = plant(house)
+def test_an_escalated_canary_is_caught(house: House, sit_down: SitDown) -> None:
+    asked = plant(house)
     rita = sit_down("rita")
-    rita.open(f"/requests/{drill.pk}/")
+    rita.open(f"/requests/{asked.pk}/")
     rita.holds()
     rita.hand.arm("escalate")
     rita.hand.choose(4)
     rita.hand.type("#id_reason", "Who is in Bcc?")
     rita.hand.commit()
     outcome = rita.page.get_by_test_id("decide")
-    expect(outcome).to_contain_text("That was a drill. Nothing was executed.")
+    expect(outcome).to_contain_text(
+        "That was a canary, a planted test. Nothing was executed."
+    )
     assert Canary.objects.get().caught
-    drill.refresh_from_db()
-    assert drill.status == RequestStatus.WITHDRAWN
+    asked.refresh_from_db()
+    assert asked.status == RequestStatus.WITHDRAWN
 
 
 @in_ways(Way.MOUSE, Way.KEYBOARD)
