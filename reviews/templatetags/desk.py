@@ -136,7 +136,7 @@ _EXPIRES = (
 )
 _SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
 _FROZEN = '<span class="lead">{}Paused, {} left</span>'
-_STATE = '<span class="lead">{}<span>{}</span>{}</span>{}'
+_STATE = '<span class="lead">{}<span>{}{}</span></span>{}'
 _OPTION = '<option value="{}">{}</option>'
 _CHOSEN = '<option value="{}" selected>{}</option>'
 _UNTIL = ' <span data-until="{}" data-words="{}">{}</span>'
