@@ -423,7 +423,7 @@ def check_can_decide(
     role = check_admitted_to_queue(person, request.queue_id, known)
     if person.public_id in version.escalated_by:  # guard: own-escalation
         raise AlreadyEscalated(
-            "You escalated this. A supervisor must decide it now. Nothing was recorded."
+            "You escalated this. Others must decide it now. Nothing was recorded."
         )
     votes = known.votes if known else _load_votes(person, [request.pk])
     carried = bool(votes.accounts & set(version.carried))

@@ -58,7 +58,7 @@ FATES = {
     "cancelled": ("void", "Cancelled. It never ran."),
     "late": ("void", "Its execution window ended. It never ran."),
     "asked": ("back", "This vote no longer counts: another approval is needed"),
-    "before": ("ok", "Completed before"),
+    "before": ("ok", "Already completed"),
     "unknown_before": ("ask", "Started before. Result unknown."),
     "withdrawn": ("void", "Withdrawn. No decision is needed."),
     "finished": ("ok", "Started before, and completed"),
@@ -408,14 +408,22 @@ class StoppedPage:
         yield from self._begun()
 
     def _taken_back(self) -> Iterator[str]:
-        cancelled = self.fates["cancelled"] + self.fates["withdrawn"]
+        cancelled, withdrawn = self.fates["cancelled"], self.fates["withdrawn"]
         if cancelled:
             yield f"{format_count(cancelled)} cancelled"
+        if withdrawn:
+            yield f"{format_count(withdrawn)} withdrawn"
         if self.fates["asked"]:
             yield f"{format_count(self.fates['asked'])} in need of another approval"
-        if self._withdrawing:
-            yield f"{format_count(self.waiting + self.fates['queued'])} still to cancel"
-        elif not (cancelled or self.fates["asked"]):
+        if self.fates["queued"]:
+            yield f"{format_count(self.fates['queued'])} still to cancel"
+        if self.waiting:
+            many = "" if self.waiting == 1 else "s"
+            what = f"vote{many} still to revoke"
+            if not self.reviewer:
+                what = f"pending request{many} still to withdraw"
+            yield f"{format_count(self.waiting)} {what}"
+        if not (self._withdrawing or cancelled or withdrawn or self.fates["asked"]):
             yield "nothing to cancel"
         yield from self._begun()
 

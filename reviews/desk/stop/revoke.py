@@ -56,9 +56,10 @@ class RevokePage:
         count = self.load.queued
         if not count:
             return "None of their approvals is queued."
+        who = "it" if count == 1 else "they"
         return (
-            f"{format_count(count)} authorized and queued: the permit will be revoked "
-            "and the execution refused. The agent will be told why."
+            f"{format_count(count)} authorized and queued: {who} will be refused, and "
+            "the agent told why."
         )
 
     @property

@@ -331,7 +331,7 @@ REVOKE.add(
 )
 REVOKE.add(
     "own",
-    "Someone else must revoke",
+    "Only someone else can revoke",
     lambda gate: revoke_page(gate, "sue"),
     "sue",
 )

@@ -69,7 +69,9 @@ def test_each_thing_under_way_has_its_fate(gate: Gate) -> None:
     assert fates(row) == {"finished": 1, "cancelled": 1, "withdrawn": 1}
     page = result.build_stopped_page(gate.sue, row.pk)
     assert (page.state, page.over) == ("stopped", True)
-    assert page.figures == "2 cancelled, 1 had already started and finished"
+    assert (
+        page.figures == "1 cancelled, 1 withdrawn, 1 had already started and finished"
+    )
 
 
 def test_halted_is_the_moment_at_which_the_last_was_over(gate: Gate) -> None:
@@ -137,7 +139,7 @@ def test_a_reader_of_some_is_told_the_number_of_all(gate: Gate) -> None:
     enforce()
     remove_perm("policies.decide", gate.rita, Queue.objects.get(name="mail"))
     page = result.build_stopped_page(fresh(gate.rita), row.pk)
-    assert page.figures == "2 cancelled"
+    assert page.figures == "2 withdrawn"
     assert [line.tool for line in page.shown] == ["pay"]
     assert page.hidden == 1
 

@@ -36,7 +36,7 @@ def test_it_says_what_it_concerns_and_then_does_it(gate: Gate, as_: SignIn) -> N
     decide(propose(gate.agent, customer="C-5").request, gate.rita)
     client = as_("sue")
     page = client.get(url(gate))
-    for concern in ("permits", "running", "votes"):
+    for concern in ("queued", "running", "votes"):
         assert read_text(page, concern).startswith("1 "), concern
     assert 'data-fate="before"' in read_page(page)
     assert "Propose reversal…" in read_page(page)

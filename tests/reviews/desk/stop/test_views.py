@@ -59,7 +59,8 @@ def test_a_supervisor_stops_a_run(gate: Gate, as_: SignIn) -> None:
     response = client.post(RUN, stopping("thread", "riley/t-1"), follow=True)
     source = read_page(response)
     assert 'data-state="stopping"' in source
-    assert "1 still to cancel" in read_text(response, "figures")
+    figures = read_text(response, "figures")
+    assert "1 pending request still to withdraw" in figures
     assert "Run riley/t-1" in source
     assert (Stop.objects.get().scope, Stop.objects.get().mode) == ("thread", "stopped")
 

@@ -47,7 +47,7 @@ FATE_WORDS = {
     "cancelled": "Cancelled. It never ran.",
     "late": "Its execution window ended. It never ran.",
     "asked": "This vote no longer counts: another approval is needed",
-    "before": "Completed before",
+    "before": "Already completed",
     "unknown_before": "Started before. Result unknown.",
     "withdrawn": "Withdrawn. No decision is needed.",
     "finished": "Started before, and completed",
@@ -56,9 +56,8 @@ FATE_WORDS = {
 }
 REVOKE = [
     (
-        "permits",
-        "1 authorized and queued: the permit will be revoked and the execution refused."
-        " The agent will be told why.",
+        "queued",
+        "1 authorized and queued: it will be refused, and the agent told why.",
     ),
     (
         "running",
