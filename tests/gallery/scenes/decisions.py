@@ -44,7 +44,7 @@ ARMED.add("approve-medium", COMMIT, arm("approve", StoreGate.label))
 ARMED.add("approve-mail", "Reason", arm("approve", StoreGate.mail))
 ARMED.add(
     "approve-critical",
-    "without seeing your decision",
+    "2 approvals",
     arm("approve", StoreGate.address),
     "sue",
 )
