@@ -177,7 +177,7 @@ class Viewer:
         narrow = width == min(HEIGHTS)
         for number, theme in enumerate(self.looks.get(width, ())):
             self.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-            self.desk.touch(False)  # also after a picture, which takes the screen away
+            self.desk.touch(False)
             self.desk.touch(narrow)
             says = "" if number else scene.says  # narrow, it may go once it was there
             look = {"says": says, "width": width, "dark": theme == "dark"}
@@ -189,8 +189,17 @@ class Viewer:
                 found.append(f"scrolls sideways by {over} px")
             yield from (f"{theme}: {one}" for one in found)
             if self.folder:
-                picture = Path(self.folder) / f"{scene.name}-{width}-{theme}.png"
-                self.page.screenshot(path=picture, full_page=True)
+                self._take_picture(f"{scene.name}-{width}-{theme}.png", width)
+
+    def _take_picture(self, name: str, width: int) -> None:
+        """Save a picture of the whole page. The window becomes as high as the page: the
+        browser's own picture of a whole page takes the touch screen away, and with it
+        what only such a screen shows."""
+        height = self.page.evaluate("document.documentElement.scrollHeight")
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.desk.touch(width == min(HEIGHTS))
+        self.page.screenshot(path=Path(self.folder or ".") / name)
+        self.page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
 
     def _undo_act(self, scene: Scene) -> None:
         """What an act did to the window ends with its scene."""
