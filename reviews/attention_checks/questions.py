@@ -60,7 +60,7 @@ def build_field_drafts(shown: Presentation, schema: Schema) -> Iterator[Question
     yield from build_row_drafts(
         shown.beside,
         "given",
-        lambda row: f"{CHANGES}, the arguments, row {row}",
+        lambda row: f"{CHANGES}, Parameters, row {row}",
         schema,
         shown,
     )
@@ -202,8 +202,8 @@ def _list_unchanged_labels(shown: Presentation, schema: Schema) -> tuple[str, ..
 def _build_reversal_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
     word = shown.reversal.word
     wordings = build_own_wordings(
-        "What does the tool declare: can this be undone?",
-        "According to its tool, can this be undone?",
+        f"According to “{IF_WRONG}”, can this be undone?",
+        f"What does “{IF_WRONG}” say: can this be undone?",
     )
     unclear = _UNCLEAR if word in _UNCLEAR else {word}
     wrong = tuple(other for other in _REVERSAL_ANSWERS if other not in unclear)

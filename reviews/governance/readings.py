@@ -193,8 +193,8 @@ def check_reading(
         at = now.at if now else revision.created_at
         raise PreconditionFailed(
             f"The record has changed since this page was loaded (found at "
-            f"{format_time(at)}). Nothing was sent. Refresh the record, then decide "
-            "again."
+            f"{format_time(at)}). Nothing was sent. Read the current record, then "
+            "decide again."
         )
     return shown
 

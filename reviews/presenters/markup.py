@@ -57,13 +57,13 @@ class HtmlReading:
 
     @property
     def summary(self) -> str:
-        """A note for the page: `HTML not shown: 4 links, 1 image`."""
+        """A note for the page: `HTML not rendered: 4 links, 1 image`."""
         if not self.is_read:
             return "HTML not read: not a normal email"
         found = [_format_count(self.links, "link"), _format_count(self.images, "image")]
         if self.forms:
             found.append(_format_count(self.forms, "form"))
-        return f"HTML not shown: {', '.join(found)}"
+        return f"HTML not rendered: {', '.join(found)}"
 
     @property
     def addresses(self) -> str:

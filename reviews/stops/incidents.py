@@ -179,7 +179,8 @@ def declare_incident(
     locks.lock_deadlines()
     found = Incident.objects.filter(queue=queue, ended_at__isnull=True)
     if found.exists():
-        raise Conflict("Deadlines are already paused. Nothing was changed.")
+        where = "this queue" if queue else "all queues"
+        raise Conflict(f"An incident in {where} is open already. Nothing was changed.")
     row = Incident.objects.create(
         queue=queue, reason=reason, declared_by=person.public_id, at=clock.now()
     )

@@ -37,7 +37,7 @@ class DisplayForm(forms.Form):
         label="Density of lists",
         choices=[
             ("comfortable", "Comfortable: two lines per row"),
-            ("compact", "Compact: one line per row"),
+            ("compact", "Compact: denser rows"),
         ],
         widget=forms.RadioSelect,
     )

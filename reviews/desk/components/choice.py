@@ -40,7 +40,7 @@ class VerdictWording:
     key: str  # the keyboard shortcut of the button
     heading: str  # of the panel
     commit: str  # the button of the panel
-    note_hint: str  # beside the note: who reads it, and when it is needed
+    note_readers: str  # who reads the note: `visible to auditors`
     vote: str  # a given vote, as a supervisor sees it after an escalation
     # What it does to the ticked requests of a batch; `{many}` is how many they are.
     batch_effect: str = ""
@@ -53,7 +53,7 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
         key="A",
         heading="Approve",
         commit="Approve and run",
-        note_hint="optional, visible to auditors",
+        note_readers="visible to auditors",
         vote="Approved",
         batch_effect="You are approving exactly the {many} selected, as shown.",
     ),
@@ -63,7 +63,7 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
         key="M",
         heading="Modify, then approve",
         commit="Approve with my changes",
-        note_hint="optional, visible to the agent",
+        note_readers="visible to the agent",
         vote="Approved with changes",
     ),
     Verdict.REJECT: VerdictWording(
@@ -72,7 +72,7 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
         key="X",
         heading="Reject",
         commit="Reject",
-        note_hint="visible to the agent; required for Other",
+        note_readers="visible to the agent",
         vote="Rejected",
         batch_effect=(
             "None of them will be executed. The agent receives your reason for each,"
@@ -85,7 +85,7 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
         key="U",
         heading="Escalate",
         commit="Escalate",
-        note_hint="visible to the supervisor; required for Other",
+        note_readers="visible to the supervisor",
         vote="Escalated",
         batch_effect=(
             "A supervisor must also decide each one separately. You can then no longer"

@@ -42,8 +42,8 @@ BLAST_RADIUS_WORDS = {
     5: "Impact: legal, financial or reputational",
 }
 UNCLEAR_OUTCOME_WORDS = {
-    ExecutionClass.KEYED: "Repeated with the same key; the service performs it once",
-    ExecutionClass.QUERYABLE: "Looked up by idempotency key, then settled or retried",
+    ExecutionClass.KEYED: "Can be repeated: the service performs each key once",
+    ExecutionClass.QUERYABLE: "Looked up by its key, then recorded or retried",
     ExecutionClass.OPAQUE: "Never retried: a person records what happened",
 }
 FLOOR_REASONS = {

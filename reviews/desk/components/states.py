@@ -203,7 +203,7 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
     if status is ExecutionStatus.QUEUED and execution.by_agent:
         return StateLabel("authorized", "Authorized, waiting for the agent", quarters=1)
     if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:
-        said = f"Failed without effect, retried at {format_time(execution.due_at)}"
+        said = f"Failed without effect, next attempt at {format_time(execution.due_at)}"
         return StateLabel("queued", said, icon="wait", at=execution.due_at)
     return {
         ExecutionStatus.QUEUED: StateLabel(

@@ -147,7 +147,7 @@ def build_revised_outcome(loaded: LoadedRequest, read: int = 0) -> OutcomePanel:
         else f"Version {now} is now the current version",
         icon="warn",
         quarters=None,
-        lines=["Nothing was approved. Your note is saved on this page."],
+        lines=["Nothing was approved. What you typed is saved on this page."],
         votes=[],
         result="",
         links=[

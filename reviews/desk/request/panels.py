@@ -25,7 +25,7 @@ from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
 from reviews.desk import argument_form
 from reviews.desk.argument_form import ArgumentForm
 from reviews.desk.components import holding
-from reviews.desk.components.choice import VERDICT_WORDINGS
+from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictWording
 from reviews.desk.components.formatting import ReasonChoice, format_condition_value
 from reviews.effects.wording import format_duration, format_people, format_short_hash
 from reviews.governance import readings
@@ -258,7 +258,7 @@ def build_panel(
         reason_required=is_reason_required(loaded, verdict),
         reason_error=error.detail if error and code == "reason" and reasons else "",
         note=typed.get("reason", ""),
-        note_hint=wording.note_hint,
+        note_hint=_describe_note(wording, reasons),
         step_up=code == "reauth"  # an edit may make it needed
         or (loaded.sealed.step_up and VERDICT_SPECS[verdict].commits),
         password_error=error.detail if error and code == "reauth" else "",
@@ -274,6 +274,13 @@ def build_panel(
         if verdict is Verdict.APPROVE
         else None,
     )
+
+
+def _describe_note(wording: VerdictWording, reasons: Sequence[ReasonChoice]) -> str:
+    """Who reads the note, and when it is needed."""
+    if not reasons:
+        return f"optional, {wording.note_readers}"
+    return f"{wording.note_readers}; required for Other"
 
 
 def _format_problem(error: DomainError | None, reasons: Sequence[ReasonChoice]) -> str:

@@ -303,7 +303,7 @@ def freeze_everything(gate: StoreGate) -> str:
     return INCIDENTS
 
 
-FROZEN.add("declared-twice", "already paused", declare("Nobody can reach it."), "sue")
+FROZEN.add("declared-twice", "is open already", declare("Nobody can reach it."), "sue")
 
 REVOKE = SceneGroup("revoke", shows=("reviews:revoke",))
 

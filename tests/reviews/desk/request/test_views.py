@@ -446,7 +446,7 @@ def test_a_failure_that_is_tried_again_says_when(
     request = execution.proposal.request
     source = read_page(as_("rita").get(f"/requests/{request.pk}/"))
     due = f"{execution.due_at:%H:%M:%S} UTC"
-    assert f"Failed without effect, retried at {due}" in source
+    assert f"Failed without effect, next attempt at {due}" in source
     assert f"Attempt 2 of 3, next at {due}." in source
 
 
