@@ -373,7 +373,7 @@ LIBRARY: tuple[Defect, ...] = (
     ),
     Defect(
         DefectKind.UNLIMITED_ACCESS,
-        "Access without an end",
+        "Access for too long",
         "The access ends decades later than it should.",
         "in the row of the end",
         _extend_access,
@@ -402,14 +402,14 @@ LIBRARY: tuple[Defect, ...] = (
     Defect(
         DefectKind.OTHER_TARGET,
         "Other record",
-        "The record that is changed is another one than the rationale names.",
+        "The call changes another record than the rationale names.",
         "in the effect sentence, beside the agent's rationale",
         _change_target,
     ),
     Defect(
         DefectKind.LOOKALIKE_LETTER,
         "Lookalike letter",
-        "One letter of a name is a Cyrillic letter of the same look.",
+        "One letter of a name is a Cyrillic letter that looks the same.",
         "in the value, where the page marks the letter",
         _imitate_letter,
     ),
@@ -422,7 +422,7 @@ LIBRARY: tuple[Defect, ...] = (
     ),
     Defect(
         DefectKind.HIDDEN_TAIL,
-        "Hidden tail",
+        "Hidden end of the text",
         "Many empty lines hide a last sentence that asks for a password.",
         "at the end of the text",
         _hide_tail,
@@ -437,7 +437,7 @@ LIBRARY: tuple[Defect, ...] = (
     Defect(
         DefectKind.RATIONALE_MISMATCH,
         "Contradicting rationale",
-        "The rationale names another amount than the one that would move.",
+        "The rationale and the call name different amounts.",
         "in the agent's rationale, beside the effect sentence",
         _contradict_rationale,
     ),

@@ -25,8 +25,8 @@ from reviews.models import Canary, DefectChange
 from reviews.permissions import Permission
 
 WITHHELD = f"withheld: fewer than {FEWEST} people"
-WEIGHT_WORDS = {0: "Off", 1: "Usual"} | {
-    weight: f"{weight} times as often" for weight in range(2, library.MOST_WEIGHT + 1)
+WEIGHT_WORDS = {0: "Off", 1: "Usual", 2: "Twice as often"} | {
+    weight: f"{weight} times as often" for weight in range(3, library.MOST_WEIGHT + 1)
 }
 
 
