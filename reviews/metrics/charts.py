@@ -79,11 +79,12 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class DotPanel:
-    """Rates as dots; `band` is the range that is not remarkable, `goal` a limit."""
+    """Rates as dots; `band` is the expected range, `goal` a limit."""
 
     dots: Sequence[Dot]
     title: str = ""
     band: tuple[float, float] | None = None
+    band_label: str = ""
     goal: float | None = None
     goal_label: str = ""
 

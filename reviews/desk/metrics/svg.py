@@ -46,7 +46,7 @@ _SVG = (
 _TEXT = '<text x="{}" y="{}" text-anchor="{}"{}>{}</text>'
 _GRID = '<path d="M{} {}H{}" stroke="var(--line)" fill="none"/>'
 _GOAL = (
-    '<path d="M{} {}L{} {}" stroke="var(--edge)" stroke-dasharray="1 3"'
+    '<path d="{}" stroke="var(--edge)" stroke-dasharray="1 3"'
     ' stroke-width="1.5" fill="none"/>'
 )
 _PATH = (
@@ -117,7 +117,7 @@ def _list_line_parts(panel: LinePanel) -> Iterator[SafeString]:
     yield from _list_place_labels(panel.places, place_x)
     if panel.goal is not None and panel.goal <= top:
         y = round(place_y(panel.goal), 1)
-        yield format_html(_GOAL, LEFT, y, WIDTH - RIGHT, y)
+        yield format_html(_GOAL, f"M{LEFT} {y}H{WIDTH - RIGHT}")
     for number, line in enumerate(panel.lines):
         yield format_html(
             _PATH,
@@ -156,7 +156,7 @@ def _list_line_legend(panel: LinePanel) -> Iterator[SafeString]:
         yield _write_text(x + 22, 12, line.label)
         x += 34 + 6 * len(line.label)
     if panel.goal is not None:
-        yield format_html(_GOAL, round(x), 8, round(x) + 18, 8)
+        yield format_html(_GOAL, f"M{x:.0f} 8h18")
         yield _write_text(x + 22, 12, panel.goal_label)
     points = [point for line in panel.lines for point in line.points]
     if not panel.steps and any(0 < point.total < FEW for point in points):
@@ -213,13 +213,14 @@ def _find_top(panel: LinePanel) -> float:
         return next((top for top in tops if top >= most), max(most, tops[-1]))
     most = max([*values, panel.goal or 0, 1])
     digits = 10.0 ** math.floor(math.log10(most))
-    steps = (step * digits for step in (1.0, 2.0, 3.0, 5.0))
-    return next((step for step in steps if step >= most), 10 * digits)
+    steps = (step * digits for step in (1.0, 2.0, 4.0, 6.0))
+    # Half of an even number, the middle of the axis, is a whole number.
+    return next((n for n in steps if n >= most and n % 2 == 0), 10 * digits)
 
 
 def _format_value(value: float, unit: Unit) -> str:
     if unit is Unit.SHARE:
-        return format_share(value)
+        return f"{value * 100:g} %"
     return format_seconds(value) if unit is Unit.SECONDS else f"{value:,.4g}"
 
 
@@ -272,11 +273,14 @@ def _wrap_legend(legend: Sequence[str]) -> list[list[tuple[int, str]]]:
 
 
 def _draw_dots(panel: DotPanel) -> tuple[int, Iterator[SafeString]]:
-    return ROW * len(panel.dots) + TOP + 8, _list_dot_parts(panel)
+    bottom = ROW * len(panel.dots) + 4
+    if panel.goal_label or panel.band_label:
+        bottom += LABEL_HEIGHT
+    return bottom + TOP + 4, _list_dot_parts(panel, bottom)
 
 
-def _list_dot_parts(panel: DotPanel) -> Iterator[SafeString]:
-    left, right, bottom = 6, WIDTH - 6, ROW * len(panel.dots) + 4
+def _list_dot_parts(panel: DotPanel, bottom: int) -> Iterator[SafeString]:
+    left, right = 6, WIDTH - 6
 
     def place_x(share: float) -> float:
         return round(left + (right - left) * share, 1)
@@ -284,15 +288,14 @@ def _list_dot_parts(panel: DotPanel) -> Iterator[SafeString]:
     if panel.band:
         low, high = (place_x(edge) for edge in panel.band)
         yield format_html(_BAND, low, 0, round(high - low, 1), bottom)
+        yield _write_text(low + 3, bottom - 4, panel.band_label, "start", _MUTED)
     for share, anchor in ((0, "start"), (0.5, "middle"), (1, "end")):
         yield _write_text(
             place_x(share), bottom + 16, format_share(share), anchor, _MUTED
         )
     yield format_html(_GRID, left, bottom, right)
     if panel.goal is not None:
-        x = place_x(panel.goal)
-        yield format_html(_GOAL, x, 0, x, bottom)
-        yield _write_text(x + 3, bottom - 3, panel.goal_label, "start", _MUTED)
+        yield from _list_goal_parts(panel, place_x(panel.goal), bottom)
     for row, dot in enumerate(panel.dots):
         y = ROW * row + 24
         few = ", few" if dot.rate.few and dot.rate.total else ""
@@ -300,6 +303,15 @@ def _list_dot_parts(panel: DotPanel) -> Iterator[SafeString]:
         said = f"{format_share(dot.rate.share)} of {dot.rate.total:,}{few}"
         yield _write_text(WIDTH, y - 12, said, "end", _MUTED)
         yield from _list_dot_marks(dot.rate.share, dot.rate.interval, few, place_x, y)
+
+
+def _list_goal_parts(panel: DotPanel, x: float, bottom: int) -> Iterator[SafeString]:
+    """The line of the goal, beside each dot and not through the labels, and its own
+    label below the last dot, on the side that has room."""
+    rows = [f"M{x} {ROW * row + 17}v15" for row in range(len(panel.dots))]
+    yield format_html(_GOAL, "".join([*rows, f"M{x} {bottom - 14}V{bottom}"]))
+    anchor, gap = ("end", -3) if x > WIDTH * 0.8 else ("start", 3)
+    yield _write_text(x + gap, bottom - 4, panel.goal_label, anchor, _MUTED)
 
 
 def _list_dot_marks(

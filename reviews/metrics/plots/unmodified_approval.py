@@ -17,11 +17,12 @@ from reviews.metrics.series import build_rate_maker, list_rate_cells, say_rate
 from .outcome_mix import DECIDED, OUTCOMES, UNMODIFIED
 
 LEAST, MOST = 0.5, 0.95  # the thresholds of a policy's usual alerts
+BAND_LABEL = "expected: 50 to 95 %"
 make_rate = build_rate_maker(UNMODIFIED, DECIDED)
 
 
 def build_chart(readings: Readings) -> Chart:
-    """A dot a tool and risk level, with its interval, over the unremarkable band."""
+    """A dot a tool and risk level, with its interval, over the expected range."""
     rates = {
         key: make_rate(bins)
         for key, bins in readings.by_tool_and_risk(OUTCOMES).items()
@@ -48,7 +49,7 @@ def build_chart(readings: Readings) -> Chart:
             (tool, str(risk), *list_rate_cells(rate), _format_interval(rate.interval))
             for (tool, risk), rate in decided.items()
         ],
-        [DotPanel(dots, band=(LEAST, MOST))] if dots else [],
+        [DotPanel(dots, band=(LEAST, MOST), band_label=BAND_LABEL)] if dots else [],
         link_label="Policy",
         link=POLICY_LINK,
     )
