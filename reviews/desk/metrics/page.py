@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -40,6 +41,7 @@ GROUP_LABELS = {
 }
 PERIODS = {"7": "7 days", "30": "30 days", "90": "90 days"}
 DEFAULT_PERIOD = "30"
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|(?:s|min|h|d)\b))")
 MOST_ROWS = 200  # of one table on the page; the CSV has all
 
 
@@ -210,6 +212,11 @@ def _build_group_url(group: Group, filters: StatisticsFilters) -> str:
     return reverse("reviews:statistics_group", args=[group]) + filters.query
 
 
+def _keep_units(sentence: str) -> str:
+    """The sentence with every number on one line with its unit."""
+    return _UNIT.sub("\N{NO-BREAK SPACE}", sentence)
+
+
 def _find_computation_time(day: date) -> datetime | None:
     found = MetricDay.objects.filter(day=day).values_list("computed_at", flat=True)
     return found.first()
@@ -224,7 +231,7 @@ def _build_plot_view(
     return PlotView(
         slug=plot.slug,
         title=plot.title,
-        sentence=chart.sentence,
+        sentence=_keep_units(chart.sentence),
         definition=plot.definition,
         unfiltered=bool(not plot.filtered and (filters.tool or filters.risk)),
         drawings=[

@@ -66,7 +66,7 @@ def build_chart(readings: Readings) -> Chart:
 
 PLOT = Plot(
     slug="halting-time",
-    title="Stop to halt",
+    title="Time until a stop is complete",
     group=Group.EFFECTS,
     place=30,
     definition=(

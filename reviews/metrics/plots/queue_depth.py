@@ -61,8 +61,9 @@ def build_chart(readings: Readings) -> Chart:
     if deepest:
         least = min(p.value for p in slacks if p.value is not None)
         said = (
-            f"At most {deepest:,} requests waited at a full hour, and the least time "
-            f"that one of them had left was {format_seconds(least)}."
+            f"At the busiest full hour, {deepest:,} "
+            f"{'request' if deepest == 1 else 'requests'} waited. The least time that "
+            f"a waiting request had left was {format_seconds(least)}."
         )
     rows = [
         (f"{day:%Y-%m-%d}", f"{hour}:00", count, format_seconds(slack[day][hour]))

@@ -42,7 +42,9 @@ def build_chart(readings: Readings) -> Chart:
             "After {} of the rejections, the run still completed.",
             "No request was rejected in this period.",
         )
-        return f"{said} The runs of {running:,} are not finished." if running else said
+        if running:
+            said += f" For {running:,} of the rejections, the run is not finished."
+        return said
 
     return build_daily_rate_chart(
         readings, REJECTED, make_rate, say, label="run completed"

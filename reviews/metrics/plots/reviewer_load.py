@@ -73,10 +73,11 @@ def build_chart(readings: Readings) -> Chart:
         ),
     ]
     said = (
-        f"Requests that one person decided in an hour: at most {whole.median} in half "
-        f"of the {whole.total:,} hours in which somebody decided, and at most "
-        f"{whole.p90} in nine of ten. {format_rate(rate)} of the decisions were on an "
-        "action that the same person had decided within seven days."
+        f"In half of the hours, a person decided at most {whole.median} "
+        f"{'request' if whole.median == 1 else 'requests'}; in nine of ten, at most "
+        f"{whole.p90}. Only hours in which that person decided count: "
+        f"{whole.total:,}. {format_rate(rate)} of the decisions were on an action "
+        "that the same person had decided within seven days."
     )
     rows = [
         (

@@ -44,8 +44,11 @@ def build_chart(readings: Readings) -> Chart:
     said = "Nobody decided a canary in this period."
     if known:
         first, last = next(iter(known.items())), list(known.items())[-1]
-        said = f"Decided in {first[0]}, {format_rate(first[1])} were caught"
-        said += "." if len(known) == 1 else f"; in {last[0]}, {format_rate(last[1])}."
+        said = f"People caught {format_rate(first[1])} of the canaries whose decision"
+        said += f" took {first[0]}"
+        if len(known) > 1:
+            said += f", and {format_rate(last[1])} of those that took {last[0]}"
+        said += "."
     return Chart(
         said,
         ("Time to decide", "Rate", "Caught", "Of"),

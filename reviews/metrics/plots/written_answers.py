@@ -25,7 +25,7 @@ def _build_measure(name: str, condition: str) -> Measure:
 
 WITH = _build_measure("time_with_answer", "decision.check_asked ? 'written'")
 WITHOUT = _build_measure("time_without_answer", "NOT decision.check_asked ? 'written'")
-PARTS = {"With a written answer": WITH, "Without": WITHOUT}
+PARTS = {"With a written answer": WITH, "Without a written answer": WITHOUT}
 
 
 def build_chart(readings: Readings) -> Chart:

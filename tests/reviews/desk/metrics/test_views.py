@@ -63,6 +63,7 @@ def test_each_plot_is_a_sentence_a_drawing_and_a_table(
         assert all(named[name] for name in root.get("aria-labelledby", "").split())
     said = "People rejected or changed 50 % (1 of 2, few) of the requests"
     assert said in sources[0]
+    assert said.replace("50 %", "50\N{NO-BREAK SPACE}%") in sources[0]
     assert "var(--bg)" in "".join(drawings), "few are drawn hollow"
 
 
