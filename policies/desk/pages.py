@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from journal.errors import NotFound
 from policies import active
 from policies.calendars import describe_duration
-from policies.choices import APPROVAL_LABELS, Role, Tier
+from policies.choices import APPROVAL_LABELS, Risk, Role, Tier
 from policies.documents import Document, Measure, Rule, StepSpec, ToolDefinition
 from policies.models import Person, PolicyVersion
 
@@ -41,13 +42,13 @@ class ToolLine:
     timeout: str
     execution_class: str
     effect: str
-    reversal: str
+    reversal: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyPage:
-    """The page of one version. The pairs are a name and its description; `recall` maps
-    a risk level to seconds."""
+    """The page of one version. The pairs are a name and its description; `recall` has
+    a risk level and how long an approval at it can be undone, empty for not at all."""
 
     version: PolicyVersion
     document: Document
@@ -56,7 +57,7 @@ class PolicyPage:
     steps: list[tuple[str, str]]
     queues: list[tuple[str, str]]
     measures: list[tuple[str, str]]
-    recall: list[tuple[str, int]]
+    recall: list[tuple[str, str]]
 
 
 def check_reader(person: Person) -> None:
@@ -85,17 +86,26 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
         version=version,
         document=document,
         rules=[_build_rule_line(rule) for rule in document.rules],
-        tools=[_build_tool_line(tool) for tool in document.tools.values()],
+        tools=[_build_tool_line(tool) for _, tool in sorted(document.tools.items())],
         steps=[
-            (APPROVAL_LABELS[tier], describe_steps(steps))
-            for tier, steps in document.steps.items()
+            (APPROVAL_LABELS[tier], describe_steps(document.steps[tier]))
+            for tier in Tier
+            if tier in document.steps
         ],
-        queues=list(document.queues.items()),
+        queues=sorted(document.queues.items()),
         measures=[
-            (name, _describe_measure(one)) for name, one in document.measures.items()
+            (name, _describe_measure(one))
+            for name, one in sorted(document.measures.items())
         ],
-        recall=[(risk.value, n) for risk, n in document.recall.items()],
+        recall=list(_list_undo_windows(document)),
     )
+
+
+def _list_undo_windows(document: Document) -> Iterator[tuple[str, str]]:
+    for risk in Risk:
+        if risk in document.recall:
+            window = timedelta(seconds=document.recall[risk])
+            yield risk.value, describe_duration(window) if window else ""
 
 
 def describe_steps(steps: Sequence[StepSpec]) -> str:
@@ -130,24 +140,25 @@ def _build_tool_line(tool: ToolDefinition) -> ToolLine:
         else "",
         execution_class=tool.execution_class.value,
         effect=tool.effect,
-        reversal=_describe_reversal(tool),
+        reversal=list(_list_reversal_lines(tool)),
     )
 
 
-def _describe_reversal(tool: ToolDefinition) -> str:
-    kind = tool.reversal.kind if tool.reversal else "not declared"
-    by = f", by {tool.compensation.tool}" if tool.compensation else ""
-    return "; ".join([f"{kind}{by}", *_list_reversible_reasons(tool)])
-
-
-def _list_reversible_reasons(tool: ToolDefinition) -> Iterator[str]:
-    """The policy's reasons why the tool, or one of its classes, counts as reversible
-    although no tool undoes it."""
-    if because := tool.profile.reversible_because:
-        yield f"reversible because: {because}"
+def _list_reversal_lines(tool: ToolDefinition) -> Iterator[str]:
+    """How the tool can be reversed, with the policy's reason why it counts as
+    reversible although no tool undoes it; then that reason of each class."""
+    because = tool.profile.reversible_because
+    kind = tool.reversal.kind if tool.reversal else ""
+    by = f"by {tool.compensation.tool}" if tool.compensation else ""
+    said = ", ".join(part for part in (kind, by) if part)
+    yield _add_reason(said or ("reversible" if because else "not declared"), because)
     for one in tool.classes or []:
         if because := one.profile.reversible_because:
-            yield f"class {one.name} reversible because: {because}"
+            yield _add_reason(f"class {one.name}, reversible", because)
+
+
+def _add_reason(said: str, because: str) -> str:
+    return f"{said}: {because.removesuffix('.')}" if because else said
 
 
 def _describe_measure(measure: Measure) -> str:

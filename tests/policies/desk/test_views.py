@@ -8,6 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from policies import versions
+from policies.desk import pages
 from policies.documents.source import write_source
 from policies.models import PolicyVersion
 from tests import factories
@@ -30,6 +31,31 @@ def test_those_who_work_under_it_read_it(gate: Gate, name: str) -> None:
     assert "args.amount &gt; 50000" in source
     assert "1 reviewer" in source
     assert "2 supervisors" in source
+
+
+def test_tools_queues_and_undo_windows_have_a_fixed_order(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    document["recall"] = {"critical": 0, "high": 90, "medium": 60, "low": 3600}
+    draft = versions.save_draft(text_or_mapping=document, author=gate.adam)
+    page = pages.build_policy_page(gate.sue, draft.number)
+    names = [tool.name for tool in page.tools]
+    assert names == sorted(names)
+    assert page.queues == sorted(page.queues)
+    assert page.recall == [
+        ("low", "1 h"),
+        ("medium", "1 min"),
+        ("high", "90 s"),
+        ("critical", ""),
+    ]
+
+
+def test_a_tool_says_how_it_is_reversed_or_why_it_counts_as_reversible(
+    gate: Gate,
+) -> None:
+    page = pages.build_policy_page(gate.sue, gate.policy.number)
+    reversals = {tool.name: tool.reversal for tool in page.tools}
+    assert reversals["look"] == ["reversible: It changes nothing"]
+    assert reversals["pay"] == ["by repay"]
 
 
 def test_an_owner_does_not(gate: Gate) -> None:
