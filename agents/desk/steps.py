@@ -181,7 +181,7 @@ def _describe_route(proposal: Proposal, request: Any, revision: Revision) -> str
     if proposal.repeats:
         return f"Rejected before in this run, as {proposal.repeats}"
     if request is not None:
-        return "Approval requested"
+        return "Approval required"
     noted = revision.tier == Tier.NOTIFY
     return "No approval needed, listed in Activity" if noted else "No approval needed"
 

@@ -263,10 +263,17 @@ class ThreadPage:
     told: AgentState
     steps: list[ProposalRow]
     stop_url: str
+    stopped: bool  # the run itself; not its agent, nor everything
     repair_url: str = ""
     standing_grants: list[StandingGrantLine] = field(default_factory=list)
     children: list[RelatedRun] = field(default_factory=list)
     parents: list[RelatedRun] = field(default_factory=list)
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether a stop can still change something: an action is under way, or the run
+        is neither finished nor stopped."""
+        return bool(self.actions) or not (self.thread.finished_at or self.stopped)
 
     @property
     def older(self) -> int:
@@ -293,6 +300,7 @@ def build_thread_page(
     checkpoint = run.checkpoints.defer("blob").order_by("-number").first()
     held = components_switches.list_agent_switches(person, slug, name)
     used = _compute_usage(mine)
+    target = f"{Scope.THREAD}:{stops.build_thread_key(slug, name)}"
     word, icon = _describe_run(run, held, used.count("pending"))
     return ThreadPage(
         agent=agent,
@@ -308,6 +316,7 @@ def build_thread_page(
         told=build_agent_state(checkpoint.state if checkpoint else {}),
         steps=found,
         stop_url=reverse("agents:stop_thread", args=[slug, name]),
+        stopped=any(one.target == target and not one.paused for one in held),
         repair_url=_build_repair_url(person, slug, name),
         standing_grants=list_run_standing_grants(person, slug, name),
         children=list_child_runs(person, slug, name),

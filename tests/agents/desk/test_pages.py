@@ -145,6 +145,10 @@ def test_runs_that_go_on_stand_before_those_that_are_over(gate: Gate) -> None:
     assert [run.word for run in page.past] == ["Completed"]
     stops.create_stop(scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x")
     assert [run.word for run in agent_page(gate).live] == ["Stopped"]
+    assert not run_page(gate, run="t-2").may_stop
+    propose(gate.agent, thread="t-3")
+    stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    assert run_page(gate, run="t-3").may_stop
 
 
 def test_each_step_says_who_was_asked(gate: Gate) -> None:
@@ -155,7 +159,7 @@ def test_each_step_says_who_was_asked(gate: Gate) -> None:
     steps = run_page(gate).steps
     assert [step.way for step in steps] == [
         "Blocked",
-        "Approval requested",
+        "Approval required",
         "No approval needed, listed in Activity",
         "No approval needed",
     ]
