@@ -9,10 +9,20 @@ from xml.etree import ElementTree
 import pytest
 
 from journal import clock
+from reviews.desk.metrics import svg
 from reviews.desk.metrics.page import StatisticsFilters
 from reviews.metrics import rollups
-from reviews.metrics.charts import Group
+from reviews.metrics.charts import (
+    Dot,
+    DotPanel,
+    Group,
+    Line,
+    LinePanel,
+    Point,
+    Unit,
+)
 from reviews.metrics.plots import list_plots
+from reviews.metrics.readings import Rate
 from reviews.models import MetricRollup
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -91,3 +101,24 @@ def test_a_file_has_the_table_and_no_formula(counted: None, as_: SignIn) -> None
     rows = list(csv.reader(answer.content.decode().splitlines()))
     assert rows[0][0] == "Tool"
     assert rows[1] == ["'=cmd|'/c calc'!A1", "1", "0", "0", "1", "0", "2"]
+
+
+def test_an_axis_has_exact_values_and_counts_are_whole() -> None:
+    def list_ticks(value: float, unit: Unit) -> list[str]:
+        panel = LinePanel(["1 Nov"], [Line("", [Point(value, 99)])], unit)
+        drawing = svg.draw_panel(panel, "plot", "Plot", "")
+        return re.findall(r'text-anchor="end" fill="[^"]+">([^<]+)<', drawing)[:3]
+
+    assert list_ticks(0.2, Unit.SHARE) == ["0 %", "12.5 %", "25 %"]
+    assert list_ticks(1, Unit.COUNT) == ["0", "1", "2"]
+    assert list_ticks(5, Unit.COUNT) == ["0", "3", "6"]
+    assert list_ticks(9, Unit.COUNT) == ["0", "5", "10"]
+    assert list_ticks(30, Unit.COUNT) == ["0", "20", "40"]
+
+
+def test_the_label_of_a_goal_stays_within_its_drawing() -> None:
+    dots = [Dot("one", Rate(30, 30))]
+    for goal, anchor in ((0.9, "end"), (0.1, "start")):
+        panel = DotPanel(dots, goal=goal, goal_label="the goal")
+        drawing = svg.draw_panel(panel, "plot", "Plot", "")
+        assert re.search(rf'text-anchor="{anchor}"[^>]*>the goal<', drawing)
