@@ -126,6 +126,27 @@ DESK_CHOICES = [("now", "Immediately"), ("never", "Never")]
 TIME_WIDGET = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
 
 
+def _build_number(label: str, most: int) -> forms.IntegerField:
+    said = f"Enter a whole number from 1 to {most}."
+    kinds = ("required", "invalid", "min_value", "max_value")
+    return forms.IntegerField(
+        label=label,
+        min_value=1,
+        max_value=most,
+        error_messages=dict.fromkeys(kinds, said),
+    )
+
+
+def _build_time(label: str, *, required: bool = True) -> forms.TimeField:
+    said = "Enter a time of day, such as 08:00."
+    return forms.TimeField(
+        label=label,
+        required=required,
+        widget=TIME_WIDGET,
+        error_messages=dict.fromkeys(("required", "invalid"), said),
+    )
+
+
 class BrowserForm(forms.Form):
     """What a browser sends to register for push messages."""
 
@@ -139,20 +160,16 @@ class NotificationsForm(forms.Form):
     The other fields set the digest, quiet hours and limits. `channels` are the names
     and titles of the personal channels that this installation has."""
 
-    minutes = forms.IntegerField(
-        label="“If still unclaimed” waits", min_value=1, max_value=1440
+    minutes = _build_number("“If still unclaimed” waits", 1440)
+    digest_at = _build_time("Send the daily digest at")
+    quiet_from = _build_time("Quiet hours from", required=False)
+    quiet_until = _build_time("Quiet hours until", required=False)
+    zone = forms.CharField(
+        label="Time zone of these times",
+        max_length=64,
+        error_messages={"required": preferences.NO_ZONE_MESSAGE},
     )
-    digest_at = forms.TimeField(label="Send the daily digest at", widget=TIME_WIDGET)
-    quiet_from = forms.TimeField(
-        label="Quiet hours from", required=False, widget=TIME_WIDGET
-    )
-    quiet_until = forms.TimeField(
-        label="Quiet hours until", required=False, widget=TIME_WIDGET
-    )
-    zone = forms.CharField(label="Time zone of these times", max_length=64)
-    per_hour = forms.IntegerField(
-        label="Messages per hour on each channel", min_value=1, max_value=1000
-    )
+    per_hour = _build_number("Messages per hour on each channel", 1000)
     phone = forms.CharField(label="Phone number", required=False, max_length=32)
     once_taken = forms.BooleanField(required=False)
     on_call = forms.BooleanField(required=False)

@@ -158,6 +158,7 @@ def test_what_does_not_fit_is_said_and_kept(
     assert answer.status_code == 422
     assert list(errors) == fields
     text = read_text(answer, "not-saved")
+    assert "Ensure" not in text
     assert all(str(one) in text for messages in errors.values() for one in messages)
     typed = [value for name, value in wrong.items() if not name.startswith("email")]
     assert all(f'value="{value}"' in source for value in typed)
