@@ -120,10 +120,15 @@ def _list_term_problems(terms: DatasetTerms) -> Iterator[FieldError]:
     if terms.until > localdate(clock.now(), UTC):
         yield build_field_error("until", "The last day may not be in the future.")
     shares = (terms.train, terms.validation, terms.test)
-    if min(shares) < 0 or sum(shares) != 100:
-        yield build_field_error(
-            "train", f"The three shares must add up to 100 %; they are {sum(shares)} %."
-        )
+    if problem := describe_share_problem(shares):
+        yield build_field_error("train", problem)
+
+
+def describe_share_problem(shares: Sequence[int]) -> str:
+    """What is wrong with the shares of the split, in percent; "" if nothing is."""
+    if min(shares) >= 0 and sum(shares) == 100:
+        return ""
+    return f"The three shares must add up to 100 %; they are {sum(shares)} %."
 
 
 def _list_row_problems(dataset: Dataset) -> Iterator[FieldError]:

@@ -8,7 +8,10 @@ from django import forms
 
 from journal.errors import DomainError
 from policies.models import Person, Tool
-from reviews.assurance.datasets.consent import DatasetTerms
+from reviews.assurance.datasets.consent import (
+    DatasetTerms,
+    describe_share_problem,
+)
 from reviews.assurance.second_person import LONGEST_TEXT
 
 _DAY_ERRORS = {
@@ -62,6 +65,14 @@ class DatasetForm(forms.Form):
         names = Tool.objects.order_by("name").values_list("name", flat=True).distinct()
         tools: Any = self.fields["tools"]
         tools.choices = [(name, name) for name in names]
+
+    def clean(self) -> None:
+        """Mark every share when their sum is wrong, beside the errors of others."""
+        shares = [self.cleaned_data.get(field.name) for field in self.shares]
+        given = [share for share in shares if share is not None]
+        if len(given) == len(shares) and (problem := describe_share_problem(given)):
+            for field in self.shares:
+                self.add_error(field.name, problem)
 
     @property
     def days(self) -> list[forms.BoundField]:

@@ -121,6 +121,15 @@ def test_errors_name_the_field_and_keep_what_was_typed(gate: Gate) -> None:
     assert "Say why" in read_text(empty, "problem")
 
 
+def test_shares_that_do_not_add_up_are_marked_beside_other_errors(gate: Gate) -> None:
+    sent = fields(gate, train="80", until="yesterday")
+    response = browse(gate.adam).post(PAGE, sent)
+    assert response.status_code == 422
+    assert read_text(response, "error-until").startswith("Enter a day")
+    for field in ("train", "validation", "test"):
+        assert "they are 110 %" in read_text(response, f"error-{field}"), field
+
+
 def test_a_deleted_file_is_not_offered(gate: Gate) -> None:
     decided(gate)
     dataset = write(gate)
