@@ -97,8 +97,7 @@ def check_may_issue(
         )
     if not can_fill_step(role, terms.role):  # guard: standing-role
         raise NotPermitted(
-            f"The policy lets a {terms.role} allow this in advance. Nothing was"
-            " allowed."
+            f"Only a {terms.role} can allow this in advance. Nothing was allowed."
         )
     if permissions.is_above_ceiling(person, revision.amount_minor, revision.currency):
         raise NotPermitted("This amount exceeds your approval limit.")

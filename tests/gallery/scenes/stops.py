@@ -75,7 +75,7 @@ def issue_page(gate: StoreGate) -> str:
 STANDING.add("none", "No standing grant is in force.", "/standing-grants/")
 STANDING.add("offered", "The warehouse counts labels", label_request, "sue")
 STANDING.add("issue", "At most", issue_page, "sue")
-STANDING.add("issue-refused", "The policy lets a supervisor", issue_page)
+STANDING.add("issue-refused", "Only a supervisor", issue_page)
 STANDING.add(
     "issue-reason",
     "Enter a reason",

@@ -36,7 +36,7 @@ def test_a_supervisor_allows_the_calls_of_a_run(gate: Gate) -> None:
 def test_the_policy_names_the_role(gate: Gate) -> None:
     allow_tags(gate)
     request = tag(gate).request
-    with pytest.raises(errors.NotPermitted, match="lets a supervisor"):
+    with pytest.raises(errors.NotPermitted, match="Only a supervisor"):
         issue(gate, request, person=gate.rita)
     allow_tags(gate, role="reviewer")
     other = tag(gate, thread=factories.new_thread()).request

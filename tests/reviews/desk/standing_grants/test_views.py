@@ -53,7 +53,7 @@ def test_the_page_says_what_it_allows_and_issues_it(
 
 def test_who_may_not_reads_why(request_: ApprovalRequest, as_: SignIn) -> None:
     page = as_("rita").get(f"/requests/{request_.pk}/allow/")
-    assert "The policy lets a supervisor" in read_text(page, "why-not")
+    assert "Only a supervisor" in read_text(page, "why-not")
 
 
 def test_without_a_reason_nothing_is_allowed(
