@@ -177,5 +177,5 @@ def test_nobody_fetches_anothers_file(gate: Gate) -> None:
 
 def test_each_export_is_on_the_record(gate: Gate) -> None:
     written(gate)
-    kinds = list(LogRecord.objects.filter(kind__startswith="export."))
+    kinds = list(LogRecord.objects.filter(kind__startswith="export.").order_by("pk"))
     assert [one.kind for one in kinds] == ["export.asked", "export.finished"]
