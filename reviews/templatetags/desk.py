@@ -8,6 +8,7 @@ here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -28,10 +29,19 @@ from reviews.desk.queue.page import QueueRow, QueueRowHead
 from reviews.effects import wording
 from reviews.effects.wording import format_duration
 
+_BREAK = re.compile(r"(?<=[_/])(?=[^_/])")
 register = template.Library()
 register.filter("short_hash", wording.format_short_hash)
 register.filter("span", wording.format_duration)
 register.filter("clock", format_time)
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A name of a program or an address, which may break after `_` and `/`."""
+    *parts, last = _BREAK.split(name)
+    head = format_html_join("", "{}<wbr>", ((part,) for part in parts))
+    return format_html("{}{}", head, last)
 
 
 @register.simple_tag
