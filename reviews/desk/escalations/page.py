@@ -64,7 +64,7 @@ class EscalationRate:
 
     @property
     def share(self) -> str:
-        return f"{self.escalated / self.decided:.0%}"
+        return f"{100 * self.escalated / self.decided:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)

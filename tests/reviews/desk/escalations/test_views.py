@@ -149,7 +149,7 @@ def test_the_week_in_figures(gate: Gate, as_: SignIn) -> None:
         decide(request, gate.sue, "escalate", reason_code="unsafe")
     decide(propose(gate.agent, customer="C-9").request, gate.rita)
     page = as_("sam").get("/escalations/")
-    assert read_text(page, "share") == "75% of 4"
+    assert read_text(page, "share") == "75 % of 4"
     assert read_text(page, "rule").startswith("3 ")
     assert 'data-testid="figures"' not in read_page(as_("rita").get("/escalations/"))
 
