@@ -73,7 +73,7 @@ def build_agent_row(
     """Build the row of an agent that `load_agent` or `list_agents` selected, with
     `live` annotated. `switched` maps slugs to modes."""
     modes = {switched[key] for key in (agent.slug, "") if key in switched}
-    word, icon = describe_running_state(modes)
+    word, icon = _describe_switch(modes) or ("Enabled", "ok")
     return AgentRow(
         slug=agent.slug,
         name=agent.name,
@@ -86,15 +86,17 @@ def build_agent_row(
     )
 
 
-def describe_running_state(
-    modes: set[StopMode], *, goes_on: bool = True
-) -> tuple[str, str]:
-    """Return the word and the icon for an agent or a run under these switches."""
+def describe_running_state(modes: set[StopMode], *, goes_on: bool) -> tuple[str, str]:
+    """Return the word and the icon for a run under these switches."""
+    active = ("Running", "run") if goes_on else ("No activity for 24 hours", "wait")
+    return _describe_switch(modes) or active
+
+
+def _describe_switch(modes: set[StopMode]) -> tuple[str, str] | None:
+    """The word and the icon of the strictest of these switches; None without any."""
     if StopMode.STOPPED in modes:
         return "Stopped", "stop"
-    if modes:
-        return "Paused", "pause"
-    return ("Running", "run") if goes_on else ("No activity for 24 hours", "wait")
+    return ("Paused", "pause") if modes else None
 
 
 def load_agent(person: Person, slug: str) -> Agent:
