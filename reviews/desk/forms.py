@@ -26,7 +26,8 @@ NOTE_LENGTH = 2000
 MESSAGE_PANELS = ("ask", "send_back")
 ALL_AGENTS_PHRASE = "all agents"  # typed to confirm a stop of every agent
 REASON_REQUIRED = "Enter a reason. The audit log keeps it."
-
+STOP_REASON_REQUIRED = "Choose a reason, or enter details. The audit log keeps them."
+STOP_DETAILS_REQUIRED = "Enter details of the other reason. The audit log keeps them."
 
 TIME_ERRORS = {"invalid": "Enter a date and a time, such as 2026-11-25 14:00."}
 
@@ -114,8 +115,10 @@ class StopForm(forms.Form):
     def clean(self) -> None:
         said = self.cleaned_data
         code, text = said.get("reason_code", ""), said.get("reason", "")
-        if not text and code in {"", StopReason.OTHER}:
-            self.add_error("reason", REASON_REQUIRED)
+        if not text and not code:
+            self.add_error("reason", STOP_REASON_REQUIRED)
+        elif not text and code == StopReason.OTHER:
+            self.add_error("reason", STOP_DETAILS_REQUIRED)
         everything = said.get("target", ("", ""))[0] is Scope.EVERYTHING
         if everything and said.get("sure", "").casefold() != ALL_AGENTS_PHRASE:
             self.add_error("sure", f"Type “{ALL_AGENTS_PHRASE}” to confirm.")

@@ -46,13 +46,20 @@ class SwitchLine:
     lifted_by: str
 
     @property
-    def state(self) -> str:
-        """The state in words; "Stopped" only when nothing in its scope still runs."""
+    def word(self) -> str:
+        """The state in one word; "Stopped" only when nothing in its scope still
+        runs."""
         if self.lifted_at:
             return "Resumed"
         if self.paused:
             return "Paused"
-        return f"Stopping, {self.running} still running" if self.running else "Stopped"
+        return "Stopping" if self.running else "Stopped"
+
+    @property
+    def state(self) -> str:
+        """The state in words, with what still runs while it is stopping."""
+        running = f", {self.running} still running" if self.word == "Stopping" else ""
+        return f"{self.word}{running}"
 
     @property
     def url(self) -> str:

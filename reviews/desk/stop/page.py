@@ -176,6 +176,11 @@ class StopPage:
         return any(one.scope == Scope.EVERYTHING for one in self.scopes)
 
     @property
+    def only_pauses(self) -> bool:
+        """Whether this person may pause what the page names and not stop it."""
+        return [one.value for one in self.modes] == [StopMode.PAUSED]
+
+    @property
     def hidden(self) -> int:
         """How many actions are under way in the widest scope and not on this page."""
         loads = [one.load for one in self.scopes if one.load]
@@ -316,10 +321,7 @@ def _list_scope_choices(
 
 
 def _describe_switch(held: SwitchLine | None) -> str:
-    if held is None:
-        return ""
-    word = "Paused" if held.paused else "Stopped"
-    return f"{word} since {format_time(held.at)}"
+    return f"{held.word} since {format_time(held.at)}" if held else ""
 
 
 def _is_one_of_many(targets: list[ScopeTarget], target: ScopeTarget) -> bool:

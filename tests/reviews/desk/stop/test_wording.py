@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from reviews.choices import STOP_REASON_LABELS, Scope, StopMode
@@ -9,7 +11,8 @@ from reviews.desk.components.in_flight import InFlightCounts
 from reviews.desk.stop.result import FATES, STATE_TITLES
 from reviews.stops import stops
 from tests.conftest import Gate
-from tests.markup import read_text
+from tests.factories import propose
+from tests.markup import read_page, read_text
 from tests.reviews import states
 from tests.reviews.desk.conftest import SignIn
 
@@ -87,8 +90,35 @@ def test_the_list_says_what_still_runs(gate: Gate, as_: SignIn) -> None:
     assert said == "Nothing is stopped or paused."
     states.claimed(gate)
     stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
-    said = read_text(client.get("/stop/"), "switch-state")
-    assert said == "Stopping, 1 still running"
+    page = client.get("/stop/")
+    assert read_text(page, "switch-state") == "Stopping, 1 still running"
+    # What is being stopped is not offered again, so nothing is said to follow from it.
+    said = read_text(page, "load-agent:riley")
+    assert said.startswith("Stopping since ")
+    assert "running" not in said
+
+
+def test_who_can_only_pause_is_not_told_of_a_stop(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    for name, word in (("rita", "Pause"), ("sue", "Stop")):
+        source = read_page(as_(name).get("/stop/?agent=riley&thread=t-1"))
+        assert re.search(rf"<h1[^>]*>\s*{word}\s+run", source)
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("", "Choose a reason, or enter details. The audit log keeps them."),
+        ("other", "Enter details of the other reason. The audit log keeps them."),
+    ],
+)
+def test_a_missing_reason_is_asked_for_by_its_fields(
+    gate: Gate, as_: SignIn, code: str, text: str
+) -> None:
+    propose(gate.agent)
+    sent = {"target": "agent:riley", "mode": "stopped", "reason_code": code}
+    said = read_text(as_("sue").post("/stop/", sent), "problem")
+    assert said == f"Nothing was stopped. {text}"
 
 
 @pytest.mark.parametrize(("testid", "text"), REVOKE)
