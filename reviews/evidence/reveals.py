@@ -16,7 +16,7 @@ from datetime import datetime
 from django.db import transaction
 
 from journal import clock, log
-from journal.errors import NotFound, ReasonMissing
+from journal.errors import NotFound, ReasonMissing, build_field_error
 from policies import tools
 from policies.models import Person
 from policies.people import build_actor
@@ -72,7 +72,10 @@ def reveal_argument(
     if reason_code not in set(RevealReason):
         raise ReasonMissing("Choose why you need to see it. Nothing was revealed.")
     if reason_code == RevealReason.OTHER and not reason.strip():
-        raise ReasonMissing("Enter why you need to see it. Nothing was revealed.")
+        raise ReasonMissing(
+            "Enter why you need to see it. Nothing was revealed.",
+            errors=[build_field_error("reason", "Enter why you need to see it.")],
+        )
     asked = ApprovalRequest.with_canaries.select_related("proposal")
     request = asked.get(pk=request_id)
     version = request.sealed

@@ -82,6 +82,8 @@ def test_a_reason_is_asked_for_and_what_was_typed_stays(
     assert response.status_code == 422
     assert said in source
     assert typed["reason"] in source
+    # The error stands at the field that is wrong.
+    assert ('aria-invalid="true"' in source) == (said[:5] == "Enter")
     assert "C-7-Very-Private" not in source
     assert not LogRecord.objects.filter(kind="value.revealed").exists()
 
