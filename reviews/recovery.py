@@ -87,9 +87,7 @@ def confirm_restore(*, person: Person, reason: str) -> Epoch:
     """
     permissions.check_permission(person, Permission.LIFT)
     if not reason.strip():
-        raise TextMissing(
-            errors=[{"path": "reason", "message": "describe what happened"}]
-        )
+        raise TextMissing("Describe what happened. Nothing was recorded.")
     now = clock.now()
     epoch = _load_waiting_epoch(now)
     if not epoch.asked_by:

@@ -14,6 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from journal import high_water_mark, restore_epochs
+from journal.errors import TextMissing
 from journal.models import Epoch
 from policies.models import Person
 from reviews import permissions, recovery
@@ -24,7 +25,8 @@ from reviews.models import ApprovalRequest, Execution
 from reviews.permissions import Permission
 
 REASON_SENTENCES = {
-    restore_epochs.BEHIND: "The database is older than the records this host has seen.",
+    restore_epochs.BEHIND: "The database is older than the records that Holdpoint has"
+    " seen.",
     restore_epochs.ANOTHER: "The database is on a different server or timeline than"
     " before.",
     restore_epochs.UNREADABLE: "The epoch file on this host is damaged.",
@@ -115,7 +117,7 @@ def _build_review(row: Epoch, names: dict[str, str]) -> RestoreReview:
 
 
 LOOKED_MESSAGE = "Recorded. A second person must confirm as well."
-EPOCH_BEGAN_MESSAGE = "A new epoch began. Workers resume automatically."
+RESUMED_MESSAGE = "Confirmed by two people. Workers resume automatically."
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -130,10 +132,17 @@ def restored(request: HttpRequest) -> HttpResponse:
         )
         if error is None:
             done = recovery.find_waiting_epoch() is None
-            messages.success(request, EPOCH_BEGAN_MESSAGE if done else LOOKED_MESSAGE)
+            messages.success(request, RESUMED_MESSAGE if done else LOOKED_MESSAGE)
             return redirect("reviews:restored")
     page = build_restored_page(who)
     kept = "" if page.offered else reason
-    context = {"page": page, "problem": error, "reason": reason, "kept": kept}
+    empty = error if page.offered and isinstance(error, TextMissing) else None
+    context = {
+        "page": page,
+        "problem": None if empty else error,
+        "empty": empty,
+        "reason": reason,
+        "kept": kept,
+    }
     status = error.status if error else 200
     return render(request, "reviews/restored.html", context, status=status)

@@ -366,7 +366,7 @@ REVOKE.add("half-lifted-own", "not you", half_lifted, "sam")
 
 RESTORED = SceneGroup("restored", shows=("reviews:restored",))
 RESTORE = "/restored/"
-RESTORED.add("calm", "No unconfirmed restore.", RESTORE, "sue")
+RESTORED.add("calm", "No restore to confirm.", RESTORE, "sue")
 
 
 @RESTORED.scene("unread", "Fix the disk.", "sue")
@@ -392,7 +392,7 @@ def first(gate: StoreGate) -> str:
 
 RESTORED.add("said", "Decisions and proposals are blocked as well.", "/queue/")
 RESTORED.add(
-    "refused", "Enter a text first.", Submission(RESTORE, {"reason": " "}), "sue"
+    "refused", "Describe what happened.", Submission(RESTORE, {"reason": " "}), "sue"
 )
 
 
@@ -403,7 +403,7 @@ def second(gate: StoreGate) -> str:
     return RESTORE
 
 
-@RESTORED.scene("begun", "No unconfirmed restore.", "otto")
+@RESTORED.scene("begun", "No restore to confirm.", "otto")
 def begun(gate: StoreGate) -> str:
     recovery.confirm_restore(person=gate.sam, reason="Compared with the provider.")
     restore_epochs.update_status()
@@ -454,7 +454,7 @@ def log_stall(gate: StoreGate) -> str:
     return "/queue/"
 
 
-@RESTORED.scene("calm-again", "No unconfirmed restore.", "sue")
+@RESTORED.scene("calm-again", "No restore to confirm.", "sue")
 def calm_again(gate: StoreGate) -> str:
     standstills.known.log = None
     return RESTORE

@@ -13,7 +13,7 @@ from reviews import recovery
 from reviews.models import Alarm
 from tests.conftest import Gate
 from tests.factories import propose
-from tests.markup import read_page
+from tests.markup import read_page, read_text
 from tests.security.world import BACKEND
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +64,7 @@ def test_a_reason_is_needed_and_the_refusal_is_on_the_page(gate: Gate) -> None:
     recovery.announce_restore(why=restore_epochs.ANOTHER)
     page = as_(gate, "sue").post(URL, {"reason": " "})
     assert page.status_code == 422
-    assert b'id="problem"' in page.content
+    assert read_text(page, "look").count("Describe what happened.") == 1
 
 
 def test_whoever_comes_too_late_keeps_their_words(gate: Gate) -> None:

@@ -21,7 +21,7 @@ ROWS = [
         "sue",
         URL,
         "no-restore",
-        "No unconfirmed restore. The database matches the records that this host has"
+        "No restore to confirm. The database matches the records that this host has"
         " seen.",
     ),
     (
@@ -48,9 +48,9 @@ ROWS = [
         "sam",
         URL,
         "second",
-        "You are the second person. Confirming begins a new epoch: the result of every"
-        " running action becomes unknown. Holdpoint looks up what it can and asks"
-        " people about the rest before anything runs.",
+        "You are the second person. Confirming resumes work: the result of every"
+        " running action becomes unknown. Holdpoint looks it up at the tool's service"
+        " where it can, and otherwise asks people.",
     ),
     (
         False,
