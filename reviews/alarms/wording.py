@@ -66,8 +66,9 @@ ALARM_TEXTS: dict[str, AlarmText] = {
     ),
     AlarmKind.DELIVERY_DEAD: AlarmText(
         "Webhook delivery failed",
-        "The agent's endpoint did not accept the outcome during the retry period.",
-        "Ask the agent's owner to fix the endpoint, then request another delivery.",
+        "The agent's endpoint did not accept this event during the retry period.",
+        "Ask the agent's owner to fix the endpoint and then to choose Resend on the "
+        "delivery's page.",
     ),
     AlarmKind.INVALID_OUTCOME: AlarmText(
         "Outcome does not match its schema",

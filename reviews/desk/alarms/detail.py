@@ -3,6 +3,7 @@ do."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -64,6 +65,18 @@ CODE_WORDS = {
     "recorded": "When the result was recorded",
     "stored": "Before execution",
 }
+# Facts that hold a status of the execution, and the statuses in words.
+STATUS_FACTS = {"recorded", "reported"}
+STATUS_WORDS = {
+    "queued": "Queued",
+    "claimed": "Running",
+    "succeeded": "It happened",
+    "failed": "It did not happen",
+    "unknown": "It may have happened",
+    "refused": "Refused",
+}
+# Facts that the list of reports says as well.
+REPORT_FACTS = {"reported", "taken"}
 
 SELF_CLOSED_WORDS: dict[str, str] = {
     AlarmKind.NEVER_EXECUTED: "the action ran after all",
@@ -116,10 +129,11 @@ def load_alarm_page(person: Person, pk: int) -> AlarmPage:
     why_not = _describe_refusal(person, row)
     standing = row.status != AlarmStatus.CLOSED
     execution = Execution.objects.select_related("grant").filter(pk=row.subject).first()
+    reports = retry.list_late_reports(execution) if execution else []
     return AlarmPage(
         line=lists.build_alarm_lines([row])[0],
-        facts=_list_facts(row),
-        reports=retry.list_late_reports(execution) if execution else [],
+        facts=_list_facts(row, left_out=REPORT_FACTS if reports else set()),
+        reports=reports,
         steps=_list_steps(row),
         may_acknowledge=row.status == AlarmStatus.OPEN and not why_not,
         may_close=standing and not why_not,
@@ -144,12 +158,18 @@ def _describe_refusal(person: Person, alarm: Alarm) -> str:
     return ""
 
 
-def _list_facts(alarm: Alarm) -> list[tuple[str, str]]:
+def _list_facts(alarm: Alarm, *, left_out: Set[str]) -> list[tuple[str, str]]:
     found = [(n, v) for n, v in flatten_value(alarm.data) if v != alarm.subject]
     return [
-        (_format_fact_label(name), CODE_WORDS.get(value, value))
+        (_format_fact_label(name), _format_fact(name, value))
         for name, value in found
+        if name not in left_out
     ]
+
+
+def _format_fact(name: str, value: str) -> str:
+    words = STATUS_WORDS if name in STATUS_FACTS else CODE_WORDS
+    return words.get(value, value)
 
 
 def _format_fact_label(name: str) -> str:

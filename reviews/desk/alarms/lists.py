@@ -124,6 +124,11 @@ class AlarmLine:
     last_seen_at: datetime
     times: int
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is resolved, so that nobody has to do anything about it."""
+        return self.state == AlarmStatus.CLOSED
+
 
 @dataclass(frozen=True, slots=True)
 class AlarmsPage:

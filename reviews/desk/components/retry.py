@@ -31,9 +31,9 @@ REPORT_WORDS = {
 STATUS_WORDS = {
     "queued": "it was waiting to run",
     "claimed": "it was under way",
-    "succeeded": "it was recorded as done",
-    "failed": "it was recorded as failed",
-    "unknown": "its outcome was unknown",
+    "succeeded": "it was recorded that it happened",
+    "failed": "it was recorded that it did not happen",
+    "unknown": "its result was unknown",
     "refused": "it had been refused",
 }
 
@@ -48,6 +48,7 @@ class LateReportLine:
     status: str
     fence: int
     found: str  # the execution's status when the report arrived, in words
+    attempted: bool  # an attempt had started when the report arrived
     same_attempt: bool  # its fence was the newest when the report arrived
     same_bytes: bool  # it names the granted action hash
     counted: bool
@@ -82,6 +83,7 @@ def _build_report_line(row: LateReport, granted: str) -> LateReportLine:
         status=row.status,
         fence=row.fence,
         found=STATUS_WORDS[row.found],
+        attempted=row.found_fence > 0,
         same_attempt=row.fence == row.found_fence,
         same_bytes=row.action_hash == granted,
         counted=row.counted,

@@ -231,7 +231,7 @@ def close(note: str) -> Submission:
 ALARMS.add("list", "Unassigned", "/alarms/", "sue")
 ALARMS.add("list-none", "No matching alarms.", "/alarms/?kind=twice", "otto")
 ALARMS.add("one", "Acknowledge", lambda gate: alarm("without_grant"), "sue")
-ALARMS.add("late", "Evidence only", lambda gate: alarm("late_report"), "sue")
+ALARMS.add("late", "evidence only", lambda gate: alarm("late_report"), "sue")
 ALARMS.add("close-refused", "Describe what you found.", lambda gate: close(" "), "sue")
 
 

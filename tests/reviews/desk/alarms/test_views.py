@@ -82,6 +82,7 @@ def test_a_supervisor_looks_at_it_and_closes_it_with_a_note(
     client = as_("sue")
     url = f"/alarms/{alarm.pk}/"
     assert 'data-testid="acknowledge"' in read_page(client.get(url))
+    assert 'data-testid="advice"' in read_page(client.get(url))
     done = client.post(f"{url}acknowledge/", follow=True)
     assert 'data-testid="message"' in read_page(done)
     assert 'data-testid="acknowledge"' not in read_page(done)
@@ -92,6 +93,8 @@ def test_a_supervisor_looks_at_it_and_closes_it_with_a_note(
     assert "by Sue Example: asked again, <b>done</b>" in read_text(done)
     assert "&lt;b&gt;done" in read_page(done)
     assert 'data-testid="close-alarm"' not in read_page(done)
+    assert 'data-testid="advice"' not in read_page(done)
+    assert read_text(done, "resolved") == "Resolved"
     alarm.refresh_from_db()
     assert (alarm.status, alarm.closed_how) == ("closed", "person")
 
