@@ -30,6 +30,7 @@ from reviews.outbound.trace_context import build_trace_headers
 
 # The largest stored result, in canonical bytes (gate.md 7).
 RESULT_LIMIT = 64 * 1024
+NEITHER = "the answer says neither succeeded nor failed"
 
 # The codes with which a service that verifies grants refuses one (docs/grants.md).
 GRANT_REFUSAL_CODES = frozenset(
@@ -144,7 +145,7 @@ def parse_answer(answer: Mapping[str, Any]) -> EffectOutcome:
         error = error if isinstance(error, Mapping) else {}
         again = error.get("retry") is True
         return build_failure(error.get("code"), error.get("detail"), again=again)
-    return build_unknown("ambiguous", "the answer says neither succeeded nor failed")
+    return build_unknown("ambiguous", NEITHER)
 
 
 def _limit_result(result: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -17,18 +17,21 @@ from policies.choices import ExecutionClass
 from policies.models import Person
 from reviews import permissions
 from reviews.alarms import late_reports
+from reviews.choices import SETTLED_BY_PERSON
 from reviews.desk.components import frame, retry, visibility
 from reviews.desk.components.frame import UpkeepTab
 from reviews.desk.components.retry import LateReportLine
 from reviews.executions import rechecks, settle
 from reviews.grants import sequence
-from reviews.models import Execution
+from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
+from reviews.tool_services import executors
 
 from .lists import (
     LOOK_UP_WORDS,
     UnknownOutcomeLine,
     build_unknown_line,
+    describe_outcome,
     select_readable,
 )
 
@@ -120,22 +123,17 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
     why_not = _describe_refusal(person, execution)
     step, at = _describe_last_step(execution)
     return UnknownOutcomePage(
-        line=build_unknown_line(execution, newest, not why_not),
+        line=replace(
+            build_unknown_line(execution, newest, not why_not),
+            outcome=describe_outcome(execution, _find_settler(execution)),
+        ),
         execution_class=CLASS_SENTENCES[execution.execution_class],
         key=execution.idempotency_key,
         reference=execution.pk,
         last_step=step,
         last_step_at=at,
         attempts=list(_list_attempts(execution)),
-        look_ups=[
-            LookUpLine(
-                one.at,
-                _format_asker(one.by_kind, one.by_id),
-                LOOK_UP_WORDS[one.said],
-                _format_note(one),
-            )
-            for one in look_ups
-        ],
+        look_ups=[_build_look_up_line(one) for one in look_ups],
         late=retry.list_late_reports(execution),
         can_be_asked=execution.has_look_up,
         settlers=_list_settlers(person, execution),
@@ -156,13 +154,14 @@ def _describe_refusal(person: Person, execution: Execution) -> str:
 
 
 def _list_settlers(person: Person, execution: Execution) -> list[str]:
-    """List the supervisors of the queue except those concerned by the run. Only people
-    who see everything or are admitted to the queue get the names."""
+    """List the other supervisors of the queue, except those concerned by the run. Only
+    people who see everything or are admitted to the queue get the names."""
     queue = execution.grant.revision.known_tool.queue_id
     may_know = permissions.has_permission(person, Permission.SEE_ALL)
     if not (may_know or queue in permissions.queues_of(person)):
         return []
-    return sorted(str(one) for one in visibility.list_settlers(execution))
+    others = (one for one in visibility.list_settlers(execution) if one != person)
+    return sorted(map(str, others))
 
 
 def _describe_last_step(execution: Execution) -> tuple[str, datetime | None]:
@@ -223,8 +222,24 @@ def _format_asker(kind: str, id_: str) -> str:
     return str(found) if found else "Someone"
 
 
-def _format_note(row: Any) -> str:
-    return ": ".join(part for part in (row.code, row.detail) if part)
+def _build_look_up_line(row: LookUp) -> LookUpLine:
+    """The answer is said once where Holdpoint itself says why it is not clear."""
+    who, note = _format_asker(row.by_kind, row.by_id), row.detail or row.code
+    if note == executors.NEITHER:
+        return LookUpLine(row.at, who, note, "")
+    return LookUpLine(row.at, who, LOOK_UP_WORDS[row.said], note)
+
+
+def _find_settler(execution: Execution) -> str:
+    """The name of the person who recorded the result; empty when nobody did."""
+    if execution.code != SETTLED_BY_PERSON:
+        return ""
+    rows = LogRecord.objects.filter(
+        proposal=execution.proposal_id, kind="execution.settled", actor_kind="person"
+    )
+    ids = rows.order_by("-id").values_list("actor_id", flat=True)[:1]
+    found = Person.objects.filter(public_id__in=list(ids)).first()
+    return str(found) if found else ""
 
 
 def _describe_retry(execution: Execution, now: datetime) -> str:

@@ -130,7 +130,7 @@ def build_unknown_line(
         thread=proposal.thread,
         thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
         since=execution.unknown_at or execution.claimed_at,
-        detail=": ".join(part for part in _list_attempt_details(execution) if part),
+        detail=execution.detail or _find_attempt_code(execution),
         looked=_describe_look_ups(execution, newest.get(execution.pk)),
         ask_at=execution.ask_at,
         mine=mine,
@@ -139,11 +139,10 @@ def build_unknown_line(
     )
 
 
-def _list_attempt_details(execution: Execution) -> tuple[str, str]:
-    """The code and detail of the attempt itself, without our own code for who settled
-    it."""
+def _find_attempt_code(execution: Execution) -> str:
+    """The code of the attempt itself; empty for our own code for who settled it."""
     ours = execution.code in {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP, "repaired"}
-    return "" if ours else execution.code, execution.detail
+    return "" if ours else execution.code
 
 
 def _describe_look_ups(execution: Execution, newest: LookUp | None) -> str:
@@ -158,12 +157,13 @@ def _format_times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def describe_outcome(execution: Execution) -> str:
-    """Describe the outcome and who reported it; empty while it is unknown."""
+def describe_outcome(execution: Execution, settler: str = "") -> str:
+    """Describe the outcome and who reported it, a person by name if `settler` is known;
+    empty while it is unknown."""
     if execution.status == ExecutionStatus.UNKNOWN:
         return ""
     who = (
-        "as recorded by a person"
+        f"as recorded by {settler or 'a person'}"
         if execution.code == SETTLED_BY_PERSON
         else "as reported by its service"
     )
