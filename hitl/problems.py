@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string, select_template
+from django.urls import reverse
 
 from agents.adapters import authzen
-from journal.errors import DatabaseRestored, DomainError, FieldError
+from journal.errors import DatabaseRestored, DomainError, FieldError, SignedOut
 from reviews.desk.components.htmx import wants_partial
 
 ACCESS = "/access/"
 JSON_PATHS = ("/api/", ACCESS)
+API_HINT = " See `errors` for details."  # for programs; a page shows the errors
+# Statuses after which the person can go on at the approval request.
+LEADING_BACK = {HTTPStatus.CONFLICT, HTTPStatus.GONE, HTTPStatus.UNPROCESSABLE_ENTITY}
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -81,14 +86,24 @@ def render_error_page(
     detail: str,
     *,
     errors: list[FieldError] | None = None,
+    title: str = "",
+    signs_in: bool = False,
 ) -> HttpResponse:
-    """The error page of this status, or `#notice` alone for htmx."""
+    """The error page of this status, or `#notice` alone for htmx.
+
+    `title` replaces the headline of the status. With `signs_in` the page links to the
+    sign-in page.
+    """
+    known_request = _find_request_url(request)
+    leads_back = status in LEADING_BACK or code == SignedOut.code
     context = {
         "status": status,
-        "title": HTTPStatus(status).phrase,
+        "title": title,
         "code": code,
-        "detail": detail,
+        "detail": detail.replace(API_HINT, ""),
         "errors": errors or [],
+        "request_url": known_request if leads_back and not signs_in else "",
+        "sign_in_url": _build_sign_in_url(known_request) if signs_in else "",
         "request_id": getattr(request, "request_id", ""),
     }
     # After a server error, the context processors' queries may fail too.
@@ -104,3 +119,16 @@ def render_error_page(
         response = HttpResponse(template.render(context, known), status=status)
     response["Vary"] = "HX-Request"
     return response
+
+
+def _find_request_url(request: HttpRequest) -> str:
+    """The page of the approval request that this address is about, if any."""
+    match = request.resolver_match
+    if match is None or not match.route.startswith("requests/<str:pk>/"):
+        return ""
+    return reverse("reviews:request_detail", args=[match.kwargs["pk"]])
+
+
+def _build_sign_in_url(then: str) -> str:
+    query = f"?{urlencode({'next': then})}" if then else ""
+    return reverse("reviews:sign_in") + query

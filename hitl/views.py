@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
@@ -111,9 +113,22 @@ def locked_out(
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403 for a form whose token is missing or of another session, usually because the
-    person was signed out."""
-    detail = "You were signed out. Nothing was recorded. Sign in and try again."
-    return _render_error(request, 403, "session", detail)
+    person signed out or signed in again."""
+    signed_in = request.user.is_authenticated
+    detail = (
+        "This form does not belong to your current session. Nothing was recorded. Open "
+        "the page again and try again."
+        if signed_in
+        else "You are not signed in. Nothing was recorded. Sign in and try again."
+    )
+    return _render_error(
+        request,
+        403,
+        "session",
+        detail,
+        title="Your session changed",
+        signs_in=not signed_in,
+    )
 
 
 def refuse_cross_site(request: HttpRequest) -> HttpResponse:
@@ -151,8 +166,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _render_error(
-    request: HttpRequest, status: int, code: str, detail: str
+    request: HttpRequest, status: int, code: str, detail: str, **page: Any
 ) -> HttpResponse:
     if request.path.startswith(problems.JSON_PATHS):
         return problems.build_problem(status, code, detail)
-    return problems.render_error_page(request, status, code, detail)
+    return problems.render_error_page(request, status, code, detail, **page)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import SuspiciousOperation
 from django.db import connection
-from django.test import Client
+from django.test import Client, RequestFactory
 from pytest_django import Settings
 
+from hitl import problems, views
+from journal.errors import InvalidInput, build_field_error
 from policies.models import Person
 
 PASSWORD = "correct-horse-battery"
@@ -123,3 +126,25 @@ def test_cookies_carry_the_host_prefix(client: Client, person: Person) -> None:
     assert session["path"] == "/"
     assert session["domain"] == ""
     assert session["samesite"] == "Lax"
+
+
+def test_a_form_of_another_session_leads_to_the_sign_in(person: Person) -> None:
+    client = Client(enforce_csrf_checks=True)
+    source = client.post("/requests/r-1/recall/").content.decode()
+    assert "Your session changed" in source
+    assert 'href="/sign-in/?next=%2Frequests%2Fr-1%2F"' in source
+    client.force_login(person, "django.contrib.auth.backends.ModelBackend")
+    source = client.post("/requests/r-1/recall/").content.decode()
+    assert "does not belong to your current session" in source
+    assert 'href="/sign-in/' not in source
+    assert 'href="/requests/r-1/"' in source
+
+
+@pytest.mark.django_db
+def test_a_page_of_an_error_has_no_words_for_programs(rf: RequestFactory) -> None:
+    error = InvalidInput(errors=[build_field_error("days", "from 1 to 365")])
+    source = problems.render_refusal(rf.get("/queue/"), error).content.decode()
+    assert "Some fields are unknown or invalid. Nothing was stored." in source
+    assert "`errors`" not in source
+    answer = views.bad_request(rf.get("/queue/"), SuspiciousOperation())
+    assert b"Bad Request" not in answer.content

@@ -152,7 +152,7 @@ ERRORS.add(
 )
 ERRORS.add(
     "403-signed-out",
-    "You were signed out.",
+    "Your session changed",
     send(StoreGate.refund, "recall", csrfmiddlewaretoken="old"),
 )
 ERRORS.add("409-running", "can no longer be undone", send(approved, "recall"))
