@@ -8,7 +8,8 @@ from django import forms
 
 from agents.models import MAX_URL_LENGTH, Agent
 from agents.webhooks import endpoints
-from journal.errors import InvalidInput
+from journal import canonical
+from journal.errors import DomainError, InvalidInput
 from reviews.choices import RepairChange
 
 
@@ -68,6 +69,19 @@ class RepairForm(forms.Form):
         if of_execution != bool(execution):
             raise forms.ValidationError("Choose what to repair.")
         return RepairChange(change), execution
+
+    def clean(self) -> None:
+        change, _ = self.cleaned_data.get("change") or ("", "")
+        state = self.cleaned_data.get("state", "")
+        if change == RepairChange.CHECKPOINT and not _is_json_object(state):
+            self.add_error("state", "Enter the state as a JSON object.")
+
+
+def _is_json_object(typed: str) -> bool:
+    try:
+        return isinstance(canonical.parse(typed.encode()), dict)
+    except DomainError:
+        return False
 
 
 class RepairAnswerForm(forms.Form):

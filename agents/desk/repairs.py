@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
+from django.utils.dateparse import parse_datetime
 
 from agents import selectors
 from agents.choices import ThreadStatus
@@ -21,7 +22,7 @@ from reviews.choices import ExecutionStatus, RepairChange, RepairStatus, RepairS
 from reviews.desk.components import frame, undo, visibility
 from reviews.desk.components.frame import UpkeepTab
 from reviews.effects import describe
-from reviews.effects.wording import flatten_value, format_scalar
+from reviews.effects.wording import flatten_value
 from reviews.executions import repairs, reversals
 from reviews.models import Execution, Repair
 from reviews.permissions import Permission
@@ -50,6 +51,14 @@ MAY_HAVE_RUN = (
     "A backup restored it, so it may have run. Its result becomes unknown, and the"
     " tool's service or a person settles it."
 )
+# Fields of the records under other names on the page.
+FIELD_LABELS = {
+    "resume_at": "resumes at",
+    "fence": "attempt number",
+    "grant": "permit",
+}
+TIME_FIELDS = {"lease until", "window until"}
+EMPTY = "empty"
 STATUS_WORDS = {
     RepairStatus.PROPOSED: ("Awaiting confirmation", "wait"),
     RepairStatus.APPLIED: ("Applied", "ok"),
@@ -111,11 +120,13 @@ class RepairsPage:
 
 @dataclass(frozen=True, slots=True)
 class ValueDifference:
-    """One value before and after. Both may be text of the agent or of a person."""
+    """One value before and after. Both may be text of the agent or of a person, unless
+    `before_at` gives the value before as a time."""
 
     name: str
     before: str
     after: str
+    before_at: datetime | None = None
 
     @property
     def moved(self) -> bool:
@@ -231,11 +242,14 @@ def _build_repair_row(row: Repair, names: dict[str, str]) -> RepairRow:
 
 
 def _list_differences(before: Any, after: Any) -> Iterator[ValueDifference]:
-    was, is_to_be = dict(flatten_value(before)), dict(flatten_value(after))
-    absent = format_scalar(None)
+    was, is_to_be = (dict(flatten_value(one, empty=EMPTY)) for one in (before, after))
     for name in dict.fromkeys([*was, *is_to_be]):
-        said = "resumes at" if name == "resume_at" else name
-        yield ValueDifference(said, was.get(name, absent), is_to_be.get(name, absent))
+        yield ValueDifference(
+            FIELD_LABELS.get(name, name),
+            was.get(name, EMPTY),
+            is_to_be.get(name, EMPTY),
+            parse_datetime(was.get(name, "")) if name in TIME_FIELDS else None,
+        )
 
 
 def build_run_repair_page(

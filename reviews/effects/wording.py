@@ -78,23 +78,27 @@ def format_duration(value: timedelta | None) -> str:
     return f"{seconds // 86400} days"
 
 
-def flatten_value(value: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Flatten structured data into rows of path and value, never JSON."""
+def flatten_value(
+    value: object, path: str = "", *, empty: str = "nothing"
+) -> Iterator[tuple[str, str]]:
+    """Flatten structured data into rows of path and value, never JSON. `empty` is the
+    word for no value."""
     depth = path.count(".") + path.count(" ")
     if isinstance(value, dict) and value and depth < MAX_DEPTH:
         for key, inner in value.items():
-            yield from flatten_value(inner, f"{path}.{key}" if path else str(key))
+            below = f"{path}.{key}" if path else str(key)
+            yield from flatten_value(inner, below, empty=empty)
     elif isinstance(value, list) and value and depth < MAX_DEPTH:
         for number, inner in enumerate(value, 1):
-            yield from flatten_value(inner, f"{path} {number}".strip())
+            yield from flatten_value(inner, f"{path} {number}".strip(), empty=empty)
     else:
-        yield path or "value", format_scalar(value)
+        yield path or "value", format_scalar(value, empty=empty)
 
 
-def format_scalar(value: object) -> str:
-    """Format one value in words."""
+def format_scalar(value: object, *, empty: str = "nothing") -> str:
+    """Format one value in words; no value is `empty`."""
     if value is None or value in ("", {}, []):
-        return "nothing"
+        return empty
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
