@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 
 from agents.desk.repairs import CONSEQUENCES, MAY_HAVE_RUN, STATUS_WORDS
@@ -32,6 +34,9 @@ def test_a_reversal_is_proposed_from_the_done_request(gate: Gate, as_: SignIn) -
     assert not Reversal.objects.exists()
     source = read_page(client.post(url, {"reason": WHY}, follow=True))
     assert "Reverses: " in source
+    why = find_element(source, "why-asked")
+    assert "A reversal always needs another person's approval." in html.unescape(why)
+    assert "Proposed by" not in why
     assert 'class="said-by"' in source
     assert WHY in source
     assert "requested this action" in source
@@ -182,6 +187,7 @@ def test_a_checkpoint_is_typed_and_kept_when_it_is_wrong(
     assert response.status_code == 422
     source = read_page(response)
     assert "{oops" in source
+    assert 'id="state-error"' in source
     assert "Wrong step." in source
     assert client.post(url, {**sent, "state": '{"step": 3}'}).status_code == 302
     repair = Repair.objects.get()
