@@ -58,11 +58,13 @@ def find_next_proposal(loaded: LoadedRequest) -> NextProposal | None:
     if ended is None:
         return None
     own = loaded.request.proposal
-    run = Q(agent=own.agent, thread=own.thread, created_at__gt=own.created_at)
+    near = Q(agent=own.agent, thread=own.thread, created_at__gt=own.created_at)
+    near |= Q(parent=own.pk)
+    if loaded.request.status == RequestStatus.SUPERSEDED:
+        # By a proposal of this moment, perhaps of another run; found by this index.
+        near |= Q(agent=own.agent, created_at=ended, supersedes=own.pk)
     later = Q(created_at__gt=ended) | Q(supersedes=own.pk)
-    found = visibility.select_visible_proposals(loaded.person).filter(
-        later, run | Q(parent=own.pk)
-    )
+    found = visibility.select_visible_proposals(loaded.person).filter(later, near)
     rows = found.order_by("created_at", "pk").select_related("request")[:_MOST_SEARCHED]
     asked = {one.pk for one in rows if hasattr(one, "request")}
     first = min(

@@ -34,6 +34,13 @@ def test_the_next_proposal_of_the_run_is_linked(gate: Gate, as_: SignIn) -> None
     assert "20.00" in cut
 
 
+def test_what_replaced_it_is_linked_in_another_run_too(gate: Gate, as_: SignIn) -> None:
+    request = propose(gate.agent).request
+    later = propose(gate.agent, thread="another", supersedes=request.proposal_id)
+    cut = _following(read_page(as_("rita").get(url(request))))
+    assert url(later.request) in cut
+
+
 def test_what_nobody_is_asked_about_leads_to_the_run(gate: Gate, as_: SignIn) -> None:
     request = rejected(gate)
     propose(gate.agent, "look")
