@@ -31,7 +31,7 @@ def check_target(target: Target, *, networks: addresses.Networks) -> None:
     if addresses.is_literal(target.host):
         if not addresses.is_allowed(target.host, networks):
             raise NotAllowed(
-                "this address is not public, and no network of CALLBACK_NETWORKS has it"
+                "this address is not public and is not in CALLBACK_NETWORKS"
             )
         _check_own_ports(target, [target.host], {})
 

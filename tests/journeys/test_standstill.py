@@ -234,7 +234,7 @@ def test_a_prepared_transaction_belongs_to_no_session() -> None:
     state = standstills.StandstillState(log=delay)
     shown = " ".join(render_to_string("_log_stall.html", {"stall": state}).split())
     assert "(100,000 or more, the oldest for 2 minutes)" in shown
-    assert "It belongs to no session: it is a prepared transaction." in shown
+    assert "The transaction is a prepared one and belongs to no session." in shown
 
 
 FRESH = dict.fromkeys(SWEEPS, 1.0)

@@ -227,7 +227,7 @@ def test_a_private_address_is_refused_when_given_and_when_sent(
 @pytest.mark.parametrize(
     ("ours", "said"),
     [
-        (False, "this address is not public, and no network of CALLBACK_NETWORKS has"),
+        (False, "this address is not public and is not in CALLBACK_NETWORKS"),
         (True, "is one of the gate's own"),
     ],
 )

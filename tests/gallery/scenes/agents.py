@@ -176,7 +176,7 @@ POST.add("waiting", "Next attempt", lambda gate: find_delivery("waiting"), "otto
 POST.add("delivered", "Delivered, 204", lambda gate: find_delivery("delivered"), "otto")
 POST.add(
     "place-refused",
-    "This address is not public, and",
+    "This address is not public and is not in",
     Submission(ENDPOINTS, {"url": "http://10.0.0.1/hook"}),
     "owen",
 )
