@@ -14,7 +14,7 @@ from hitl.api import HoldpointApi, api
 
 @pytest.mark.django_db
 def test_the_page_names_every_call_of_the_schema(client: Client) -> None:
-    page = client.get("/api/v1/docs").content.decode()
+    page = client.get("/api/v1/docs").content.decode().replace("<wbr>", "")
     for path in api.get_openapi_schema()["paths"]:
         assert path in page
 

@@ -46,7 +46,7 @@ def test_the_description_lists_the_endpoints(client: Client) -> None:
         f"{REQUESTS}/{{task_id}}": {"get"},
         f"{REQUESTS}/{{task_id}}/cancel": {"post"},
     }
-    page = client.get("/api/v1/docs").content.decode()
+    page = client.get("/api/v1/docs").content.decode().replace("<wbr>", "")
     assert all(path in page for path in ours)
 
 
