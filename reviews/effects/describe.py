@@ -19,7 +19,14 @@ from journal import ids
 from policies import active, conflicts, facts, tools
 from reviews import redaction
 from reviews.models import Proposal, Revision
-from reviews.presenters import Presentation, addressed, moments, present_effect, unicode
+from reviews.presenters import (
+    Presentation,
+    addressed,
+    compare_versions,
+    moments,
+    present_effect,
+    unicode,
+)
 from reviews.presenters import markup as presenters_markup
 from reviews.presenters.shapes import FieldChange, SentencePart, TextPart, ValuePart
 from reviews.redaction import redactor
@@ -200,20 +207,20 @@ def build_concealer(revision: Revision) -> Any:
 
 
 def list_changed_arguments(before: Revision, after: Revision) -> list[ArgumentChange]:
-    """List the arguments that differ, destructive changes first, with their labels.
+    """List every argument that differs, destructive changes first, with their labels.
 
     Empty for a tool that is not registered.
     """
     if after.tool is None:
         return []
-    shown = present_effect(
+    changes = compare_versions(
         tools.load_definition(after.tool),
         after.args,
-        before=before.args,
+        before.args,
         labels=after.reading.get("labels", {}),
         conceal=build_concealer(after),
     )
-    return [_build_argument_change(change) for change in shown.changes]
+    return [_build_argument_change(change) for change in changes]
 
 
 def _build_argument_change(change: FieldChange) -> ArgumentChange:

@@ -8,6 +8,7 @@ Pure: no database, no network.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,9 +31,15 @@ from . import (
 )
 from .arguments import HIDDEN, Conceal, sort_by_schema
 from .common import Subject
-from .shapes import Presentation, collect_texts
+from .shapes import FieldChange, Presentation, collect_texts
 
-__all__ = ["Presentation", "collect_texts", "present_effect"]
+__all__ = [
+    "Presentation",
+    "build_argument_subject",
+    "collect_texts",
+    "compare_versions",
+    "present_effect",
+]
 
 _PRESENTERS: dict[str, Callable[[Subject], Presentation]] = {
     "access": access.show,
@@ -86,3 +93,54 @@ def present_effect(
         windows or {},
     )
     return _PRESENTERS.get(definition.presenter, common.show)(subject)
+
+
+def build_argument_subject(
+    definition: ToolDefinition,
+    args: Mapping[str, Any],
+    older: Mapping[str, Any],
+    *,
+    labels: Mapping[str, str] | None = None,
+    conceal: Conceal = lambda _: HIDDEN,
+) -> Subject:
+    """Build the subject that compares arguments with older ones of the same tool.
+
+    It conceals what the presenter of the tool's kind conceals, in both.
+    """
+    now, was = (
+        Subject(
+            definition,
+            sort_by_schema(one, definition.arguments),
+            labels=labels or {},
+            conceal=conceal,
+        )
+        for one in (args, older)
+    )
+    secret: frozenset[str] = frozenset()
+    if definition.presenter == "http":
+        secret = request.list_secret_paths(now) | request.list_secret_paths(was)
+    return replace(now, before=was.args, secret=secret)
+
+
+def compare_versions(
+    definition: ToolDefinition,
+    args: Mapping[str, Any],
+    older: Mapping[str, Any],
+    *,
+    labels: Mapping[str, str] | None = None,
+    conceal: Conceal = lambda _: HIDDEN,
+) -> list[FieldChange]:
+    """List every difference of the arguments from those of an older version,
+    destructive ones first. An amount of money comes with its currency."""
+    subject = build_argument_subject(
+        definition, args, older, labels=labels, conceal=conceal
+    )
+    before = replace(subject, args=subject.before or {})
+    return [
+        replace(
+            change,
+            before=before.add_currency(change.path, change.before),
+            after=subject.add_currency(change.path, change.after),
+        )
+        for change in subject.comparison.differences(subject.args, before.args)
+    ]

@@ -213,6 +213,19 @@ class Subject:
                 continue
         return None
 
+    def add_currency(self, path: str, cell: Cell | None) -> Cell | None:
+        """The cell with the currency after it, if the path is that of a declared amount
+        that can be read and shown."""
+        for part in self.definition.money:
+            names = (part.amount, part.currency)
+            if cell and part.amount == path and not any(map(self._is_sensitive, names)):
+                try:
+                    given = money.parse(*(self.args.get(name) for name in names))
+                except money.InvalidMoney:
+                    continue
+                return replace(cell, text=f"{cell.text} {given.currency}")
+        return cell
+
     @cached_property
     def moved(self) -> list[MovedAmount]:
         """Every amount that the action moves; empty if one is concealed or

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Any
 
 from . import addressed
@@ -67,6 +68,22 @@ class Comparison:
         rows.now += map(self._read, collect_leaves(rest))
         rows.changes.sort(key=lambda change: _ORDER[change.kind])
         return rows
+
+    def differences(
+        self, args: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> list[FieldChange]:
+        """List every difference between two versions of the arguments, destructive ones
+        first: each leaf that is new, gone, different or at another place of a list."""
+        found: list[FieldChange] = []
+        for name in dict.fromkeys([*args, *before]):
+            olds, news = (
+                collect_leaves({name: one[name]}) if name in one else []
+                for one in (before, args)
+            )
+            lists = all(_is_collection(one.get(name)) for one in (before, args))
+            pairs = _pair_entries(olds, news) if lists else _pair_fields(olds, news)
+            found += [self.change(old, new) for old, new in pairs]
+        return sorted(found, key=lambda change: _ORDER[change.kind])
 
     def change(self, old: Leaf | None, new: Leaf | None) -> FieldChange:
         """Build one change. Either side may be None; both raise ValueError."""
@@ -120,6 +137,34 @@ class Comparison:
 
     def _read(self, leaf: Leaf) -> ValueRow:
         return ValueRow(self.label(leaf.path), leaf.path, self.read(leaf))
+
+
+def _pair_fields(
+    olds: list[Leaf], news: list[Leaf]
+) -> Iterator[tuple[Leaf | None, Leaf | None]]:
+    """Pair the leaves that differ, by path."""
+    old_of = {leaf.path: leaf for leaf in olds}
+    for new in news:
+        old = old_of.pop(new.path, None)
+        if old is None or _serialise_value(old.value) != _serialise_value(new.value):
+            yield old, new
+    for old in old_of.values():
+        inside = (f"{old.path}.", f"{old.path}[")
+        filled = any(new.path.startswith(inside) for new in news)
+        if not (filled and is_empty_value(old.value)):
+            yield old, None
+
+
+def _pair_entries(
+    olds: list[Leaf], news: list[Leaf]
+) -> Iterator[tuple[Leaf | None, Leaf | None]]:
+    """Pair the entries of two lists that differ, around those that stay in order."""
+    old_texts, new_texts = (
+        [_serialise_value(leaf.value) for leaf in leaves] for leaves in (olds, news)
+    )
+    for tag, a, b, c, d in _compute_opcodes(old_texts, new_texts):
+        if tag != "equal":
+            yield from zip_longest(olds[a:b], news[c:d])
 
 
 def _compute_change_kind(old: Leaf | None, new: Leaf | None) -> ChangeKind:

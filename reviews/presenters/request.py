@@ -35,7 +35,7 @@ class UnreadableAddress(Exception):
 def show(subject: Subject) -> Presentation:
     """Present the request line first, then query, headers and body as groups of
     rows."""
-    subject = replace(subject, secret=frozenset(_list_secret_paths(subject)))
+    subject = replace(subject, secret=list_secret_paths(subject))
     try:
         parts = parse_address(subject.text("url"))
     except UnreadableAddress as error:
@@ -118,11 +118,13 @@ def _build_argument_groups(subject: Subject) -> list[DedicatedView]:
     return [group for group in groups if group.rows]
 
 
-def _list_secret_paths(subject: Subject) -> Iterator[str]:
-    for leaf in subject.under("headers"):
-        name = re.split(r"[.\[]", leaf.path)[-1].strip('"]')
-        if is_secret_name(name):
-            yield leaf.path
+def list_secret_paths(subject: Subject) -> frozenset[str]:
+    """The paths of the headers whose names suggest a credential."""
+    return frozenset(
+        leaf.path
+        for leaf in subject.under("headers")
+        if is_secret_name(re.split(r"[.\[]", leaf.path)[-1].strip('"]'))
+    )
 
 
 def _build_method_tags(subject: Subject) -> Iterator[Tag]:

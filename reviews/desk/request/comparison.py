@@ -17,9 +17,8 @@ from reviews.effects.wording import format_scalar
 from reviews.executions import rechecks
 from reviews.governance import ruling
 from reviews.models import Revision
-from reviews.presenters import present_effect
+from reviews.presenters import build_argument_subject, present_effect
 from reviews.presenters.arguments import Leaf, collect_leaves
-from reviews.presenters.common import Subject
 from reviews.presenters.shapes import Cell, FieldChange, ValueRow
 
 from .load import LoadedRequest
@@ -42,11 +41,11 @@ def build_three_way_rows(
     before-state, where it has the same argument."""
     if revision.tool is None:
         return []
-    subject = Subject(
+    subject = build_argument_subject(
         tools.load_definition(revision.tool),
         edited,
         revision.args,
-        reading.get("labels", {}),
+        labels=reading.get("labels", {}),
         conceal=describe.build_concealer(revision),
     )
     held = dict(_list_leaves_by_path(reading.get("before") or {}))
