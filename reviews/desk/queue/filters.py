@@ -79,7 +79,12 @@ class QueueFilters:
     @property
     def narrow(self) -> bool:
         """Whether anything but the tab and the order narrows the list."""
-        return any((self.risk, self.tool, self.agent, self.q, self.same))
+        return self.picks or bool(self.q)
+
+    @property
+    def picks(self) -> bool:
+        """Whether anything but the tab, the order and the search narrows the list."""
+        return any((self.risk, self.tool, self.agent, self.same))
 
     @property
     def differs(self) -> bool:

@@ -73,8 +73,8 @@ _UNKNOWN = """(SELECT count(*) FROM
    JOIN policies_tool AS t ON t.id = v.tool_id
    WHERE x.status = 'unknown' AND t.queue_id = ANY (%(mine)s::bigint[])
    LIMIT {most}) AS x)"""
-# Count open requests, and those due soon, only as far as overload needs.
-_ENOUGH = f"(SELECT people * {MAX_OPEN_EACH} + 1 FROM desk)"  # noqa: S608 our numbers
+# Count open requests, and those due soon, only as far as the tab and overload need.
+_ENOUGH = f"(SELECT greatest(people * {MAX_OPEN_EACH} + 1, {MOST_COUNTED}) FROM desk)"  # noqa: S608 our numbers
 _ENOUGH_DUE = f"(SELECT pace + {MOST_COUNTED} FROM desk)"  # noqa: S608 the same
 _MEASURED = (("true", _ENOUGH), ("r.expires_at <= %(now)s + %(lately)s", _ENOUGH_DUE))
 _OWN_DAY = """
@@ -85,8 +85,8 @@ FROM reviews_decision WHERE reviewer_id = %s AND at >= date_trunc('day', %s, 'UT
 
 @dataclass(frozen=True, slots=True)
 class QueueFigures:
-    """The numbers of the tabs other than Open, and the desk's capacity against what
-    waits."""
+    """The numbers of the tabs, and the desk's capacity against what waits. `open` is
+    the number of the Open tab: other people's claims count, as the list shows them."""
 
     mine: int
     waiting: int
@@ -282,9 +282,9 @@ class QueuePage:
 
 
 def build_queue_page(
-    person: Person, filters: QueueFilters, *, decidable: int, now: datetime
+    person: Person, filters: QueueFilters, *, now: datetime
 ) -> QueuePage:
-    """Build one page of the queue. `decidable` is the number in the header.
+    """Build one page of the queue.
 
     Eight queries for any number of rows; one more for effects that this process has not
     described before, one more when there are no rows, and one more for a person who has
@@ -302,7 +302,7 @@ def build_queue_page(
         gathered=filters.gathers and reach.role is not None,
     )
     counted = count_queue(reach, now)
-    tabs = _build_tabs(reach, filters, counted, decidable)
+    tabs = _build_tabs(reach, filters, counted)
     empty = not filters.narrow
     return QueuePage(
         filters=filters,
@@ -379,11 +379,15 @@ def _build_more_url(filters: QueueFilters) -> str:
 
 
 def _build_tabs(
-    reach: QueueReach, filters: QueueFilters, counted: QueueFigures, decidable: int
+    reach: QueueReach, filters: QueueFilters, counted: QueueFigures
 ) -> list[QueueTab]:
     counts = {"open": counted.waiting, "done": counted.done}
     if reach.role is not None:
-        counts |= {"mine": counted.mine, "open": decidable, "waiting": counted.waiting}
+        counts |= {
+            "mine": counted.mine,
+            "open": min(counted.open, MOST_COUNTED),
+            "waiting": counted.waiting,
+        }
     return [
         QueueTab(
             name, label, counts[name], QueueFilters(tab=name).url(), name == filters.tab

@@ -33,9 +33,7 @@ def render_queue_page(
     """Render the queue with these filters, and a saved-view form that was refused."""
     desk = frame.get_frame(request)
     desk.ready()
-    page = queries.build_queue_page(
-        require_person(request), filters, decidable=desk.badges.queue, now=desk.now
-    )
+    page = queries.build_queue_page(require_person(request), filters, now=desk.now)
     template = htmx.choose_template(request, "reviews/queue.html", "queue-table")
     context = {"page": page, "view_form": form}
     return render(request, template, context, status=422 if form else 200)

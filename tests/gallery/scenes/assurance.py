@@ -70,7 +70,7 @@ def show_disagreement(gate: StoreGate) -> str:
 ASSURANCE.add("checks", "You see what they saw", "/assurance/checks/", "sue")
 
 
-@ASSURANCE.scene("queue", "for your answer", "tom")
+@ASSURANCE.scene("queue", "waiting for your answer", "tom")
 def show_waiting_reviews(gate: StoreGate) -> str:
     choose(gate)
     return "/queue/"

@@ -65,7 +65,7 @@ def test_the_queue_says_which_view_is_on_the_screen(gate: Gate) -> None:
         person=gate.rita, page="queue", name="Refunds", query=filters.query()
     )
     create_saved_view(person=gate.rita, page="queue", name="Everything", query="")
-    now = queue.build_queue_page(gate.rita, filters, decidable=0, now=clock.now())
+    now = queue.build_queue_page(gate.rita, filters, now=clock.now())
     assert [(view.name, view.current) for view in now.saved.views] == [
         ("Everything", False),
         ("Refunds", True),

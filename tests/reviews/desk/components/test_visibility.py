@@ -227,10 +227,7 @@ def test_reviewers_read_their_own_part_of_the_log(gate: Gate) -> None:
 
 def queue_page(person: Person, **filters: str) -> queue.QueuePage:
     person = fresh(person)
-    decidable = badges.count_badges(person).queue
-    return queue.build_queue_page(
-        person, QueueFilters.read(filters), decidable=decidable, now=clock.now()
-    )
+    return queue.build_queue_page(person, QueueFilters.read(filters), now=clock.now())
 
 
 def test_the_queue_has_bands_and_least_time_first(gate: Gate) -> None:
