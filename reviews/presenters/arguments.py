@@ -21,6 +21,11 @@ from .shapes import Cell
 
 # Shown in place of a sensitive value until somebody reveals it.
 HIDDEN = "[hidden]"
+# How a label writes abbreviations in names.
+KNOWN_WORDS = {
+    one.casefold(): one
+    for one in ("API", "BIC", "IBAN", "ID", "IDs", "IP", "RRULE", "SQL", "URL", "URLs")
+} | {"cmd": "command", "dir": "directory"}
 Conceal = Callable[[str], str]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -126,10 +131,11 @@ def _format_nested_label(path: str, labels: Mapping[str, str]) -> str:
 
 
 def humanise_name(name: str) -> str:
-    """Write a field name as words: `order_id` as `Order id`, `line1` as `Line 1`."""
+    """Write a field name as words: `order_id` as `Order ID`, `line1` as `Line 1`."""
     words = re.sub(r"[_.\s-]+", " ", name).strip() or name
     words = _NUMBER.sub(" ", words)
-    return words[:1].upper() + words[1:]
+    said = " ".join(KNOWN_WORDS.get(one.casefold(), one) for one in words.split(" "))
+    return said[:1].upper() + said[1:]
 
 
 def _walk_leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -95,6 +95,11 @@ def _is_green(state: object) -> bool:
     return str(state).casefold() in _GREEN
 
 
+def _is_percentage(path: str) -> bool:
+    """Whether the name of an argument says that its number is a percentage."""
+    return path.casefold() in {"percent", "percentage", "pct"}
+
+
 def _is_production(subject: Subject) -> bool:
     return any(map(_PRODUCTION.search, subject.words("environment", "branch")))
 
@@ -108,4 +113,5 @@ def _build_size_figures(subject: Subject) -> Iterator[SizeFigure]:
     for role, label in (("environment", "Where"), ("traffic", "Share")):
         shown = subject.listed(role)
         if shown:
-            yield SizeFigure(label, shown[0].cell.text, "", untrusted=True)
+            sign = "%" if _is_percentage(subject.path(role)) else ""
+            yield SizeFigure(label, shown[0].cell.text + sign, "", untrusted=True)

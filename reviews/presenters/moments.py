@@ -93,9 +93,14 @@ def _compute_day_bounds(day: date) -> tuple[datetime, datetime]:
     return midnight - timedelta(hours=14), midnight + timedelta(hours=36)
 
 
+_YEAR = 31_557_600  # seconds; a quarter of a day more than 365 days
+
+
 def _format_duration(span: timedelta) -> str:
     """Format a duration in the largest unit that fits, rounded down: `12 days`."""
     seconds = int(span.total_seconds())
+    if seconds >= 2 * _YEAR:
+        return f"{seconds // _YEAR:,} years"
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if number := seconds // size:
             return f"{number:,} {unit}{'' if number == 1 else 's'}"

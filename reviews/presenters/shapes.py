@@ -22,6 +22,7 @@ ChangeKind = Literal["removed", "changed", "added"]
 MANY_CHANGES, MANY_ARGUMENTS, MANY_WORDS = 40, 12, 400
 # Seconds that a careful reader needs for a row, a line and a word.
 A_ROW, A_LINE, A_WORD = 5, 3, 0.3
+EMPTY_KINDS = {"nothing", "empty list", "empty group"}  # of cells
 LONG_WORD = 12  # letters; a longer word takes the time of several
 
 
@@ -94,6 +95,12 @@ class Cell:
     def hides(self) -> bool:
         """Whether the text is a redaction chip in place of the value."""
         return self.kind == "sensitive"
+
+    @property
+    def repeats_kind(self) -> bool:
+        """Whether the text says no more than the type, as `none` of a null does: it is
+        then shown in place of the type."""
+        return bool(self.badge and self.text) and self.kind in EMPTY_KINDS
 
     @property
     def badge(self) -> str:

@@ -74,7 +74,9 @@ def cell(value: Any) -> SafeString:
         shown = format_html('<span title="{}">{}</span>', value.raw, shown)
     if value.kind == "text" and addressed.find_addressed_lines([value.text]):
         shown = format_html("{}{}", shown, render_to_string("reviews/_speaks.html"))
-    if not value.badge:
+    if value.repeats_kind:
+        return format_html('<span class="lit">{}</span>', value.text)
+    if value.hides or not value.badge:
         return shown
     return format_html('{} <span class="lit">{}</span>', shown, value.badge)
 

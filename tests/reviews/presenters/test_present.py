@@ -592,6 +592,8 @@ READ = datetime(2026, 11, 24, 17, 0, tzinfo=UTC)
         ("kept_until", "2026-11-26T18:00:00Z", "2 days left when read"),
         ("kept_until", "2026-11-24T17:00:20Z", "less than a minute left when read"),
         ("kept_until", "2026-11-23", "ended 5 hours before it was read"),
+        ("kept_until", "2024-11-24", "ended 729 days before it was read"),
+        ("kept_until", "2019-12-29", "ended 6 years before it was read"),
         ("kept_until", "2026-11-24", ""),
         ("kept_until", "2026-11-30", "4 days left when read"),
         ("delivered", MOMENT, "1 day before it was read"),
@@ -618,7 +620,12 @@ def test_the_ends_of_the_calendar_stay_as_they_are(moment):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("line1", "Line 1"), ("order_id", "Order id"), ("sha256", "Sha256")],
+    [
+        ("line1", "Line 1"),
+        ("order_id", "Order ID"),
+        ("iban", "IBAN"),
+        ("sha256", "Sha256"),
+    ],
 )
 def test_a_name_is_said_in_words(name, said):
     assert humanise_name(name) == said

@@ -248,7 +248,7 @@ def test_where_it_runs_and_where_it_connects_to_are_rows():
         "a@b.example",
     ]
     places = {row.label: row.cell.text for row in shown.views[2].rows}
-    assert places == {"Host": "build-02", "Dir": "/srv/shop", "User": "root"}
+    assert places == {"Host": "build-02", "Directory": "/srv/shop", "User": "root"}
     assert "Connects to 2 places" in tags(shown)
 
 
