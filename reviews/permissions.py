@@ -17,6 +17,7 @@ from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
 from journal.statements import Statement
 from policies.choices import Role
 from policies.models import Person
+from policies.money import Money
 
 from . import quorum
 from .choices import Scope, StopMode
@@ -29,6 +30,7 @@ from .models import (
     Stop,
 )
 from .people import identities
+from .presenters.current import format_money
 
 
 class Permission(StrEnum):
@@ -462,7 +464,7 @@ def check_vote_counts(
     revision = version.revision
     # guard: person-ceiling
     if is_above_ceiling(person, revision.amount_minor, revision.currency):
-        raise NotPermitted("This amount exceeds your approval limit.")
+        raise NotPermitted(describe_ceiling(person, revision.currency))
     place = quorum.find_step_to_fill(version.steps, filled, role)
     if place is None:
         raise NotPermitted(
@@ -492,6 +494,16 @@ def is_above_ceiling(person: Person, amount_minor: int | None, currency: str) ->
     if amount_minor is None or person.ceiling_minor is None:
         return False
     return currency != person.ceiling_currency or amount_minor > person.ceiling_minor
+
+
+def describe_ceiling(person: Person, currency: str) -> str:
+    """A sentence that says why an amount in `currency` exceeds this person's
+    ceiling."""
+    most = format_money(Money(person.ceiling_minor or 0, person.ceiling_currency))
+    if currency != person.ceiling_currency:
+        other = "another currency" if currency else "several currencies"
+        return f"Your approval limit is {most}, and this amount is in {other}."
+    return f"This amount exceeds your approval limit of {most}."
 
 
 def check_can_stop(

@@ -130,7 +130,7 @@ def test_what_one_can_decide_knows_ones_ceiling(gate: Gate, token: str) -> None:
     (item,) = call("/requests", token=token).json()["items"]
     assert call(f"/requests/{request.pk}", token=token).json()["can_decide"] is False
     assert item["can_decide"] is False
-    assert item["why_not"] == "This amount exceeds your approval limit."
+    assert item["why_not"] == "This amount exceeds your approval limit of 10.00 USD."
     assert item["verdicts"] == ["reject", "modify", "escalate"]
     path = f"/requests/{request.pk}/decide"
     assert call(path, verdict(request), token=token).status_code == 403
