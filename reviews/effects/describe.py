@@ -22,12 +22,14 @@ from reviews.models import Proposal, Revision
 from reviews.presenters import (
     Presentation,
     addressed,
+    build_argument_subject,
     compare_versions,
     moments,
     present_effect,
     unicode,
 )
 from reviews.presenters import markup as presenters_markup
+from reviews.presenters.arguments import list_enum_values
 from reviews.presenters.shapes import FieldChange, SentencePart, TextPart, ValuePart
 from reviews.redaction import redactor
 
@@ -229,6 +231,22 @@ def _build_argument_change(change: FieldChange) -> ArgumentChange:
         change.before.said if change.before else None,
         change.after.said if change.after else None,
     )
+
+
+def list_argument_texts(revision: Revision) -> list[str]:
+    """List the texts in the arguments that the agent was free to choose and the page
+    shows. Empty for a tool that is not registered."""
+    if revision.tool is None:
+        return []
+    definition = tools.load_definition(revision.tool)
+    subject = build_argument_subject(definition, revision.args, {})
+    return [
+        leaf.value
+        for leaf in subject.leaves
+        if isinstance(leaf.value, str)
+        and not subject.cell(leaf).hides
+        and leaf.value not in list_enum_values(definition.arguments, leaf.path)
+    ]
 
 
 def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:

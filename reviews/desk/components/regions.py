@@ -78,7 +78,7 @@ class VersionChanges:
 
 @dataclass(frozen=True, slots=True)
 class TextWarning:
-    """A warning about the agent's words or evidence, and the region where those are."""
+    """A warning about arguments, words or evidence, and the region where those are."""
 
     text: str
     place: str  # the anchor of the region
@@ -153,7 +153,7 @@ class Regions:
         """Why there is no before-state."""
         if self.reading.get("problem"):
             return "The look-up failed. Check the source system yourself."
-        return "This tool declares no look-up. Only the proposed parameters are shown."
+        return "This tool declares no look-up. Only the proposed arguments are shown."
 
     @cached_property
     def since(self) -> VersionChanges | None:
@@ -290,10 +290,13 @@ class Regions:
     @cached_property
     def signs(self) -> list[TextWarning]:
         """Warnings shown beside the facts, so that nobody has to read to the end to
-        find that the words or the evidence try to manipulate the reader."""
+        find that an argument, the words or the evidence try to manipulate the
+        reader."""
         who = "proposer" if self.by_person else "agent"
         said = [self.rationale, *(text for _, text in self.claims)]
+        given = describe.list_argument_texts(self.revision)
         found = (
+            (any(map(addressed.is_addressed_to_reviewer, given)), "an argument", "r2"),
             (any(map(addressed.is_addressed_to_reviewer, said)), f"{who} text", "r5"),
             (any(item.speaks for item in self.evidence), "evidence", "r6"),
         )

@@ -87,6 +87,10 @@ def test_facts_say_that_the_words_further_down_speak_to_the_reviewer(
     assert signs(gate, rationale=SPEAKING) == [
         "Possible manipulation: agent text addresses the reviewer"
     ]
+    args = {"customer": "C-1", "amount": "40.00", "currency": "USD", "note": SPEAKING}
+    assert signs(gate, args=args) == [
+        "Possible manipulation: an argument addresses the reviewer"
+    ]
     assert signs(gate, alternatives=[{"action": SPEAKING}]) == [
         "Possible manipulation: agent text addresses the reviewer"
     ]
