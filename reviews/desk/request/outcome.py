@@ -44,6 +44,7 @@ from .load import LoadedRequest, format_name
 
 STOPPED_TEXT = "The run, agent or tool is stopped. Nothing will be executed."
 BATCH_HALTED_TEXT = "Its batch is paused after a failure until a person resumes it."
+VERIFIER_CODE = "verifier"  # of a refusal in a verifier's words
 NOT_ACKNOWLEDGED = "The agent has not acknowledged it yet"
 WITHDRAWN_TEXTS = {
     "withdrawn_by_agent": "The agent withdrew it.",
@@ -104,6 +105,7 @@ class OutcomePanel:
     votes: Sequence[OutcomeVote]
     result: str
     links: Sequence[OutcomeLink]
+    result_title: str = "Tool response"
     progress: Sequence[ProgressStep] = ()
     at: datetime | None = None  # the time in the title
     until: datetime | None = None
@@ -122,6 +124,7 @@ def build_outcome(loaded: LoadedRequest) -> OutcomePanel:
         votes=[_build_vote(loaded, one) for one in loaded.decisions],
         result=_format_result(loaded.execution),
         links=list(_build_links(loaded)),
+        result_title=_find_result_title(loaded.execution),
         progress=list(_build_progress(loaded)),
         at=state.at,
         until=state.until,
@@ -220,13 +223,13 @@ def _describe_other_hold(loaded: LoadedRequest) -> Iterator[str]:
     if loaded.why_not:
         yield from _describe_read_only(loaded)
         return
-    until = format_time(hold.until)
-    yield (
-        "You can read this request. You can decide it when "
-        f"{hold.by} releases it, or at {until} if they are gone."
-    )
     if hold.offered:
         yield f"{hold.by} offers this request to you."
+    else:
+        yield (
+            f"You can decide it when {hold.by} releases it, or after "
+            f"{format_time(hold.until)}, unless the claim is renewed."
+        )
     if hold.asked:
         yield "You will be notified when it is released."
 
@@ -236,7 +239,6 @@ def _describe_read_only(loaded: LoadedRequest) -> Iterator[str]:
     own = loaded.own
     if own is None or own.version != loaded.request.version:
         yield loaded.why_not
-        yield "You can read everything on this page."
         return
     if own.counts:
         yield f"Your approval is recorded. {_describe_missing_votes(loaded)}."
@@ -380,10 +382,12 @@ def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
     if status is RequestStatus.REJECTED:
         acknowledged = _find_acknowledgement(loaded, loaded.request.settled_at)
         said = "The agent acknowledged it" if acknowledged else NOT_ACKNOWLEDGED
-        yield ProgressStep("Acknowledged", acknowledged, said)
+        yield ProgressStep("Agent", acknowledged, said)
         return
     yield _build_take_up(execution)
     yield _build_result(loaded, execution)
+    if execution is not None and _is_refused_by_holdpoint(execution):
+        yield ProgressStep("Reason", None, _describe_refusal(execution))
 
 
 def _build_result(loaded: LoadedRequest, execution: Execution | None) -> ProgressStep:
@@ -452,14 +456,35 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
     )
 
 
+def _is_refused_by_holdpoint(execution: Execution) -> bool:
+    """Whether code and detail are Holdpoint's own words. A verifier writes its own."""
+    refused = execution.status == ExecutionStatus.REFUSED
+    return refused and execution.code != VERIFIER_CODE
+
+
+def _describe_refusal(execution: Execution) -> str:
+    code = execution.code
+    return execution.detail or WITHDRAWN_TEXTS.get(code, code)
+
+
 def _format_result(execution: Execution | None) -> str:
-    """The tool's answer as text: untrusted, to be printed as such."""
-    if execution is None:
+    """What the tool, its service or a verifier said, as text: untrusted, to be printed
+    as such."""
+    if execution is None or _is_refused_by_holdpoint(execution):
         return ""
     if execution.result_shown is not None:
         return describe.format_result(execution.result_shown)
     said = [execution.code, execution.detail]
     return ": ".join(part for part in said if part)
+
+
+def _find_result_title(execution: Execution | None) -> str:
+    """The heading over the result. Who wrote an error's text is not stored."""
+    if execution is None or execution.result_shown is not None:
+        return "Tool response"
+    if execution.status == ExecutionStatus.REFUSED:
+        return "Verifier response"
+    return "Error report"
 
 
 def _build_links(loaded: LoadedRequest) -> list[OutcomeLink]:

@@ -10,6 +10,7 @@ import pytest
 from agents import acknowledgements, representation
 from agents.models import Agent
 from journal import clock, errors
+from reviews.choices import ExecutionStatus
 from reviews.executions import redeem, run
 from reviews.grants import grants
 from reviews.models import Execution, Grant, Proposal
@@ -83,7 +84,22 @@ def test_a_permit_that_was_never_used(letter, as_: SignIn) -> None:
     Grant.objects.filter(pk=letter.grant_id).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
         redeem.redeem_grant(token=grants.load_token(letter.grant_id), agent="riley")
-    assert "Never: it was refused" in read_progress(as_, letter.proposal)
+    said = read_progress(as_, letter.proposal)
+    assert "Never: it was refused" in said
+    assert "Reason The execution window has ended." in said
+
+
+def test_a_verifier_is_not_quoted_as_holdpoint(letter, as_: SignIn) -> None:
+    Execution.objects.filter(pk=letter.pk).update(
+        status=ExecutionStatus.REFUSED,
+        code="verifier",
+        detail="Approve it again.",
+        finished_at=clock.now(),
+    )
+    assert "Reason" not in read_progress(as_, letter.proposal)
+    url = f"/requests/{letter.proposal.request.pk}/"
+    source = as_("rita").get(url).content.decode()
+    assert 'aria-label="Verifier response, not checked"' in source
 
 
 def test_an_outcome_that_a_person_must_record(gate: Gate, as_: SignIn) -> None:
@@ -96,7 +112,7 @@ def test_a_rejection_is_acknowledged_by_the_agent(gate: Gate, as_: SignIn) -> No
     assert "has not acknowledged it yet" in read_progress(as_, proposal)
     acknowledge(proposal, representation.compute_settled_id(proposal.pk))
     said = read_progress(as_, proposal)
-    assert re.search(r"Acknowledged [^A]*The agent acknowledged it", said)
+    assert re.search(r"Agent [^A]*The agent acknowledged it", said)
 
 
 def test_a_request_without_a_decision_has_no_progress(gate: Gate, as_: SignIn) -> None:
