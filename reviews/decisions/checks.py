@@ -122,7 +122,8 @@ def _build_decided_error(
             f"{format_time(decision.at)}. Your {noun} has no effect."
         )
     ago = max(int((now - decision.at).total_seconds()), 0)
-    before = "already" if who == "You" else f"{_format_duration(ago)} before you"
+    before = f"{_format_duration(ago) if ago else 'just'} before you"
+    before = "already" if who == "You" else before
     return AlreadyDecided(f"{who} {what} this {before}. Your {noun} has no effect.")
 
 

@@ -78,8 +78,15 @@ def format_duration(value: timedelta | None) -> str:
     return f"{seconds // 86400} days"
 
 
+def format_delay(seconds: int) -> str:
+    """Format a delay exactly: `10 minutes`, but `90 seconds`."""
+    if seconds and seconds % 60 == 0:
+        return format_people(seconds // 60, "minute")
+    return format_people(seconds, "second")
+
+
 def flatten_value(
-    value: object, path: str = "", *, empty: str = "nothing"
+    value: object, path: str = "", *, empty: str = "none"
 ) -> Iterator[tuple[str, str]]:
     """Flatten structured data into rows of path and value, never JSON. `empty` is the
     word for no value."""
@@ -95,7 +102,7 @@ def flatten_value(
         yield path or "value", format_scalar(value, empty=empty)
 
 
-def format_scalar(value: object, *, empty: str = "nothing") -> str:
+def format_scalar(value: object, *, empty: str = "none") -> str:
     """Format one value in words; no value is `empty`."""
     if value is None or value in ("", {}, []):
         return empty

@@ -22,7 +22,7 @@ from reviews.decisions.submission import PageEvidence, RenderedPage
 from reviews.desk.components import htmx, throttle
 from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.components.formatting import ReasonChoice
-from reviews.effects.wording import format_people
+from reviews.effects.wording import format_delay
 
 from . import evidence, table
 from .answers import (
@@ -140,7 +140,7 @@ def _describe_what_follows(page: BatchPage, verdict: Verdict) -> str:
     if verdict is Verdict.ESCALATE:
         return "An item that nobody decides in time expires and is not executed."
     seconds = page.facts.first.version.recall_seconds
-    when = f"{format_people(seconds, 'second')} after approval"
+    when = f"{format_delay(seconds)} after approval"
     undo = "You can undo all of them until then (Z)."
     if not seconds:
         when, undo = "immediately", "The approvals cannot be undone."

@@ -95,7 +95,6 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
 }
 
 SINGULAR = {"supervisors": "supervisor", "people": "person"}
-AVAILABLE_WORDS = {0: "none is", 1: "only 1 is"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +133,14 @@ def build_verdict_choice(
 
 
 def describe_shortage(lacking: Shortage) -> str:
-    """The shortage as text: `3 other supervisors are needed, and only 1 is
-    available`."""
+    """The shortage after an escalation as text: `an escalation needs 3 supervisors
+    besides you, and only 1 can decide it`."""
     who = SINGULAR[lacking.who] if lacking.needed == 1 else lacking.who
-    there = AVAILABLE_WORDS.get(lacking.there, f"only {lacking.there} are")
-    verb = "is" if lacking.needed == 1 else "are"
-    return f"{lacking.needed} other {who} {verb} needed, and {there} available"
+    there = f"only {lacking.there}" if lacking.there else "none"
+    return (
+        f"an escalation needs {lacking.needed} {who} besides you, and {there} can"
+        " decide it"
+    )
 
 
 def find_shortage(

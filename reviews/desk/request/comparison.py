@@ -129,7 +129,7 @@ def build_moved_rows(
 
 def _format_value(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(_format_value(one) for one in value) or "nothing"
+        return ", ".join(_format_value(one) for one in value) or "none"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_format_value(one)}" for key, one in value.items())
     return format_scalar(value)
@@ -157,7 +157,7 @@ def find_policy_change(loaded: LoadedRequest) -> PolicyChange | None:
 
 
 _TOOL_GONE = "The policy no longer contains this tool, so this cannot run."
-_ARGUMENTS_INVALID = "The tool no longer accepts these parameters, so this cannot run."
+_ARGUMENTS_INVALID = "The tool no longer accepts these arguments, so this cannot run."
 _NEEDS_MORE_READINGS = (
     "Its rules need more data than was read; Holdpoint reads it before this runs."
 )

@@ -23,7 +23,7 @@ from reviews.decisions import drafts
 from reviews.desk.batches import links
 from reviews.desk.components import formatting, log_lines, snapshots, undo
 from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictChoice
-from reviews.desk.components.formatting import DeadlineClock, format_times
+from reviews.desk.components.formatting import DeadlineClock
 from reviews.desk.components.states import StateLabel
 from reviews.effects import describe
 from reviews.effects.wording import format_names, format_people, format_required_people
@@ -181,8 +181,8 @@ class StripRegion(RenderedRegions):
         if request.status != RequestStatus.REJECTED:
             return ""
         count = repeats.count_repeats(request.proposal_id)
-        again = f"Proposed again {format_times(count)} since; rejected without asking"
-        return again if count else ""
+        more = format_people(count, "more time")
+        return f"Proposed {more}; rejected automatically" if count else ""
 
     @property
     def unreached(self) -> str:
@@ -247,7 +247,7 @@ class ApprovalsRegion(StripRegion):
         tally = self.loaded.tally
         hidden = " Names and votes are hidden until the request is decided."
         roles = format_required_people(self.loaded.sealed.steps)
-        said = f"{tally.said} approvals ({roles})."
+        said = f"{tally.said} ({roles})."
         shows_names = self.loaded.settled or tally.required == 1
         return said if shows_names else said + hidden
 
@@ -269,10 +269,16 @@ class ApprovalsRegion(StripRegion):
         )
         names = [str(one.person) for one in found if one.id != loaded.person.public_id]
         if not names:
-            return "Nobody else"
+            return "Nobody" if loaded.why_not else "Nobody else"
         if loaded.given or sealed.carried or sealed.escalated_by or self._is_own:
-            return format_people(len(names), "other person")
+            word = "person" if loaded.why_not else "other person"
+            return format_people(len(names), word)
         return format_names(names, most=MOST_NAMES)
+
+    @property
+    def others_label(self) -> str:
+        """The label of `others`, who decide beside this person or instead of them."""
+        return "Can decide" if self.loaded.why_not else "Can also decide"
 
     @property
     def lacking(self) -> Shortage | None:
@@ -432,10 +438,9 @@ class DecisionRegion(HistoryRegion):
         return versions.build_conversation(self.loaded)
 
     @property
-    def rounds_left(self) -> str:
+    def rounds_left(self) -> int:
         """How often people may still ask or send it back."""
-        left = self.loaded.dialogue.count_rounds_left(by_agent=False)
-        return format_people(left, "round")
+        return self.loaded.dialogue.count_rounds_left(by_agent=False)
 
     @property
     def writes(self) -> Sequence[MessageButton]:

@@ -27,7 +27,12 @@ from reviews.desk.argument_form import ArgumentForm
 from reviews.desk.components import holding
 from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictWording
 from reviews.desk.components.formatting import ReasonChoice, format_condition_value
-from reviews.effects.wording import format_duration, format_people, format_short_hash
+from reviews.effects.wording import (
+    format_delay,
+    format_duration,
+    format_people,
+    format_short_hash,
+)
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, Draft, Message
 from reviews.on_call import duty
@@ -429,10 +434,7 @@ def _describe_consequence(loaded: LoadedRequest, verdict: Verdict) -> str:
     more = loaded.tally.required - loaded.given > 1 or verdict is Verdict.MODIFY
     after = "the last approval" if more else "approval"
     does = "The agent may perform it" if _is_performed_by_agent(loaded) else "Runs"
-    said = (
-        f"{does} {format_people(seconds, 'second')} after {after}. "
-        "You can undo until then (Z)."
-    )
+    said = f"{does} {format_delay(seconds)} after {after}. You can undo until then (Z)."
     if not seconds:
         said = f"{does} immediately after {after}. The approval cannot be undone."
     if verdict is Verdict.MODIFY:

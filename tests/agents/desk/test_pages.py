@@ -318,9 +318,9 @@ def test_the_state_is_typed_and_never_json() -> None:
     assert threads.build_agent_state(state).cells == [
         StateCell("a.b 1", "number", "1"),
         StateCell("a.b 2", "yes or no", "yes"),
-        StateCell("c", "nothing", "nothing"),
+        StateCell("c", "nothing", "none"),
         StateCell("d", "text", "x"),
-        StateCell("e", "list", "nothing"),
+        StateCell("e", "list", "none"),
         StateCell("f", "number", "1.5"),
     ]
 

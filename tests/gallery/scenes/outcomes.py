@@ -143,7 +143,7 @@ def rejected(gate: StoreGate) -> ApprovalRequest:
     return decide(gate.refund(), gate.tom, "reject", **said)
 
 
-@OVER.scene("rejected-again", "Proposed again twice since")
+@OVER.scene("rejected-again", "Proposed 2 more times")
 def rejected_again(gate: StoreGate) -> ApprovalRequest:
     request = rejected(gate)
     args, thread = request.proposal.current.args, request.proposal.thread

@@ -78,7 +78,7 @@ WAITING.add("mail", MINE, StoreGate.mail)
 WAITING.add("critical", MINE, StoreGate.address, "sue")
 WAITING.add(
     "onlooker",
-    "You can read everything on this page.",
+    "Can decide",
     lambda gate: gate.refund("45.00"),
     "otto",
 )
@@ -283,7 +283,7 @@ WAITING.add(
 WAITING.add("signed-out", "You are signed out.", StoreGate.refund, act=sign_out)
 
 
-@WAITING.scene("ceiling", "This amount exceeds your approval limit.")
+@WAITING.scene("ceiling", "exceeds your approval limit of")
 def ceiling(gate: StoreGate) -> ApprovalRequest:
     """The last one: from here on Rita may decide less."""
     gate.rita.ceiling_minor = 5_000

@@ -29,7 +29,7 @@ def told(request: ApprovalRequest, person, verdict: str = "approve", **fields) -
 def test_who_was_first_and_by_how_much(gate: Gate, request_) -> None:
     decide(request_, gate.tom, "reject")
     said = told(request_, gate.rita)
-    assert said.startswith("Tom Example rejected this 0 seconds before you.")
+    assert said.startswith("Tom Example rejected this just before you.")
     assert said.endswith("Your approval has no effect.")
 
 

@@ -59,7 +59,7 @@ FOLLOWS = [
     (
         "service",
         60,
-        "They run 60 seconds after approval, one after another. You can undo all of"
+        "They run 1 minute after approval, one after another. You can undo all of"
         " them until then (Z).",
     ),
     (

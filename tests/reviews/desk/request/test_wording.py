@@ -64,6 +64,7 @@ PAGES: list[tuple[str, str, Callable[[Gate], ApprovalRequest], str, str]] = [
     ("rita", "", held, "release", "Release C"),
     ("tom", "", held, "notify", "Notify me"),
     ("sue", "", held, "break", "End claim…"),
+    ("tom", "", offered, "outcome-line", "Rita Example offers this request to you."),
     ("tom", "", offered, "take-over", "Accept C"),
     ("sue", "", critical, "tier", "High Requires 2 approvals"),
     ("rita", "", states.recallable, "recall", "Undo approval Sending… Z"),
@@ -117,7 +118,7 @@ def test_the_approvals_say_who_must_decide(gate: Gate, as_: SignIn) -> None:
     page = as_("sue").get(url(critical(gate)))
     text = read_text(page)
     for said in (
-        "0 of 2 approvals (2 supervisors). Names and votes are hidden until the",
+        "0 of 2 (2 supervisors). Names and votes are hidden until the",
         "If nobody decides It expires. It is never approved automatically.",
         "Why approval is needed Policy v1",
         "Proposed by riley",
@@ -138,12 +139,13 @@ def test_the_queue_names_its_tabs_and_columns(gate: Gate, as_: SignIn) -> None:
 @pytest.mark.parametrize(
     ("there", "needed", "text"),
     [
-        (0, 1, "1 other supervisor is needed, and none is available"),
-        (1, 3, "3 other supervisors are needed, and only 1 is available"),
-        (2, 3, "3 other supervisors are needed, and only 2 are available"),
+        (0, 1, "1 supervisor besides you, and none can decide it"),
+        (1, 3, "3 supervisors besides you, and only 1 can decide it"),
+        (2, 3, "3 supervisors besides you, and only 2 can decide it"),
     ],
 )
 def test_a_shortage_says_how_many_are_missing(
     there: int, needed: int, text: str
 ) -> None:
-    assert describe_shortage(Shortage(there, needed, "supervisors")) == text
+    said = describe_shortage(Shortage(there, needed, "supervisors"))
+    assert said == f"an escalation needs {text}"
