@@ -12,6 +12,7 @@ from typing import Any
 
 from journal.errors import FieldError
 from policies.documents import ToolDefinition
+from reviews.presenters.arguments import humanise_name
 
 PREFIX = "arg"
 STATE, ROWS, ZONE = ":is", ":rows", ":zone"  # suffixes of companion inputs
@@ -45,12 +46,6 @@ def build_element_id(name: str) -> str:
     """An element id that needs no quoting in a selector; different names give different
     ids."""
     return "id_" + _UNSAFE_IN_ID.sub(_escape_character, name)
-
-
-def humanise_name(name: str) -> str:
-    """A name as a label: `order_id` becomes `Order id`."""
-    words = re.sub(r"[_.\s-]+", " ", name).strip() or name
-    return words[:1].upper() + words[1:]
 
 
 def _escape_character(match: re.Match[str]) -> str:

@@ -271,8 +271,7 @@ class ApprovalsRegion(StripRegion):
         if not names:
             return "Nobody" if loaded.why_not else "Nobody else"
         if loaded.given or sealed.carried or sealed.escalated_by or self._is_own:
-            word = "person" if loaded.why_not else "other person"
-            return format_people(len(names), word)
+            return format_people(len(names), "other person")
         return format_names(names, most=MOST_NAMES)
 
     @property
