@@ -323,9 +323,9 @@ def slow(gate: StoreGate, amount: str = "59.00") -> ApprovalRequest:
     return gate.refund(amount)
 
 
-POLICY.add("reading", "at least 3600 seconds", slow)
+POLICY.add("reading", "minimum reading time", slow)
 POLICY.add(
-    "reading-armed", "at least 3600 seconds", at(slow, "decide", query="arm=approve")
+    "reading-armed", "minimum reading time", at(slow, "decide", query="arm=approve")
 )
 
 

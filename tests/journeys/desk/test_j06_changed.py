@@ -55,8 +55,8 @@ def test_the_agent_replaces_what_is_being_read(
     page = rita.page
     banner = page.get_by_test_id("banner")
     expect(banner).to_contain_text("Amount")
-    expect(banner.locator("del")).to_have_text("48.00")
-    expect(banner.locator("ins")).to_have_text("480.00")
+    expect(banner.locator("del")).to_have_text("48.00 USD")
+    expect(banner.locator("ins")).to_have_text("480.00 USD")
     assert "The agent revised this request" in rita.heard("#sr-alert")
     rita.settled()
     expect(page.locator("[data-key='r']")).to_contain_text("Review the new version")
