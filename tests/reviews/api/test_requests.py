@@ -166,7 +166,7 @@ def test_an_edit_says_what_it_changed_and_for_which_version_the_words_are(
     request.refresh_from_db()
     said = told(gate, request, "otto")
     assert said["since"]["cause"] == "modified"
-    assert [row["after"] for row in said["since"]["diff"]] == ["300.00"]
+    assert [row["after"] for row in said["since"]["diff"]] == ["300.00 USD"]
     assert said["written_for"].startswith("written for version 1")
 
 
