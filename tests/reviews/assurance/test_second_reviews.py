@@ -148,6 +148,8 @@ def test_the_queue_says_how_many_wait(gate: Gate, client: Client) -> None:
     factories.policy(gate.people, {**document, **assurance})
     choose(gate)
     client.force_login(Person.objects.get(pk=gate.tom.pk))
-    assert "1 second review waits" in read_text(client.get("/queue/"), "second-reviews")
+    assert "Second reviews waiting for your answer: 1." in read_text(
+        client.get("/queue/"), "second-reviews"
+    )
     client.force_login(Person.objects.get(pk=gate.rita.pk))  # made the first decision
     assert 'data-testid="second-reviews"' not in read_page(client.get("/queue/"))
