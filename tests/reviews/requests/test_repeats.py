@@ -140,7 +140,7 @@ def test_the_page_of_a_rejection_counts_its_repeats(gate: Gate, client: Any) -> 
         propose(gate.agent, customer="C-1")
     client.force_login(gate.rita)
     page = client.get(f"/requests/{request.pk}/").content.decode()
-    assert "Proposed again twice since" in page
+    assert "Proposed 2 more times; rejected automatically" in page
 
 
 def test_the_run_shows_what_was_rejected_without_asking(
