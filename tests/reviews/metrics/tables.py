@@ -76,7 +76,7 @@ QUANTILES = """
     percentile_disc(0.9) WITHIN GROUP (ORDER BY s), count(*)
 """
 WRITTEN = f"""
-    SELECT CASE WHEN written THEN 'With a written answer' ELSE 'Without' END,
+    SELECT CASE WHEN written THEN 'With' ELSE 'Without' END || ' a written answer',
            tool_name, {QUANTILES}
     FROM (
         SELECT r.tool_name, d.check_asked ? 'written' AS written,
