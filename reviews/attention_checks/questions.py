@@ -60,7 +60,7 @@ def build_field_drafts(shown: Presentation, schema: Schema) -> Iterator[Question
     yield from build_row_drafts(
         shown.beside,
         "given",
-        lambda row: f"{CHANGES}, Parameters, row {row}",
+        lambda row: f"{CHANGES}, Arguments, row {row}",
         schema,
         shown,
     )
