@@ -215,14 +215,14 @@ def list_changed_arguments(before: Revision, after: Revision) -> list[ArgumentCh
     """
     if after.tool is None:
         return []
-    changes = compare_versions(
+    subject = build_argument_subject(
         tools.load_definition(after.tool),
         after.args,
         before.args,
         labels=after.reading.get("labels", {}),
         conceal=build_concealer(after),
     )
-    return [_build_argument_change(change) for change in changes]
+    return [_build_argument_change(change) for change in compare_versions(subject)]
 
 
 def _build_argument_change(change: FieldChange) -> ArgumentChange:

@@ -122,19 +122,10 @@ def build_argument_subject(
     return replace(now, before=was.args, secret=secret)
 
 
-def compare_versions(
-    definition: ToolDefinition,
-    args: Mapping[str, Any],
-    older: Mapping[str, Any],
-    *,
-    labels: Mapping[str, str] | None = None,
-    conceal: Conceal = lambda _: HIDDEN,
-) -> list[FieldChange]:
-    """List every difference of the arguments from those of an older version,
-    destructive ones first. An amount of money comes with its currency."""
-    subject = build_argument_subject(
-        definition, args, older, labels=labels, conceal=conceal
-    )
+def compare_versions(subject: Subject) -> list[FieldChange]:
+    """List every difference of the arguments of a subject from `build_argument_subject`
+    from the older ones, destructive ones first. An amount of money comes with its
+    currency."""
     before = replace(subject, args=subject.before or {})
     return [
         replace(

@@ -6,7 +6,7 @@ import json
 
 from hypothesis import given, settings
 
-from reviews.presenters import compare_versions
+from reviews.presenters import build_argument_subject, compare_versions
 from tests.reviews.definitions import tool
 from tests.reviews.presenters import kinds
 from tests.reviews.presenters.test_present import objects
@@ -16,7 +16,7 @@ REFUND = {"order_id": "78291", "amount": "40.00", "currency": "USD"}
 
 
 def compare(older, args, **parts):
-    found = compare_versions(tool(**parts), args, older)
+    found = compare_versions(build_argument_subject(tool(**parts), args, older))
     return [
         (
             one.kind,
@@ -55,7 +55,8 @@ def test_an_argument_that_a_view_states_is_compared_too():
         kinds.EXAMPLES["run_command"][0],
         kinds.definition("run_command"),
     )
-    (found,) = compare_versions(definition, older | {"cmd": "rm -rf /"}, older)
+    newer = older | {"cmd": "rm -rf /"}
+    (found,) = compare_versions(build_argument_subject(definition, newer, older))
     assert (found.path, found.after and found.after.said) == ("cmd", "rm -rf /")
 
 
@@ -72,7 +73,7 @@ def test_a_credential_is_concealed_in_both_versions():
         (args, args | {"headers": {}}),
         (args | {"headers": {}}, args),
     ):
-        found = compare_versions(definition, newer, older)
+        found = compare_versions(build_argument_subject(definition, newer, older))
         assert "headers.Authorization" in [one.path for one in found]
         assert "sk-live" not in str(found)
 
