@@ -146,7 +146,8 @@ _EXPIRES = (
 )
 _SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
 _FROZEN = '<span class="lead">{}Paused, {} left</span>'
-_STATE = '<span class="lead">{}<span>{}{}</span></span>{}'
+_STATE = "{}<span>{}{}</span>"
+_ROW_STATE = '<span class="lead">{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
 _CHOSEN = '<option value="{}" selected>{}</option>'
 _UNTIL = ' <span data-until="{}" data-words="{}">{}</span>'
@@ -182,21 +183,24 @@ def row_when(row: QueueRow) -> SafeString:
 
 
 @register.simple_tag
-def row_state(state: StateLabel | None) -> SafeString | str:
-    """The state of a request: an icon, a word and a note.
-
-    Empty for a request that simply waits.
-    """
-    if state is None:
-        return ""
-    sign = icon(state.icon) if state.quarters is None else pie(state.quarters)
+def state(label: StateLabel) -> SafeString:
+    """The icon of a state, its word, and how long it still lasts."""
+    sign = icon(label.icon) if label.quarters is None else pie(label.quarters)
     until: SafeString | str = ""
-    if state.until is not None:
-        words, left = state.until_words, state.until_said
-        until = format_html(_UNTIL, state.until.isoformat(), words, left)
-    said = timed(state.note, state.note_at)
+    if label.until is not None:
+        words, left = label.until_words, label.until_said
+        until = format_html(_UNTIL, label.until.isoformat(), words, left)
+    return format_html(_STATE, sign, timed(label.word, label.at), until)
+
+
+@register.simple_tag
+def row_state(label: StateLabel | None) -> SafeString | str:
+    """The state of a request with its note. Empty for a request that simply waits."""
+    if label is None:
+        return ""
+    said = timed(label.note, label.note_at)
     note = format_html('<p class="two">{}</p>', said) if said else ""
-    return format_html(_STATE, sign, timed(state.word, state.at), until, note)
+    return format_html(_ROW_STATE, state(label), note)
 
 
 @register.simple_tag
