@@ -67,12 +67,9 @@ CODE_WORDS = {
 }
 # Facts that hold a status of the execution, and the statuses in words.
 STATUS_FACTS = {"recorded", "reported"}
-STATUS_WORDS = {
+STATUS_WORDS = retry.REPORT_WORDS | {
     "queued": "Queued",
     "claimed": "Running",
-    "succeeded": "It happened",
-    "failed": "It did not happen",
-    "unknown": "It may have happened",
     "refused": "Refused",
 }
 # Facts that the list of reports says as well.

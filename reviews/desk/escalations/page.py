@@ -19,6 +19,7 @@ from reviews.desk.components import visibility
 from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import QueueRow
+from reviews.metrics.charts import format_share
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
 from reviews.permissions import Permission
 
@@ -64,7 +65,7 @@ class EscalationRate:
 
     @property
     def share(self) -> str:
-        return f"{100 * self.escalated / self.decided:.0f} %"
+        return format_share(self.escalated / self.decided)
 
 
 @dataclass(frozen=True, slots=True)
