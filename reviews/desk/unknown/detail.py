@@ -31,7 +31,6 @@ from .lists import (
     LOOK_UP_WORDS,
     UnknownOutcomeLine,
     build_unknown_line,
-    describe_outcome,
     select_readable,
 )
 
@@ -123,9 +122,8 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
     why_not = _describe_refusal(person, execution)
     step, at = _describe_last_step(execution)
     return UnknownOutcomePage(
-        line=replace(
-            build_unknown_line(execution, newest, not why_not),
-            outcome=describe_outcome(execution, _find_settler(execution)),
+        line=build_unknown_line(
+            execution, newest, not why_not, settler=_find_settler(execution)
         ),
         execution_class=CLASS_SENTENCES[execution.execution_class],
         key=execution.idempotency_key,

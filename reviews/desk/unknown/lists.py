@@ -115,10 +115,14 @@ def _list_newest_look_ups(rows: list[Execution]) -> Mapping[str, LookUp]:
 
 
 def build_unknown_line(
-    execution: Execution, newest: Mapping[str, LookUp], mine: bool = False
+    execution: Execution,
+    newest: Mapping[str, LookUp],
+    mine: bool = False,
+    *,
+    settler: str = "",
 ) -> UnknownOutcomeLine:
     """Build the line of one execution. `newest` maps executions to their newest
-    look-up."""
+    look-up; `settler` is the person who recorded the result, if their name is known."""
     proposal, revision = execution.proposal, execution.grant.revision
     return UnknownOutcomeLine(
         id=execution.pk,
@@ -134,7 +138,7 @@ def build_unknown_line(
         looked=_describe_look_ups(execution, newest.get(execution.pk)),
         ask_at=execution.ask_at,
         mine=mine,
-        outcome=describe_outcome(execution),
+        outcome=describe_outcome(execution, settler),
         ended_at=execution.finished_at,
     )
 
