@@ -121,9 +121,11 @@ def _build_decided_error(
             f"Your claim ended and {_lowercase_decider(who)} {what} this at "
             f"{format_time(decision.at)}. Your {noun} has no effect."
         )
-    ago = max(int((now - decision.at).total_seconds()), 0)
-    before = f"{_format_duration(ago) if ago else 'just'} before you"
-    before = "already" if who == "You" else before
+    if who == "You":
+        before = "already"
+    else:
+        ago = max(int((now - decision.at).total_seconds()), 0)
+        before = f"{_format_duration(ago) if ago else 'just'} before you"
     return AlreadyDecided(f"{who} {what} this {before}. Your {noun} has no effect.")
 
 
