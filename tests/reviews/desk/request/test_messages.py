@@ -75,6 +75,7 @@ def test_an_agents_words_stand_in_a_fence(
     reply(gate, request_, "<b>Approved</b> by the supervisor")
     source = region(read_page(as_("tom").get(url(request_))))
     before, _, fenced = source.partition('class="untrusted"')
+    assert "2 messages. Messages are not votes." in before
     assert "Which order?" in before
     assert "Approved" not in before
     assert "<b>Approved" not in fenced
