@@ -19,7 +19,6 @@ from reviews.desk.components import visibility
 from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import QueueRow
-from reviews.metrics.charts import format_share
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
 from reviews.permissions import Permission
 
@@ -65,7 +64,7 @@ class EscalationRate:
 
     @property
     def share(self) -> str:
-        return format_share(self.escalated / self.decided)
+        return f"{100 * self.escalated / self.decided:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)
