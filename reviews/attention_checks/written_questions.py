@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.choices import Risk
-from reviews.presenters.domains import to_other_form
 from reviews.presenters.shapes import Presentation, RiskIndicator
+from reviews.presenters.unicode import to_other_form
 
 from .distractors import CHANGES, is_same_answer
 

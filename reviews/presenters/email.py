@@ -16,7 +16,6 @@ from policies.effect_classes import Recipients, breaks_header
 from . import markup
 from .arguments import Leaf, build_cell
 from .common import Subject, build_presentation, build_sentence, format_count
-from .domains import is_imitation, is_plain_domain, to_other_form
 from .shapes import (
     Cell,
     Presentation,
@@ -26,6 +25,7 @@ from .shapes import (
     ValuePart,
     ValueRow,
 )
+from .unicode import is_imitation, is_plain_domain, to_other_form
 
 # In the order of a mail header. Bcc has a row even if it is empty.
 _HEADERS = ("from", "reply_to", "to", "cc", "bcc", "thread")
@@ -41,6 +41,9 @@ _DOUBLE_ENDING = re.compile(
     r"\.(?:pdf|docx?|xlsx?|txt|jpe?g|png)\.\w{2,4}$", re.IGNORECASE
 )
 _LINK = re.compile(r"(?:\bhttps?://|\bwww\.)[^\s<>\"]{1,2000}", re.IGNORECASE)
+_COMMENT = re.compile(r"\s*\([^()]*\)\s*$")  # of a mail address: `a@b.example (Dana)`
+_HOST = re.compile(r"[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+")
+MOST_ADDRESS = 1000  # characters of a recipient that are searched for its domain
 MOST_HOSTS = 5
 UNUSUAL_FACTOR = 3  # times the usual number of recipients
 
@@ -245,7 +248,11 @@ def _find_first(value: Any) -> Any:
 
 
 def _parse_domain(address: str) -> str:
-    return address.rpartition("@")[2].strip(" >").lower()
+    """The domain of an address, in lower case; "" for a name or a handle (`@dana`)."""
+    local, _, domain = _COMMENT.sub("", address[-MOST_ADDRESS:]).rpartition("@")
+    if local.strip() or _HOST.fullmatch(domain):
+        return domain.strip(" >").lower()
+    return ""
 
 
 def _is_html(value: Any) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from . import domains
+from . import unicode
 from .arguments import is_secret_name
 from .common import Subject, build_presentation
 from .shapes import Cell, Presentation, SizeFigure, Tag, ValueRow
@@ -86,7 +86,7 @@ def parse_address(url: str) -> Any:
 def _build_request_rows(subject: Subject, parts: Any) -> Iterator[ValueRow]:
     host = parts.hostname
     yield from subject.listed("method")
-    other = "" if domains.is_plain_domain(host) else domains.to_other_form(host)
+    other = "" if unicode.is_plain_domain(host) else unicode.to_other_form(host)
     note = "the name is" if other else ""
     warns = tuple(_list_host_warnings(parts))
     yield ValueRow("Host", "url.host", Cell(host), note, warns, other)
@@ -163,7 +163,7 @@ def _list_host_warnings(parts: Any) -> Iterator[str]:
         yield "A user name before the host"
     if parts.scheme == "http":
         yield "Not encrypted"
-    if not domains.is_plain_domain(host):
+    if not unicode.is_plain_domain(host):
         yield "A host in another alphabet"
 
 

@@ -1,6 +1,7 @@
 """Characters that a reader does not see, or takes for something else. Pure.
 
-Words that mix alphabets or only look Latin are marked. This is a small part of UTS 39:
+Words that mix alphabets or only look Latin are marked, and domain names that imitate
+our own are recognised. This is a small part of UTS 39:
 scripts by character name, the usual East Asian combinations, and the Cyrillic, Greek
 and Armenian letters that pass for Latin ones.
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 
@@ -49,6 +50,15 @@ _PAIRS = """
 03C4t 0391A 0392B 0395E 0396Z 0397H 0399I 039AK 039CM 039DN 039FO 03A1P 03A4T 03A5Y
 03A7X 0585o 057Du 0570h 0578n 0581g 0131i 0261g
 """
+# Letters, and pairs of letters, that look like others beyond single look-alikes.
+_DOMAIN_PAIRS = (
+    ("rn", "m"),
+    ("vv", "w"),
+    ("cl", "d"),
+    ("0", "o"),
+    ("1", "l"),
+    ("i", "l"),
+)
 LOOKALIKES = {int(pair[:4], 16): pair[4] for pair in _PAIRS.split()}
 
 
@@ -264,3 +274,53 @@ def _compute_hidden_flags(text: str, plain: str) -> list[bool]:
         marks = marks + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
         flags[index] = flags[index] or marks > MOST_MARKS
     return flags
+
+
+def is_plain_domain(domain: str) -> bool:
+    """Whether the name reads as it is written: ASCII only, and no punycode."""
+    return domain.isascii() and "xn--" not in domain
+
+
+def to_other_form(domain: str) -> str:
+    """Convert a punycode name to letters, and a name in letters to punycode."""
+    try:
+        if domain.isascii():
+            return domain.encode("ascii").decode("idna")
+        return domain.encode("idna").decode("ascii")
+    except UnicodeError:
+        return "not a valid name"
+
+
+def is_imitation(domain: str, ours: Iterable[str]) -> bool:
+    """Whether the domain looks like one of `ours` without being one."""
+    own = set(ours)
+    return domain not in own and any(_is_lookalike(domain, name) for name in own)
+
+
+def _is_lookalike(domain: str, own: str) -> bool:
+    shown = _fold_lookalikes(to_other_form(domain) if "xn--" in domain else domain)
+    name = _fold_lookalikes(own.partition(".")[0])
+    inside = re.search(rf"(^|[.-]){re.escape(name)}([.-]|$)", shown)
+    return _is_one_edit_apart(shown, _fold_lookalikes(own)) or (
+        len(name) > 5 and inside is not None
+    )
+
+
+def _fold_lookalikes(domain: str) -> str:
+    text = compute_skeleton(domain)
+    for pair, read in _DOMAIN_PAIRS:
+        text = text.replace(pair, read)
+    return text
+
+
+def _is_one_edit_apart(one: str, other: str) -> bool:
+    """Whether two names are equal or one edit apart.
+
+    One edit is one letter more, less, different or swapped with its neighbour.
+    """
+    start = 0
+    while one[start : start + 1] == other[start : start + 1] != "":
+        start += 1
+    left, right = one[start:], other[start:]
+    swapped = left[1::-1] + left[2:]
+    return right in (left, left[1:], swapped) or right[1:] in (left, left[1:])

@@ -58,3 +58,28 @@ def test_html_that_may_hide_text_says_so():
     read = [row for row in shown.other if row.label == "Body, as text"]
     assert read[0].warns == ("It may hide text from its reader",)
     assert "secret" in read[0].cell.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("דנה", "Δανάη", "Дана Коган", "田中さん", "دانا", "José", "@דנה", "א.כהן"),
+        *("dana@northgate.example (דנה)", "דנה <dana@northgate.example>"),
+    ],
+)
+def test_a_name_in_any_alphabet_is_not_taken_for_a_domain(name):
+    row = rows(kinds.show("send_mail", to=[name]))["to[0]"]
+    assert (row.note, row.also, row.warns) == ("", "", ())
+
+
+@pytest.mark.parametrize(
+    ("address", "also"),
+    [
+        ("dana@דומיין.example", "xn--7dbemaxi.example"),
+        ("דנה@דומיין.example", "xn--7dbemaxi.example"),
+        ("dana@xn--7dbemaxi.example", "דומיין.example"),
+    ],
+)
+def test_a_domain_in_another_alphabet_has_its_other_form_beside_it(address, also):
+    row = rows(kinds.show("send_mail", to=[address]))["to[0]"]
+    assert (row.note, row.also) == ("outside, the domain is", also)
