@@ -47,18 +47,6 @@ _JOIN_PHRASES = {
     "&": "while step {n} runs in the background",
 }
 _STREAMS = {"": "", "0": "input ", "1": "output ", "2": "errors "}
-_OPERATORS = {
-    "<": "read from a file",
-    "<<": "read from the text below",
-    "<<-": "read from the text below",
-    "<<<": "read from this text",
-    ">": "written to a file",
-    ">|": "written to a file",
-    ">>": "added to a file",
-    "<>": "read from and written to a file",
-    ">&": "joined to another stream",
-    "<&": "joined to another stream",
-}
 _PLACE_ROLES = ("host", "user", "cwd", "env", "stdin")
 
 
@@ -148,6 +136,11 @@ def parse_command(
         found.problem = f"Not decoded: {error}."
         found.doubts.append(found.problem)
         found.warns.append("Not decoded")
+        as_bash = ParsedCommand()
+        for simple in error.as_bash:
+            _add_step(simple, as_bash, declared, depth)
+        found.warns += as_bash.warns
+        found.hosts += as_bash.hosts
         return found
     if not simples:
         found.doubts.append("There is no readable command.")
@@ -240,7 +233,12 @@ def _build_step_tokens(
         )
     for place, redirect in enumerate(simple.redirects):
         stream = _STREAMS.get(redirect.number, f"stream {redirect.number} ")
-        means = f"{stream}{_OPERATORS[redirect.operator]}".capitalize()
+        means, _ = shell_lexer.REDIRECTIONS[redirect.form]
+        if redirect.is_other_command:
+            means = "joined to another command"
+        elif redirect.target.text == "-" and redirect.form in (">&", "<&"):
+            means = "closed"
+        means = f"{stream}{means}".capitalize()
         text = f"{redirect.number}{redirect.operator} {redirect.target.text}"
         yield CommandToken(text, means, _deduplicate_warnings(watched.redirects[place]))
     if simple.background:
@@ -319,7 +317,10 @@ def _build_warning_tags(read: ParsedCommand) -> Iterator[Tag]:
 
 
 def _rank_warning(said: str) -> int:
-    order = ("Destr", "Delet", "Format", "May delete", "A whole", "A disk", "Drop")
+    order = (
+        *("Destr", "Delet", "Format", "May delete", "A whole", "A disk", "Drop"),
+        *("Discard", "Rewrites", "Overwrites"),
+    )
     starts = [n for n, word in enumerate(order) if said.startswith(word)]
     quiet = said.startswith(("Glob", "A script", "Hides", "In somebody", "Asks"))
     return starts[0] if starts else 20 + quiet

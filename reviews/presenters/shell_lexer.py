@@ -9,13 +9,35 @@ guesses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 MOST_WORDS = 1000  # a person cannot check a longer command
 _BLANK, _META = " \t", " \t\n;&|<>()"
 _OPERATORS = ("&&", "||", ";", "|&", "|", "&", "\n")
-_REDIRECT = re.compile(r"<<<|<<-|<<|>>|>\||<>|>&|<&|>|<")
+OVERWRITES, ADDS = "Overwrites a file", "Adds to a file"
+# Every redirection operator of bash's grammar, the longer ones first: what it does, and
+# the warning about a file that it names.
+REDIRECTIONS = {
+    "&>>": ("output and errors added to a file", ADDS),
+    "&>": ("output and errors written to a file", OVERWRITES),
+    "<<<": ("read from this text", ""),
+    "<<-": ("read from the text below", ""),
+    "<<": ("read from the text below", ""),
+    "<>": ("read from and written to a file", OVERWRITES),
+    "<&": ("joined to another stream", ""),
+    "<": ("read from a file", ""),
+    ">>": ("added to a file", ADDS),
+    ">|": ("written to a file", OVERWRITES),
+    ">&": ("joined to another stream", ""),  # and as &> if it names a file
+    ">": ("written to a file", OVERWRITES),
+}
+_BASH_ONLY = ("&>>", "&>")  # other shells end the command at the &
+_REDIRECT = re.compile("|".join(map(re.escape, REDIRECTIONS)))
+_STREAM = re.compile(r"\d+-?|-")  # a stream to join, to move or to close
+_STREAM_NAME = re.compile(r"\{[A-Za-z_]\w*\}")  # bash stores the stream's number there
+_GAP = re.compile(r"[ \t]|\\\n")
+_SPLIT = re.compile(r"(?:\\\n)+[<>&|;(-]")  # a line break inside an operator
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _KEYWORDS = (
@@ -28,7 +50,14 @@ _QUOTED_MARK = "\x00"
 
 
 class UnreadableCommand(Exception):
-    """The command cannot be parsed with certainty; the message tells reviewers why."""
+    """The command cannot be parsed with certainty; the message tells reviewers why.
+
+    `as_bash` is the command as bash reads it, where only the shells differ.
+    """
+
+    def __init__(self, why: str, as_bash: Sequence[SimpleCommand] = ()) -> None:
+        super().__init__(why)
+        self.as_bash = as_bash
 
 
 @dataclass(slots=True)
@@ -79,6 +108,18 @@ class Redirection:
     number: str = ""
     body: str | None = None
 
+    @property
+    def form(self) -> str:
+        """The operator that does the same: `>&file` does what `&>file` does."""
+        if self.operator != ">&" or _STREAM.fullmatch(self.target.text):
+            return self.operator
+        return ">" if self.number else "&>"
+
+    @property
+    def is_other_command(self) -> bool:
+        """Whether it leads to a command instead of a file: `> >(tee log)`."""
+        return "process" in self.target.marks
+
 
 @dataclass(slots=True)
 class SimpleCommand:
@@ -112,6 +153,7 @@ class _Lexer:
         self.waiting: list[Redirection] = []  # heredocs whose bodies follow this line
         self.found = [SimpleCommand("")]
         self.words = 0
+        self.difference = ""  # how the shells differ, where bash's reading is known
 
     def commands(self) -> list[SimpleCommand]:
         while self.at < len(self.text):
@@ -120,7 +162,10 @@ class _Lexer:
             raise UnreadableCommand("the end of a here-document is missing")
         if self.found[-1].joined in ("&&", "||", "|", "|&") and not self.found[-1].runs:
             raise UnreadableCommand(f"nothing follows {self.found[-1].joined}")
-        return [simple for simple in self.found if not simple.is_empty]
+        found = [simple for simple in self.found if not simple.is_empty]
+        if self.difference:
+            raise UnreadableCommand(self.difference, found)
+        return found
 
     def _next(self) -> None:
         char = self.text[self.at]
@@ -130,16 +175,17 @@ class _Lexer:
             self.at += 2
         elif char == "#":
             self.found[-1].comments.append(self._until("\n"))
-        elif not (self._operator() or self._redirect("")):
+        elif not (self._redirect("") or self._operator()):
             self._take(self._word())
 
     def _operator(self) -> bool:
-        for sign in ("&>", "()", ";;"):
+        for sign in ("()", ";;"):
             if self.text.startswith(sign, self.at):
                 raise UnreadableCommand(f"shells interpret {sign} differently")
         for operator in _OPERATORS:
             if self.text.startswith(operator, self.at):
                 self.at += len(operator)
+                self._check_whole(operator)
                 self._join(operator)
                 return True
         return False
@@ -162,8 +208,12 @@ class _Lexer:
         if not match:
             return False
         self.at = match.end()
-        while self.text[self.at : self.at + 1] in (" ", "\t"):
-            self.at += 1
+        self._check_whole(match[0])
+        if match[0] in _BASH_ONLY or number.startswith("{"):
+            sign = f"{number}{match[0]}"
+            self.difference = f"shells interpret {sign} differently"
+        while gap := _GAP.match(self.text, self.at):
+            self.at = gap.end()
         found = Redirection(match[0], self._word(), number)
         if not found.target.raw:
             raise UnreadableCommand("a redirection has no target")
@@ -171,6 +221,10 @@ class _Lexer:
             self.waiting.append(found)
         self.found[-1].redirects.append(found)
         return True
+
+    def _check_whole(self, operator: str) -> None:
+        if operator != "\n" and _SPLIT.match(self.text, self.at):
+            raise UnreadableCommand(f"a line break splits what begins with {operator}")
 
     def _heredocs(self) -> None:
         for redirect in self.waiting:
@@ -193,7 +247,9 @@ class _Lexer:
         self.words += 1
         if self.words > MOST_WORDS:
             raise UnreadableCommand(f"it has more than {MOST_WORDS} words")
-        if word.raw.isascii() and word.raw.isdigit() and self._redirect(word.raw):
+        number = word.raw.replace("\\\n", "")
+        is_stream = number.isascii() and number.isdigit()
+        if (is_stream or _STREAM_NAME.fullmatch(number)) and self._redirect(number):
             return
         if not simple.words and _ASSIGNMENT.match(word.bare):
             simple.assigns.append(word)

@@ -12,12 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from . import paths
-from .shell_lexer import Redirection, ShellWord, SimpleCommand
+from . import paths, shell_git
+from .shell_git import RUNS_OTHER, UNKNOWN_PROGRAM
+from .shell_lexer import (
+    OVERWRITES,
+    REDIRECTIONS,
+    Redirection,
+    ShellWord,
+    SimpleCommand,
+)
 
 OTHER_LANGUAGE = "Code in another language. It was not decoded."
 FOREIGN_TEXT = "It runs text that is not on this page."
-RUNS_OTHER = "It may run another program."
 ENCODED = "A word looks encoded. It was not decoded."
 MARK_DOUBTS = {
     "substitution": "The result of a substitution is known only when it runs.",
@@ -74,26 +80,64 @@ _RULES = (
     ),
     (r"rm|mv|cp|ln", r"-\w*f\w*|--force", "Asks for no confirmation"),
     (r"mkfs(\..*)?", r".*", "Formats a disk"),
-    (r"git", r"push|fetch|pull|clone|remote|submodule", "Connects to the network"),
-    (r"git", r"clean|filter-branch|filter-repo|gc|reflog", "Deletes or rewrites"),
-    (r"git", r"--force.*|-f|-D|\+.*|--mirror|--delete|--hard", "Overwrites history"),
-    (r"git", r"-n|--no-verify", "Skips the checks"),
     (r"find|fd", r"-delete", "Deletes what it finds"),
-    (r"docker|podman|nerdctl", r"rm|rmi|prune|kill|down|stop", "Removes containers"),
+    (r"find", r"-fls|-fprint(0|f)?", OVERWRITES),
+    # GNU's tools accept the first letters of a long option.
+    (r"g?sed", r"-[nEsuz]*i.*|--i.*", OVERWRITES),
+    (
+        r"[gmn]?awk",
+        r"-i.*|--include.*|inplace|-[dop].*|--(dump|pretty|profile).*",
+        OVERWRITES,
+    ),
+    (r"sort|tree", r"-[bdfghiMnRrVcCmsuz]*o.*|--o.*", OVERWRITES),
+    (r"date", r"-\w*s.*|--s.*", "Changes the system"),
+    (r"hostname", r"[^-].*|-F.*|--file.*|-b", "Changes the system"),
+    (r"file", r"-\w*C|--compile", OVERWRITES),
+    (r"perl|ruby", r"-[\w]*i.*", OVERWRITES),
+    (r"tar", r"--remove-files|--recursive-unlink|--unlink-first|-U", "Deletes files"),
+    (r"tar|unzip", r"-\w*x\w*|x[vfzjJp]*|--extract|--get|-o", OVERWRITES),
+    (r"zip", r"-\w*m|--move", "Deletes files"),
+    (r"curl|wget", r"-[a-zA-Z]*[oO].*|--output.*|--remote-name.*", OVERWRITES),
+    (
+        r"rsync",
+        r"--del.*|--remove-(source|sent)-files|--ignore-errors|--inplace",
+        "Deletes or overwrites files at the other end",
+    ),
+    (
+        r"docker|podman|nerdctl",
+        r"rm|rmi|remove|prune|kill|down|stop|leave|uninstall",
+        "Removes containers",
+    ),
     (r"docker|podman|nerdctl", r"run|exec|pull|push", "Runs or moves images"),
-    (r"kubectl|oc|helm", r"delete|drain|uninstall|rollback", "Removes what runs"),
     (
         r"kubectl|oc|helm",
-        r"apply|exec|scale|rollout|patch|upgrade",
+        r"delete|del|un|drain|evict|uninstall|rollback|replace|--prune.*|--replace.*",
+        "Removes what runs",
+    ),
+    (
+        r"kubectl|oc|helm",
+        r"apply|exec|scale|rollout|patch|upgrade|create|edit|set|label|annotate"
+        r"|taint|cordon|uncordon|autoscale|expose|run|cp|debug|attach|install|adm",
         "Changes a cluster",
     ),
-    (r"terraform|tofu|pulumi", r"destroy", "Destroys infrastructure"),
-    (r"terraform|tofu|pulumi", r"apply|up|import|state", "Changes infrastructure"),
+    (
+        r"terraform|tofu|terragrunt|pulumi",
+        r"--?destroy|destroy|down|dn|--?replace.*|rm|delete|taint",
+        "Destroys infrastructure",
+    ),
+    (
+        r"terraform|tofu|terragrunt|pulumi",
+        r"apply|up|import|state|refresh|cancel|untaint|force-unlock|run-all|workspace"
+        r"|--?migrate-state|--?force-copy|--?reconfigure|update",
+        "Changes infrastructure",
+    ),
     (
         r"aws|gcloud|az|gsutil|s3cmd|rclone|doctl|heroku|fly|flyctl",
-        r"rm|rb|delete.*|terminate.*|remove|purge|destroy|deletefile",
+        r"rm|rb|del|(batch-)?delete.*|terminate.*|remove.*|purge.*|destroy|deletefile"
+        r"|rmdirs?|cleanup|dedupe|deregister.*|(\S*:)(destroy|reset|delete|remove|rm)",
         "Deletes in the cloud",
     ),
+    (r"rclone|gsutil|s3cmd", r"sync|mv|move|moveto|rsync", "Deletes in the cloud"),
     (
         r"psql|mysql|mariadb|sqlite3|mongosh?|redis-cli|clickhouse.*|sqlcmd",
         r"-c|-e|--command.*|--execute.*|--eval.*|(?i:.*(drop|delete|truncate|flush).*)",
@@ -134,7 +178,7 @@ _RULES = (
     (r".*", r"--force|--force-.*|--hard|--purge|--prune|--delete", "Forces or deletes"),
     (
         r".*",
-        r"--yes|--assume-yes|--auto-approve|--non-interactive",
+        r"--yes|--assume-yes|--?auto-approve|--non-interactive",
         "Asks for no confirmation",
     ),
     (
@@ -143,7 +187,6 @@ _RULES = (
         "Drops protection",
     ),
 )
-UNKNOWN_PROGRAM = "Unknown program"
 # Programs that only read and print: by themselves they write nothing and run nothing.
 # The rules above still warn of some of their options.
 _READ_ONLY_NAMES = """
@@ -155,15 +198,20 @@ sha512sum sleep sort stat strings sum tac tail test touch tr tree true type unam
 uptime wait wc which who whoami zcat
 """
 _READ_ONLY_PROGRAMS = frozenset(_READ_ONLY_NAMES.split())
+_RULED_PROGRAMS = re.compile(
+    "|".join(
+        ["git(-.*)?", *(programs for programs, _, _ in _RULES if programs != ".*")]
+    )
+)
 _COMPILED_RULES = tuple((re.compile(p), re.compile(a), said) for p, a, said in _RULES)
 _HOOKS = re.compile(
-    r"--checkpoint-action.*|--to-command.*|.*ProxyCommand.*|--use-compress-program.*"
+    r"--compress-program.*|--pre(=.*)?|--checkpoint-action.*|--to-command.*|.*ProxyCommand.*|--use-compress-program.*"
     r"|--rsh.*|--unzip-command.*|--exec.*|-exec(dir)?|-ok(dir)?|--eval.*|alias\..*"
     r"|core\.(pager|editor|sshcommand|fsmonitor|hookspath).*|-I|--split-string.*|-S",
     re.IGNORECASE,
 )
 _HOOK_PROGRAMS = re.compile(
-    r"tar|ssh|scp|sftp|rsync|git|zip|env|gdb|man|less|make|parallel"
+    r"tar|ssh|scp|sftp|rsync|git|zip|env|gdb|man|less|make|parallel|sort|rg|find|fd"
 )
 # Code with which awk or sed can run a program or write a file.
 _TEXT_TOOLS = re.compile(r"[gmn]?awk|sed|gsed")
@@ -259,8 +307,8 @@ def _inspect_programs(
 ) -> None:
     """Inspect the program and those that it is told to run in turn.
 
-    The rules of the first program apply to all words, those of another to the words up
-    to the next program.
+    The rules of the first program apply to all words, those of another to its next
+    words, and at least to those before the next program.
     """
     starts = list(_list_program_places(words))
     for place, end in pairwise([*starts, len(words)]):
@@ -271,8 +319,9 @@ def _inspect_programs(
         if words[place].quoted or words[place].marks:
             said.append("The program's name is disguised")
         said += ["Starts a shell"] * bool(_SHELLS.fullmatch(name))
-        said += [UNKNOWN_PROGRAM] * (not said and not _is_known_program(name))
-        last = end if place else len(words)
+        known = _is_known_program(name) or (place and _RULED_PROGRAMS.fullmatch(name))
+        said += [UNKNOWN_PROGRAM] * (not said and not known)
+        last = max(end, min(place + OPTION_WINDOW, len(words))) if place else len(words)
         _inspect_arguments(name, words, range(place + 1, last), found)
         _inspect_interpreter(words[place : place + OPTION_WINDOW], found, fed=fed)
 
@@ -288,6 +337,12 @@ def _inspect_arguments(
         found.doubts.append(RUNS_OTHER)
     if _TEXT_TOOLS.fullmatch(name) and any(map(_TEXT_TOOL_CODE.search, seen)):
         found.doubts.append(OTHER_LANGUAGE)
+    if shell_git.is_git(name):
+        for place, said in shell_git.list_git_warnings(name, seen):
+            found.words[places.start + place].append(said)
+            found.doubts += [said] * (said == RUNS_OTHER)
+    if name == "uniq" and sum(not re.match(r"-|\d+$", text) for text in seen) > 1:
+        found.words[places.stop - 1].append(OVERWRITES)
     found.codes += _list_shell_code(name, rest)
 
 
@@ -300,11 +355,17 @@ def _list_program_places(words: Sequence[ShellWord]) -> Iterator[int]:
         return
     for place in range(1, len(words)):
         name = parse_program_name(words[place])
-        known = name in _PROGRAMS or name in _WRAPPERS.split()
-        if name == ".":
-            continue  # the current directory, not a program
-        if known or _SHELLS.fullmatch(name) or _LANGUAGES.fullmatch(name):
+        known = (
+            name in _PROGRAMS
+            or name in _WRAPPERS.split()
+            or _SHELLS.fullmatch(name)
+            or _LANGUAGES.fullmatch(name)
+            or _RULED_PROGRAMS.fullmatch(name)
+        )
+        if known and name != ".":  # which is the current directory here
             yield place
+        if shell_git.is_git(name):
+            return  # its words are its own: `git remote rm`
 
 
 def _inspect_interpreter(
@@ -372,12 +433,13 @@ def _list_word_warnings(word: ShellWord) -> Iterator[str]:
 
 def _list_redirect_warnings(redirect: Redirection) -> Iterator[str]:
     target = redirect.target.text
-    if target == "/dev/null" and redirect.operator.startswith(">"):
+    _, warning = REDIRECTIONS[redirect.form]
+    if redirect.is_other_command:
+        yield "Runs another command first"
+    elif target == "/dev/null" and ">" in redirect.operator:
         yield "Hides errors" if redirect.number == "2" else "Hides its output"
-    elif redirect.operator in (">", ">|", "<>") and not target.startswith("&"):
-        yield "Overwrites a file"
-    elif redirect.operator == ">>":
-        yield "Adds to a file"
+    elif warning:
+        yield warning
     if target.startswith(("/dev/tcp/", "/dev/udp/")):
         yield "Connects to the network"
     yield from paths.list_path_marks(target, "/")
