@@ -306,9 +306,16 @@ REVIEWS = (
         locks="request, the person's leases (advisory), Lease; those that make room "
         "(skip locked)",
         writes="Lease",
-        logs="lease.taken, lease.lapsed, lease.offered, lease.handed_over, "
-        "lease.released",
+        logs="lease.taken, lease.lapsed, lease.offered, lease.offer_withdrawn, "
+        "lease.handed_over, lease.released",
         after="mail, wake-up",
+    ),
+    Operation(
+        ("reviews.holds.take.decline_offer", "reviews.holds.take.withdraw_offer"),
+        locks="Lease",
+        writes="Lease",
+        logs="lease.declined, lease.offer_withdrawn",
+        after="mail when it is declined, wake-up",
     ),
     Operation(
         ("reviews.holds.take.break_hold",),

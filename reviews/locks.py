@@ -167,7 +167,7 @@ def lock_due_holds(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
 
 def _select_locked_leases() -> QuerySet[Lease]:
     return Lease.objects.select_related(
-        "request__proposal", "holder"
+        "request__proposal", "holder", "offered_to"
     ).select_for_update(of=("self",), no_key=True)
 
 

@@ -26,6 +26,7 @@ Moment = Literal[
     "assigned",
     "freed",
     "offered",
+    "declined",
     "broken",
     "handed_over",
     "settled",

@@ -77,6 +77,7 @@ def clear_holds(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) 
         taken_at=None,
         until=None,
         offered_to=None,
+        declined_by=None,
         asked_by=[],
         **(lost or {}),
     )
@@ -140,16 +141,22 @@ CHUNK = 500
 
 
 @transaction.atomic(durable=True)
-def release_hold(*, request_id: str, person: Person, token: str = "") -> bool:
-    """Give a hold back; False when the person does not hold the request.
+def release_hold(
+    *, request_id: str, person: Person, token: str = "", leaving: bool = False
+) -> bool:
+    """Give a hold back; False when the person keeps it, or does not hold the request.
 
     With a `token` only the hold with that token is given back, so that a page closed
-    late does not end a newer hold of the same person. Locks: the lease.
+    late does not end a newer hold of the same person. `leaving`: the person only goes
+    on to something else, so a hold that they offered to a colleague stays until it runs
+    out. Locks: the lease.
     """
     lease = locks.lock_hold(request_id)
     if lease is None or lease.holder_id != person.pk:
         return False
     if token and token != lease.token:
+        return False
+    if leaving and lease.offered_to_id is not None:
         return False
     actor = build_actor(person)
     free_hold(lease, "lease.released", actor, clock.now())

@@ -1,8 +1,8 @@
 """Taking, renewing, breaking and offering a hold on a request.
 
-A hold lasts five minutes and is renewed while its page is open. A person has at most
-three. A supervisor can break another person's hold, the holder can offer it to a
-colleague, and others can ask to be told when the request is free.
+A hold lasts five minutes and is renewed while its holder works on the request. A person
+has at most three. A supervisor can break another person's hold, the holder can offer it
+to a colleague, and others can ask to be told when the request is free.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from journal import clock, ids, notify, outbox
 from journal.errors import (
@@ -46,6 +47,7 @@ from .rows import (
 
 HOLD_TIME = timedelta(minutes=5)
 MAX_HOLDS = 3
+NOT_OFFERED = "This is no longer offered to you. Nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +64,22 @@ class HoldResult:
 def take_hold(*, request_id: str, person: Person, accept: bool = False) -> HoldResult:
     """Take a hold on a request that this person may decide.
 
-    Nothing changes while another person holds it, unless `accept` is set and the holder
-    offered it to this person. Taking it again gives a new token. When the person would
-    have more than three, the hold that was renewed longest ago is freed. Raises
-    NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided or RequestExpired. Locks:
-    the request, the person's holds (advisory), the lease.
+    Nothing changes while another person holds it. With `accept` the person takes it
+    from the holder who offered it to them. Taking it again gives a new token and keeps
+    an offer. When the person would have more than three, the hold that was renewed
+    longest ago is freed, one that is offered last of all. Raises NotFound,
+    NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired, or with `accept`
+    Conflict when the offer has ended and another person holds it. Locks: the request,
+    the person's holds (advisory), the lease.
     """
     request = locks.lock_request_or_canary(request_id)
     now = clock.now()
     check_request_open(request, now)
     permissions.check_can_decide(person, request, request.sealed)
-    return assign_hold(request, person, now, accept=accept)
+    hold = assign_hold(request, person, now, accept=accept)
+    if accept and not hold.mine:
+        raise Conflict(f"{NOT_OFFERED} {hold.holder} has claimed it.")
+    return hold
 
 
 def check_request_open(request: ApprovalRequest, now: datetime) -> None:
@@ -135,8 +142,8 @@ def assign_hold(
 def _write_hold(
     request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
 ) -> HoldResult:
-    goes_on = before is not None and before.holder_id == person.pk
-    since = before.taken_at if before is not None and goes_on else now
+    own = before is not None and before.holder_id == person.pk
+    since = before.taken_at if before is not None and own else now
     asked = before.asked_by if before is not None else []
     lease = Lease(
         request=request,
@@ -147,8 +154,11 @@ def _write_hold(
         asked_by=[one for one in asked if one != person.public_id],
         **_compute_kept_loss(before, person, now),
     )
-    fields = ["holder", "token", "taken_at", "until", "offered_to", "asked_by"]
-    fields += NOTHING_LOST
+    if before is not None and own and is_held(before, now):  # an offer ends with it
+        lease.offered_to_id = before.offered_to_id
+        lease.declined_by_id = before.declined_by_id
+    fields = ["holder", "token", "taken_at", "until", "asked_by"]
+    fields += ["offered_to", "declined_by", *NOTHING_LOST]
     Lease.objects.bulk_create(
         [lease], update_conflicts=True, unique_fields=["request"], update_fields=fields
     )
@@ -200,7 +210,9 @@ def _free_oldest_holds(person: Person, request: ApprovalRequest, now: datetime) 
         holder=person, until__gt=now, request__status=RequestStatus.PENDING
     ).exclude(pk=request.pk)
     actor = build_actor(person)
-    for lease in locks.lock_due_holds(others.order_by("-until"))[MAX_HOLDS - 1 :]:
+    offered_first = F("offered_to").asc(nulls_last=True)
+    kept_first = others.order_by(offered_first, "-until")
+    for lease in locks.lock_due_holds(kept_first)[MAX_HOLDS - 1 :]:
         free_hold(lease, "lease.released", actor, now, {"cause": "room"})
 
 
@@ -240,10 +252,11 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
 def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     """Offer a hold to a colleague who may decide the request.
 
-    The hold stays with its holder until the colleague takes it. Offering a free request
-    takes a hold on it first. Raises NotFound, NotPermitted, AlreadyEscalated,
-    AlreadyDecided, RequestExpired, InvalidInput when the colleague may not decide it,
-    or Conflict when another person holds it. Locks: as `take_hold`.
+    The hold stays with its holder until the colleague takes it, and the offer ends with
+    the hold. Offering a free request takes a hold on it first; an offer to somebody
+    else is withdrawn. Raises NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided,
+    RequestExpired, InvalidInput when the colleague may not decide it, or Conflict when
+    another person holds it. Locks: as `take_hold`.
     """
     request = locks.lock_request(request_id)
     now = clock.now()
@@ -255,11 +268,55 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
         raise InvalidInput(errors=[build_field_error("to", "they cannot decide this")])
     if not assign_hold(request, person, now).mine:
         raise Conflict("Someone else has claimed this. Nothing was changed.")
-    Lease.objects.filter(pk=request.pk).update(offered_to=to)
+    before = locks.lock_hold(request.pk)
+    if before is not None and before.offered_to not in {None, to}:
+        _end_offer(before, "lease.offer_withdrawn", person, now)
+    Lease.objects.filter(pk=request.pk).update(offered_to=to, declined_by=None)
     actor = build_actor(person)
     log_hold_event(request, "lease.offered", actor, now, {"to": to.public_id})
     outbox.publish("request.offered", request.pk, person=to.public_id)
     notify.announce(request.proposal_id)
+
+
+@transaction.atomic(durable=True)
+def decline_offer(*, request_id: str, person: Person) -> None:
+    """Refuse a hold that its holder offered to this person.
+
+    The holder keeps it and is told. Raises Conflict when it is not offered to this
+    person any more. Locks: the lease.
+    """
+    lease, now = locks.lock_hold(request_id), clock.now()
+    if lease is None or lease.offered_to_id != person.pk or not is_held(lease, now):
+        raise Conflict(NOT_OFFERED)
+    holder = lease.holder.public_id if lease.holder else ""
+    _end_offer(lease, "lease.declined", person, now)
+    Lease.objects.filter(pk=lease.pk).update(declined_by=person)
+    outbox.publish("request.declined", lease.pk, person=holder)
+
+
+@transaction.atomic(durable=True)
+def withdraw_offer(*, request_id: str, person: Person) -> None:
+    """Take back an offer and keep the hold.
+
+    Raises Conflict when this person does not offer the request any more. Locks: the
+    lease.
+    """
+    lease, now = locks.lock_hold(request_id), clock.now()
+    own = lease is not None and lease.holder_id == person.pk and is_held(lease, now)
+    if lease is None or not own or lease.offered_to is None:
+        raise Conflict("You do not offer this to anyone now. Nothing was changed.")
+    _end_offer(lease, "lease.offer_withdrawn", person, now)
+
+
+def _end_offer(lease: Lease, kind: str, person: Person, now: datetime) -> None:
+    """End the offer of a hold and log it. The caller holds the lock of the lease."""
+    if kind == "lease.declined":
+        data = {"from": lease.holder.public_id if lease.holder else ""}
+    else:
+        data = {"to": lease.offered_to.public_id if lease.offered_to else ""}
+    log_hold_event(lease.request, kind, build_actor(person), now, data)
+    Lease.objects.filter(pk=lease.pk).update(offered_to=None)
+    notify.announce(lease.request.proposal_id)
 
 
 @transaction.atomic(durable=True)

@@ -49,6 +49,10 @@ class Lease(models.Model):
         on_delete=models.PROTECT,
         related_name="offers",
     )
+    # The colleague who declined the holder's last offer, which the holder is told.
+    declined_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
     # Public ids of people who asked to be told when it is free.
     asked_by = ArrayField(models.CharField(max_length=40), default=list)
     # The person who lost a hold, who ended it, when and how. Shown to the person who
@@ -76,6 +80,7 @@ class Lease(models.Model):
                     taken_at__isnull=True,
                     until__isnull=True,
                     offered_to__isnull=True,
+                    declined_by__isnull=True,
                 )
                 | Q(holder__isnull=False, taken_at__isnull=False, until__isnull=False)
                 & ~Q(token=""),

@@ -39,7 +39,7 @@ from .channels.contract import (
 from .events import NOTICE_TITLES, WAITING_KINDS
 
 # Notices about another person's hold, so that hold is no reason to drop them.
-HOLD_KINDS = frozenset({"offered", "broken", "handed_over"})
+HOLD_KINDS = frozenset({"offered", "declined", "broken", "handed_over"})
 
 _DROP = PreparedUpdate(
     lambda: (

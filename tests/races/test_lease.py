@@ -10,11 +10,12 @@ import pytest
 from journal import clock, errors
 from journal.models import LogRecord
 from policies.choices import Role
-from reviews import locks
+from reviews import deadlines, locks
 from reviews.decisions import decide
 from reviews.holds import rows, take
 from reviews.holds.take import take_hold
 from reviews.models import ApprovalRequest, Decision, Lease
+from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose, said
 from tests.races.together import at_once, before, while_held
@@ -121,3 +122,80 @@ def test_a_break_and_a_decision_at_once_leave_nothing_held(gate: Gate) -> None:
         assert decided.won
         assert broken.won or isinstance(broken.refusal, errors.Conflict)
         assert not Lease.objects.filter(pk=request.pk, holder__isnull=False).exists()
+
+
+def offered(gate: Gate, number: int = 1) -> ApprovalRequest:
+    request = request_of(gate, number)
+    take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
+    return request
+
+
+def test_a_renewal_and_an_acceptance_at_once_leave_it_with_who_accepted(
+    gate: Gate,
+) -> None:
+    for number in range(8):
+        request = offered(gate, number)
+        accepted, renewed = at_once(
+            partial(take_hold, request_id=request.pk, person=gate.tom, accept=True),
+            partial(take.renew_hold, request_id=request.pk, person=gate.rita),
+        )
+        assert accepted.value.mine
+        assert renewed.won
+        assert Lease.objects.get(pk=request.pk).holder == gate.tom
+
+
+def test_a_retaking_during_an_offer_does_not_lose_it(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = request_of(gate)
+    take_hold(request_id=request.pk, person=gate.rita)
+    rival = before(
+        monkeypatch,
+        locks,
+        "lock_request_or_canary",
+        partial(take.offer_hold, request_id=request.pk, person=gate.rita, to=gate.tom),
+    )
+    take_hold(request_id=request.pk, person=gate.rita)
+    assert rival.result.won
+    assert Lease.objects.get().offered_to == gate.tom
+
+
+def test_of_a_decision_and_an_acceptance_at_once_one_counts(gate: Gate) -> None:
+    for number in range(8):
+        request = offered(gate, number)
+        decided, accepted = at_once(
+            partial(decide.decide_request, said(request, gate.rita)),
+            partial(take_hold, request_id=request.pk, person=gate.tom, accept=True),
+        )
+        assert decided.won != accepted.won
+        if decided.won:
+            assert isinstance(accepted.refusal, errors.AlreadyDecided)
+        else:
+            assert isinstance(decided.refusal, errors.HeldByAnother)
+            assert accepted.value.mine
+
+
+def test_of_withdrawing_and_accepting_at_once_one_counts(gate: Gate) -> None:
+    for number in range(8):
+        request = offered(gate, number)
+        withdrawn, accepted = at_once(
+            partial(take.withdraw_offer, request_id=request.pk, person=gate.rita),
+            partial(take_hold, request_id=request.pk, person=gate.tom, accept=True),
+        )
+        assert withdrawn.won != accepted.won
+        refusal = withdrawn.refusal or accepted.refusal
+        assert isinstance(refusal, errors.Conflict)
+        holder = gate.rita if withdrawn.won else gate.tom
+        assert Lease.objects.get(pk=request.pk).holder == holder
+
+
+def test_an_acceptance_after_the_deadline_comes_too_late(gate: Gate) -> None:
+    request = offered(gate)
+    factories.overdue(request)
+    expired, accepted = at_once(
+        deadlines.expire_chunk,
+        partial(take_hold, request_id=request.pk, person=gate.tom, accept=True),
+    )
+    assert expired.won
+    assert isinstance(accepted.refusal, errors.RequestExpired | errors.AlreadyDecided)
+    assert Lease.objects.get().holder != gate.tom

@@ -7,7 +7,7 @@ import pytest
 from journal.models import LogRecord, OutboxMessage
 from reviews.desk.components import holding
 from reviews.desk.log.filters import LogFilters, select_records
-from reviews.holds import rows
+from reviews.holds import rows, take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import break_hold, offer_hold, take_hold
 from reviews.models import ApprovalRequest, Decision, Lease
@@ -71,6 +71,14 @@ def test_a_mail_says_it_too(gate: Gate, broken: ApprovalRequest) -> None:
 def test_a_mail_says_what_was_taken(gate: Gate, given: ApprovalRequest) -> None:
     drain("request.handed_over")
     assert told() == [("rita", NOTICE_TITLES["handed_over"])]
+
+
+def test_a_mail_says_that_an_offer_was_declined(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
+    take.decline_offer(request_id=request.pk, person=gate.tom)
+    drain("request.declined")
+    assert told() == [("rita", NOTICE_TITLES["declined"])]
 
 
 def test_nothing_is_said_of_what_one_gave_back_or_let_lapse(gate: Gate) -> None:
