@@ -27,9 +27,11 @@ from reviews.permissions import Permission
 from reviews.presenters import shapes
 
 from .log_sentences import (
+    HIDDEN_COLLEAGUE,
     SENTENCES,
     describe_record,
     find_answer_code,
+    find_other_person,
     format_actor,
     list_flags,
 )
@@ -194,7 +196,7 @@ def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
     rows = list(rows)
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
     around = _LineContext(
-        names=load_names(r.actor_id for r in rows if r.actor_kind == "person"),
+        names=load_names(_list_named_people(rows, leaves)),
         revisions=_load_revisions(leaves.values()),
         masked=find_masked_requests(person, rows),
         took=_load_durations(rows),
@@ -205,21 +207,43 @@ def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
 def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]:
     """A request's first `MOST_HISTORY` records, oldest first, in at most two
     queries."""
-    rows = select_request_records(person, request)[:MOST_HISTORY]
-    names = load_names(r.actor_id for r in rows if r.actor_kind == "person")
+    rows = list(select_request_records(person, request)[:MOST_HISTORY])
+    leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
+    names = load_names(_list_named_people(rows, leaves))
     hides = hides_names(person, request)
     told: list[HistoryLine] = []
     for row in rows:
-        leaf = json.loads(bytes(row.leaf))
+        leaf = leaves[row.pk]
         actor = format_actor(
             row, names, hide=hides and row.actor_id != person.public_id
         )
         if row.kind == PLANTED_KIND and request.status == RequestStatus.PENDING:
             told += _build_disguised_lines(row, request)
             continue
-        line = describe_record(row, leaf, actor)
+        other = _format_other(person, leaf, names, hide=hides)
+        line = describe_record(row, leaf, actor, other)
         told.append(HistoryLine(row.at, line, list_flags(leaf), find_answer_code(leaf)))
     return told
+
+
+def _list_named_people(
+    rows: Iterable[LogRecord], leaves: Mapping[int, Mapping[str, Any]]
+) -> Iterator[str]:
+    """The public ids of the people whom these records name."""
+    for row in rows:
+        if row.actor_kind == "person":
+            yield row.actor_id
+        if other := find_other_person(leaves[row.pk]):
+            yield other
+
+
+def _format_other(
+    person: Person, leaf: Mapping[str, Any], names: Mapping[str, str], *, hide: bool
+) -> str:
+    other = find_other_person(leaf)
+    if hide and other != person.public_id:
+        return HIDDEN_COLLEAGUE
+    return names.get(other, HIDDEN_COLLEAGUE)
 
 
 def _build_disguised_lines(
@@ -277,7 +301,10 @@ def _build_log_line(
 ) -> LogLine:
     revision = around.revisions.get((leaf["proposal"], leaf["revision"] or 1))
     position = getattr(row, "position", None)
-    hide = row.request in around.masked and row.actor_id != person.public_id
+    masked = row.request in around.masked
+    hide = masked and row.actor_id != person.public_id
+    actor = format_actor(row, around.names, hide=hide)
+    other = _format_other(person, leaf, around.names, hide=masked)
     # Only its reviewer may open the page of a canary.
     linked = row.request if not row.kind.startswith(CANARY_PREFIX) else ""
     about = reverse("reviews:request_detail", args=[linked]) if linked else ""
@@ -285,7 +312,7 @@ def _build_log_line(
         id=row.pk,
         url=build_record_url(row),
         at=row.at,
-        said=describe_record(row, leaf, format_actor(row, around.names, hide=hide)),
+        said=describe_record(row, leaf, actor, other),
         effect=describe.load_brief(revision).effect if revision else (),
         tool=revision.tool.name if revision and revision.tool else "",
         agent=row.agent,

@@ -37,10 +37,12 @@ SENTENCES = {
     "request.extended": "{who} extended the deadline",
     "lease.taken": "{who} claimed the request",
     "lease.released": "{who} released the request",
-    "lease.lapsed": "A claim on the request expired",
-    "lease.broken": "{who} ended another person's claim",
-    "lease.offered": "{who} offered the request to a colleague",
-    "lease.handed_over": "{who} accepted the request from a colleague",
+    "lease.lapsed": "The claim of {other} on the request expired",
+    "lease.broken": "{who} ended the claim of {other}",
+    "lease.offered": "{who} offered the request to {other}",
+    "lease.offer_withdrawn": "{who} withdrew the offer to {other}",
+    "lease.declined": "{who} declined the request that {other} offered",
+    "lease.handed_over": "{who} accepted the request from {other}",
     "note.added": "{who} added a note",
     "request.recallable": "Approved; the undo window opened",
     "request.recalled": "{who} undid the approval; nothing was executed",
@@ -153,6 +155,16 @@ SENTENCES = {
     "dataset.failed": "A dataset for evaluation failed",
     "dataset.downloaded": "{who} downloaded a dataset for evaluation",
 }
+# Where these records name another person than their actor, by public id.
+OTHER_PERSON = {
+    "lease.lapsed": "holder",
+    "lease.broken": "holder",
+    "lease.offered": "to",
+    "lease.offer_withdrawn": "to",
+    "lease.declined": "from",
+    "lease.handed_over": "from",
+}
+HIDDEN_COLLEAGUE = "a colleague"
 # In these records the code may come from the tool or the agent.
 FOREIGN_CODE_KINDS = {"execution.failed", "execution.requeued", "execution.unknown"}
 
@@ -164,10 +176,17 @@ def format_actor(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str
     return row.actor_id if row.actor_kind == "agent" else "Holdpoint"
 
 
+def find_other_person(leaf: Mapping[str, Any]) -> str:
+    """The public id of the other person in a record about two; empty without one."""
+    member = OTHER_PERSON.get(leaf["kind"], "")
+    return str((leaf["data"] or {}).get(member) or "")
+
+
 def describe_record(
-    row: LogRecord, leaf: Mapping[str, Any], actor: str
+    row: LogRecord, leaf: Mapping[str, Any], actor: str, other: str = HIDDEN_COLLEAGUE
 ) -> tuple[WordingPart, ...]:
-    """What a record says happened, as the parts of a sentence."""
+    """What a record says happened, as the parts of a sentence. `other` is the name of
+    the other person in it, where the reader may see it."""
     data = leaf["data"] or {}
     verdict = leaf["verdict"] or ""
     known = verdict in set(Verdict)
@@ -185,6 +204,7 @@ def describe_record(
     return build_wording(
         pattern,
         who=actor,
+        other=other,
         scope=_format_scope(data.get("scope")),
         key=str(data.get("key", "")),
         queue=str(data.get("queue", "")),
