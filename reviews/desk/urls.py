@@ -108,6 +108,16 @@ urlpatterns = [
     path("requests/<str:pk>/extend/", holding_views.extend, name="extend"),
     path("requests/<str:pk>/hold/ask/", holding_views.ask_hold, name="ask_hold"),
     path("requests/<str:pk>/hold/take/", holding_views.accept_hold, name="accept_hold"),
+    path(
+        "requests/<str:pk>/hold/decline/",
+        holding_views.decline_offer,
+        name="decline_offer",
+    ),
+    path(
+        "requests/<str:pk>/hold/withdraw/",
+        holding_views.withdraw_offer,
+        name="withdraw_offer",
+    ),
     path("requests/<str:pk>/hold/break/", holding_views.break_hold, name="break_hold"),
     path("requests/<str:pk>/hold/give/", holding_views.hand_over, name="hand_over"),
     path("requests/<str:pk>/draft/", holding_views.draft, name="draft"),

@@ -352,6 +352,8 @@ ROUTES: dict[str, Row] = {
     "reviews:extend": Row(post=DECIDES, sees=SEES, ids=REQUEST),
     "reviews:ask_hold": Row(post=DECIDES, sees=SEES, ids=TAKEN),
     "reviews:accept_hold": Row(post=DECIDES, sees=SEES, ids=TAKEN, writes=False),
+    "reviews:decline_offer": Row(post=DECIDES, sees=SEES, ids=TAKEN, writes=False),
+    "reviews:withdraw_offer": Row(post=DECIDES, sees=SEES, ids=TAKEN, writes=False),
     "reviews:break_hold": Row(
         get=SETTLES,
         post=SETTLES,

@@ -48,7 +48,8 @@ class Badges:
     """The numbers beside the navigation entries, for one person.
 
     `queue` counts the pending, unexpired requests that this person can decide and
-    nobody else holds; `soon` of them expire within ten minutes.
+    nobody else holds, or whose holder offers them to this person; `soon` of them expire
+    within ten minutes.
     """
 
     queue: int = 0
@@ -82,6 +83,7 @@ WHERE asked.status = 'pending'
   AND asked.canary_for IN ('', who.me)
   AND NOT EXISTS (SELECT 1 FROM reviews_lease AS lease
                   WHERE lease.request_id = asked.id AND lease.holder_id <> who.id
+                    AND lease.offered_to_id IS DISTINCT FROM who.id
                     AND lease.until > statement_timestamp())
 """
 _COUNTS_SQL = f"""

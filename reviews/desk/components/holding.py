@@ -31,8 +31,9 @@ class HoldStatus:
     until: datetime | None = None
     token: str = ""  # only of one's own hold
     asked: bool = False  # this person gets a mail when it is free
-    offered: bool = False  # the holder offers it to this person
-    offered_to: str = ""  # the colleague to whom this person offered it
+    offered: bool = False  # the holder offers it to this person, who may decide it
+    offered_to: str = ""  # the colleague to whom this person offers it
+    declined_by: str = ""  # the colleague who declined this person's last offer
 
     @property
     def free(self) -> bool:
@@ -44,7 +45,13 @@ class HoldStatus:
         """A text that changes whenever the page must show something else about the
         hold."""
         until = f"{self.until.timestamp():.0f}" if self.until else ""
-        return f"{int(self.mine)}{int(self.asked)}{int(self.offered)}{until}"
+        flags = self.declined_by, self.mine, self.asked, self.offered, self.offered_to
+        return "".join(str(int(bool(one))) for one in flags) + until
+
+    @property
+    def answer(self) -> str:
+        """What became of this person's offer, as a sentence; empty while it stands."""
+        return f"{self.declined_by} declined your offer." if self.declined_by else ""
 
 
 def build_hold_status(
@@ -61,14 +68,22 @@ def build_hold_status(
             until=lease.until,
             token=lease.token,
             offered_to=str(lease.offered_to or ""),
+            declined_by=str(lease.declined_by or ""),
         )
     return HoldStatus(
         by=HIDDEN_NAME if _is_own_run(person, request) else str(lease.holder),
         since=lease.taken_at,
         until=lease.until,
         asked=person.public_id in lease.asked_by,
-        offered=lease.offered_to_id == person.pk,
+        offered=lease.offered_to_id == person.pk and _is_open_to(person, request),
     )
+
+
+def _is_open_to(person: Person, request: ApprovalRequest) -> bool:
+    """Whether nothing was done since the offer that keeps this person from it."""
+    kept_out = {*request.barred, *request.closed_to}
+    admitted = request.queue_id in permissions.queues_of(person)
+    return admitted and person.public_id not in kept_out
 
 
 def describe_lost_hold(person: Person, request: ApprovalRequest) -> str:

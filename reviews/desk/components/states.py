@@ -105,9 +105,13 @@ def _add_hold(state: StateLabel, held: HoldStatus | None) -> StateLabel:
         return state
     if held.mine:
         said = f"Claimed by you until {format_time(held.until)}"
+        offer = f"Offered to {held.offered_to}" if held.offered_to else held.answer
         return _move_word_to_note(
-            state, StateLabel(state.key, said, icon="hold", at=held.until)
+            state, StateLabel(state.key, said, icon="hold", at=held.until, note=offer)
         )
+    if held.offered:
+        said = f"{held.by} offers this to you"
+        return _move_word_to_note(state, StateLabel("held", said, quarters=2))
     said = f"Claimed by {held.by} since {format_time(held.since)}"
     return _move_word_to_note(
         state, StateLabel("held", said, quarters=2, at=held.since)
@@ -115,7 +119,8 @@ def _add_hold(state: StateLabel, held: HoldStatus | None) -> StateLabel:
 
 
 def _move_word_to_note(state: StateLabel, holds: StateLabel) -> StateLabel:
-    note = "" if state.word == PENDING_WORD else state.word
+    word = "" if state.word == PENDING_WORD else state.word
+    note = " · ".join(one for one in (holds.note, word) if one)
     return replace(holds, note=note, note_at=state.at)
 
 

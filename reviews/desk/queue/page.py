@@ -63,7 +63,8 @@ WITH lately AS (
 )
 SELECT {mine}, {waiting}, {done}, {unknown}, desk.people, desk.pace,
   (SELECT count(*) FROM {open} AS r) AS open,
-  (SELECT count(*) FROM {due} AS r) AS due, {away} AS away
+  (SELECT count(*) FROM {due} AS r) AS due, {away} AS away,
+  (SELECT count(*) FROM reviews_approvalrequest AS r WHERE {offers}) AS offers
 FROM desk
 """
 _UNKNOWN = """(SELECT count(*) FROM
@@ -97,6 +98,7 @@ class QueueFigures:
     open: int
     due: int
     away: bool  # whether the person has not decided for a while (`practice.AWAY_SQL`)
+    offers: int  # requests that colleagues offer to this person
 
     @property
     def lapsing(self) -> int:
@@ -139,6 +141,7 @@ def count_queue(reach: QueueReach, now: datetime) -> QueueFigures:
         newest=_NEWEST,
         pace=PACE_EACH,
         away=practice.AWAY_SQL,
+        offers=search.build_offered_condition(reach),
     )
     given = search.build_parameters(reach, QueueFilters(), now)
     with connection.cursor() as cursor:
@@ -224,7 +227,7 @@ BATCHING_TABS = (
     "mine",
 )  # tabs of what a person can decide, alone or in a batch
 EMPTY_SENTENCES = {
-    "mine": "You have claimed nothing, and nothing is assigned to you.",
+    "mine": "You have claimed nothing, and nothing is assigned or offered to you.",
     "open": "No request is pending for you.",
     "waiting": "Nothing is waiting on others.",
     "done": "Nothing was resolved here in the last 7 days.",
@@ -275,6 +278,12 @@ class QueuePage:
     @property
     def unknown_count(self) -> int:
         return self.figures.unknown if self.polls else 0
+
+    @property
+    def offers(self) -> int:
+        """How many requests are offered to the person; 0 where the list begins with
+        them."""
+        return 0 if self.filters.tab == "mine" else self.figures.offers
 
     @property
     def overloaded(self) -> bool:
@@ -369,6 +378,19 @@ def count_newer(person: Person, since: datetime) -> int:
     return found.order_by()[: search.MOST_COUNTED].count()
 
 
+def count_offers(person: Person, now: datetime) -> int:
+    """Count the requests that colleagues offer to this person."""
+    reach = QueueReach.of(person)
+    condition = search.build_offered_condition(reach)
+    given = search.build_parameters(reach, QueueFilters(), now)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT count(*) FROM reviews_approvalrequest AS r WHERE {condition}",  # noqa: S608 the parts are constants
+            given,
+        )
+        return int(cursor.fetchone()[0])
+
+
 def _build_fresh_url(filters: QueueFilters, now: datetime) -> str:
     query = urlencode({"since": now.isoformat(), "back": filters.url()})
     return f"{reverse('reviews:queue_fresh')}?{query}"
@@ -402,7 +424,10 @@ def _group_by_band(
 ) -> list[list[QueueRow]]:
     if filters.sort != "left" or filters.tab == "done":
         return [lines] if lines else []
-    bands = groupby(lines, key=lambda one: RISK_BANDS[Risk(one.risk)])
+    first = filters.tab == "mine"  # what is offered is listed before the bands
+    bands = groupby(
+        lines, key=lambda one: (first and one.offered, RISK_BANDS[Risk(one.risk)])
+    )
     return [list(band) for _, band in bands]
 
 

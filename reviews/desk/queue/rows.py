@@ -37,6 +37,7 @@ from reviews.desk.components.formatting import (
     FilterSelect,
     build_filter_select,
 )
+from reviews.desk.components.holding import HoldStatus
 from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.effects import describe
 from reviews.effects.wording import format_required_people
@@ -80,6 +81,7 @@ class QueueRow:
     clock: DeadlineClock | None
     state: StateLabel | None
     gone: bool
+    offered: bool = False  # its holder offers it to this person
 
     @property
     def id(self) -> str:
@@ -175,6 +177,7 @@ def _annotate_row(found: QuerySet[RequestVersion]) -> QuerySet[RequestVersion]:
         .select_related(
             "request__lease__holder",
             "request__lease__offered_to",
+            "request__lease__declined_by",
             "request__assignee",
         )
         .defer("rules", "seal")
@@ -252,12 +255,14 @@ def build_row(
         flags=_list_flags(sealed, shown, now),
         **_describe_repeats(found, request),
     )
+    held = holding.build_hold_status(person, request, now)
     return QueueRow(
         head=head,
         at=request.settled_at or request.expires_at,
         clock=formatting.build_request_clock(request, now) if waiting else None,
-        state=_build_state(sealed, person, now),
+        state=_build_state(sealed, person, held, now),
         gone=not waiting,
+        offered=waiting and held.offered,
     )
 
 
@@ -284,7 +289,7 @@ def _list_flags(
 
 
 def _build_state(
-    sealed: RequestVersion, person: Person, now: datetime
+    sealed: RequestVersion, person: Person, held: HoldStatus, now: datetime
 ) -> StateLabel | None:
     """Who holds the request or where it stands; None if it simply waits."""
     request = sealed.request
@@ -296,7 +301,7 @@ def _build_state(
         ApprovalTally(given, required),
         cause=sealed.cause,
         now=now,
-        held=holding.build_hold_status(person, request, now),
+        held=held,
     )
     verdict = getattr(sealed, "own_verdict", None)
     if verdict:

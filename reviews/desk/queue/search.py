@@ -107,6 +107,8 @@ _CLOSED = """NOT (r.closed_to = '{}'::varchar(40)[])
   AND r.closed_to @> ARRAY[%(me)s]::varchar(40)[]"""
 _HELD = """r.id IN (SELECT lease.request_id FROM reviews_lease AS lease
   WHERE lease.holder_id = %(person)s AND lease.until > %(now)s)"""
+_OFFERED = """r.id IN (SELECT lease.request_id FROM reviews_lease AS lease
+  WHERE lease.offered_to_id = %(person)s AND lease.until > %(now)s)"""
 _DECIDED = """r.id IN (SELECT vote.request_id FROM reviews_decision AS vote
   WHERE vote.reviewer_id = %(person)s AND vote.at > %(since)s)"""
 
@@ -180,6 +182,8 @@ def find_requests(
 ) -> list[FoundRequest]:
     """Find the requests of one page, and one more when there are more."""
     order = DONE_ORDER if filters.tab == "done" else ORDERS[filters.sort]
+    if filters.tab == "mine":  # a colleague waits for an answer
+        order = order.replace("ORDER BY", f"ORDER BY {_OFFERED} DESC,")
     collapses = filters.collapses and reach.role is not None
     sql = _FIND.format(
         source=build_tab_sql(reach, filters, order),
@@ -272,13 +276,25 @@ def _build_waiting_branches(
 def _build_mine_branches(
     reach: QueueReach, filters: QueueFilters, where: str, order: str
 ) -> list[str]:
-    """The requests that this person holds, and those assigned to them."""
+    """The requests that this person holds, those that their holder offers them, and
+    those assigned to them."""
     still = f"(r.status = 'recallable' OR {_PENDING})"
     given_to = f"{_PENDING} AND r.assignee_id = %(person)s"
     return [
         _build_simple_sql(f"{_HELD} AND {still}{where}", order),
         _build_simple_sql(f"{given_to}{where}", order),
+        _build_simple_sql(f"{build_offered_condition(reach)}{where}", order),
     ]
+
+
+def build_offered_condition(reach: QueueReach) -> str:
+    """Build the SQL condition on a request that is offered to this person, who may
+    still decide it."""
+    if reach.role is None:
+        return "false"
+    kinds = f"r.supervisors_only = ANY ({reach.can})"
+    may = f"r.queue_id = ANY ({_MINE}) AND {kinds}{_NOT_CLOSED}"
+    return f"{_PENDING} AND {_OFFERED} AND {may}"
 
 
 def _build_done_branches(

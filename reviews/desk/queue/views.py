@@ -49,12 +49,14 @@ def queue_fresh(request: HttpRequest) -> HttpResponse:
         raise NotFound
     count = queries.count_newer(require_person(request), since)
     gone = queries.list_gone_requests(require_person(request), since)
-    numbers = [count, *astuple(frame.get_frame(request).badges)]
+    offers = queries.count_offers(require_person(request), frame.get_frame(request).now)
+    numbers = [count, offers, *astuple(frame.get_frame(request).badges)]
     said = "".join(f"{one.id}{one.said}" for one in gone)
     etag = ".".join(str(one) for one in [*numbers, crc32(said.encode())])
     context = {
         "count": count,
         "gone": gone,
+        "offers": offers,
         "back": _read_back_url(request),
         "etag": etag,
         "oob": True,

@@ -52,9 +52,9 @@ def lease(request: HttpRequest, pk: str) -> HttpResponse:
 def release(request: HttpRequest, pk: str) -> HttpResponse:
     """Release the hold; `leaving` when the page itself is being closed."""
     loaded = _load_for_decider(request, pk)
-    token = request.POST.get("lease", "")
-    rows.release_hold(request_id=pk, person=loaded.person, token=token)
-    if request.POST.get("leaving"):
+    token, leaving = request.POST.get("lease", ""), bool(request.POST.get("leaving"))
+    rows.release_hold(request_id=pk, person=loaded.person, token=token, leaving=leaving)
+    if leaving:
         return HttpResponse(status=204)
     return _render_strip(request, pk)
 
@@ -92,6 +92,27 @@ def accept_hold(request: HttpRequest, pk: str) -> HttpResponse:
     return _redirect_to_request(pk)
 
 
+@require_POST
+@htmx.vary_on_htmx
+def decline_offer(request: HttpRequest, pk: str) -> HttpResponse:
+    """Decline a hold that its holder offered, from its page or from its row."""
+    loaded = _load_for_decider(request, pk)
+    take.decline_offer(request_id=pk, person=loaded.person)
+    if not request.POST.get("row"):
+        return _redirect_to_request(pk)
+    messages.success(request, f"Declined. {loaded.holding.by} keeps the claim.")
+    return redirect(f"{reverse('reviews:queue')}?tab=mine")
+
+
+@require_POST
+@htmx.vary_on_htmx
+def withdraw_offer(request: HttpRequest, pk: str) -> HttpResponse:
+    """Take back the offer of one's hold."""
+    loaded = _load_for_decider(request, pk)
+    take.withdraw_offer(request_id=pk, person=loaded.person)
+    return _render_strip(request, pk, "The offer is withdrawn. You keep your claim.")
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
     """A supervisor ends another's hold, with a reason."""
@@ -122,7 +143,8 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     to = form.cleaned_data["to"]
     take.offer_hold(request_id=pk, person=loaded.person, to=to)
     messages.success(
-        request, f"Offered to {to}. You keep your claim until they accept."
+        request,
+        f"Offered to {to}. You keep your claim until they accept, or until it ends.",
     )
     return _redirect_to_request(pk)
 
@@ -177,7 +199,7 @@ def queue_next(request: HttpRequest) -> HttpResponse:
         context = {"page": ReviewPage(leaving), "sent": request.POST}
         return render(request, "reviews/leave.html", context)
     if leaving is not None or left:
-        rows.release_hold(request_id=left, person=who)
+        rows.release_hold(request_id=left, person=who, leaving=True)
     found = take.take_first_free(
         request_ids=strip.list_next_requests(who, filters, left, step), person=who
     )

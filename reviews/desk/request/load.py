@@ -181,6 +181,12 @@ class LoadedRequest:
         """The same, unless the page with this ETag shows it already."""
         return "" if etag.endswith(".1") else self.lost
 
+    def answered_since(self, etag: str) -> str:
+        """What became of this person's offer, unless the page with this ETag says it
+        already."""
+        shown = etag.split(".")[-3:-2] or [""]
+        return "" if shown[0].startswith("1") else self.holding.answer
+
     @property
     def _ended_by(self) -> str:
         """The name of the person who rejected it, where this person may see it."""
@@ -245,7 +251,8 @@ class LoadedRequest:
         able = int(self.able) + int(self.able and not self._why_uncounted)
         said = [self.request.version, self.state.key, execution, able]
         read = self.reading.pk if self.reading else 0
-        return "-".join(str(one) for one in [*said, self.stopped or "", read])
+        offered = int(self.holding.offered)
+        return "-".join(str(one) for one in [*said, self.stopped or "", read, offered])
 
     @property
     def etag(self) -> str:
@@ -336,6 +343,7 @@ _SEALED = PreparedQuery(
             "request__queue",
             "request__lease__holder",
             "request__lease__offered_to",
+            "request__lease__declined_by",
             "request__lease__lost_to",
             "revision__tool",
             "policy",

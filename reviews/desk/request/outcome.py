@@ -224,7 +224,10 @@ def _describe_other_hold(loaded: LoadedRequest) -> Iterator[str]:
         yield from _describe_read_only(loaded)
         return
     if hold.offered:
-        yield f"{hold.by} offers this request to you."
+        yield (
+            f"{hold.by} offers this request to you until {format_time(hold.until)}. "
+            "If you accept, it is your claim; if you decline, it stays with them."
+        )
     else:
         yield (
             f"You can decide it when {hold.by} releases it, or after "
@@ -549,6 +552,8 @@ def _build_hold_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
     if hold.offered and not loaded.why_not:
         url = reverse("reviews:accept_hold", args=pk)
         yield OutcomeLink("Accept", url, "C", post=True, testid="take-over")
+        url = reverse("reviews:decline_offer", args=pk)
+        yield OutcomeLink("Decline", url, post=True, testid="decline")
     if not hold.asked and not loaded.why_not:
         url = reverse("reviews:ask_hold", args=pk)
         yield OutcomeLink("Notify me", url, post=True, testid="notify")

@@ -90,6 +90,7 @@ def render_strip(
         loaded.said if changed else "",
         "There is a new message." if talked else "",
         loaded.lost_since(tag) if key else "",
+        loaded.answered_since(tag) if key else "",
     ]
     before = commit.find_page_on_screen(request, loaded)
     read = before.version if before else commit.parse_version(key)

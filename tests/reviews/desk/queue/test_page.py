@@ -50,6 +50,21 @@ def every_kind(gate: Gate) -> Iterator[ApprovalRequest]:
     yield states.recallable(gate)
 
 
+def test_what_is_offered_counts_in_mine_and_in_the_navigation(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    take.take_hold(request_id=request.pk, person=gate.rita)
+    tom = fresh(gate.tom)
+    assert badges.count_badges(tom).queue == 0
+    take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
+    assert badges.count_badges(tom).queue == 1
+    found = page(gate.tom, tab="mine")
+    assert {tab.name: tab.count for tab in found.tabs}["mine"] == 1
+    assert [row.offered for band in found.bands for row in band] == [True]
+    assert badges.count_badges(fresh(gate.sue)).queue == 0
+    factories.overdue(request)
+    assert ids(gate.tom, tab="mine") == []
+
+
 def test_open_is_exactly_what_may_be_decided(gate: Gate) -> None:
     list(every_kind(gate))
     for name in ("rita", "tom", "sue", "sam"):

@@ -7,12 +7,24 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core import mail
+from django.http import HttpResponse
 from django.test import Client
 
 from journal import clock
 from journal.models import LogRecord
+from policies.models import Person
+from reviews.desk.components import log_lines
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Decision, Draft, Lease, Note, StateReading
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Draft,
+    Lease,
+    Note,
+    Proposal,
+    StateReading,
+)
 from reviews.people import preferences
 from reviews.people.preferences import DisplayPreferences
 from tests import factories
@@ -21,7 +33,10 @@ from tests.factories import decide, propose, reason_for
 from tests.markup import read_page, read_text
 from tests.reviews.desk.conftest import HTMX, SignIn
 from tests.reviews.desk.request.test_views import panel, url
+from tests.reviews.tasks.draining import drain
 from tests.worlds import WORLD
+
+HTMX_HEADER = {"HX-Request": "true"}
 
 
 @pytest.fixture
@@ -195,6 +210,156 @@ def test_hand_over_is_offered_and_then_taken(gate: Gate, request_, as_) -> None:
     assert 'data-testid="take-over"' in shown(tom, request_)
     tom.post(url(request_, "hold", "take"))
     assert Lease.objects.get().holder == gate.tom
+
+
+def give(client: Client, request: ApprovalRequest, to: Person) -> None:
+    client.post(url(request, "hold", "give"), {"to": to.public_id})
+
+
+def live(client: Client, request: ApprovalRequest, etag: str) -> HttpResponse:
+    """What an open page of that state gets when it looks again."""
+    path = url(request, "live")
+    return client.get(path, headers={"If-None-Match": etag, **HTMX_HEADER})
+
+
+def state_of(client: Client, request: ApprovalRequest) -> str:
+    return str(client.get(url(request, "live"), headers=HTMX_HEADER)["ETag"])
+
+
+def test_both_open_pages_see_an_offer_and_its_end(gate: Gate, request_, as_) -> None:
+    hold(request_, gate.rita)
+    rita, tom = as_("rita"), as_("tom")
+    before = state_of(rita, request_), state_of(tom, request_)
+    give(rita, request_, gate.tom)
+    mine = live(rita, request_, before[0])
+    assert "Offered to Tom Example" in read_page(mine)
+    assert 'data-testid="withdraw"' in read_page(mine)
+    theirs = live(tom, request_, before[1])
+    assert "Rita Example offers this to you" in read_page(theirs)
+    assert 'data-testid="take-over"' in read_page(theirs)
+    assert 'data-testid="decline"' in read_page(theirs)
+    take.renew_hold(request_id=request_.pk, person=gate.rita)
+    assert 'data-testid="take-over"' in shown(tom, request_)
+    rita.post(url(request_, "hold", "withdraw"))
+    gone = read_page(live(tom, request_, str(theirs["ETag"])))
+    assert "Claimed by Rita Example since" in gone
+    assert 'data-testid="take-over"' not in gone
+    assert "Offered to" not in read_page(live(rita, request_, str(mine["ETag"])))
+
+
+def test_who_declines_is_named_to_who_offered(gate: Gate, request_, as_) -> None:
+    hold(request_, gate.rita)
+    rita, tom = as_("rita"), as_("tom")
+    give(rita, request_, gate.tom)
+    before = state_of(rita, request_)
+    response = tom.post(url(request_, "hold", "decline"))
+    assert (response.status_code, response["Location"]) == (303, url(request_))
+    assert "Claimed by Rita Example since" in shown(tom, request_)
+    answer = read_page(live(rita, request_, before))
+    said = "Tom Example declined your offer."
+    assert f'data-say="{said}"' in answer
+    assert said in shown(rita, request_)
+    again = tom.post(url(request_, "hold", "decline"))
+    assert again.status_code == 409
+    assert "no longer offered to you" in read_page(again)
+
+
+def test_what_is_offered_stands_first_in_mine_with_both_answers(
+    gate: Gate, as_: SignIn
+) -> None:
+    urgent, given = (propose(gate.agent, customer=f"C-{n}").request for n in (1, 2))
+    hold(urgent, gate.tom)
+    hold(given, gate.rita)
+    tom = as_("tom")
+    assert 'data-testid="offers"></div>' in read_page(tom.get("/queue/"))
+    give(as_("rita"), given, gate.tom)
+    assert "A colleague offers you a request." in read_page(tom.get("/queue/"))
+    mine = read_page(tom.get("/queue/?tab=mine"))
+    assert mine.index(f'data-request="{given.pk}"') < mine.index(urgent.pk)
+    assert "Rita Example offers this to you" in mine
+    assert re.search(r'aria-current="page">Mine\s*<span class="badge"[^>]*>2<', mine)
+    answer = tom.post(url(given, "hold", "decline"), {"row": "1"})
+    assert answer["Location"] == "/queue/?tab=mine"
+    source = read_page(tom.get("/queue/?tab=mine"))
+    assert "Declined. Rita Example keeps the claim." in source
+    assert given.pk not in source
+
+
+def test_an_offer_to_who_may_not_decide_any_more_is_none(
+    gate: Gate, request_, as_: SignIn
+) -> None:
+    hold(request_, gate.rita)
+    give(as_("rita"), request_, gate.tom)
+    ApprovalRequest.objects.update(barred=[gate.tom.public_id])
+    Proposal.objects.update(barred=[gate.tom.public_id])
+    tom = as_("tom")
+    assert request_.pk not in read_page(tom.get("/queue/?tab=mine"))
+    assert 'data-testid="offers"></div>' in read_page(tom.get("/queue/"))
+    source = shown(tom, request_)
+    assert 'data-testid="take-over"' not in source
+    assert "offers this" not in source
+
+
+def test_a_page_that_is_left_gives_back_all_but_what_it_offers(
+    gate: Gate, request_, as_: SignIn
+) -> None:
+    token_ = hold(request_, gate.rita)
+    rita = as_("rita")
+    give(rita, request_, gate.tom)
+    left = {"lease": Lease.objects.get().token, "leaving": "1"}
+    assert left["lease"] != token_
+    assert rita.post(url(request_, "release"), left).status_code == 204
+    assert Lease.objects.get().holder == gate.rita
+    go(rita, request_)
+    assert Lease.objects.get().offered_to == gate.tom
+    rita.post(url(request_, "release"))
+    assert Lease.objects.get().holder is None
+
+
+def test_the_mail_of_an_offer_leads_to_where_it_is_accepted(
+    gate: Gate, request_, as_: SignIn
+) -> None:
+    hold(request_, gate.rita)
+    give(as_("rita"), request_, gate.tom)
+    drain("request.offered")
+    (mail_,) = mail.outbox
+    assert "Offered to you" in mail_.subject
+    (path,) = re.findall(r"https?://[^/]+(/\S+)", str(mail_.body))
+    assert 'data-testid="take-over"' in read_page(as_("tom").get(path))
+
+
+def test_the_history_names_who_was_offered_it_once_it_is_settled(
+    gate: Gate, request_, as_: SignIn
+) -> None:
+    hold(request_, gate.rita)
+    give(as_("rita"), request_, gate.tom)
+    as_("tom").post(url(request_, "hold", "decline"))
+    give(as_("rita"), request_, gate.sue)
+    as_("sue").post(url(request_, "hold", "take"))
+    lines = {
+        "Rita Example offered the request to Tom Example",
+        "Tom Example declined the request that Rita Example offered",
+        "Rita Example offered the request to Sue Example",
+        "Sue Example accepted the request from Rita Example",
+    }
+    assert lines <= history_of(gate.otto, request_)
+    hidden = "A reviewer offered the request to a colleague"
+    assert {hidden, "Rita Example offered the request to a colleague"} & history_of(
+        gate.rita, request_
+    )
+    assert "A reviewer offered the request to Tom Example" in history_of(
+        gate.tom, request_
+    )
+    decide(request_, gate.sue, "reject")
+    assert lines <= history_of(gate.rita, request_)
+    assert not lines & history_of(gate.owen, request_)
+
+
+def history_of(person: Person, request: ApprovalRequest) -> set[str]:
+    """The sentences of a request's history, as this person reads them."""
+    row = ApprovalRequest.objects.select_related("proposal").get(pk=request.pk)
+    lines = log_lines.build_history(person, row)
+    return {"".join(part.text for part in line.said) for line in lines}
 
 
 def test_notify_me_is_remembered_and_said(gate: Gate, request_, as_) -> None:
