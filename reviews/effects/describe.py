@@ -8,17 +8,21 @@ opening a page makes no look-up (ux.md 3.4).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
 from journal import ids
 from policies import active, conflicts, facts, tools
+from policies.documents import ToolDefinition
+from policies.money import Money
 from reviews import redaction
-from reviews.models import Proposal, Revision
+from reviews.choices import REVERSAL_SOURCE
+from reviews.models import Proposal, Revision, StateReading
 from reviews.presenters import (
     Presentation,
     addressed,
@@ -30,16 +34,37 @@ from reviews.presenters import (
 )
 from reviews.presenters import markup as presenters_markup
 from reviews.presenters.arguments import list_enum_values
+from reviews.presenters.common import is_path_within
 from reviews.presenters.shapes import FieldChange, SentencePart, TextPart, ValuePart
 from reviews.redaction import redactor
 
 from .wording import flatten_value
 
 SHORT_EVIDENCE = 300  # bytes
-MOST_FLAGS = 2  # loud tags that a row of a list shows
-# Revisions and their tools never change, so their briefs can be cached.
+# Revisions, their tools and readings never change, so their briefs can be cached: by
+# revision, hash and the newer reading that they are described with, or 0.
 MOST_KEPT = 5000
-_brief_cache: OrderedDict[tuple[int, str], EffectBrief] = OrderedDict()
+BriefKey = tuple[int, str, int]
+_brief_cache: OrderedDict[BriefKey, EffectBrief] = OrderedDict()
+
+
+class TextSign(StrEnum):
+    """What hostile text in a revision does; the revision stores it with its texts."""
+
+    ARGUMENT = "argument"
+    WORDS = "words"
+    EVIDENCE = "evidence"
+    HIDDEN = "hidden"
+    MARKUP = "markup"
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """What the gate warns of, on top of the page and in each row of a list. `place` is
+    the anchor of the region with its cause; empty where that is the region itself."""
+
+    text: str
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,54 +168,146 @@ class EffectBrief:
     """An effect on one line: its sentence and what must not be missed."""
 
     effect: tuple[SentencePart, ...]
-    flags: list[str]
+    warnings: tuple[str, ...]  # all that the page warns of on top, in its order
+    irreversible: bool = False
     undo: str = ""  # as the tool declares it
     attempts: int = 1  # automatic attempts at most
 
+    @property
+    def flags(self) -> list[str]:
+        """The warnings, and whether it can be undone."""
+        return [*self.warnings, *(["Irreversible"] if self.irreversible else [])]
 
-def build_brief(revision: Revision) -> EffectBrief:
+
+def build_brief(
+    revision: Revision, reading: Mapping[str, Any] | None = None
+) -> EffectBrief:
     """Build the brief for a row; a tool that is not registered has only its name."""
-    shown = build_presentation(revision)
+    shown = build_presentation(revision, reading)
+    warnings = tuple(one.text for one in list_warnings(revision, shown))
     if shown is None:
         name = ValuePart(revision.proposal.tool_name)
-        return EffectBrief((TextPart("Call the unknown tool "), name), ["Unknown tool"])
-    loud = [tag.text for tag in shown.tags if tag.loud][:MOST_FLAGS]
-    never = ["Irreversible"] if shown.reversal.icon == "never" else []
+        return EffectBrief((TextPart("Call the unknown tool "), name), warnings)
     most = tools.load_definition(revision.known_tool).retry.attempts
-    return EffectBrief(shown.sentence, [*loud, *never], shown.reversal.undo, most)
+    never = shown.reversal.icon == "never"
+    return EffectBrief(shown.sentence, warnings, never, shown.reversal.undo, most)
 
 
-def load_briefs_by_id(revisions: Mapping[int, str]) -> dict[int, EffectBrief]:
+def load_briefs_by_id(
+    revisions: Mapping[int, str], newer: Mapping[int, int | None] | None = None
+) -> dict[int, EffectBrief]:
     """Load the briefs of many revisions, given their ids and hashes.
 
-    One query loads those that are not in this process's cache.
+    `newer` names the newest reading of the state by revision, where there is one since
+    the proposal. One query loads the revisions that are not in this process's cache,
+    and one more their newer readings.
     """
-    found = {
-        one[0]: _brief_cache[one] for one in revisions.items() if one in _brief_cache
-    }
+    at = {pk: (newer or {}).get(pk) or 0 for pk in revisions}
+    keys = {pk: (pk, digest, at[pk]) for pk, digest in revisions.items()}
+    found = {pk: _brief_cache[key] for pk, key in keys.items() if key in _brief_cache}
     if missing := revisions.keys() - found.keys():
+        numbers = {at[pk] for pk in missing} - {0}
+        readings = StateReading.objects.in_bulk(numbers) if numbers else {}
         rows = Revision.objects.filter(pk__in=missing)
         for revision in rows.select_related("tool", "proposal"):
-            found[revision.pk] = _cache_brief(revision)
+            reading = readings.get(at[revision.pk])
+            found[revision.pk] = load_brief(revision, reading)
     return found
 
 
-def load_brief(revision: Revision) -> EffectBrief:
-    """Load the brief of a revision, from this process's cache if it is there."""
-    found = _brief_cache.get((revision.pk, revision.action_hash))
-    return found or _cache_brief(revision)
-
-
-def _cache_brief(revision: Revision) -> EffectBrief:
-    shown = _brief_cache[revision.pk, revision.action_hash] = build_brief(revision)
+def load_brief(revision: Revision, newer: StateReading | None = None) -> EffectBrief:
+    """Load the brief of a revision, from this process's cache if it is there. `newer`
+    is the newest reading of the state since the proposal."""
+    key = (revision.pk, revision.action_hash, newer.pk if newer else 0)
+    if key in _brief_cache:
+        return _brief_cache[key]
+    shown = _brief_cache[key] = build_brief(revision, newer.reading if newer else None)
     if len(_brief_cache) > MOST_KEPT:
         _brief_cache.popitem(last=False)
     return shown
 
 
+def list_warnings(revision: Revision, shown: Presentation | None) -> list[Warning]:
+    """List what the gate warns of: the one list of the page's top and of every row.
+
+    `shown` is the presentation of the revision, None for a tool that is not registered.
+    """
+    if shown is None:
+        return [Warning("Unknown tool"), *_list_text_warnings(revision)]
+    long = f"Long review: about {shown.minutes} min"
+    return [
+        *_list_text_warnings(revision),
+        *(Warning(tag.text) for tag in shown.tags if tag.loud),
+        *([Warning(long)] if shown.is_long else []),
+    ]
+
+
+def _list_text_warnings(revision: Revision) -> Iterator[Warning]:
+    """Warnings of texts that try to manipulate the reviewer, so that nobody has to read
+    to the end to find them."""
+    stored = revision.text_signs
+    signs = find_text_signs(revision) if stored is None else stored
+    who = "proposer" if is_by_person(revision.proposal) else "agent"
+    for sign, what, place in (
+        (TextSign.ARGUMENT, "an argument", "r2"),
+        (TextSign.WORDS, f"{who} text", "r5"),
+        (TextSign.EVIDENCE, "evidence", "r6"),
+    ):
+        if sign in signs:
+            said = f"Possible manipulation: {what} addresses the reviewer"
+            yield Warning(said, place)
+    tries = {TextSign.HIDDEN: "hidden or reversed text", TextSign.MARKUP: "HTML"}
+    if found := " and ".join(tries[sign] for sign in tries if sign in signs):
+        yield Warning(f"Evidence contains {found}", "r6")
+
+
+def find_text_signs(revision: Revision) -> list[str]:
+    """Find what the texts of a revision try, from all that its page prints of them."""
+    claims = list_agent_claims(revision.proposal, revision)
+    said = [revision.rationale, *(text for _, text in claims)]
+    evidence = list_evidence(revision)
+    found = {
+        TextSign.ARGUMENT: _is_any_addressed(list_argument_texts(revision)),
+        TextSign.WORDS: _is_any_addressed(said),
+        TextSign.EVIDENCE: any(item.speaks for item in evidence),
+        TextSign.HIDDEN: any(item.controls for item in evidence),
+        TextSign.MARKUP: any(item.markup for item in evidence),
+    }
+    return [sign.value for sign, holds in found.items() if holds]
+
+
+def _is_any_addressed(texts: Iterable[str]) -> bool:
+    return any(map(addressed.is_addressed_to_reviewer, texts))
+
+
+def is_by_person(proposal: Proposal) -> bool:
+    """Whether a person wrote the words, in a proposal to undo an effect."""
+    return proposal.source == REVERSAL_SOURCE
+
+
+def find_listed_amount(revision: Revision) -> Money | None:
+    """Find the amount by which lists show and sort a revision.
+
+    None if it moves none, moves several currencies, or its page conceals the amount.
+    """
+    minor, currency = revision.amount_minor, revision.currency
+    if minor is None or not currency or revision.tool is None:
+        return None
+    if _conceals_amount(tools.load_definition(revision.tool)):
+        return None
+    return Money(minor, currency)
+
+
+def _conceals_amount(definition: ToolDefinition) -> bool:
+    paths = [path for one in definition.money for path in (one.amount, one.currency)]
+    paths += [one.path for one in definition.amounts if one.path]
+    hidden = definition.sensitive
+    return any(is_path_within(path, one) for path in paths for one in hidden)
+
+
 def build_effect_sentence(revision: Revision) -> tuple[SentencePart, ...]:
     """Build only the effect sentence."""
-    return build_brief(revision).effect
+    return load_brief(revision).effect
 
 
 def build_concealer(revision: Revision) -> Any:

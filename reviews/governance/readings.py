@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import OuterRef, Subquery
+
 from journal import canonical, clock, writes
 from journal.clock import format_time
 from journal.errors import PreconditionFailed
@@ -50,12 +52,23 @@ _NEWEST_READINGS = PreparedQuery(
 )
 
 
+def build_newest_subquery() -> Subquery:
+    """A subquery of request versions: the id of the newest reading of each."""
+    found = StateReading.objects.filter(revision=OuterRef("revision"), cause=OPENED)
+    return Subquery(found.order_by("-at", "-pk").values("pk")[:1])
+
+
 def list_newest_by_revision(revisions: Iterable[Revision]) -> dict[int, StateReading]:
     """The newest reading of each revision, by revision id, in one query.
 
     Revisions that were never read again are left out.
     """
-    found = _NEWEST_READINGS.fetch_all(revisions=[one.pk for one in revisions])
+    return list_newest_by_id(one.pk for one in revisions)
+
+
+def list_newest_by_id(revisions: Iterable[int]) -> dict[int, StateReading]:
+    """The same, given the ids of the revisions."""
+    found = _NEWEST_READINGS.fetch_all(revisions=list(revisions))
     return {row.revision_id: row for row in found}
 
 

@@ -78,6 +78,9 @@ class ApprovalRequest(models.Model):
     tool_name = models.CharField(max_length=64)
     repeat_key = models.UUIDField()  # of agent, tool and canonical arguments
     rank = models.PositiveSmallIntegerField()  # risk band, then the agent's priority
+    # What it moves, by which lists sort; no currency where lists show no amount.
+    currency = models.CharField(max_length=3, blank=True, db_default="")
+    amount_minor = models.BigIntegerField(null=True)
     supervisors_only = models.BooleanField()  # no open step that a reviewer could fill
     barred = ArrayField(models.CharField(max_length=64), default=list)
     # People who may not decide this version: they voted on it, cast an earlier vote
@@ -133,6 +136,11 @@ class ApprovalRequest(models.Model):
             models.Index(
                 fields=["queue", "supervisors_only", "opened_at", "id"],
                 name="request_newest",
+                condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["queue", "supervisors_only", "currency", "amount_minor", "id"],
+                name="request_amount",
                 condition=Q(status="pending"),
             ),
             models.Index(

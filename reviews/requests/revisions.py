@@ -10,6 +10,7 @@ from typing import Any
 from journal import canonical, log, writes
 from policies.choices import Tier
 from reviews import transitions
+from reviews.effects import describe
 from reviews.governance.ruling import ProposedAction, Ruling, record_observations
 from reviews.models import ApprovalRequest, Proposal, Revision
 from reviews.redaction.redactor import Redactor, load_redactor
@@ -75,6 +76,7 @@ def add_revision(
         evidence=redactor.items(narrative.evidence),
         **texts,
     )
+    revision.text_signs = describe.find_text_signs(revision)
     writes.insert_rows([revision])
     proposal.current = revision
     return revision

@@ -15,6 +15,7 @@ from policies.evaluation import Evaluation
 from policies.models import Queue
 from reviews import quorum, transitions
 from reviews.attention_checks import written_questions
+from reviews.effects import describe
 from reviews.governance.ruling import Ruling
 from reviews.models import ApprovalRequest, Proposal, RequestVersion, Revision
 from reviews.quorum import StepData
@@ -93,6 +94,7 @@ def build_list_columns(
     closed_to: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The columns of a request that lists filter and sort by."""
+    amount = describe.find_listed_amount(revision)
     return {
         "agent": proposal.agent,
         "tool_name": proposal.tool_name,
@@ -100,6 +102,8 @@ def build_list_columns(
             proposal.agent, proposal.tool_name, revision.args
         ),
         "rank": RISK_BANDS[Risk(risk)] * 10 + PRIORITY_RANKS.get(proposal.priority, 1),
+        "currency": amount.currency if amount else "",
+        "amount_minor": amount.minor if amount else None,
         "supervisors_only": not any(
             quorum.can_fill_step(Role.REVIEWER, step["role"]) for step in steps
         ),

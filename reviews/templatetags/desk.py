@@ -142,10 +142,14 @@ def _render_bold(text: str) -> SafeString:
 CACHED_HEADS = 5000
 _EXPIRES = (
     '<span class="lead{0}">{1}<time datetime="{2}" data-until="{2}">{3} left</time>'
-    '</span><p class="two"><span class="vh">expires at </span>{4}</p>'
+    '</span><p class="two"><span><span class="vh">expires at </span>{4}</span>'
+    '<time class="age" datetime="{5}">{6} old</time></p>'
 )
 _SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
-_FROZEN = '<span class="lead">{}Paused, {} left</span>'
+_FROZEN = (
+    '<span class="lead">{}Paused, {} left</span>'
+    '<p class="two"><time class="age" datetime="{}">{} old</time></p>'
+)
 _STATE = "{}<span>{}{}</span>"
 _ROW_STATE = '<span class="lead">{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
@@ -155,7 +159,7 @@ _UNTIL = ' <span data-until="{}" data-words="{}">{}</span>'
 
 @register.simple_tag
 def row_head(row: QueueRow) -> SafeString:
-    """The cells that say what would happen: risk, effect, tool, agent, flags."""
+    """The cells that say what would happen: risk, warnings, effect, flags, amount."""
     return _render_row_head(row.head)
 
 
@@ -166,12 +170,18 @@ def _render_row_head(head: QueueRowHead) -> SafeString:
 
 @register.simple_tag
 def row_when(row: QueueRow) -> SafeString:
-    """When the request expires, with a clock; or when it was settled."""
+    """When the request expires, with a clock and its age; or when it was settled."""
     until = row.clock
     if until is None:
         return format_html(_SETTLED, at(row.at), day(row.at))
     if until.frozen:
-        return format_html(_FROZEN, pie(until.quarters), format_duration(until.left))
+        return format_html(
+            _FROZEN,
+            pie(until.quarters),
+            format_duration(until.left),
+            row.opened.isoformat(),
+            format_duration(row.age),
+        )
     return format_html(
         _EXPIRES,
         " lead-urgent" if until.urgent else "",
@@ -179,6 +189,8 @@ def row_when(row: QueueRow) -> SafeString:
         until.at.isoformat(),
         format_duration(until.left),
         at(until.at),
+        row.opened.isoformat(),
+        format_duration(row.age),
     )
 
 

@@ -20,8 +20,11 @@ from reviews.choices import BatchStatus, RequestStatus
 from reviews.desk.components import cursors, formatting
 from reviews.desk.components.cursors import CursorPosition
 from reviews.desk.components.formatting import DeadlineClock
+from reviews.effects import describe
 from reviews.effects.wording import format_required_people
+from reviews.governance import readings
 from reviews.models import Batch, RequestVersion
+from reviews.presenters.current import format_money
 from reviews.presenters.shapes import SentencePart
 
 from . import links
@@ -39,7 +42,9 @@ class BatchListItem:
 
     id: str
     url: str
+    warnings: tuple[str, ...]  # what the page of any of its requests warns of on top
     title: tuple[SentencePart, ...]
+    amount: str
     risk: str
     required: str  # the people whom each request needs: `1 reviewer`
     tool: str
@@ -60,7 +65,7 @@ class BatchListPage:
 
 
 def build_batch_list(person: Person, *, now: datetime) -> BatchListPage:
-    """List waiting batches by deadline, then those decided in the last week. Four
+    """List waiting batches by deadline, then those decided in the last week. Five
     queries, plus those of `costs`."""
     waiting = list(
         select_visible_batches(person)
@@ -85,16 +90,12 @@ def build_batch_list(person: Person, *, now: datetime) -> BatchListPage:
     )
 
 
-def load_batch_titles(
-    ids: Collection[str], now: datetime
-) -> dict[str, tuple[SentencePart, ...]]:
-    """Load the titles of these batches by id. Two queries, plus those of `costs`."""
+def load_batch_items(ids: Collection[str], now: datetime) -> dict[str, BatchListItem]:
+    """Load these batches as lines by id. Three queries, plus those of `costs`."""
     found = list(Batch.objects.filter(pk__in=ids).select_related("tool"))
     facts = _load_totals(found, now)
     return {
-        one.pk: _build_item(one, facts[one.pk], now).title
-        for one in found
-        if one.pk in facts
+        one.pk: _build_item(one, facts[one.pk], now) for one in found if one.pk in facts
     }
 
 
@@ -149,8 +150,11 @@ def _build_place(batch: Batch) -> CursorPosition:
 def _load_totals(
     batches: Sequence[Batch], now: datetime
 ) -> dict[str, Mapping[str, Any]]:
-    """Load the count, sum, cost, risk and earliest deadline of each batch. One query,
-    plus those of `costs`."""
+    """Load the count, sum, cost, risk, earliest deadline and warnings of each batch.
+
+    Two queries, plus those of `costs` and of effects that this process has not
+    described before.
+    """
     place = "request__batch_items"
     waiting = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
     decided = Q(**{f"{place}__batch__status": BatchStatus.DECIDED})
@@ -165,7 +169,8 @@ def _load_totals(
         .values(batch=F(f"{place}__batch"))
         .annotate(
             count=Count("pk"),
-            revisions=ArrayAgg("revision"),
+            revisions=ArrayAgg("revision", order_by="revision"),
+            hashes=ArrayAgg("revision__action_hash", order_by="revision"),
             sum=Sum("revision__amount_minor"),
             currency=Min("revision__currency"),
             expires=Min("request__expires_at"),
@@ -179,7 +184,34 @@ def _load_totals(
     found = {row["batch"]: row for row in rows}
     inside = {pk: row["revisions"] for pk, row in found.items()}
     cost = links.load_costs_by_batch(batches, inside)
-    return {pk: {**row, "costs": cost.get(pk, [])} for pk, row in found.items()}
+    warned = _load_warnings(found.values())
+    return {
+        pk: {**row, "costs": cost.get(pk, []), "warnings": warned[pk]}
+        for pk, row in found.items()
+    }
+
+
+def _load_warnings(
+    rows: Collection[Mapping[str, Any]],
+) -> dict[str, tuple[str, ...]]:
+    """What the requests of each batch warn of, each warning once."""
+    hashes = {
+        revision: digest
+        for row in rows
+        for revision, digest in zip(row["revisions"], row["hashes"], strict=True)
+    }
+    newest = readings.list_newest_by_id(hashes) if hashes else {}
+    briefs = describe.load_briefs_by_id(
+        hashes, {pk: reading.pk for pk, reading in newest.items()}
+    )
+    return {
+        row["batch"]: tuple(
+            dict.fromkeys(
+                text for pk in row["revisions"] for text in briefs[pk].warnings
+            )
+        )
+        for row in rows
+    }
 
 
 def _build_item(batch: Batch, facts: Mapping[str, Any], now: datetime) -> BatchListItem:
@@ -188,6 +220,8 @@ def _build_item(batch: Batch, facts: Mapping[str, Any], now: datetime) -> BatchL
     return BatchListItem(
         id=batch.pk,
         url=reverse("reviews:batch", args=[batch.pk]),
+        warnings=facts["warnings"],
+        amount=format_money(total) if total is not None else "",
         title=build_batch_title(
             tools.load_definition(batch.tool),
             facts["count"],

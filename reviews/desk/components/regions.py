@@ -23,11 +23,10 @@ from policies.choices import ExecutionClass, Tier
 from policies.models import Person
 from policies.money import Money
 from reviews import permissions, redaction
-from reviews.choices import REVERSAL_SOURCE
 from reviews.effects import describe
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
 from reviews.permissions import Permission
-from reviews.presenters import Presentation, addressed
+from reviews.presenters import Presentation
 from reviews.presenters.common import UNKNOWN_REVERSIBILITY
 from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Cell, Reversibility, SentencePart, ValueRow
@@ -76,14 +75,6 @@ class VersionChanges:
         return f"Version {self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class TextWarning:
-    """A warning about arguments, words or evidence, and the region where those are."""
-
-    text: str
-    place: str  # the anchor of the region
-
-
 class Regions:
     """R1 to R6 of one sealed version, for one person.
 
@@ -127,6 +118,11 @@ class Regions:
     def shown(self) -> Presentation | None:
         """The decoded effect; None when it cannot be presented."""
         return describe.build_presentation(self.revision, self.reading)
+
+    @cached_property
+    def warnings(self) -> list[describe.Warning]:
+        """What the gate warns of beside the facts; each row of a list says the same."""
+        return describe.list_warnings(self.revision, self.shown)
 
     @property
     def effect(self) -> tuple[SentencePart, ...]:
@@ -275,7 +271,7 @@ class Regions:
     @property
     def by_person(self) -> bool:
         """Whether a person wrote the words, in a proposal to undo an effect."""
-        return self.proposal.source == REVERSAL_SOURCE
+        return describe.is_by_person(self.proposal)
 
     @cached_property
     def claims(self) -> list[tuple[str, str]]:
@@ -286,33 +282,6 @@ class Regions:
     def evidence(self) -> list[describe.EvidenceItem]:
         """The evidence that the agent attached: untrusted."""
         return describe.list_evidence(self.revision)
-
-    @cached_property
-    def signs(self) -> list[TextWarning]:
-        """Warnings shown beside the facts, so that nobody has to read to the end to
-        find that an argument, the words or the evidence try to manipulate the
-        reader."""
-        who = "proposer" if self.by_person else "agent"
-        said = [self.rationale, *(text for _, text in self.claims)]
-        given = describe.list_argument_texts(self.revision)
-        found = (
-            (any(map(addressed.is_addressed_to_reviewer, given)), "an argument", "r2"),
-            (any(map(addressed.is_addressed_to_reviewer, said)), f"{who} text", "r5"),
-            (any(item.speaks for item in self.evidence), "evidence", "r6"),
-        )
-        signs = [
-            TextWarning(f"Possible manipulation: {what} addresses the reviewer", at)
-            for holds, what, at in found
-            if holds
-        ]
-        hides = any(item.controls for item in self.evidence)
-        has = {
-            "hidden or reversed text": hides,
-            "HTML": any(item.markup for item in self.evidence),
-        }
-        if tries := " and ".join(name for name, holds in has.items() if holds):
-            signs.append(TextWarning(f"Evidence contains {tries}", "r6"))
-        return signs
 
     @cached_property
     def same(self) -> dict[str, str]:

@@ -21,13 +21,21 @@ TABS = {
     "waiting": "Waiting on others",
     "done": "Resolved",
 }
-SORTS = {"left": "time left", "newest": "newest", "oldest": "oldest"}
+SORTS = {
+    "left": "time left",
+    "newest": "newest",
+    "oldest": "oldest",
+    "largest": "largest amount",
+    "smallest": "smallest amount",
+}
 # Requests of one band take about equally long to decide, so the least time left is
 # also the least slack (ux.md 4.1).
 ORDER_SENTENCES = {
     "left": "Critical, then High, then the rest; least time left first within each.",
     "newest": "Newest first.",
     "oldest": "Oldest first.",
+    "largest": "Largest amount first within each currency; without an amount last.",
+    "smallest": "Smallest amount first within each currency; without an amount last.",
 }
 DONE_SENTENCE = (
     "Requests that you decided or that expired in the last 7 days, newest first."
@@ -100,9 +108,24 @@ class QueueFilters:
 
     @property
     def gathers(self) -> bool:
-        """Whether the requests of one batch share a row. They may differ in risk, so
-        not while one risk is selected."""
-        return self.collapses and not self.risk
+        """Whether the requests of one batch share a row. They may differ in risk and
+        amount, so not while one risk is selected or the list is sorted by amount."""
+        return self.collapses and not self.risk and not self.amount_order
+
+    @property
+    def amount_order(self) -> str:
+        """How the list is sorted by amount, as ARIA names it; empty if it is not."""
+        if self.tab == "done":
+            return ""
+        return {"largest": "descending", "smallest": "ascending"}.get(self.sort, "")
+
+    @property
+    def amount_url(self) -> str:
+        """This list by amount, or the other way round; the list of what is done has one
+        order."""
+        if self.tab == "done":
+            return ""
+        return self.url(sort="smallest" if self.sort == "largest" else "largest")
 
     @property
     def order_said(self) -> str:

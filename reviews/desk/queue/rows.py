@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
@@ -21,6 +21,7 @@ from journal.clock import format_time
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Risk
 from policies.models import Person
+from policies.money import Money
 from reviews.choices import (
     OPEN,
     SCOPE_NOUNS,
@@ -31,6 +32,7 @@ from reviews.choices import (
 )
 from reviews.desk.batches import links, lists
 from reviews.desk.batches.links import BatchLink
+from reviews.desk.batches.lists import BatchListItem
 from reviews.desk.components import formatting, holding, states, visibility
 from reviews.desk.components.formatting import (
     DeadlineClock,
@@ -41,8 +43,10 @@ from reviews.desk.components.holding import HoldStatus
 from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.effects import describe
 from reviews.effects.wording import format_required_people
+from reviews.governance import readings
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
 from reviews.notifications.channels import reach
+from reviews.presenters.current import format_money
 from reviews.presenters.shapes import SentencePart
 from reviews.stops import incidents
 
@@ -62,7 +66,9 @@ class QueueRowHead:
     peek_url: str
     risk: str
     asked: str  # `1 reviewer and 2 supervisors`
+    warnings: tuple[str, ...]  # what its page warns of on top
     effect: tuple[SentencePart, ...]
+    amount: str
     tool: str
     agent: str
     flags: tuple[str, ...]
@@ -78,6 +84,8 @@ class QueueRow:
 
     head: QueueRowHead
     at: datetime
+    opened: datetime
+    age: timedelta
     clock: DeadlineClock | None
     state: StateLabel | None
     gone: bool
@@ -113,18 +121,18 @@ def list_queue_rows(
     """List the rows of the requests found, in order, each linked below `base`.
 
     `settled` adds the outcome. `together` adds the batch that each waits in, with one
-    more query; with `gathered`, one row stands for the whole batch, with two more.
+    more query; with `gathered`, one row stands for the whole batch, with three more.
     """
     sealed = load_versions([one.id for one in found], person, settled=settled)
     within = links.list_batch_links(sealed.keys()) if together and sealed else {}
     briefs = load_briefs(sealed.values())
     whole = {one.id for one in within.values()} if gathered else set()
-    titles = lists.load_batch_titles(whole, now) if whole else {}
+    batches = lists.load_batch_items(whole, now) if whole else {}
     return [
         _mark_batch(
             build_row(sealed[one.id], briefs, person, now, found=one, base=base),
             within.get(one.id),
-            titles,
+            batches,
         )
         for one in found
         if one.id in sealed
@@ -134,22 +142,24 @@ def list_queue_rows(
 def _mark_batch(
     row: QueueRow,
     within: BatchLink | None,
-    titles: Mapping[str, tuple[SentencePart, ...]],
+    batches: Mapping[str, BatchListItem],
 ) -> QueueRow:
     """Add the batch that the request can be decided in, or turn the row into that
     batch's row."""
     if within is None:
         return row
-    title = titles.get(within.id)
-    if title is None:
+    batch = batches.get(within.id)
+    if batch is None:
         said = f"in a batch of {within.count}"
         head = replace(row.head, batch=said, batch_url=within.url)
         return replace(row, head=head)
     head = replace(
         row.head,
-        effect=title,
+        warnings=batch.warnings,
+        effect=batch.title,
+        amount=batch.amount,
         url=within.url,
-        batch=f"batch of {within.count}: risk, flags and deadline of the most urgent",
+        batch=f"batch of {within.count}, earliest deadline shown",
         batch_url=within.url,
         repeats="",
         peek_url="",
@@ -186,6 +196,7 @@ def _annotate_row(found: QuerySet[RequestVersion]) -> QuerySet[RequestVersion]:
             switched_off=_build_switch_subquery(),
             refusal=reach.build_refusal_subquery(),
             told=reach.build_sent_condition(),
+            newest_reading=readings.build_newest_subquery(),
         )
     )
 
@@ -213,9 +224,12 @@ def _build_switch_subquery() -> Subquery:
 
 
 def load_briefs(sealed: Iterable[RequestVersion]) -> dict[int, describe.EffectBrief]:
-    """Load the effects of these versions, by revision."""
+    """Load the effects of these versions, by revision, as the newest reading of the
+    state shows them."""
+    found = list(sealed)
     return describe.load_briefs_by_id(
-        {s.revision_id: s.request.action_hash for s in sealed}
+        {one.revision_id: one.request.action_hash for one in found},
+        {one.revision_id: one.newest_reading for one in found},  # type: ignore[attr-defined]
     )
 
 
@@ -249,7 +263,9 @@ def build_row(
         peek_url=f"{REQUESTS_URL}{request.pk}/peek/",
         risk=request.risk,
         asked=format_required_people(sealed.steps),
+        warnings=shown.warnings,
         effect=shown.effect,
+        amount=_format_amount(request),
         tool=request.tool_name,
         agent=request.agent,
         flags=_list_flags(sealed, shown, now),
@@ -259,6 +275,8 @@ def build_row(
     return QueueRow(
         head=head,
         at=request.settled_at or request.expires_at,
+        opened=request.opened_at,
+        age=now - request.opened_at,
         clock=formatting.build_request_clock(request, now) if waiting else None,
         state=_build_state(sealed, person, held, now),
         gone=not waiting,
@@ -266,11 +284,17 @@ def build_row(
     )
 
 
+def _format_amount(request: ApprovalRequest) -> str:
+    if request.amount_minor is None or not request.currency:
+        return ""
+    return format_money(Money(request.amount_minor, request.currency))
+
+
 def _list_flags(
     sealed: RequestVersion, shown: describe.EffectBrief, now: datetime
 ) -> tuple[str, ...]:
     request = sealed.request
-    flags = list(shown.flags)
+    flags = ["Irreversible"] if shown.irreversible else []
     if request.status == RequestStatus.PENDING:
         if sealed.refusal:  # type: ignore[attr-defined]
             flags.insert(0, reach.UNREACHED)

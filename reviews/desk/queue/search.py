@@ -26,7 +26,7 @@ DONE_FOR = timedelta(days=7)
 MOST_COUNTED = 100
 
 _COLUMNS = """r.id, r.rank, r.expires_at, r.opened_at, r.settled_at, r.repeat_key,
-  r.queue_id, r.tier, r.supervisors_only"""
+  r.queue_id, r.tier, r.supervisors_only, r.currency, r.amount_minor"""
 # A lane is one queue and one value of supervisors_only: within a lane, the index has
 # the order of the list.
 _LANES = """
@@ -116,7 +116,13 @@ ORDERS = {
     "left": "ORDER BY r.rank, r.expires_at, r.id",
     "newest": "ORDER BY r.opened_at DESC, r.id DESC",
     "oldest": "ORDER BY r.opened_at, r.id",
+    "largest": "ORDER BY r.currency DESC, r.amount_minor DESC, r.id DESC",
+    "smallest": "ORDER BY r.currency, r.amount_minor, r.id",
 }
+# One index has both orders by amount. Requests without one come last in either, so they
+# are a part of their own.
+_AMOUNT_PARTS = (" AND r.currency > ''", " AND r.currency = ''")
+_AMOUNTS_FIRST = "ORDER BY r.currency = '', "
 DONE_ORDER = "ORDER BY r.settled_at DESC NULLS FIRST, r.id"
 _RANKS = {risk.value: RISK_BANDS[risk] * 10 for risk in Risk}
 _FILTERS = {
@@ -184,10 +190,11 @@ def find_requests(
     order = DONE_ORDER if filters.tab == "done" else ORDERS[filters.sort]
     if filters.tab == "mine":  # a colleague waits for an answer
         order = order.replace("ORDER BY", f"ORDER BY {_OFFERED} DESC,")
+    by_amount = bool(filters.amount_order)
     collapses = filters.collapses and reach.role is not None
     sql = _FIND.format(
         source=build_tab_sql(reach, filters, order),
-        order=order,
+        order=order.replace("ORDER BY ", _AMOUNTS_FIRST) if by_amount else order,
         repeats="twins.n, twins.since" if collapses else "1, NULL",
         twins=_TWINS if collapses else "",
     )
@@ -219,7 +226,10 @@ def build_tab_sql(reach: QueueReach, filters: QueueFilters, order: str = "") -> 
     only for counting."""
     said = [_FILTERS[name] for name in _FILTERS if getattr(filters, name)]
     where = "".join(f" AND {one}" for one in said)
-    return " UNION ".join(_BRANCHES[filters.tab](reach, filters, where, order))
+    build = _BRANCHES[filters.tab]
+    parts = _AMOUNT_PARTS if order and filters.amount_order else ("",)
+    found = [build(reach, filters, where + part, order) for part in parts]
+    return " UNION ".join(sql for branches in found for sql in branches)
 
 
 def _build_open_branches(

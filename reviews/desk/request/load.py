@@ -31,7 +31,7 @@ from reviews.desk.components.states import ApprovalTally, StateLabel
 from reviews.dialogue import rounds
 from reviews.dialogue.rounds import Dialogue
 from reviews.effects.wording import format_people
-from reviews.governance import voters
+from reviews.governance import readings, voters
 from reviews.governance.voters import CountedVotes, Voter
 from reviews.grants import sequence
 from reviews.models import (
@@ -292,12 +292,6 @@ def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
     )
 
 
-def _build_newest_reading() -> Subquery:
-    """A subquery: the newest reading made for people who open the page."""
-    found = StateReading.objects.filter(revision=OuterRef("revision"), cause="opened")
-    return Subquery(found.order_by("-at").values("pk")[:1])
-
-
 def _build_approval_count() -> Coalesce:
     counted = (
         Decision.objects.filter(
@@ -350,7 +344,7 @@ _SEALED = PreparedQuery(
         )
         .annotate(
             given=_build_approval_count(),
-            newest_reading=_build_newest_reading(),
+            newest_reading=readings.build_newest_subquery(),
             refusal=reach.build_refusal_subquery(),
             remarked=Exists(Note.objects.filter(request=OuterRef("request"))),
             drafted=Exists(

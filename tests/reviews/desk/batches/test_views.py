@@ -370,7 +370,7 @@ def test_a_batch_is_one_row_of_the_queue(gate: Gate, as_: SignIn) -> None:
     assert f'href="{url(batch)}"' in row
     text = re.sub(r"<[^>]*>", "", row)
     assert "Pay back: 3 repayments, 41.90 USD" in text
-    assert "batch of 3: risk, flags and deadline of the most urgent" in text
+    assert "batch of 3, earliest deadline shown" in text
     assert "batch of" not in read_page(as_("rita").get("/queue/?tab=waiting"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from reviews.desk.queue.search import QueueReach
 from reviews.holds import take
 from reviews.models import ApprovalRequest
 from reviews.stops import stops
+from reviews.templatetags import desk
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -325,3 +327,67 @@ def test_nobody_is_named_of_what_can_still_be_recalled(gate: Gate) -> None:
     request = states.recallable(gate)
     (found,) = queue.list_gone_requests(fresh(gate.tom), since)
     assert (found.id, found.said) == (request.pk, "Approved")
+
+
+def amounts_of(person: Person, **filters: Any) -> list[str]:
+    found = page(person, **filters)
+    return [row.head.amount for band in found.bands for row in band]
+
+
+def propose_amounts(gate: Gate) -> None:
+    for number, (amount, currency) in enumerate(
+        [("6.90", "USD"), ("899.00", "USD"), ("89.00", "USD"), ("70.00", "EUR")]
+    ):
+        args = {"customer": f"C-{number}", "amount": amount, "currency": currency}
+        propose(gate.agent, args=args)
+    propose(gate.agent, "write")
+
+
+def test_requests_are_sorted_by_currency_then_amount_with_none_last(gate: Gate) -> None:
+    propose_amounts(gate)
+    largest = ["899.00 USD", "89.00 USD", "6.90 USD", "70.00 EUR", ""]
+    assert amounts_of(gate.sue, sort="largest") == largest
+    smallest = ["70.00 EUR", "6.90 USD", "89.00 USD", "899.00 USD", ""]
+    assert amounts_of(gate.sue, sort="smallest") == smallest
+
+
+@pytest.mark.parametrize("sort", ["largest", "smallest"])
+def test_pages_by_amount_keep_what_lies_beyond_their_end(gate: Gate, sort: str) -> None:
+    propose_amounts(gate)
+    every = ids(gate.sue, sort=sort)
+    assert len(every) == 5
+    for show in range(1, 5):
+        filters = replace(QueueFilters(sort=sort), show=show)
+        reach = QueueReach.of(fresh(gate.sue))
+        found = search.find_requests(reach, filters, now=clock.now())
+        assert [one.id for one in found] == every[: show + 1]
+
+
+def test_the_heading_of_amounts_sorts_both_ways_and_keeps_the_filters(
+    gate: Gate,
+) -> None:
+    first = QueueFilters(risk="high")
+    assert first.amount_order == ""
+    second = QueueFilters(risk="high", sort="largest")
+    assert first.amount_url == second.url()
+    assert second.amount_url == second.url(sort="smallest")
+    assert (second.amount_order, second.differs) == ("descending", True)
+    assert second.url() == page(gate.sue, risk="high", sort="largest").filters.url()
+    assert not QueueFilters(tab="done").amount_url
+
+
+def test_an_amount_that_the_page_conceals_is_in_no_list(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    document["tools"]["pay"] |= {"sensitive": ["amount"]}
+    factories.policy(gate.people, document)
+    propose(gate.agent, amount="12.00")
+    assert amounts_of(gate.sue, sort="largest") == [""]
+
+
+def test_a_row_says_how_old_its_request_is(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    before = request.opened_at - timedelta(minutes=12)
+    ApprovalRequest.objects.filter(pk=request.pk).update(opened_at=before)
+    (band,) = page(gate.rita).bands
+    assert timedelta(minutes=12) <= band[0].age < timedelta(minutes=13)
+    assert "12 min old" in desk.row_when(band[0])
