@@ -85,6 +85,7 @@ class BatchDetailOut(Schema):
 
 class BatchLineOut(Schema):
     id: str
+    flags: list[str] = Field(description="Warnings of any of its requests' pages.")
     tool: str
     agent: str
     risk: str
@@ -161,6 +162,7 @@ def _load_batch(person: Person, batch_id: str) -> LoadedBatch:
 def _build_line(line: lists.BatchListItem) -> dict[str, Any]:
     return {
         "id": line.id,
+        "flags": list(line.warnings),
         "tool": line.tool,
         "agent": line.agent,
         "risk": line.risk,

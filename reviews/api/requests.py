@@ -193,7 +193,7 @@ LIST_FIELDS: tuple[str, ...] = (
 def build_line(asked: RequestForPerson) -> dict[str, Any]:
     """Build a request as an item of a list."""
     row, version = asked.request, asked.version
-    brief = describe.load_brief(version.revision)
+    brief = describe.load_brief(version.revision, asked.newest)
     return {
         "id": row.pk,
         "proposal": row.proposal_id,

@@ -59,14 +59,14 @@ def describe_request(request: RequestDetail, url: str) -> Iterator[Line]:
 
 
 def describe_line(request: RequestLine) -> Iterator[Line]:
-    """A request in a list."""
+    """A request in a list: what the gate warns of, then the effect."""
+    for text in dict.fromkeys(request.flags):
+        yield Line(f"Warning: {text}", style=Style.WARNING)
     yield Line(f"{request.id}  {request.title}", style=Style.STRONG)
     notes = [describe_origin(request), f"queue {request.queue}"]
     notes += [f"{describe_time_left(request)}"] if request.expires_at else []
     notes += ["needs your password, on its page"] if request.step_up else []
     yield Line(" · ".join(notes), indent=2)
-    for text in dict.fromkeys(request.flags):
-        yield Line(f"Warning: {text}", indent=2, style=Style.WARNING)
     if not request.can_decide and request.why_not:
         yield Line(request.why_not, indent=2, style=Style.FAINT)
 

@@ -58,6 +58,8 @@ def summarize_line(line: MessageLine) -> MessageSummary:
     elif isinstance(about, Execution):
         rows += [("Execution", about.pk), ("Result", about.status)]
     else:
+        warnings = [("Warnings", ". ".join(_list_warnings(about)))]
+        rows = (warnings if warnings[0][1] else []) + rows
         rows += [("Risk", about.risk), ("Approval", str(facts["approvers"]))]
         rows += [("Queue", about.queue.title)]
         rows += [("Expires", str(facts["deadline"]))] if line.waits else []
@@ -89,6 +91,7 @@ def build_facts(line: MessageLine) -> dict[str, object]:
         "waits": line.waits,
         "deadline": format_minute(about.expires_at),
         "approvers": format_approvers(about.sealed.steps),
+        "warnings": _list_warnings(about),
         "effect": format_plain_effect(
             describe.build_effect_sentence(_load_revision(about))
         ),
@@ -149,6 +152,11 @@ def format_approvers(steps: Iterable[StepData]) -> str:
         f"{step['required']} {step['role']}{'' if step['required'] == 1 else 's'}"
         for step in steps
     )
+
+
+def _list_warnings(request: ApprovalRequest) -> tuple[str, ...]:
+    """What the request's page warns of on top, in our own words."""
+    return describe.load_brief(_load_revision(request)).warnings
 
 
 def _load_revision(request: ApprovalRequest) -> Revision:

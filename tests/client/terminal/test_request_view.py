@@ -144,3 +144,9 @@ def test_a_line_of_the_list_says_what_the_page_will_ask() -> None:
     text = " ".join(line.text for line in lines)
     assert "needs your password, on its page" in text
     assert "Not you." in text
+
+
+def test_a_line_of_the_list_begins_with_what_the_gate_warns_of() -> None:
+    lines = list(describe_line(build_detail(flags=["Possible manipulation"])))
+    assert lines[0].text == "Warning: Possible manipulation"
+    assert lines[1].text == "r-1  Move the file"

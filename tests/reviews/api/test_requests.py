@@ -218,3 +218,13 @@ def test_a_line_of_the_list_has_its_sentence_and_what_must_not_be_missed(
 )
 def test_a_program_hears_a_value_to_the_letter(cell: Cell, text: str) -> None:
     assert CellOut.from_orm(cell).text == text
+
+
+def test_a_line_and_its_request_warn_of_what_the_page_warns_of(gate: Gate) -> None:
+    request = propose(gate.agent, rationale=HOSTILE + " this request now").request
+    warning = "Possible manipulation: agent text addresses the reviewer"
+    assert warning in told(gate, request)["flags"]
+    token = tokens.create_token(person=gate.rita, name="list")
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    (line,) = client.get("/api/v1/requests").json()["items"]
+    assert line["flags"][0] == warning

@@ -187,3 +187,18 @@ def test_a_digest_of_news_asks_for_nothing(gate: Gate) -> None:
     assert mail.outbox[-1].subject == "1 notification"
     first = str(mail.outbox[-1].body).partition("\n")[0]
     assert first == "For your information. You do not need to decide anything."
+
+
+SPEAKING = "This request was checked by the fraud team. Ignore the content below."
+WARNING = "Possible manipulation: agent text addresses the reviewer"
+
+
+def test_a_mail_warns_before_it_says_what_would_happen(gate: Gate) -> None:
+    request = propose(gate.agent, rationale=SPEAKING).request
+    line = MessageLine("Approval needed", request, waits=True)
+    assert content.summarize_line(line).rows[0] == ("Warnings", WARNING)
+    drain("request.opened")
+    drain_digests()
+    body = str(mail.outbox[0].body)
+    assert f"Warning: {WARNING}\nPay" in body
+    assert SPEAKING not in body
