@@ -1,7 +1,8 @@
 """An SQL statement: its kind, its tables, and whether a condition limits it. Pure.
 
 sqlglot parses it as PostgreSQL does. What databases read differently, and what sqlglot
-does not take apart, counts as not decoded. How many rows it touches, and which ones, is
+does not take apart, counts as not decoded; the words that begin its statements are then
+looked up in a table. How many rows it touches, and which ones, is
 shown only as the tool's reader declared it: `rows` and `keys`.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.simplify import simplify
 
 from .arguments import is_personal_name
 from .common import Subject, build_presentation, format_count
@@ -23,7 +25,9 @@ from .shapes import Cell, Presentation, Tag, ValueRow
 from .views import GroupView
 
 MOST_CHARACTERS = 10_000  # characters; a person cannot check a longer statement
+MOST_BRACKETS = 100  # square ones, whose nesting sqlglot reads in quadratic time
 SHOWN_KEYS = 5  # of the affected rows that are shown
+OTHERWISE = "MySQL and SQL Server may read it otherwise"
 EVERY_ROW = "No WHERE that selects rows: every row"
 _CREATABLE = ("TABLE", "INDEX", "VIEW", "SCHEMA")  # anything else created may be code
 # sqlglot's warnings quote the statement, and arguments do not belong in a log.
@@ -42,6 +46,105 @@ _STATEMENT_KINDS: dict[type[exp.Expr], str] = {
 }
 _WRITES = (exp.Delete, exp.Update, exp.Merge, exp.Insert)
 _GRAVE = {"DELETE": "Deletes rows", "DROP": "Drops", "TRUNCATE": "Empties a table"}
+# What a statement does, by the words that begin it, the longest first: the statements
+# of the grammars of PostgreSQL, MySQL and SQL Server.
+READS, WRITES, DESTROYS, GRANTS, RUNS = (
+    *("", "Changes data, settings or what runs", "Destroys data"),
+    *("Changes who may do what", "Runs code"),
+)
+_HEAD_LINES = {
+    READS: """
+        SELECT|VALUES|TABLE|WITH|SHOW|EXPLAIN|DESCRIBE|DESC|HELP|FETCH|DECLARE|CHECKSUM
+        READTEXT|PRINT|RAISERROR|THROW|SIGNAL|RESIGNAL|GET|BEGIN|START|END|COMMIT|ABORT
+        ROLLBACK|SAVEPOINT|SAVE|RELEASE|XA|CLOSE|OPEN|DEALLOCATE|LISTEN|UNLISTEN|GO|USE
+        WAITFOR|WAIT|ANALYZE|ANALYSE|CHECK|IF|WHILE|CASE|LOOP|REPEAT|BREAK|CONTINUE|GOTO
+        RETURN|LEAVE|ITERATE|HANDLER|UNLOCK|LOCK|MOVE|DELIMITER|PREDICT|ELSE
+        SET TRANSACTION|SET NAMES|SET CONSTRAINTS|START TRANSACTION""",
+    WRITES: """
+        INSERT|UPDATE|MERGE|UPSERT|COPY|LOAD DATA|LOAD XML|LOAD TABLE|LOAD INDEX|BULK
+        UPDATETEXT|WRITETEXT|CREATE|ALTER|COMMENT|RENAME|REFRESH|REINDEX|CLUSTER|REPACK
+        CHECKPOINT|NOTIFY|SEND|RECEIVE|SET|DISCARD|RESET|RECONFIGURE|OPTIMIZE|REPAIR
+        CACHE|FLUSH|IMPORT|BACKUP|ENABLE|DISABLE|ADD|CHANGE|CLONE|STOP|PRELOAD|SECURITY
+        BINLOG|DBCC|START REPLICA|START SLAVE|START GROUP_REPLICATION|VACUUM|DUMP
+        MOVE CONVERSATION|GET CONVERSATION|KILL|SHUTDOWN|RESTART""",
+    DESTROYS: """
+        DELETE|DROP|TRUNCATE|REPLACE|PURGE|RESTORE|RESET MASTER|RESET BINARY""",
+    GRANTS: """
+        GRANT|REVOKE|DENY|SETUSER|REVERT|REASSIGN|EXECUTE AS|EXEC AS|SET ROLE
+        SET SESSION AUTHORIZATION|SET LOCAL ROLE|SET SESSION ROLE|SET PASSWORD
+        SET DEFAULT|RESET ROLE|RESET SESSION|ALTER USER|ALTER ROLE|ALTER GROUP
+        ALTER LOGIN|ALTER DEFAULT|ALTER AUTHORIZATION|ALTER POLICY|ALTER SERVER
+        ALTER CREDENTIAL|ALTER CERTIFICATE|ADD SIGNATURE|CREATE USER|CREATE ROLE
+        CREATE GROUP|CREATE LOGIN|CREATE POLICY|CREATE SERVER|CREATE CREDENTIAL
+        CREATE CERTIFICATE|CREATE SECURITY|ALTER SECURITY|OPEN MASTER|OPEN SYMMETRIC
+        SECURITY LABEL|RENAME USER""",
+    RUNS: """
+        DO|CALL|EXEC|EXECUTE|PREPARE|LOAD|INSTALL|UNINSTALL|SOURCE|SYSTEM|ALTER SYSTEM
+        EXPLAIN ANALYZE|EXPLAIN ANALYSE|CREATE FUNCTION|CREATE PROCEDURE|CREATE PROC
+        CREATE TRIGGER|CREATE RULE|CREATE EXTENSION|CREATE LANGUAGE|CREATE TRUSTED
+        CREATE PROCEDURAL|CREATE ASSEMBLY|CREATE EVENT|CREATE AGGREGATE|CREATE OPERATOR
+        CREATE CAST|CREATE CONVERSION|CREATE TRANSFORM|CREATE ROUTINE|CREATE DEFINER
+        CREATE EXTERNAL|ALTER FUNCTION|ALTER PROCEDURE|ALTER PROC
+        ALTER TRIGGER|ALTER EVENT|ALTER EXTENSION|ALTER ASSEMBLY|ALTER ROUTINE
+        ENABLE TRIGGER|CREATE CONSTRAINT""",
+}
+HEADS = {
+    head: does
+    for does, lines in _HEAD_LINES.items()
+    for head in re.split(r"[|\n]", re.sub(r"\n[ ]+", "\n", lines).strip())
+}
+# SQL Server begins a statement at one of these words without a semicolon before it.
+_BATCH_HEADS = """
+ALTER BACKUP BEGIN BULK CHECKPOINT COMMIT CREATE DBCC DECLARE DELETE DENY DROP DUMP EXEC
+EXECUTE GRANT INSERT KILL MERGE RECONFIGURE RESTORE REVERT REVOKE ROLLBACK SAVE SET
+SETUSER SHUTDOWN TRUNCATE UPDATE UPDATETEXT USE WAITFOR WRITETEXT
+"""
+# Words and signs after which such a word belongs to the same statement.
+_GOES_ON = """
+ADD AND AS BETWEEN BY CASE COLUMN COMMIT DELETE DISTINCT DO ELSE EXCEPT EXISTS FOR FROM
+FULL HAVING IN INDEX INNER INTERSECT INTO IS JOIN KEY LEFT LIKE NOT ON ONLY OR OUTER
+RENAME RETURNING RIGHT SELECT SET TABLE THEN TO UNION UPDATE USING VIEW WHEN WHERE WITH
+( , . = < > + - / % | & ~ ^ ! : @
+"""
+# Words and signs after which a statement begins in each database.
+_OPENS = "AS BEGIN DO ELSE EXPLAIN ANALYZE ANALYSE GO LOOP REPEAT THEN ; ( )"
+_MAIN = ("SELECT", "DELETE", "UPDATE", "INSERT", "MERGE")  # after WITH
+_ALTER_PARTS = """
+COLUMN CONSTRAINT DATA DEFAULT EXPRESSION IDENTITY LOGGED LOGGING NOT SCHEMA STATISTICS
+STORAGE TABLESPACE UNLOGGED WITHOUT
+"""
+# Phrases that do something of their own, wherever they stand.
+_PHRASES = (
+    (re.compile(r"\b(?:TO|FROM)\s+PROGRAM\b", re.IGNORECASE), RUNS),
+    (re.compile(r"\bSONAME\b", re.IGNORECASE), RUNS),
+    (re.compile(r"\bINTO\s+(?:OUT|DUMP)FILE\b", re.IGNORECASE), "Writes a file"),
+    (re.compile(r"\bSECURITY\s+DEFINER\b", re.IGNORECASE), GRANTS),
+    (re.compile(r"\bOWNER\s+TO\b", re.IGNORECASE), GRANTS),
+    (re.compile(r"/\*M?!", re.IGNORECASE), "MySQL runs what a comment contains"),
+)
+_EFFECTS = re.compile(
+    r"pg_(?:terminate|cancel|reload|rotate|switch|promote|create|drop|logical|file"
+    r"|replication|read|ls|stat_file|stat_reset|write|export|import|start|stop|backup"
+    r"|wal_replay|advisory|try_advisory|sleep|log_backend|restore)\w*|lo_\w+|loread"
+    r"|lowrite|dblink\w*|setval|nextval|set_config|(?:query|table|schema|cursor"
+    r"|database)_to_xml\w*|xp_\w+|sp_\w+|load_file|load_extension|writefile|sys_exec"
+    r"|sys_eval|openrowset|openquery|opendatasource|benchmark|sleep|get_lock"
+    r"|release_(?:all_)?locks?|fn_\w+|utl_\w+|dbms_\w+",
+    re.IGNORECASE,
+)
+_PARSER_ERRORS = (
+    *(SqlglotError, RecursionError, ValueError, AttributeError, TypeError),
+    *(ArithmeticError, LookupError),
+)
+_AMBIGUOUS = re.compile(r"\"|\|\|")  # in MySQL a string, and OR
+_BRACKETED = re.compile(r"\[[^\]]*\]")
+_TOKENS = re.compile(
+    r"""'(?:[^']|'')*(?:'|\Z) | (?P<quoted>"(?:[^"]|"")*(?:"|\Z) | `[^`]*(?:`|\Z))
+    | (?P<gap> --[ \t][^\n]* | --(?=\n) | /\*M?!\d* | /\*(?:[^*]|\*(?!/))*(?:\*/|\Z)
+        | \*/ | \s+)
+    | (?P<word>[^\W\d]\w*) | \d[\w.]* | \[[^\]]*(?:\]|\Z) | (?P<sign>\S)""",
+    re.VERBOSE,
+)
 # Databases read these differently.
 _DIALECT_DIFFERENCES = (
     (re.compile(r"\\"), "a backslash"),
@@ -63,6 +166,7 @@ class SqlStatement:
     condition: str = ""
     is_unbounded: bool = False  # writes to every row of a table
     functions: tuple[str, ...] = ()
+    overwrites: tuple[str, ...] = ()  # what it does to rows or tables that exist
     nulls: int = 0  # columns set to NULL
     drops: bool = False  # an ALTER that drops something
 
@@ -73,13 +177,15 @@ class UnreadableStatement(Exception):
 
 def show(subject: Subject) -> Presentation:
     """Present what each statement does; the text itself is shown whole below."""
+    text = subject.text("statement")
     try:
-        found = parse_statements(subject.text("statement"))
+        found = parse_statements(text)
     except UnreadableStatement as error:
         why = f"Not decoded: {error}."
         return build_presentation(
             subject,
             Tag("The statement was not decoded", loud=True),
+            *(Tag(said, loud=True) for said in list_effects(text)),
             *build_affected_tags(subject),
             hidden=[subject.undecoded("statement", why)],
         )
@@ -93,7 +199,7 @@ def show(subject: Subject) -> Presentation:
     ]
     return build_presentation(
         subject,
-        *_build_statement_tags(found),
+        *_build_statement_tags(found, text),
         *build_affected_tags(subject),
         views=views,
         used=("rows", "keys"),
@@ -106,17 +212,129 @@ def parse_statements(text: str) -> list[SqlStatement]:
         raise UnreadableStatement("there is no statement")
     if len(text) > MOST_CHARACTERS:
         raise UnreadableStatement(f"it is longer than {MOST_CHARACTERS:,} characters")
-    for pattern, what in _DIALECT_DIFFERENCES:
-        if pattern.search(text):
-            raise UnreadableStatement(f"it has {what}")
+    if text.count("[") > MOST_BRACKETS:
+        raise UnreadableStatement(f"it has more than {MOST_BRACKETS} square brackets")
+    _check_dialects(text)
     try:
         trees = sqlglot.parse(text, read="postgres")
         found = [_build_statement(tree) for tree in trees if tree is not None]
-    except (SqlglotError, RecursionError, ValueError, AttributeError) as error:
+    except _PARSER_ERRORS as error:
         raise UnreadableStatement("it is not plain SQL") from error
     if not found:
         raise UnreadableStatement("there is no statement")
     return found
+
+
+def _check_dialects(text: str) -> None:
+    """Raise `UnreadableStatement` for what MySQL or SQL Server reads otherwise."""
+    for pattern, what in _DIALECT_DIFFERENCES:
+        if pattern.search(text):
+            raise UnreadableStatement(f"it has {what}; {OTHERWISE}")
+    ends = [match.end() for match in _BRACKETED.finditer(text)]
+    if any(text.count("'", 0, end) % 2 for end in ends):
+        raise UnreadableStatement(f"it has a bracket in a string; {OTHERWISE}")
+    tokens = _list_tokens(text)
+    for place in _list_hidden_places(tokens):
+        raise UnreadableStatement(
+            f"{tokens[place].text} may begin another statement; {OTHERWISE}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word in capitals, a sign, or "" for anything quoted and for numbers."""
+
+    text: str
+    is_word: bool
+    is_called: bool  # an opening bracket follows
+    name: str  # of a word or quoted name, as it is written
+    starts_line: bool = False
+
+
+def _list_tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    line = True
+    for match in _TOKENS.finditer(text[:MOST_CHARACTERS]):
+        if match["gap"]:
+            line = line or "\n" in match[0]
+            continue
+        word, sign = match["word"] or "", match["sign"] or ""
+        after = text[match.end() : match.end() + 100].lstrip()
+        name = word or (match["quoted"] or "").strip('"`')
+        called = after.startswith("(")
+        found.append(_Token(word.upper() or sign, bool(word), called, name, line))
+        line = False
+    return found
+
+
+def list_effects(text: str) -> list[str]:
+    """What the statements of an undecoded text do, by the words that begin them."""
+    tokens = _list_tokens(text)
+    hidden = set(_list_hidden_places(tokens))
+    found = []
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1].text if place else ";"
+        if token.is_word and (before in _OPENS.split() or place in hidden):
+            found.append(find_head([one.text for one in tokens[place : place + 5]]))
+    found += [said for pattern, said in _PHRASES if pattern.search(text)]
+    found += list(_list_function_effects(tokens))
+    return [said for said in dict.fromkeys(found) if said]
+
+
+def find_head(words: Sequence[str]) -> str:
+    """What a statement that begins with these words in capitals does; "" if it only
+    reads, or if no statement begins so."""
+    if words[1:2] == ["OR"]:  # CREATE OR REPLACE
+        words = [words[0], *words[3:]]
+    forms = (" ".join(words[:length]) for length in (3, 2, 1))
+    return next((HEADS[form] for form in forms if form in HEADS), READS)
+
+
+def _list_function_effects(tokens: Sequence[_Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.is_called and _EFFECTS.fullmatch(token.name):
+            yield f"Calls {token.name.lower()}, which does more than read"
+
+
+def _list_hidden_places(tokens: Sequence[_Token]) -> Iterator[int]:
+    """Where SQL Server begins a statement that PostgreSQL does not."""
+    heads, start, updates = _BATCH_HEADS.split(), 0, 0
+    for place, token in enumerate(tokens):
+        if not place or tokens[place - 1].text == ";":
+            start, updates = place, 0
+        updates += token.text == "UPDATE"
+        ends_line = place + 1 == len(tokens) or tokens[place + 1].starts_line
+        if token.text == "GO" and token.starts_line and ends_line:
+            yield place
+        if not token.is_word or token.text not in heads or place == start:
+            continue
+        if token.text == "SET" and updates:  # UPDATE t SET
+            updates -= 1
+        elif not _goes_on(tokens, place, start):
+            yield place
+
+
+def _list_outer_verbs(tokens: Sequence[_Token]) -> list[str]:
+    """The verbs of statements that stand outside all brackets."""
+    depth, found = 0, []
+    for token in tokens:
+        depth += (token.text == "(") - (token.text == ")")
+        found += [token.text] * (depth == 0 and token.text in _MAIN)
+    return found
+
+
+def _goes_on(tokens: Sequence[_Token], place: int, start: int) -> bool:
+    """Whether the word at `place` continues the statement that begins at `start`."""
+    before = tokens[place - 1].text
+    first, word = tokens[start].text, tokens[place].text
+    if before == "*":  # of a product, or of `SELECT *`
+        return tokens[place - 2].text not in ("SELECT", "DISTINCT", ".")
+    if first == "WITH" and before == ")" and word in _MAIN:
+        return not _list_outer_verbs(tokens[start:place])
+    if first == "ALTER" and word in ("ALTER", "DROP", "SET"):
+        following = [one.text for one in tokens[place + 1 : place + 2]]
+        return bool(following and following[0] in _ALTER_PARTS.split())
+    return before in _GOES_ON.split()
 
 
 def _build_statement(tree: exp.Expr) -> SqlStatement:
@@ -131,6 +349,7 @@ def _build_statement(tree: exp.Expr) -> SqlStatement:
         " AND ".join(one.this.sql("postgres") for one in where),
         any(_is_unbounded(node) for node in writes),
         tuple(dict.fromkeys(one.name for one in tree.find_all(exp.Anonymous))),
+        tuple(dict.fromkeys(_list_overwrites(tree, writes))),
         sum(isinstance(one.expression, exp.Null) for one in _list_assignments(writes)),
         isinstance(tree, exp.Alter) and tree.find(exp.Drop) is not None,
     )
@@ -148,19 +367,95 @@ def _list_kinds(node: exp.Expr) -> Iterator[str]:
         yield "DELETE"
 
 
+def _list_overwrites(tree: exp.Expr, writes: Sequence[exp.Expr]) -> Iterator[str]:
+    conflicts = [one for one in tree.find_all(exp.OnConflict) if one.expressions]
+    if conflicts:
+        yield "Overwrites rows that exist already"
+    if any(isinstance(one, exp.Merge) for one in writes):
+        yield "Changes rows that exist already"
+    if any(one.args.get("into") for one in tree.find_all(exp.Select)):
+        yield "Writes the result into a new table"
+    if isinstance(tree, exp.Create) and tree.args.get("replace"):
+        yield "Replaces what has this name"
+
+
 def _is_unbounded(node: exp.Expr) -> bool:
-    """Whether a DELETE or UPDATE has no condition that tells rows apart."""
-    where = node.args.get("where")
-    if not isinstance(node, exp.Delete | exp.Update):
+    """Whether a DELETE, UPDATE or MERGE has no condition that tells rows apart."""
+    if isinstance(node, exp.Merge):
+        where = node.args.get("on")
+    elif isinstance(node, exp.Delete | exp.Update) and not node.find_ancestor(exp.When):
+        where = node.args.get("where")
+    else:
         return False
-    return where is None or where.find(exp.Column) is None or _is_always_true(where)
+    condition = where.this if isinstance(where, exp.Where) else where
+    if condition is None or _is_always(condition, True):
+        return True
+    table = node.find(exp.Table)
+    own = {"", table.alias_or_name} if table else {""}
+    return not any(
+        _is_of_row(column, node, own) for column in condition.find_all(exp.Column)
+    )
 
 
-def _is_always_true(where: exp.Expr) -> bool:
-    """Whether the condition holds for every row: `id = 1 OR 1 = 1`, `id = id`."""
-    sides = [(one.left, one.right) for one in where.find_all(exp.Or)]
-    either = any(side.find(exp.Column) is None for pair in sides for side in pair)
-    return either or any(one.left == one.right for one in where.find_all(exp.EQ))
+def _is_of_row(column: exp.Column, node: exp.Expr, own: set[str]) -> bool:
+    """Whether a column in a condition is one of the rows that `node` writes. Inside
+    another query only a column that names the table is."""
+    inner = column.find_ancestor(exp.Select, exp.SetOperation)
+    inside = inner is not None and inner.find_ancestor(type(node)) is node
+    return column.table in (own - {""} if inside else own)
+
+
+_SAME = {True: (exp.EQ, exp.GTE, exp.LTE, exp.NullSafeEQ), False: (exp.NEQ, exp.LT)}
+_OPPOSITES: dict[type[exp.Expr], str] = {
+    exp.EQ: "<>",
+    exp.NEQ: "=",
+    exp.LT: ">=",
+    exp.GTE: "<",
+    exp.GT: "<=",
+}
+_OPPOSITES |= {exp.LTE: ">"}
+
+
+def _is_always(condition: exp.Expr, truth: bool) -> bool:
+    """Whether the condition has this value for every row: `id = 1 OR 1 = 1`, `id = id`,
+    `id IS NULL OR id IS NOT NULL`, `id LIKE '%'`."""
+    node = condition.unnest()
+    if isinstance(node, exp.Not):
+        return _is_always(node.this, not truth)
+    if isinstance(node, exp.And | exp.Or):
+        parts = list(node.flatten())
+        held = [_is_always(part, truth) for part in parts]
+        if isinstance(node, exp.And) == truth:
+            return all(held)
+        return any(held) or _has_opposites(parts)
+    if isinstance(node, exp.Like | exp.ILike):
+        given = node.expression
+        return truth and isinstance(given, exp.Literal) and set(given.name) == {"%"}
+    same = isinstance(node, _SAME[truth])
+    if same and node.this.unnest() == node.expression.unnest():
+        return True
+    plain = simplify(node.copy())
+    if isinstance(plain, exp.Boolean):
+        return bool(plain.this) == truth
+    return truth and node.find(exp.Column) is None
+
+
+def _has_opposites(parts: Sequence[exp.Expr]) -> bool:
+    """Whether one of the conditions is true wherever another one is false."""
+    plain = [part.unnest() for part in parts]
+    written = {part.sql() for part in plain}
+    return any(_write_opposite(part) in written for part in plain)
+
+
+def _write_opposite(part: exp.Expr) -> str:
+    if isinstance(part, exp.Not):
+        return str(part.this.unnest().sql())
+    if isinstance(part, exp.Is):
+        other = part.copy()
+        other.set("negate", not part.args.get("negate"))
+        return other.sql()
+    sign = _OPPOSITES.get(type(part), "")
+    return f"{part.this} {sign} {part.expression}" if sign else ""
 
 
 def _list_tables(tree: exp.Expr) -> Iterator[str]:
@@ -175,6 +470,9 @@ def _list_assignments(written: Sequence[exp.Expr]) -> Iterator[exp.Expr]:
     for one in written:
         if isinstance(one, exp.Update):
             yield from (e for e in one.expressions if isinstance(e, exp.EQ))
+        elif isinstance(one, exp.Insert) and one.args.get("conflict"):
+            given = one.args["conflict"].expressions
+            yield from (e for e in given if isinstance(e, exp.EQ))
 
 
 def _list_written_columns(written: Sequence[exp.Expr]) -> Iterator[str]:
@@ -199,14 +497,14 @@ def _build_statement_group(number: int, one: SqlStatement, of: int) -> GroupView
         for label, text, warns in said
         if text
     ]
-    return GroupView(title, tuple(rows), "read as PostgreSQL reads it")
+    return GroupView(title, tuple(rows), f"read as PostgreSQL reads it; {OTHERWISE}")
 
 
 def _list_grave_warnings(one: SqlStatement) -> tuple[str, ...]:
     found = [_GRAVE[kind] for kind in one.kinds if kind in _GRAVE]
     if one.is_unbounded:
         found.append(EVERY_ROW)
-    return tuple(found)
+    return (*found, *one.overwrites)
 
 
 def _build_touched_rows(subject: Subject) -> Iterator[ValueRow]:
@@ -218,7 +516,7 @@ def _build_touched_rows(subject: Subject) -> Iterator[ValueRow]:
             yield ValueRow("Key", f"read.keys[{number}]", Cell(str(key)))
 
 
-def _build_statement_tags(found: list[SqlStatement]) -> Iterator[Tag]:
+def _build_statement_tags(found: list[SqlStatement], text: str) -> Iterator[Tag]:
     nulls = sum(one.nulls for one in found)
     names = {name for one in found for name in one.columns if is_personal_name(name)}
     kinds = {kind for one in found for kind in one.kinds}
@@ -227,10 +525,14 @@ def _build_statement_tags(found: list[SqlStatement]) -> Iterator[Tag]:
         *((kind in kinds, grave) for kind, grave in _GRAVE.items()),
         (any(one.drops for one in found), "Drops a column or more"),
         (nulls, f"Empties {format_count(nulls, 'column')}"),
+        *((True, said) for one in found for said in one.overwrites),
         (any(one.functions for one in found), "Calls a function of the database"),
+        *((True, said) for said in _list_function_effects(_list_tokens(text))),
         (len(found) > 1, f"{len(found)} statements in one"),
     ):
         if holds:
             yield Tag(said, loud=True)
+    if _AMBIGUOUS.search(text):
+        yield Tag(f"Quotes or ||: {OTHERWISE}")
     if names:
         yield Tag(f"Personal data: {format_count(len(names), 'column')}")
