@@ -169,7 +169,7 @@ AUTHENTICATION_BACKENDS = [
 ]
 ANONYMOUS_USER_NAME = None
 LOGIN_URL = "/sign-in/"
-LOGIN_REDIRECT_URL = "/queue/"
+LOGIN_REDIRECT_URL = "/"  # which leads on by role
 LOGOUT_REDIRECT_URL = LOGIN_URL
 _VALIDATORS = "django.contrib.auth.password_validation"
 AUTH_PASSWORD_VALIDATORS = [

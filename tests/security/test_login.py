@@ -166,12 +166,12 @@ def test_the_forms_token_is_another_after_the_sign_in(gate: Gate) -> None:
 )
 def test_nobody_is_sent_elsewhere_after_the_sign_in(gate: Gate, target: str) -> None:
     body = {"username": "sue", "password": PASSWORD, "next": target}
-    assert Client().post("/sign-in/", body)["Location"] == "/queue/"
+    assert Client().post("/sign-in/", body)["Location"] == "/"
     in_the_address = Client().post("/sign-in/", {**body, "next": ""}, QUERY_STRING="")
-    assert in_the_address["Location"] == "/queue/"
+    assert in_the_address["Location"] == "/"
     asked = signed_in(gate).get("/sign-in/", {"next": target})
     assert asked.status_code in {302, 400}
-    assert asked.headers.get("Location", "/queue/") == "/queue/"
+    assert asked.headers.get("Location", "/") == "/"
 
 
 def test_the_way_back_is_a_page_of_ours(gate: Gate) -> None:

@@ -171,11 +171,22 @@ def _redirect_saved(request: HttpRequest, name: str) -> HttpResponse:
     return redirect(name)
 
 
+# The page on which each role works. Of several roles, the first here counts.
+FIRST_PAGES = {
+    Role.ADMINISTRATOR: "policies:policies",
+    Role.AUDITOR: "reviews:log",
+    Role.SUPERVISOR: "reviews:queue",
+    Role.REVIEWER: "reviews:queue",
+    Role.OWNER: "agents:agents",
+}
+
+
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Redirect to the first page of the person's role."""
-    decides = permissions.find_deciding_role(require_person(request)) is not None
-    return redirect("reviews:queue" if decides else "reviews:log")
+    """Redirect to the page on which the person works."""
+    roles = permissions.roles_of(require_person(request))
+    pages = [page for role, page in FIRST_PAGES.items() if role in roles]
+    return redirect(pages[0] if pages else "reviews:log")
 
 
 @login_not_required

@@ -153,4 +153,4 @@ def test_a_wrong_password_says_so_and_keeps_the_name(gate: Gate) -> None:
 def test_signing_in_never_leads_elsewhere(gate: Gate) -> None:
     sent = {"username": "rita", "password": factories.PASSWORD}
     response = Client().post("/sign-in/?next=https://evil.example/", sent)
-    assert response["Location"] == "/queue/"
+    assert response["Location"] == "/"

@@ -7,9 +7,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.contrib.auth.models import Group
 from django.test import Client
 
 from journal import clock
+from policies.choices import Role
 from reviews.choices import Scope, StopMode
 from reviews.models import Stop
 from reviews.stops import stops
@@ -69,9 +71,30 @@ def test_it_only_reads(gate: Gate, as_: SignIn) -> None:
     assert as_("rita").post("/queue/").status_code == 405
 
 
-def test_each_role_starts_where_its_work_is(gate: Gate, as_: SignIn) -> None:
-    assert as_("rita").get("/")["Location"] == "/queue/"
-    assert as_("otto").get("/")["Location"] == "/log/"
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("rita", "/queue/"),
+        ("sue", "/queue/"),
+        ("otto", "/log/"),
+        ("adam", "/policies/"),
+        ("owen", "/agents/"),
+    ],
+)
+def test_each_role_starts_where_its_work_is(
+    gate: Gate, as_: SignIn, name: str, page: str
+) -> None:
+    client = as_(name)
+    assert client.get("/")["Location"] == page
+    assert client.get(page).status_code == 200
+    assert client.get("/sign-in/")["Location"] == "/"
+    sent = {"username": name, "password": factories.PASSWORD}
+    assert Client().post("/sign-in/", sent)["Location"] == "/"
+
+
+def test_who_is_owner_and_reviewer_starts_in_the_queue(gate: Gate, as_: SignIn) -> None:
+    gate.owen.groups.add(Group.objects.get(name=Role.REVIEWER))
+    assert as_("owen").get("/")["Location"] == "/queue/"
 
 
 def test_htmx_gets_the_table_alone(gate: Gate, as_: SignIn) -> None:
