@@ -324,18 +324,28 @@
   addEventListener("pagehide", shut);
   addEventListener("pageshow", () => setTimeout(listen));
 
-  /* The hold: taken once the page is looked at, renewed while somebody stirs, given back
-     on leaving. And drafts: kept on blur, and every 5 s while somebody types. */
+  /* The hold: taken once a panel is open, renewed while somebody acts on the page, given
+     back on leaving. And drafts: kept on blur, and every 5 s while somebody types. */
   const post = (url, data) => fetch(url, { method: "POST", keepalive: true, headers: JSON.parse(body.getAttribute("hx-headers")), body: new URLSearchParams(data) });
-  let stirred = 0, beaten = 0, warnedOf = "", staying = false, typed = false;
+  let stirred = 0, beaten = 0, warnedOf = "", typed = false, claimed;
   const beat = (mark) => {
     const form = $("#hold");
     form.elements.beat.value = mark;
     window.htmx?.trigger(form, "beat");
     form.elements.beat.value = "";
   };
+  const claim = () => {
+    const panel = $("#decide[data-draft]"), grip = $("#grip"), token = $("#decide [name=lease]");
+    if (token && grip?.dataset.lease) token.value = grip.dataset.lease;
+    if (!panel || panel === claimed || !grip || grip.dataset.held || document.hidden) return;
+    claimed = panel;
+    beat("");
+  };
+  on("afterSettle", claim);
+  addEventListener("load", claim);
+  document.addEventListener("visibilitychange", claim);
   for (const name of ["keydown", "pointerdown", "pointermove", "wheel"])
-    addEventListener(name, () => { stirred = Date.now(); }, true);
+    addEventListener(name, () => { if (name !== "pointermove" || $("#decide[data-draft]")) stirred = Date.now(); }, true);
   setInterval(() => {
     const { held } = $("#grip[data-held]")?.dataset || {};
     if (!held || document.hidden) return;
@@ -354,8 +364,6 @@
     if (event.detail.elt.matches("form[data-draft]")) typed = false;
   });
   on("beforeOnLoad", ({ detail: { elt, xhr } }) => { if (elt.dataset.draft && xhr.status < 400) note = ""; });
-  document.addEventListener("visibilitychange", () => { if ($("#hold[data-take]") && !$("#grip[data-held]") && !beaten && !document.hidden) beat(""); });
-  document.addEventListener("click", (event) => { staying = Boolean(event.target.closest("[data-stay]")); });
   const keepDraft = () => {
     const form = $("form[data-draft]");
     if (!typed || !form) return;
@@ -370,9 +378,9 @@
   addEventListener("pagehide", () => {
     keepDraft();
     const grip = $("#grip[data-held]");
-    if (grip && !staying) post($("#release").action, { lease: grip.dataset.lease, leaving: 1 }).catch(() => {});
+    if (grip) post($("#release").action, { lease: grip.dataset.lease, leaving: 1 }).catch(() => {});
   });
-  addEventListener("pageshow", (event) => { if (event.persisted && $("#grip[data-held]")) beat(""); });
+  addEventListener("pageshow", (event) => { if (event.persisted) $("#decide[data-draft]") ? beat("") : look("#live"); });
   /* Next and previous go on in the queue as it was filtered last. */
   if ($("#queue-table")) sessionStorage.setItem("queue", location.search);
   const filters = $("#step [name=filters]");

@@ -137,6 +137,13 @@ def overrides_broken_hold(lease: Lease | None, person: Person) -> bool:
     return not own
 
 
+def find_first_free(*, request_ids: Sequence[str], person: Person) -> str:
+    """The first of these requests that nobody else holds now; "" if there is none."""
+    held = Lease.objects.filter(request__in=request_ids, until__gt=clock.now())
+    others = set(held.exclude(holder=person).values_list("request", flat=True))
+    return next((one for one in request_ids if one not in others), "")
+
+
 CHUNK = 500
 
 

@@ -7,7 +7,6 @@ to a colleague, and others can ask to be told when the request is free.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +18,6 @@ from journal import clock, ids, notify, outbox
 from journal.errors import (
     AlreadyDecided,
     Conflict,
-    DomainError,
     InvalidInput,
     NotPermitted,
     ReasonMissing,
@@ -89,17 +87,6 @@ def check_request_open(request: ApprovalRequest, now: datetime) -> None:
         raise AlreadyDecided("There is nothing left to decide. Nothing was changed.")
     if request.expires_at <= now:
         raise RequestExpired(f"This has expired. {uncertain.describe_effect(request)}")
-
-
-def take_first_free(*, request_ids: Iterable[str], person: Person) -> str:
-    """Hold the first of these requests that is free; return its id, or ""."""
-    for request_id in request_ids:
-        try:
-            if take_hold(request_id=request_id, person=person).mine:
-                return request_id
-        except DomainError:
-            continue  # settled or taken since the list was read
-    return ""
 
 
 def renew_hold(*, request_id: str, person: Person) -> HoldResult | None:

@@ -175,12 +175,13 @@ def arm(desk: Desk, key: str) -> None:
     expect(desk.page.locator("#panel")).to_be_focused()
 
 
-def look(page: Page) -> None:
+def look(page: Page, at: str = "#live") -> None:
     """What the event stream makes an open page do. Not while an answer is on its way,
     which may be older than what the page is told of."""
     page.wait_for_function(
-        "() => !document.querySelector('.htmx-request')"
-        " && (htmx.trigger('#live', 'look'), true)"
+        "at => !document.querySelector('.htmx-request')"
+        " && (htmx.trigger(at, 'look'), true)",
+        arg=at,
     )
 
 

@@ -69,8 +69,8 @@ def waiting(gate: Gate) -> ApprovalRequest:
 
 def modify(desk: Desk, request: ApprovalRequest) -> None:
     desk.open(f"/requests/{request.pk}/")
-    expect(desk.page.get_by_test_id("release")).to_be_visible()
     desk.page.click("#verb-modify")
+    expect(desk.page.get_by_test_id("release")).to_be_visible()
     expect(desk.page.locator("#panel")).to_be_focused()
 
 

@@ -12,8 +12,8 @@ from journal.models import LogRecord
 from reviews.choices import RequestStatus
 from reviews.decisions import drafts
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Draft, Lease
-from tests.browser.conftest import Desk, SitDown, arm, settle
+from reviews.models import ApprovalRequest, Decision, Draft, Lease
+from tests.browser.conftest import Desk, SitDown, arm, look, settle
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.stack import wait_until
@@ -22,6 +22,7 @@ from tests.worlds import WORLD
 pytestmark = pytest.mark.browser
 
 MINE = "Claimed by you until"
+CLAIMS = ("lease.taken", "lease.released")
 
 
 @pytest.fixture
@@ -42,20 +43,172 @@ def held_by(request: ApprovalRequest) -> str:
     return str(found.holder) if found else ""
 
 
-def test_opening_holds_it_and_leaving_gives_it_back(
+def claim(desk: Desk) -> None:
+    """Press Claim, before any other act."""
+    desk.page.keyboard.press("c")
+    expect(state(desk.page)).to_contain_text(MINE)
+    settle(desk.page)
+
+
+def claims_of(request: ApprovalRequest) -> list[str]:
+    found = LogRecord.objects.filter(request=request.pk, kind__startswith="lease.")
+    return list(found.order_by("pk").values_list("kind", flat=True))
+
+
+def test_looking_claims_nothing_and_a_key_does(
     waiting: ApprovalRequest, sit_down: SitDown
 ) -> None:
     desk = sit_down("rita")
     page = open_(desk, waiting)
-    expect(state(page)).to_contain_text(MINE)
+    expect(page.locator("h1")).to_be_focused()
+    page.mouse.wheel(0, 400)
+    settle(page)
+    desk.open("/help/")
+    open_(desk, waiting)
+    settle(page)
+    assert claims_of(waiting) == []
+    assert not Lease.objects.exists()
+    claim(desk)
     expect(page.locator("h1")).to_be_focused()
     page.keyboard.press("c")
     expect(state(page)).to_contain_text("Pending")
-    page.keyboard.press("c")
-    expect(state(page)).to_contain_text(MINE)
+    claim(desk)
     expect(page.locator("h1")).to_be_focused()
     desk.open("/help/")
     wait_until(lambda: not held_by(waiting), 9)
+
+
+@pytest.mark.parametrize("key", ["a", "m", "x", "u", "q", "b"])
+def test_opening_a_panel_claims_it_once(
+    waiting: ApprovalRequest, sit_down: SitDown, key: str
+) -> None:
+    desk = sit_down("rita")
+    page = open_(desk, waiting)
+    arm(desk, key)
+    expect(state(page)).to_contain_text(MINE)
+    token = Lease.objects.get().token
+    if page.locator("#decide [name=lease]").count():
+        expect(page.locator("#decide [name=lease]")).to_have_value(token)
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("verb-approve")).to_be_visible()
+    settle(page)
+    assert claims_of(waiting) == ["lease.taken"]
+
+
+def test_a_page_that_is_loaded_with_its_panel_open_claims_it(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    desk.open(f"/requests/{waiting.pk}/decide/?arm=reject")
+    expect(state(desk.page)).to_contain_text(MINE)
+
+
+@pytest.mark.parametrize(
+    ("opened", "renews"), [(False, False), (True, True)], ids=["page", "panel"]
+)
+def test_only_who_acts_keeps_a_claim(
+    waiting: ApprovalRequest, sit_down: SitDown, opened: bool, renews: bool
+) -> None:
+    """The pointer that crosses a page that is only looked at renews nothing."""
+    desk = sit_down("rita")
+    desk.page.clock.install()
+    page = open_(desk, waiting)
+    arm(desk, "x") if opened else claim(desk)
+    expect(state(page)).to_contain_text(MINE)
+    settle(page)
+    beats: list[str] = []
+    page.on("request", lambda one: beats.append(one.url))
+    soon = clock.now() + timedelta(seconds=200)
+    Lease.objects.filter(pk=waiting.pk).update(until=soon)
+    look(page)
+    grip = page.locator("#grip[data-held]")
+    expect(grip).to_have_attribute("data-held", soon.isoformat())
+    page.clock.run_for(2_000)
+    settle(page)
+    beats.clear()
+    page.mouse.move(300, 300)
+    page.mouse.move(310, 320)
+    page.clock.run_for(2_000)
+    settle(page)
+    assert any("/lease/" in one for one in beats) == renews
+    page.keyboard.press("Shift")
+    page.clock.run_for(2_000)
+    settle(page)
+    assert any("/lease/" in one for one in beats)
+
+
+def test_leaving_by_way_of_hand_over_gives_it_back(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = open_(desk, waiting)
+    claim(desk)
+    page.keyboard.press("h")
+    page.wait_for_selector("[data-testid=hand-over]")
+    wait_until(lambda: not held_by(waiting), 9)
+    desk.open("/queue/")
+    assert claims_of(waiting) == list(CLAIMS)
+
+
+def test_a_colleague_accepts_what_is_offered_and_decides(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    rita, tom = sit_down("rita"), sit_down("tom")
+    queue = tom.open("/queue/")
+    page = open_(rita, waiting)
+    offer(rita, "Tom Example")
+    expect(state(page)).to_contain_text(MINE)
+    expect(page.locator("#live")).to_contain_text("Offered to Tom Example")
+    arm(rita, "x")
+    settle(page)
+    page.keyboard.press("Escape")
+    look(queue, "#fresh")
+    expect(queue.get_by_test_id("offers")).to_contain_text("offers you a request")
+    queue.get_by_test_id("offers").get_by_role("link").click()
+    row = queue.locator(f"tr[data-request='{waiting.pk}']")
+    expect(row).to_contain_text("Rita Example offers this to you")
+    assert tom.violations() == []
+    row.get_by_test_id("accept").click()
+    expect(state(queue)).to_contain_text(MINE)
+    look(page)
+    expect(state(page)).to_contain_text("Claimed by Tom Example")
+    expect(page.get_by_test_id("lost")).to_contain_text("Tom Example accepted this")
+    arm(tom, "x")
+    queue.locator("[name=reason_code]").first.check()
+    queue.keyboard.press("Control+Enter")
+    expect(state(queue)).to_contain_text("Rejected by Tom Example")
+    assert Decision.objects.get().reviewer == gate.tom
+
+
+def test_who_offered_it_reads_on_the_open_page_that_it_was_declined(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    rita, tom = sit_down("rita"), sit_down("tom")
+    theirs = open_(tom, waiting)
+    page = open_(rita, waiting)
+    offer(rita, "Tom Example")
+    look(theirs)
+    decline = theirs.get_by_test_id("decline").last
+    expect(theirs.get_by_test_id("take-over")).to_be_visible()
+    assert tom.violations() == []
+    decline.click()
+    expect(state(theirs)).to_contain_text("Claimed by Rita Example")
+    look(page)
+    expect(page.locator("#live")).to_contain_text("Tom Example declined your offer.")
+    expect(page.locator("#sr-status")).to_contain_text("declined your offer")
+    expect(page.get_by_test_id("verb-approve")).to_be_visible()
+    assert rita.violations() == []
+
+
+def offer(desk: Desk, name: str) -> None:
+    """Hand over by keys alone."""
+    page = desk.page
+    page.keyboard.press("h")
+    page.wait_for_selector("[data-testid=hand-over]")
+    page.select_option("#id_to", label=name)
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_test_id("message")).to_contain_text(f"Offered to {name}")
+    settle(page)
 
 
 def test_somebody_else_reads_and_sees_what_came_of_it(
@@ -63,7 +216,8 @@ def test_somebody_else_reads_and_sees_what_came_of_it(
 ) -> None:
     """J5: the second page has no verb, and its focus stays where it was."""
     rita, tom = sit_down("rita"), sit_down("tom")
-    expect(state(open_(rita, waiting))).to_contain_text(MINE)
+    open_(rita, waiting)
+    claim(rita)
     page = open_(tom, waiting)
     expect(state(page)).to_contain_text("Claimed by Rita Example")
     assert page.locator("[data-testid^=verb-]").count() == 0
@@ -81,8 +235,8 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
 ) -> None:
     rita = sit_down("rita")
     page = open_(rita, waiting)
-    expect(state(page)).to_contain_text(MINE)
     arm(rita, "x")
+    expect(state(page)).to_contain_text(MINE)
     page.fill("#id_reason", "not without an invoice")
     page.keyboard.press("Tab")
     wait_until(lambda: drafts.has_draft(person=gate.rita, request_id=waiting.pk), 9)
@@ -120,7 +274,7 @@ def test_the_time_is_told_and_given_once_more(
     soon = clock.now() + timedelta(seconds=26)
     ApprovalRequest.objects.filter(pk=waiting.pk).update(expires_at=soon)
     page = open_(desk, waiting)
-    expect(state(page)).to_contain_text(MINE)
+    claim(desk)
     alert = page.locator("#sr-alert")
     expect(alert).to_contain_text("E extends it", timeout=20_000)
     page.keyboard.press("e")
@@ -136,7 +290,7 @@ def test_a_second_press_at_once_extends_no_further(
 ) -> None:
     desk = sit_down("rita")
     page = open_(desk, waiting)
-    expect(state(page)).to_contain_text(MINE)
+    claim(desk)
     later = waiting.expires_at + timedelta(minutes=30)
     page.keyboard.press("e")
     page.keyboard.press("e")
@@ -153,8 +307,8 @@ def test_what_expires_under_a_panel_keeps_the_words(
 ) -> None:
     desk = sit_down("rita")
     page = open_(desk, waiting)
-    expect(state(page)).to_contain_text(MINE)
     arm(desk, "x")
+    expect(state(page)).to_contain_text(MINE)
     page.fill("#id_reason", "half a thought")
     past = clock.now() - timedelta(seconds=3)
     ApprovalRequest.objects.filter(pk=waiting.pk).update(expires_at=past)
@@ -176,6 +330,7 @@ def test_the_target_that_moved_is_refreshed_before_it_is_decided(
     # The state moves between the page and the moment it is taken up.
     page.route("**/lease/", _move)
     open_(desk, waiting)
+    page.keyboard.press("a")
     expect(state(page)).to_contain_text("The record changed at")
     assert page.locator("[data-testid^=verb-]").count() == 0
     expect(page.get_by_test_id("banner")).to_contain_text("As you read it")
@@ -196,8 +351,8 @@ def test_next_asks_first_and_then_holds_the_next(
     other = propose(gate.agent, customer="C-2", thread="t-2").request
     desk = sit_down("rita")
     page = open_(desk, waiting)
-    expect(state(page)).to_contain_text(MINE)
     arm(desk, "x")
+    expect(state(page)).to_contain_text(MINE)
     page.fill("#id_reason", "later")
     page.keyboard.press("Tab")
     wait_until(Draft.objects.exists, 9)
@@ -208,8 +363,8 @@ def test_next_asks_first_and_then_holds_the_next(
     assert desk.violations() == []
     page.keyboard.press("Control+Enter")
     page.wait_for_url(f"**/requests/{other.pk}/")
-    expect(state(page)).to_contain_text(MINE)
-    assert held_by(other) == "Rita Example"
+    expect(state(page)).to_contain_text("Pending")
+    assert held_by(other) == ""
     wait_until(lambda: not held_by(waiting), 9)
 
 

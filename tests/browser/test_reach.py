@@ -156,7 +156,7 @@ def test_the_line_below_the_strip_reaches_both_edges(
     for width in (1280, 1366, 1600):
         desk = sit_down("rita", viewport={"width": width, "height": 650})
         page = desk.open(place)
-        # The page claims the request, and the answer replaces the strip.
+        page.keyboard.press("c")
         expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
         settle(page)
         box = page.locator(".strip").bounding_box()

@@ -122,17 +122,6 @@ def may_break_hold(person: Person, request: ApprovalRequest) -> bool:
     return supervises and request.queue_id in permissions.queues_of(person)
 
 
-def should_hold_on_opening(person: Person, sealed: RequestVersion) -> bool:
-    """Whether opening the page should hold the request for this person.
-
-    A supervisor reads many requests that others are asked to decide; holding those
-    would only keep the others out.
-    """
-    if permissions.find_deciding_role(person) is not Role.SUPERVISOR:
-        return True
-    return any(step["role"] == Role.SUPERVISOR for step in sealed.steps)
-
-
 def select_eligible_people(
     request: ApprovalRequest, sealed: RequestVersion
 ) -> QuerySet[Person]:

@@ -1,7 +1,8 @@
 """Views of a hold on a request: take, release, extend, hand over, break; drafts and
 notes.
 
-Opening a page changes nothing; its script posts here once somebody looks at it.
+Opening a page changes nothing and takes no hold. Its script posts here once somebody
+opens a panel; Claim does the same.
 """
 
 from __future__ import annotations
@@ -189,8 +190,8 @@ def note(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def queue_next(request: HttpRequest) -> HttpResponse:
-    """Hold and open the next free request of the person's queue, and release the one
-    they leave. Asks first if they leave something typed and not sent."""
+    """Open the next request of the person's queue that nobody else holds, and release
+    the one they leave. Asks first if they leave something typed and not sent."""
     who, left = require_person(request), request.POST.get("from", "")
     step = -1 if request.POST.get("step") == "previous" else 1
     filters = QueueFilters.read(htmx.parse_query(request.POST.get("filters", "")))
@@ -200,7 +201,7 @@ def queue_next(request: HttpRequest) -> HttpResponse:
         return render(request, "reviews/leave.html", context)
     if leaving is not None or left:
         rows.release_hold(request_id=left, person=who, leaving=True)
-    found = take.take_first_free(
+    found = rows.find_first_free(
         request_ids=strip.list_next_requests(who, filters, left, step), person=who
     )
     if found:

@@ -236,14 +236,6 @@ class LoadedRequest:
         return not self.why_not and not self.holding.by
 
     @property
-    def takes_up(self) -> bool:
-        """Whether opening the page should hold the request for this person. What is
-        with its agent is held only by a person who claims it."""
-        if not self.able or self.request.with_agent_since is not None:
-            return False
-        return components_holding.should_hold_on_opening(self.person, self.sealed)
-
-    @property
     def key(self) -> str:
         """A text that changes whenever this person's possible actions change. It starts
         with the version."""

@@ -224,10 +224,7 @@ def _describe_other_hold(loaded: LoadedRequest) -> Iterator[str]:
         yield from _describe_read_only(loaded)
         return
     if hold.offered:
-        yield (
-            f"{hold.by} offers this request to you until {format_time(hold.until)}. "
-            "If you accept, it is your claim; if you decline, it stays with them."
-        )
+        yield f"{hold.by} offers this request to you."
     else:
         yield (
             f"You can decide it when {hold.by} releases it, or after "

@@ -135,11 +135,6 @@ class StripRegion(RenderedRegions):
         return StateLabel("moved", said, icon="warn", at=found.at)
 
     @property
-    def takes_up(self) -> bool:
-        """Whether opening this page holds the request for this person."""
-        return self.loaded.takes_up
-
-    @property
     def may_take(self) -> bool:
         """Whether this person may take the hold."""
         return self.loaded.able and not self.hold.mine

@@ -17,7 +17,7 @@ from reviews.choices import VERDICT_SPECS, RequestStatus, Verdict
 from reviews.desk.components import htmx
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import QueueFilters
-from reviews.holds import take
+from reviews.holds import rows
 from reviews.models import ApprovalRequest
 from reviews.people import preferences
 
@@ -42,11 +42,11 @@ def list_next_requests(
     return onward[:MOST_CANDIDATES]
 
 
-def take_next_request(
+def find_next_request(
     request: HttpRequest, decided: LoadedRequest, verdict: Verdict
 ) -> str:
-    """Hold the next free request of the filtered queue for this person, and return its
-    id; empty if they stay. The next page shows what was recorded."""
+    """The id of the next request of the filtered queue that nobody else holds; empty if
+    the person stays. The next page shows what was recorded."""
     if decided.request.canary:
         return ""  # its own page says what was planted
     wish = preferences.load_preferences(decided.person).display.advance
@@ -54,7 +54,7 @@ def take_next_request(
         return ""
     filters = QueueFilters.read(htmx.parse_query(request.POST.get("filters", "")))
     ids = list_next_requests(decided.person, filters, decided.request.pk, 1)
-    found = take.take_first_free(request_ids=ids, person=decided.person)
+    found = rows.find_first_free(request_ids=ids, person=decided.person)
     if found:
         messages.success(request, _describe_recorded(decided.request, verdict))
     return found

@@ -75,7 +75,7 @@ def decide(request: HttpRequest, pk: str) -> HttpResponse:
     error = htmx.catch_refusal(lambda: commit.commit_verdict(request, loaded, form))
     if error is not None:
         return _render_refusal(request, form, error, pk)
-    onward = strip.take_next_request(request, loaded, form.meant)
+    onward = strip.find_next_request(request, loaded, form.meant)
     if htmx.wants_partial(request) and (onward or form.meant is Verdict.MODIFY):
         to = redirect("reviews:request_detail", onward or pk).url
         return HttpResponseClientRedirect(to)

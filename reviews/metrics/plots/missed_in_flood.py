@@ -1,4 +1,4 @@
-"""Requests that expired unopened while more waited than people could decide."""
+"""Requests that expired unclaimed while more waited than people could decide."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def build_chart(readings: Readings) -> Chart:
         make_rate,
         lambda rate: say_rate(
             rate,
-            "{} of the settled requests expired unopened because too many waited. "
+            "{} of the settled requests expired unclaimed because too many waited. "
             "The goal is at most 1 %.",
             "No request was settled in this period.",
         ),
@@ -85,7 +85,7 @@ PLOT = Plot(
     group=Group.TIMES,
     place=50,
     definition=(
-        "Requests that expired and that nobody ever opened, while more requests "
+        "Requests that expired and that nobody ever claimed, while more requests "
         "waited in their queue than its people had settled in an hour over the seven "
         "days before, divided by all requests that people decided or that expired. "
         "The pace is the number of requests that people settled in those days, "

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from reviews.models import ApprovalRequest, Notice
 
 UNREACHED = "No message was sent"
-UNREAD = "Sent, not opened"
+UNREAD = "Sent, not claimed"
 
 
 def build_refusal_subquery() -> Subquery:
@@ -29,7 +29,7 @@ def build_sent_condition() -> Exists:
 
 
 def is_unread(request: ApprovalRequest, now: datetime) -> bool:
-    """Whether half of the request's time is over and nobody has held it, as opening its
-    page does. A sent message that nobody follows reaches nobody."""
+    """Whether half of the request's time is over and nobody has claimed it. A sent
+    message that nobody acts on reaches nobody."""
     half = request.opened_at + (request.expires_at - request.opened_at) / 2
     return now >= half and getattr(request, "lease", None) is None

@@ -144,6 +144,8 @@ class Hand(ABC):
         self.do(Step(VERBS[verb], marked(f"verb-{verb}")))
         expect(self.desk.page.get_by_test_id("panel")).to_be_visible()
         if self.desk.scripted:
+            if self.desk.page.locator("#hold").count():
+                self.desk.holds()
             expect(self.desk.page.locator("#panel")).to_be_focused()
 
     def choose(self, number: int) -> None:

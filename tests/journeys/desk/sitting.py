@@ -15,7 +15,7 @@ from reviews.models import ApprovalRequest
 from tests.browser.conftest import PAINTED, Desk, find_violations
 from tests.stack import wait_until
 
-from .hands import Hand, Keyboard, Mouse, Way
+from .hands import TAKE, Hand, Keyboard, Mouse, Way
 from .house import overlay
 
 WITHIN_S = 9
@@ -88,9 +88,15 @@ class Sitting(Desk):
         """The strip's word for where the request stands."""
         return self.page.get_by_test_id("state")
 
+    def claims(self) -> None:
+        """Claim the request that is open, before any other act on it."""
+        if self.scripted:
+            self.hand.do(TAKE)
+            self.holds()
+
     def holds(self) -> None:
-        """Wait until the page says that this person holds the request: opening takes
-        it, where a script can."""
+        """Wait until the page says that this person holds the request: opening a panel
+        takes it, where a script can."""
         if self.scripted:
             expect(self.page.get_by_test_id("release")).to_be_visible()
             self.settled()

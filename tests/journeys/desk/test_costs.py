@@ -37,7 +37,6 @@ FLOORS = overlay()["desk"]["time_floor"]
 def at(desk: Sitting, request: ApprovalRequest) -> Sitting:
     """Before an open request, read for as long as it has to be."""
     desk.open(f"/requests/{request.pk}/")
-    desk.holds()
     desk.floor_is_over(request)
     return desk
 
@@ -52,7 +51,6 @@ def test_the_next_one_and_an_approval(
     with costs.of("Open next item from anywhere", rita):
         rita.hand.go_to_queue()
         rita.hand.open_first()
-    rita.holds()
     rita.floor_is_over(request)
     with costs.of("Approve Low/Medium", rita):
         rita.hand.arm("approve")

@@ -45,7 +45,6 @@ def test_an_email_is_approved_in_two_strokes(
     assert rita.page.title().startswith("(1) ")
     rita.hand.count()
     rita.hand.open_first()
-    rita.holds()
     says_what_it_is(rita)
     rita.hand.arm("approve")
     request.refresh_from_db()
@@ -83,7 +82,7 @@ def says_what_it_is(rita: Sitting) -> None:
     assert reversal < words
     if rita.scripted:
         expect(page.locator("#h1")).to_be_focused()
-        expect(page.get_by_test_id("release")).to_be_visible()
+        expect(page.get_by_test_id("take")).to_be_visible()
     for name in REGIONS:
         box = page.get_by_test_id(name).bounding_box()
         assert box is not None

@@ -26,7 +26,6 @@ def approved(house: House, rita: Sitting) -> ApprovalRequest:
     request = requests.mail(house)
     rita.open("/queue/")
     rita.hand.open_first()
-    rita.holds()
     rita.hand.arm("approve")
     rita.hand.choose(1)
     rita.floor_is_over(request)

@@ -34,7 +34,6 @@ def test_a_refusal_needs_a_reason_which_the_agent_is_told(
     rita = sit_down("rita", way)
     rita.open("/queue/")
     rita.hand.open_first()
-    rita.holds()
     rita.hand.arm("reject")
     rita.hand.type("#id_reason", NOTE)
     rita.hand.commit()

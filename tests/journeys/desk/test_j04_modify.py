@@ -39,7 +39,6 @@ def opened(house: House, sit_down: SitDown, way: Way, name: str = "rita") -> Sit
     request = requests.payment(house)
     desk = sit_down(name, way)
     desk.open(f"/requests/{request.pk}/")
-    desk.holds()
     desk.floor_is_over(request)
     desk.hand.arm("modify")
     return desk

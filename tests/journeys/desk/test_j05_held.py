@@ -39,7 +39,7 @@ def test_who_only_reads_sees_what_came_of_it(
 ) -> None:
     request = requests.payment(house)
     rita, tom = sit_down("rita", way), sit_down("tom", way)
-    opens(rita, request).holds()
+    opens(rita, request).claims()
     opens(tom, request)
     expect(tom.state()).to_contain_text("Claimed by Rita Example")
     assert tom.page.locator("[data-testid^=verb-]").count() == 0
@@ -87,14 +87,14 @@ def test_a_hold_that_lapsed_was_taken_over(
     gate.md 3 her refusal would still win while Tom's approval can be recalled."""
     request = requests.payment(house)
     rita, tom = sit_down("rita", way), sit_down("tom", way)
-    opens(rita, request).holds()
+    opens(rita, request).claims()
     rita.hand.arm("reject")
     rita.hand.type("#id_reason", NOTE)
     rita.hand.leave_field()
     rita.hand.choose(4)
     rita.hide(hidden=True)
     moments.passed(request, minutes=6)
-    opens(tom, request).holds()
+    opens(tom, request).claims()
     assert Lease.objects.get(pk=request.pk).holder == house.tom
     tom.hand.arm("approve")
     tom.floor_is_over(request)
@@ -122,7 +122,7 @@ def test_a_supervisor_breaks_the_hold(
 ) -> None:
     request = requests.payment(house)
     rita, sue = sit_down("rita", way), sit_down("sue", way)
-    opens(rita, request).holds()
+    opens(rita, request).claims()
     opens(sue, request)
     expect(sue.state()).to_contain_text("Claimed by Rita Example")
     sue.hand.reach(BREAK)

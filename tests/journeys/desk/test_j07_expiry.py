@@ -56,7 +56,7 @@ def held(house: House, rita: Sitting) -> ApprovalRequest:
     """A payment that Rita is at."""
     request = requests.payment(house)
     rita.open(f"/requests/{request.pk}/")
-    rita.holds()
+    rita.claims()
     return request
 
 

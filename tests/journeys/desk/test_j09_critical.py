@@ -65,7 +65,6 @@ def asked(house: House) -> ApprovalRequest:
 
 def opened(desk: Sitting, request: ApprovalRequest) -> Sitting:
     desk.open(f"/requests/{request.pk}/")
-    desk.holds()
     return desk
 
 

@@ -113,7 +113,6 @@ class Reader:
 
     def opens(self, request: ApprovalRequest) -> dict[str, Any]:
         self.desk.open(f"/requests/{request.pk}/")
-        self.desk.holds()
         return self.reads(request.pk)
 
     def reads(self, name: str) -> dict[str, Any]:
@@ -312,7 +311,6 @@ def test_a_padding_hides_no_ending(
     ):
         request = asked(registered, {**PLAIN, **slot})
         rita.open(f"/requests/{request.pk}/")
-        rita.holds()
         for line in ENDING:
             expect(rita.page.get_by_text(line)).to_be_visible()
         high = "document.documentElement.scrollHeight / innerHeight"
@@ -330,7 +328,6 @@ def test_what_cannot_be_inspected_is_said(
     request = asked(registered, {"tool": "t_shell", "args": {"command": command}})
     rita = sit_down("rita", way)
     page = rita.open(f"/requests/{request.pk}/")
-    rita.holds()
     tags = page.locator(".tags .tag-loud").filter(has_text="could not be inspected")
     expect(tags).to_be_visible()
     expect(page.get_by_test_id("diff")).to_contain_text("Could not be inspected")

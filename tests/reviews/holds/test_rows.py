@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from reviews.holds import rows as hold_rows
 from reviews.holds import take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import take_hold
+from reviews.models import Lease
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.holds.holds import freed_for, held_by, kinds, lapse
@@ -45,3 +48,14 @@ def test_deciding_gives_it_back_for_the_second_person(gate: Gate) -> None:
     assert held_by(request) is None
     assert freed_for(request) == [gate.sam.public_id]
     assert take_hold(request_id=request.pk, person=gate.sam).mine
+
+
+def test_the_first_that_nobody_else_holds_is_found_and_not_taken(gate: Gate) -> None:
+    ids = [propose(gate.agent, customer=f"C-{n}").request.pk for n in range(3)]
+    take_hold(request_id=ids[0], person=gate.tom)
+    take_hold(request_id=ids[1], person=gate.rita)
+    found = partial(hold_rows.find_first_free, person=gate.rita)
+    assert found(request_ids=ids) == ids[1]
+    assert found(request_ids=[ids[0], ids[2]]) == ids[2]
+    assert found(request_ids=ids[:1]) == ""
+    assert not Lease.objects.filter(pk=ids[2]).exists()

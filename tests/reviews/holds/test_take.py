@@ -112,12 +112,3 @@ def test_a_recall_gives_it_back_to_who_recalled(gate: Gate) -> None:
     request = states.recallable(gate)
     recall.recall_approval(request_id=request.pk, person=gate.rita)
     assert held_by(request) == gate.rita
-
-
-def test_the_next_free_one_is_taken(gate: Gate) -> None:
-    rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(3)]
-    take_hold(request_id=rows[0].pk, person=gate.tom)
-    decide(rows[1], gate.tom, "reject")
-    ids = [row.pk for row in rows]
-    assert take.take_first_free(request_ids=ids, person=gate.rita) == rows[2].pk
-    assert take.take_first_free(request_ids=ids[:2], person=gate.rita) == ""

@@ -167,7 +167,6 @@ def test_what_was_sent_back_says_so_on_the_page_and_in_the_queue(
     page = read_page(as_("tom").get(url(request_)))
     assert "With the agent since" in page
     assert 'data-testid="verb-approve"' in page  # it is information, not a lock
-    assert "data-take" not in page  # and nobody holds it by looking
     assert "With the agent since" in read_page(as_("tom").get("/queue/"))
     factories.revise(gate.agent, request_.proposal)
     assert "With the agent since" not in read_page(as_("tom").get(url(request_)))

@@ -56,12 +56,12 @@ def test_a_rejected_delivery_is_on_the_item(gate: Gate, as_: Any) -> None:
     assert UNREACHED not in page.content.decode()
 
 
-def test_mail_that_nobody_follows_reaches_nobody(gate: Gate, as_: Any) -> None:
+def test_mail_that_nobody_acts_on_reaches_nobody(gate: Gate, as_: Any) -> None:
     request = propose(gate.agent).request
     drain("request.opened")
-    assert "Sent, not opened" not in as_(gate.rita).get("/queue/").content.decode()
+    assert "Sent, not claimed" not in as_(gate.rita).get("/queue/").content.decode()
     past = clock.now() - timedelta(days=9)
     ApprovalRequest.objects.filter(pk=request.pk).update(opened_at=past)
-    assert "Sent, not opened" in as_(gate.rita).get("/queue/").content.decode()
+    assert "Sent, not claimed" in as_(gate.rita).get("/queue/").content.decode()
     take.take_hold(request_id=request.pk, person=gate.tom)
-    assert "Sent, not opened" not in as_(gate.rita).get("/queue/").content.decode()
+    assert "Sent, not claimed" not in as_(gate.rita).get("/queue/").content.decode()
