@@ -20,7 +20,7 @@ from reviews import permissions
 from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
 from reviews.decisions import submission
 from reviews.desk.batches import evidence
-from reviews.desk.components import page_evidence, snapshots
+from reviews.desk.components import page_evidence, snapshots, undo
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
@@ -96,6 +96,12 @@ class AsSeenPage:
         if took is None:
             return ""
         return f"{took / 1000:.1f} s" if took < MINUTES_MS else f"{took // 60_000} min"
+
+    @cached_property
+    def ended(self) -> str:
+        """What later ended the decision: `Undone after 4 s`; empty while it stands."""
+        ending = undo.list_decision_endings([self.decision]).get(self.decision.pk)
+        return ending.describe(self.at).capitalize() if ending else ""
 
     @property
     def flags(self) -> list[str]:

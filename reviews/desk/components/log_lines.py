@@ -8,7 +8,7 @@ agent's owner never learns who decided (ux.md 2.1).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,7 @@ from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revis
 from reviews.permissions import Permission
 from reviews.presenters import shapes
 
+from . import undo
 from .log_sentences import (
     HIDDEN_COLLEAGUE,
     SENTENCES,
@@ -35,7 +36,9 @@ from .log_sentences import (
     format_actor,
     list_flags,
 )
+from .undo import Ending
 
+DecisionKey = tuple[str, int, str]  # a request, its version and a public id
 # Kinds of records that reveal a vote start with one of these.
 VOTE_KIND_PREFIXES = ("decision.",)
 
@@ -168,7 +171,13 @@ class LogLine:
     policy: int | None
     took: str
     outcome: str
+    ending: Ending | None  # what later ended what it says
     answer: str  # untrusted: a failure code from a tool or an agent
+
+    @property
+    def ended(self) -> str:
+        """The ending in words: `undone after 4 s`; empty without one."""
+        return self.ending.describe(self.at) if self.ending else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +188,7 @@ class HistoryLine:
     said: tuple[WordingPart, ...]
     flags: list[str]
     answer: str
+    ended: str = ""  # as in `LogLine`
 
 
 @dataclass(frozen=True)
@@ -188,32 +198,37 @@ class _LineContext:
     names: Mapping[str, str]
     revisions: Mapping[tuple[str, int], Revision]
     masked: set[str]
-    took: Mapping[tuple[str, int, str], int]
+    took: Mapping[tuple[str, int, str], int | None]
+    endings: Mapping[int, Ending]  # by record
 
 
 def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
-    """Records as lines of the log page, in five queries however many there are."""
+    """Records as lines of the log page, in at most eight queries however many there
+    are, and one for each kind of thing without a proposal that they name."""
     rows = list(rows)
+    decisions = _load_decisions(rows)
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
     around = _LineContext(
         names=load_names(_list_named_people(rows, leaves)),
         revisions=_load_revisions(leaves.values()),
         masked=find_masked_requests(person, rows),
-        took=_load_durations(rows),
+        took={key: one.took_ms for key, one in decisions.items()},
+        endings=_list_endings(person, rows, leaves, decisions),
     )
     return [_build_log_line(person, row, leaves[row.pk], around) for row in rows]
 
 
 def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]:
-    """A request's first `MOST_HISTORY` records, oldest first, in at most two
+    """A request's first `MOST_HISTORY` records, oldest first, in at most seven
     queries."""
     rows = list(select_request_records(person, request)[:MOST_HISTORY])
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
+    endings = _list_endings(person, rows, leaves, _load_decisions(rows))
     names = load_names(_list_named_people(rows, leaves))
     hides = hides_names(person, request)
     told: list[HistoryLine] = []
     for row in rows:
-        leaf = leaves[row.pk]
+        leaf, ending = leaves[row.pk], endings.get(row.pk)
         actor = format_actor(
             row, names, hide=hides and row.actor_id != person.public_id
         )
@@ -222,7 +237,9 @@ def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]
             continue
         other = _format_other(person, leaf, names, hide=hides)
         line = describe_record(row, leaf, actor, other)
-        told.append(HistoryLine(row.at, line, list_flags(leaf), find_answer_code(leaf)))
+        ended = ending.describe(row.at) if ending else ""
+        answer = find_answer_code(leaf)
+        told.append(HistoryLine(row.at, line, list_flags(leaf), answer, ended))
     return told
 
 
@@ -268,18 +285,33 @@ def _load_revisions(
     }
 
 
-def _load_durations(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
-    """Milliseconds from opening the page to the commit, by request, version and
-    person."""
+def _load_decisions(rows: Iterable[LogRecord]) -> dict[DecisionKey, Decision]:
+    """The decisions that these records are about, by request, version and person."""
     wanted = {row.request for row in rows if row.kind == DECISION_KIND}
-    found = Decision.objects.filter(request__in=wanted)
-    return {
-        (request, version, person): took
-        for request, version, person, took in found.values_list(
-            "request_id", "version", "reviewer__public_id", "took_ms"
-        )
-        if took is not None
-    }
+    if not wanted:
+        return {}
+    found = Decision.objects.filter(request__in=wanted).select_related("reviewer")
+    return {(one.request_id, one.version, one.reviewer.public_id): one for one in found}
+
+
+def _list_endings(
+    person: Person,
+    rows: Sequence[LogRecord],
+    leaves: Mapping[int, Mapping[str, Any]],
+    decisions: Mapping[DecisionKey, Decision],
+) -> dict[int, Ending]:
+    """What later ended what each record says, by record."""
+    found = undo.list_record_endings(select_records(person), rows)
+    ended = undo.list_decision_endings(decisions.values())
+    for row in rows:
+        decision = decisions.get(_build_decision_key(row, leaves[row.pk]))
+        if row.kind == DECISION_KIND and decision and decision.pk in ended:
+            found[row.pk] = ended[decision.pk]
+    return found
+
+
+def _build_decision_key(row: LogRecord, leaf: Mapping[str, Any]) -> DecisionKey:
+    return row.request, leaf["version"], row.actor_id
 
 
 def build_record_url(row: LogRecord) -> str:
@@ -326,6 +358,7 @@ def _build_log_line(
         policy=leaf["policy"] or (revision.policy_number if revision else None),
         took=_format_decision_time(row, leaf, around),
         outcome=_format_outcome(revision),
+        ending=around.endings.get(row.pk),
         answer=find_answer_code(leaf),
     )
 
@@ -336,9 +369,7 @@ def _format_decision_time(
     """How long a decision took; empty for other records, even of the same person."""
     if row.kind != DECISION_KIND:
         return ""
-    return _format_seconds(
-        around.took.get((row.request, leaf["version"], row.actor_id))
-    )
+    return _format_seconds(around.took.get(_build_decision_key(row, leaf)))
 
 
 def _format_seconds(took_ms: int | None) -> str:

@@ -1,21 +1,44 @@
 """Whether an effect can be undone, is being undone or was: for pages that show the
-effect, and for the proposal that undoes it."""
+effect, and for the proposal that undoes it. And what ended later what a list shows as
+having happened: an approval that was undone, a stop that was lifted."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.urls import reverse
 
+from journal.models import LogRecord
 from policies import tools
-from policies.models import Person, Tool
+from policies.models import Person, StandingGrant, Tool
 from reviews import permissions
-from reviews.choices import REVERSAL_SOURCE, ExecutionStatus, RequestStatus, StopMode
+from reviews.choices import (
+    REVERSAL_SOURCE,
+    ExecutionStatus,
+    GrantStatus,
+    RequestStatus,
+    StopMode,
+    Verdict,
+)
 from reviews.effects import describe
+from reviews.effects.wording import format_duration
 from reviews.executions import reversals
-from reviews.models import Execution, Proposal, Reversal
+from reviews.models import (
+    Alarm,
+    ApprovalRequest,
+    Decision,
+    Execution,
+    Grant,
+    Incident,
+    Proposal,
+    RequestVersion,
+    Reversal,
+    Stop,
+)
 from reviews.presenters.shapes import SentencePart
 from reviews.stops import stops
 
@@ -193,3 +216,243 @@ def find_execution_undo(
     return build_undo_statuses(person, {execution.pk: effect}, now).get(
         execution.pk, UndoStatus()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What ended later what a row shows, and when."""
+
+    word: str  # `undone`
+    at: datetime
+
+    def describe(self, begun: datetime) -> str:
+        """`undone after 4 s`."""
+        return f"{self.word} after {format_duration(self.at - begun)}"
+
+
+# By the cause of the version that no longer counts a vote.
+_VOTE_ENDINGS = {
+    "recalled": "undone",
+    "revoked": "revoked",
+    "revised": "replaced by a revision",
+    "modified": "replaced by an edit",
+    "escalated": "asked again after an escalation",
+    "verifier": "asked again after an escalation",
+    "returned": "returned",
+}
+# By the end of a request whose votes stood until then.
+_REQUEST_ENDINGS = {
+    RequestStatus.REJECTED: "overruled by a rejection",
+    RequestStatus.EXPIRED: "request expired",
+    RequestStatus.WITHDRAWN: "request withdrawn",
+    RequestStatus.SUPERSEDED: "request superseded",
+}
+_PERMIT_ENDINGS = {
+    GrantStatus.REVOKED: "permit revoked",
+    GrantStatus.EXPIRED: "permit expired",
+}
+
+
+def list_decision_endings(decisions: Iterable[Decision]) -> dict[int, Ending]:
+    """What ended each of these decisions, by id; two queries. A decision that stands,
+    and a rejection, which nothing undoes, are left out."""
+    found = [one for one in decisions if one.verdict != Verdict.REJECT]
+    ids = {one.request_id for one in found}
+    later: dict[str, list[RequestVersion]] = {pk: [] for pk in ids}
+    for version in _select_versions(ids) if ids else ():
+        later[version.request_id].append(version)
+    ends = {row.pk: row for row in _select_ends(ids)} if ids else {}
+    endings = {
+        one.pk: _find_vote_ending(one, later[one.request_id])
+        or _find_request_ending(ends.get(one.request_id))
+        for one in found
+    }
+    return {pk: ending for pk, ending in endings.items() if ending is not None}
+
+
+def _select_versions(ids: Collection[str]) -> QuerySet[RequestVersion]:
+    found = RequestVersion.objects.filter(request__in=ids).order_by("number")
+    return found.only("request", "cause", "carried", "escalated_by", "created_at")
+
+
+def _select_ends(ids: Collection[str]) -> QuerySet[ApprovalRequest]:
+    here = {"proposal": OuterRef("proposal")}
+    permit = Grant.objects.filter(**here).order_by("-issued_at")
+    refused = Execution.objects.filter(status=ExecutionStatus.REFUSED, **here)
+    undone = Execution.objects.filter(
+        status=ExecutionStatus.SUCCEEDED,
+        proposal__reverses__execution__proposal=OuterRef("proposal"),
+    )
+    return ApprovalRequest.objects.filter(pk__in=ids).annotate(
+        permit=Subquery(permit.values("status")[:1]),
+        permit_until=Subquery(permit.values("expires_at")[:1]),
+        refused_at=Subquery(refused.values("finished_at")[:1]),
+        reversed_at=Subquery(undone.values("finished_at")[:1]),
+    )
+
+
+def _find_vote_ending(
+    decision: Decision, versions: Iterable[RequestVersion]
+) -> Ending | None:
+    """The first later version that does not keep the vote. An edit that was no vote
+    itself ends with the next edit or revision."""
+    person = decision.reviewer.public_id
+    escalates = decision.verdict == Verdict.ESCALATE
+    for version in versions:
+        kept = version.escalated_by if escalates else version.carried
+        if version.created_at <= decision.at or person in kept:
+            continue
+        if decision.counts or escalates or version.cause in ("revised", "modified"):
+            return Ending(_VOTE_ENDINGS.get(version.cause, "ended"), version.created_at)
+    return None
+
+
+def _find_request_ending(row: Any) -> Ending | None:
+    """How the request of a vote that stood ended without its effect, or how the effect
+    was reversed."""
+    if row is None or row.settled_at is None:
+        return None
+    if word := _REQUEST_ENDINGS.get(RequestStatus(row.status)):
+        return Ending(word, row.settled_at)
+    if row.reversed_at is not None:
+        return Ending("reversed", row.reversed_at)
+    if word := _PERMIT_ENDINGS.get(row.permit):
+        return Ending(word, row.refused_at or row.permit_until)
+    return None
+
+
+# What ends what a record began, by the kinds of both; both are of one proposal.
+_HOLD_ENDINGS = {
+    "lease.released": "released",
+    "lease.lapsed": "expired",
+    "lease.broken": "ended by another person",
+    "lease.handed_over": "handed over",
+}
+_RECORD_ENDINGS: dict[str, dict[str, str]] = {
+    "lease.taken": _HOLD_ENDINGS,
+    "lease.handed_over": _HOLD_ENDINGS,
+    "request.recallable": {
+        "request.recalled": "undone",
+        "request.revoked": "revoked",
+        "request.revised": "replaced by a revision",
+        "request.withdrawn": "request withdrawn",
+        "request.rejected": "overruled by a rejection",
+    },
+    "request.authorized": {
+        "grant.revoked": "permit revoked",
+        "grant.expired": "permit expired",
+    },
+    "request.escalated": {"request.returned": "returned"},
+    "request.sent_back": {"request.revised": "revised"},
+    "request.modified": {
+        "request.modified": "replaced by an edit",
+        "request.revised": "replaced by a revision",
+    },
+    "grant.issued": {"grant.revoked": "revoked", "grant.expired": "expired"},
+    "execution.unknown": {"execution.settled": "resolved"},
+    "batch.decided": {"batch.recalled": "undone"},
+}
+_ENDING_KINDS = {kind for ended in _RECORD_ENDINGS.values() for kind in ended}
+
+
+def list_record_endings(
+    records: QuerySet[LogRecord], rows: Iterable[LogRecord]
+) -> dict[int, Ending]:
+    """What ended what these records began, by id. `records` are those that the reader
+    may see. One query for records of proposals, and one for each other kind of thing
+    that a row names."""
+    rows = list(rows)
+    endings = _list_thing_endings(rows)
+    begun = [row for row in rows if row.kind in _RECORD_ENDINGS and row.proposal]
+    ended: dict[str, list[LogRecord]] = {row.proposal: [] for row in begun}
+    if begun:
+        found = records.filter(proposal__in=set(ended), kind__in=_ENDING_KINDS)
+        for row in found.order_by("pk"):
+            ended[row.proposal].append(row)
+    for row in begun:
+        words = _RECORD_ENDINGS[row.kind]
+        later = (
+            one for one in ended[row.proposal] if one.pk > row.pk and one.kind in words
+        )
+        if (one := next(later, None)) is not None:
+            endings[row.pk] = Ending(words[one.kind], one.at)
+    for row, at in _list_reversals(rows):
+        endings[row.pk] = Ending("reversed", at)
+    return endings
+
+
+def _list_reversals(rows: Iterable[LogRecord]) -> list[tuple[LogRecord, datetime]]:
+    ran = [row for row in rows if row.kind == "execution.succeeded"]
+    if not ran:
+        return []
+    undone = Execution.objects.filter(
+        status=ExecutionStatus.SUCCEEDED,
+        proposal__reverses__execution__proposal__in={row.proposal for row in ran},
+    )
+    of = F("proposal__reverses__execution__proposal")
+    at = dict(undone.values_list(of, "finished_at"))
+    return [(row, at[row.proposal]) for row in ran if row.proposal in at]
+
+
+def _list_thing_endings(rows: Iterable[LogRecord]) -> dict[int, Ending]:
+    """Endings of what has a row of its own and no proposal."""
+    return {
+        row.pk: Ending(word, at)
+        for kind, (word, load, identify) in _THINGS.items()
+        if (begun := [row for row in rows if row.kind == kind])
+        for known in [load(begun)]
+        for row in begun
+        if (at := known.get(identify(row))) is not None
+    }
+
+
+def _load_stops(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
+    found = Stop.objects.filter(at__in=[row.at for row in rows])
+    return {(one.scope, one.key, one.at): one.lifted_at for one in found}
+
+
+def _identify_stop(row: LogRecord) -> tuple[str, str, datetime]:
+    return row.data["scope"], row.data["key"], row.at
+
+
+def _load_by_id(
+    found: QuerySet[Any], name: str, ended: str
+) -> Callable[[Iterable[LogRecord]], dict[Any, datetime | None]]:
+    def load(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
+        ids = {row.data.get(name) for row in rows}
+        return dict(found.filter(pk__in=ids).values_list("pk", ended))
+
+    return load
+
+
+def _load_alarms(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:
+    found = Alarm.objects.filter(opened_at__in=[row.at for row in rows])
+    return {(one.kind, one.opened_at): one.closed_at for one in found}
+
+
+# By the kind of record: the word for the end, the rows' ends, and the row of a record.
+_THINGS: dict[
+    str,
+    tuple[
+        str,
+        Callable[[Iterable[LogRecord]], dict[Any, datetime | None]],
+        Callable[[LogRecord], Any],
+    ],
+] = {
+    "stop.raised": ("resumed", _load_stops, _identify_stop),
+    "incident.declared": (
+        "ended",
+        _load_by_id(Incident.objects.all(), "incident", "ended_at"),
+        lambda row: row.data.get("incident"),
+    ),
+    "standing_grant.issued": (
+        "revoked",
+        _load_by_id(StandingGrant.objects.all(), "standing_grant", "revoked_at"),
+        lambda row: row.data.get("standing_grant"),
+    ),
+    "alarm.raised": (
+        "resolved",
+        _load_alarms,
+        lambda row: (row.data.get("code"), row.at),
+    ),
+}

@@ -34,6 +34,7 @@ from reviews.presenters import inert
 
 from .filters import LogFilters, select_records
 
+RecordLine = tuple[LogRecord, log_lines.LogLine]
 MAX_SHOWN = 20
 KEPT_FOR = timedelta(days=7)
 
@@ -108,6 +109,8 @@ COLUMNS = (
     "flags",
     "took",
     "outcome",
+    "ending",
+    "ended_at",
     "answer",
     "action_hash",
     "leaf_hash",
@@ -206,32 +209,36 @@ def _select_remaining(export: Export) -> QuerySet[LogRecord]:
 
 
 def _encode_records(export: Export, rows: list[LogRecord]) -> bytes:
+    events = log_lines.build_log_lines(export.person, rows)
+    pairs = list(zip(rows, events, strict=True))
     if export.format == "jsonl":
-        return "".join(_format_json_lines(rows)).encode()
-    return _format_csv(export, rows).encode()
+        return "".join(_format_json_lines(pairs)).encode()
+    return _format_csv(pairs, heads=not export.rows).encode()
 
 
-def _format_json_lines(rows: Iterable[LogRecord]) -> Iterator[str]:
-    """Format each record as a line: its leaf exactly as stored, and its position."""
-    for row in rows:
+def _format_json_lines(pairs: Iterable[RecordLine]) -> Iterator[str]:
+    """Format each record as a line: its leaf exactly as stored, its position, and what
+    later ended what it says."""
+    for row, event in pairs:
+        ending = event.ending
         position = getattr(row, "position", None)
         place = {
             "record": row.pk,
             "seq": position.seq if position else None,
             "leaf_hash": bytes(position.leaf_hash).hex() if position else None,
             "leaf": bytes(row.leaf).decode(),
+            "ending": ending.word if ending else None,
+            "ended_at": ending.at.isoformat() if ending else None,
         }
         yield json.dumps(place, ensure_ascii=True) + "\n"
 
 
-def _format_csv(export: Export, rows: list[LogRecord]) -> str:
+def _format_csv(pairs: Iterable[RecordLine], *, heads: bool) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    if not export.rows:
+    if heads:
         writer.writerow(COLUMNS)
-    for row, event in zip(
-        rows, log_lines.build_log_lines(export.person, rows), strict=True
-    ):
+    for row, event in pairs:
         writer.writerow([format_cell(said) for said in _list_cells(row, event)])
     return out.getvalue()
 
@@ -258,6 +265,8 @@ def _list_cells(row: LogRecord, event: log_lines.LogLine) -> list[object]:
         ", ".join(event.flags),
         event.took,
         event.outcome,
+        event.ending.word if event.ending else "",
+        event.ending.at.isoformat() if event.ending else "",
         event.answer,
         leaf["action_hash"] or "",
         bytes(position.leaf_hash).hex() if position else "",

@@ -33,7 +33,7 @@ from reviews.choices import (
 from reviews.desk.batches import links, lists
 from reviews.desk.batches.links import BatchLink
 from reviews.desk.batches.lists import BatchListItem
-from reviews.desk.components import formatting, holding, states, visibility
+from reviews.desk.components import formatting, holding, states, undo, visibility
 from reviews.desk.components.formatting import (
     DeadlineClock,
     FilterSelect,
@@ -126,11 +126,20 @@ def list_queue_rows(
     sealed = load_versions([one.id for one in found], person, settled=settled)
     within = links.list_batch_links(sealed.keys()) if together and sealed else {}
     briefs = load_briefs(sealed.values())
+    notes = _load_own_notes(sealed.values())
     whole = {one.id for one in within.values()} if gathered else set()
     batches = lists.load_batch_items(whole, now) if whole else {}
     return [
         _mark_batch(
-            build_row(sealed[one.id], briefs, person, now, found=one, base=base),
+            build_row(
+                sealed[one.id],
+                briefs,
+                person,
+                now,
+                found=one,
+                base=base,
+                own_note=notes.get(one.id, ""),
+            ),
             within.get(one.id),
             batches,
         )
@@ -172,7 +181,7 @@ def load_versions(
 ) -> dict[str, RequestVersion]:
     """Load the current versions by request, with what a row shows."""
     found: Iterable[RequestVersion] = (
-        _annotate_outcome(
+        _with_outcome(
             _annotate_row(RequestVersion.objects.filter(request__in=list(ids))), person
         )
         if settled
@@ -233,14 +242,28 @@ def load_briefs(sealed: Iterable[RequestVersion]) -> dict[int, describe.EffectBr
     )
 
 
-def _annotate_outcome(
+def _with_outcome(
     found: QuerySet[RequestVersion], person: Person
 ) -> QuerySet[RequestVersion]:
-    own = Decision.objects.filter(reviewer=person, request=OuterRef("request"))
+    own = Decision.objects.filter(reviewer=person).select_related("reviewer")
+    given = Prefetch("request__decisions", own.order_by("at"), to_attr="own")
     ran = Prefetch("request__proposal__executions", to_attr="ran")
-    newest = Subquery(own.order_by("-at").values("verdict")[:1])
-    found = found.select_related("request__proposal").prefetch_related(ran)
-    return found.annotate(own_verdict=newest)
+    return found.select_related("request__proposal").prefetch_related(given, ran)
+
+
+def _load_own_notes(sealed: Iterable[RequestVersion]) -> dict[str, str]:
+    """What the person decided on each request last, and what later ended that: `You
+    approved, undone after 4 s`."""
+    newest: list[Decision] = [
+        own[-1] for one in sealed if (own := getattr(one.request, "own", None))
+    ]
+    endings = undo.list_decision_endings(newest)
+    said = {}
+    for one in newest:
+        ended = endings.get(one.pk)
+        after = f", {ended.describe(one.at)}" if ended else ""
+        said[one.request_id] = f"You {VERDICT_SPECS[Verdict(one.verdict)].past}{after}"
+    return said
 
 
 def build_row(
@@ -251,8 +274,10 @@ def build_row(
     *,
     found: FoundRequest,
     base: str = REQUESTS_URL,
+    own_note: str = "",
 ) -> QueueRow:
-    """Build one row from a version that `load_versions` loaded."""
+    """Build one row from a version that `load_versions` loaded. `own_note` is what the
+    person decided on it."""
     request = sealed.request
     shown = briefs[sealed.revision_id]
     pending = request.status == RequestStatus.PENDING
@@ -278,7 +303,7 @@ def build_row(
         opened=request.opened_at,
         age=now - request.opened_at,
         clock=formatting.build_request_clock(request, now) if waiting else None,
-        state=_build_state(sealed, person, held, now),
+        state=_build_state(sealed, person, held, own_note, now),
         gone=not waiting,
         offered=waiting and held.offered,
     )
@@ -313,7 +338,11 @@ def _list_flags(
 
 
 def _build_state(
-    sealed: RequestVersion, person: Person, held: HoldStatus, now: datetime
+    sealed: RequestVersion,
+    person: Person,
+    held: HoldStatus,
+    own_note: str,
+    now: datetime,
 ) -> StateLabel | None:
     """Who holds the request or where it stands; None if it simply waits."""
     request = sealed.request
@@ -327,9 +356,8 @@ def _build_state(
         now=now,
         held=held,
     )
-    verdict = getattr(sealed, "own_verdict", None)
-    if verdict:
-        return replace(state, note=f"You {VERDICT_SPECS[Verdict(verdict)].past}")
+    if own_note:
+        return replace(state, note=own_note)
     if request.assignee is not None and request.status == RequestStatus.PENDING:
         return _add_assignee(request.assignee, person, state)
     return None if state.word == states.PENDING_WORD else state

@@ -76,7 +76,8 @@ PLOT = Plot(
     definition=(
         "Attention checks whose first answer was right, divided by all attention "
         "checks that were answered, per kind of question and on the day of the "
-        "decision, with the 95 % interval."
+        "decision, with the 95 % interval. A check counts also when the approval was "
+        "undone."
     ),
     measures=[CHECKS, DECIDERS],
     build=build_chart,

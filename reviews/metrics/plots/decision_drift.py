@@ -12,7 +12,7 @@ from reviews.metrics.charts import (
     Unit,
     format_rate,
 )
-from reviews.metrics.measures import SEPARATOR, Measure
+from reviews.metrics.measures import NOT_UNDONE, SEPARATOR, Measure
 from reviews.metrics.people import DECIDERS
 from reviews.metrics.readings import Rate, Readings
 from reviews.metrics.series import list_rate_cells
@@ -29,7 +29,7 @@ DRIFT = Measure(
                    < interval '30 minutes' AS goes_on
         FROM reviews_decision AS decision
         WHERE decision.at >= %(start)s - interval '12 hours' AND decision.at < %(end)s
-          AND decision.verdict <> 'escalate'
+          AND decision.verdict <> 'escalate' AND {NOT_UNDONE}
         WINDOW person AS (PARTITION BY decision.reviewer_id
                           ORDER BY decision.at, decision.id)
     ), session AS (
@@ -91,7 +91,7 @@ PLOT = Plot(
     place=20,
     definition=(
         "The share of approvals without a change among decisions that are not "
-        "escalations, by their place in the person's session: decisions with less "
+        "escalations and were not undone, by their place in the person's session: decisions with less "
         "than 30 minutes between two of them. A share that rises with the place says "
         "that people need breaks. It is never shown per person."
     ),

@@ -12,7 +12,13 @@ from reviews.metrics.charts import (
     format_seconds,
     list_places,
 )
-from reviews.metrics.measures import GIVEN, GIVEN_IN_DAY, Measure, build_seconds_sql
+from reviews.metrics.measures import (
+    GIVEN,
+    GIVEN_IN_DAY,
+    NOT_UNDONE,
+    Measure,
+    build_seconds_sql,
+)
 from reviews.metrics.readings import Readings, Times
 from reviews.metrics.series import add_bins, build_time_lines, list_time_cells
 
@@ -23,7 +29,7 @@ DECISION_TIMES = Measure(
     SELECT request.tool_name, request.risk,
            {build_seconds_sql("decision.took_ms * interval '1 millisecond'")}, 1
     FROM {GIVEN}
-    WHERE {GIVEN_IN_DAY} AND decision.took_ms IS NOT NULL
+    WHERE {GIVEN_IN_DAY} AND decision.took_ms IS NOT NULL AND {NOT_UNDONE}
     """,  # noqa: S608 constants
 )
 
@@ -72,7 +78,8 @@ PLOT = Plot(
         "From when a person opened the page of a request until their decision: the "
         "median and the p90 of each day, per risk level. The goals for the median "
         "are 15 seconds for low, 30 for medium, 60 for high and 120 for critical. "
-        "Decisions that did not come from a page have no such time."
+        "Decisions that did not come from a page have no such time, and approvals "
+        "that were undone are left out."
     ),
     measures=[DECISION_TIMES],
     build=build_chart,

@@ -96,7 +96,7 @@ PLOT = Plot(
         "Requests that a person escalated, divided by all requests that people "
         "decided or that expired, on the day on which they were settled; what became "
         "of them; and the time from the first escalation until they were approved or "
-        "rejected."
+        "rejected. An escalation counts also when a supervisor returned it."
     ),
     measures=[ESCALATED, ANSWERS],
     build=build_chart,

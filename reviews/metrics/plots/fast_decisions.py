@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reviews.metrics.charts import Chart, Group, Plot
-from reviews.metrics.measures import GIVEN, GIVEN_IN_DAY, Measure
+from reviews.metrics.measures import GIVEN, GIVEN_IN_DAY, NOT_UNDONE, Measure
 from reviews.metrics.people import DECIDERS
 from reviews.metrics.readings import Readings
 from reviews.metrics.series import build_daily_rate_chart, build_rate_maker, say_rate
@@ -17,7 +17,7 @@ FAST = Measure(
     CROSS JOIN LATERAL (VALUES
         ('timed'), (CASE WHEN 'fast' = ANY (decision.flags) THEN 'fast' END)
     ) AS kind (name)
-    WHERE {GIVEN_IN_DAY} AND decision.took_ms IS NOT NULL
+    WHERE {GIVEN_IN_DAY} AND decision.took_ms IS NOT NULL AND {NOT_UNDONE}
     """,  # noqa: S608 constants
 )
 make_rate = build_rate_maker(["fast"], ["timed"])
@@ -49,7 +49,7 @@ PLOT = Plot(
     definition=(
         "Decisions that a person confirmed before the minimum reading time of the risk "
         "level, although the page asked to wait, divided by all decisions on a page. "
-        "A rising share is a sign of fatigue."
+        "Approvals that were undone are left out. A rising share is a sign of fatigue."
     ),
     measures=[FAST, DECIDERS],
     build=build_chart,

@@ -13,7 +13,7 @@ from reviews.metrics.charts import (
     format_rate,
     list_places,
 )
-from reviews.metrics.measures import Measure
+from reviews.metrics.measures import NOT_UNDONE, Measure
 from reviews.metrics.people import DECIDERS
 from reviews.metrics.readings import Readings, Times
 from reviews.metrics.series import build_rate_line, build_rate_maker, list_rate_cells
@@ -31,7 +31,7 @@ LOAD = Measure(
 )
 REPEATS = Measure(
     "repeats",
-    """
+    f"""
     SELECT NULL, NULL, kind.name, 1
     FROM (SELECT decision.at,
                  decision.at - lag(decision.at) OVER (
@@ -40,12 +40,12 @@ REPEATS = Measure(
           FROM reviews_decision AS decision
           JOIN reviews_approvalrequest AS request ON request.id = decision.request_id
           WHERE decision.at >= %(start)s - interval '7 days'
-            AND decision.at < %(end)s) AS given
+            AND decision.at < %(end)s AND {NOT_UNDONE}) AS given
     CROSS JOIN LATERAL (VALUES
         ('decided'), (CASE WHEN given.again THEN 'repeated' END)
     ) AS kind (name)
     WHERE given.at >= %(start)s
-    """,
+    """,  # noqa: S608 constants
 )
 make_rate = build_rate_maker(["repeated"], ["decided"])
 
@@ -100,9 +100,10 @@ PLOT = Plot(
     place=40,
     definition=(
         "How many requests one person decided in a clock hour in which they decided "
-        "at least one: the median and the p90 of all such hours. A repeat is a "
-        "decision on the same agent, tool and arguments that the same person decided "
-        "within the seven days before. Repeats tire people more than the number of "
+        "at least one, also one that was undone: the median and the p90 of all such "
+        "hours. A repeat is a decision on the same agent, tool and arguments that the "
+        "same person decided within the seven days before; for repeats, approvals "
+        "that were undone are left out. Repeats tire people more than the number of "
         "requests."
     ),
     measures=[LOAD, REPEATS, DECIDERS],

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from reviews.metrics.charts import Chart, Group, Plot, format_seconds
-from reviews.metrics.measures import GIVEN, GIVEN_IN_DAY, Measure, build_seconds_sql
+from reviews.metrics.measures import (
+    GIVEN,
+    GIVEN_IN_DAY,
+    NOT_UNDONE,
+    Measure,
+    build_seconds_sql,
+)
 from reviews.metrics.readings import Readings, Times
 from reviews.metrics.series import build_time_panels, list_time_rows
 
@@ -15,7 +21,7 @@ def _build_measure(name: str, condition: str) -> Measure:
         SELECT request.tool_name, request.risk,
                {build_seconds_sql("decision.took_ms * interval '1 millisecond'")}, 1
         FROM {GIVEN}
-        WHERE {GIVEN_IN_DAY} AND decision.took_ms IS NOT NULL
+        WHERE {GIVEN_IN_DAY} AND decision.took_ms IS NOT NULL AND {NOT_UNDONE}
           AND decision.verdict IN ('approve', 'modify')
           AND request.risk IN ('high', 'critical') AND {condition}
         """,  # noqa: S608 constants
@@ -54,7 +60,8 @@ PLOT = Plot(
     definition=(
         "From when a person opened the page of a request at high or critical risk "
         "until they approved or changed it: with a written answer to a question about "
-        "what Holdpoint found (a risk indicator), and without one."
+        "what Holdpoint found (a risk indicator), and without one. Approvals that were "
+        "undone are left out."
     ),
     measures=list(PARTS.values()),
     build=build_chart,

@@ -132,7 +132,7 @@ def test_the_queue_names_its_tabs_and_columns(gate: Gate, as_: SignIn) -> None:
     text = read_text(page, "queue-table")
     for said in ("Mine 0", "Open 1", "Waiting on others 0", "Resolved 0"):
         assert said in text
-    assert "Risk Action Expires Status High 1 reviewer" in text
+    assert "Risk Action Amount Expires Status High 1 reviewer" in text
     assert "Preview" in read_page(page)
 
 
