@@ -10,6 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from journal import clock
+from journal.errors import InvalidInput, build_field_error
 from policies import money
 from policies.models import Person
 from reviews.batches import decide, similarity
@@ -41,7 +42,7 @@ class DecideBatchIn(BaseModel):
     verdict: Literal["approve", "reject", "escalate"]
     reason_code: Annotated[str, Field(max_length=16)] = ""
     reason: Annotated[str, Field(max_length=4096)] = ""
-    stop_at_failure: StrictBool = True
+    stop_at_failure: StrictBool = True  # only with `approve`
 
 
 class EntryOut(Schema):
@@ -139,6 +140,12 @@ def decide_batch(
     recorded."""
     person = read_caller(request)
     _load_batch(person, batch_id)
+    if (
+        "stop_at_failure" in body.model_fields_set
+        and body.verdict != Verdict.APPROVE.value
+    ):
+        rule = "only an approval runs something; leave it out"
+        raise InvalidInput(errors=[build_field_error("stop_at_failure", rule)])
     decide.decide_batch(
         BatchSubmission(
             batch_id=batch_id,

@@ -121,6 +121,7 @@ def check_list_unchanged(said: BatchSubmission, members: Sequence[BatchMember]) 
     if not said.items or len(said.items) > MAX_ITEMS:
         raise InvalidInput(f"Choose 1 to {MAX_ITEMS} items. Nothing was recorded.")
     changes = _collect_changes(said.items, members, said.marks, left_out=said.left_out)
+    _check_left_out(said, members)
     staying = {member.id: member for member in members if not member.gone}
     ordered = [pk for pk in staying if pk in set(said.items)]
     if not changes and ordered != list(said.items):
@@ -130,6 +131,28 @@ def check_list_unchanged(said: BatchSubmission, members: Sequence[BatchMember]) 
         raise BatchChanged(
             _describe_changed_list(len(changes), len(said.items)), errors=changes
         )
+
+
+def _check_left_out(said: BatchSubmission, members: Sequence[BatchMember]) -> None:
+    """Check that what was left out was in this batch, and is not decided as well.
+    Raises InvalidInput."""
+    there = {member.id for member in members}
+    strange = [pk for pk in said.left_out if pk not in there]
+    if strange:  # it may have left the batch since
+        once = BatchItem.objects.filter(batch=said.batch_id, request__in=strange)
+        there |= set(once.values_list("request", flat=True))
+    errors = [
+        build_field_error(
+            f"left_out[{at}]",
+            "it is among the items too: name it in one of the two lists"
+            if pk in said.items
+            else "it was never in this batch: leave it out",
+        )
+        for at, pk in enumerate(said.left_out)
+        if pk in said.items or pk not in there
+    ]
+    if errors:
+        raise InvalidInput("The lists do not fit. Nothing was decided.", errors=errors)
 
 
 def list_changes_since(

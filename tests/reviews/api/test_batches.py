@@ -154,3 +154,22 @@ def test_a_cursor_leads_through_all_batches_once(gate: Gate, rita: Client) -> No
     assert [len(page) for page in pages] == [2, 2]
     assert {one["id"] for page in pages for one in page} == ids
     assert (pages[1][1]["id"], pages[1][1]["status"]) == (decided.pk, "decided")
+
+
+def test_what_does_not_belong_is_refused_by_its_path(gate: Gate, rita: Client) -> None:
+    batch = formed(gate)
+    found = get(rita, batch)
+    items = [item["entry"]["request"] for item in found["items"]]
+    body = {"digest": found["digest"], "items": items, "verdict": "approve"}
+    for more, path in (
+        ({"left_out": [items[0]]}, "left_out[0]"),
+        ({"left_out": ["r-other"]}, "left_out[0]"),
+        (
+            {"verdict": "reject", "reason_code": "other", "stop_at_failure": False},
+            "stop_at_failure",
+        ),
+    ):
+        answer = decide(rita, batch, **{**body, **more})
+        assert answer.status_code == 422
+        assert [one["path"] for one in answer.json()["errors"]] == [path]
+    assert statuses() == {RequestStatus.PENDING}
