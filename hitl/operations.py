@@ -192,9 +192,10 @@ REVIEWS = (
         locks="request, Lease, sums (MODIFY only)",
         writes="Decision, Snapshot, Lease, RequestVersion, Revision, Grant, Execution; "
         "Stop for a rejection that pauses the run",
-        logs="decision.recorded, request.rejected, request.escalated, "
-        "request.modified, request.recallable, request.authorized, grant.issued, "
-        "execution.queued, stop.raised; decision.refused in a transaction of its own",
+        logs="decision.recorded, decision.second_person, request.rejected, "
+        "request.escalated, request.modified, request.recallable, request.authorized, "
+        "grant.issued, execution.queued, stop.raised; decision.refused in a "
+        "transaction of its own",
         after="mail, nudge to the worker, wake-up of the waiting agent",
     ),
     Operation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from journal import canonical
 from journal.errors import FieldError, build_field_error
 
 from . import money
@@ -12,6 +13,7 @@ from .documents import Amount, ArgumentPath, MoneyField, ToolDefinition
 from .money import InvalidMoney, Money
 
 _ABSENT = object()
+ListIndexes = tuple[int, ...]  # the index into each list along a path, outermost first
 
 
 class MovedAmount(NamedTuple):
@@ -46,6 +48,48 @@ def list_amounts(
         elif (known := _find_fact_amount(amount, before)) is not None:
             found.append(MovedAmount(amount.name, known))
     return found
+
+
+class PlacedAmount(NamedTuple):
+    """One amount of a call with the indexes of the lists that it is in, and the
+    canonical rest of its row, by which rows of two calls are compared."""
+
+    name: str
+    place: ListIndexes
+    money: Money
+    beside: bytes
+
+
+def list_placed_amounts(
+    definition: ToolDefinition, args: Mapping[str, Any], before: Mapping[str, Any]
+) -> list[PlacedAmount]:
+    """The amounts of `list_amounts`, each with its place. Raises `InvalidMoney`."""
+    lists = [amount for amount in definition.amounts if amount.path]
+    found = [
+        PlacedAmount(one.name, (), one.money, b"")
+        for one in list_amounts(definition, args, before)
+        if one.name not in {amount.name for amount in lists}
+    ]
+    for amount in lists:
+        found += [
+            PlacedAmount(
+                amount.name,
+                place,
+                _parse_amount(amount, args, place),
+                _encode_rest(amount, args, place),
+            )
+            for place in _find_places(amount, args)
+        ]
+    return found
+
+
+def _encode_rest(amount: Amount, args: Mapping[str, Any], place: ListIndexes) -> bytes:
+    """The row of the innermost list that the amount is in, without the amount."""
+    around = ArgumentPath(amount.path or "").list_of
+    row = _find_value(args, f"{around}[*]", place) if around else {}
+    own = {(path or "").rpartition(".")[2] for path in (amount.path, amount.times)}
+    kept = row.items() if isinstance(row, Mapping) else ()
+    return canonical.encode({name: one for name, one in kept if name not in own})
 
 
 def list_unread_facts(
@@ -100,9 +144,6 @@ def list_errors(
         yield build_field_error(
             "args", f"its amounts are more than {money.MAX_MINOR} minor units"
         )
-
-
-ListIndexes = tuple[int, ...]  # the index into each list along a path, outermost first
 
 
 def _find_places(amount: Amount, args: Mapping[str, Any]) -> list[ListIndexes]:

@@ -428,6 +428,11 @@ def check_can_decide(
             "You escalated this. Others must decide it now. Nothing was recorded."
         )
     votes = known.votes if known else _load_votes(person, [request.pk])
+    if votes.accounts & set(version.edited_by):  # guard: own-edit
+        raise NotPermitted(
+            "You changed this, and your change needs another person. Others must decide"
+            " it now. Nothing was recorded."
+        )
     carried = bool(votes.accounts & set(version.carried))
     if carried or request.pk in votes.voted:  # guard: one-vote
         raise NotPermitted(

@@ -377,6 +377,7 @@ class ToolDefinition(DocumentPart):
             "counts",
             "standing_grant",
             "iteration_cap",
+            "edit",
         }
     )
 
@@ -407,6 +408,10 @@ class ToolDefinition(DocumentPart):
     # After this many proposals in one run without a person's decision or a change of
     # plan, the next call of this tool pauses the run. 0 never pauses one.
     iteration_cap: int = Field(default=0, ge=0, le=1000, strict=True)
+    # An edit by a reviewer that raises an amount, changes the currency, a key or whom
+    # the effect reaches: `second_person` asks somebody else to decide it, `alone` lets
+    # the editor's own approval count.
+    edit: Literal["second_person", "alone"] = "second_person"
     effect: str = Field(default="", max_length=300)  # see "The effect sentence"
     labels: dict[str, ShortText] = {}
     reversal: Reversal | None = None

@@ -27,15 +27,17 @@ from journal.errors import (
     InvalidInput,
     NotAPerson,
     NotFound,
+    ReviewerRateLimited,
     build_field_error,
 )
 from policies.models import Person
 from reviews.choices import VERDICT_SPECS, RequestStatus, Verdict
 from reviews.decisions import decide as decisions
-from reviews.decisions import submission
+from reviews.decisions import modify, submission
 from reviews.decisions.checks import MOST_EXPECTED
 from reviews.decisions.submission import StepUpProof, VerdictSubmission
 from reviews.desk.components import cursors, visibility
+from reviews.desk.components.throttle import RateLimiter
 from reviews.dialogue import messages
 from reviews.governance import readings
 from reviews.grants.grants import NO_CONDITIONS, ExpectedValue, GrantConditions
@@ -44,9 +46,11 @@ from reviews.people import tokens
 
 from . import requests as queries
 from . import schemas
-from .schemas import RequestDetailOut, RequestPage
+from .schemas import EditPreviewOut, RequestDetailOut, RequestPage
 
 PAGE = 100
+# Each preview may call the tool's reader.
+_PREVIEW_LIMITER = RateLimiter(most=60, seconds=60)
 AGENT_MARK = "hp_"
 REASONS = "; ".join(
     f"{verdict.value}: {', '.join(spec.reasons)}"
@@ -129,11 +133,21 @@ class DecideIn(BaseModel):
     verdict: Literal["approve", "reject", "modify", "escalate"]
     reason_code: Annotated[str, Field(max_length=16, description=REASON_CODE)] = ""
     reason: Annotated[str, Field(max_length=4096)] = ""
-    args: dict[str, Any] | None = None
+    args: dict[str, Any] | None = None  # only with `modify`
     reading: Annotated[str, Field(max_length=80, description=READING)] = ""
     conditions: ConditionsIn | None = None  # only with `approve`
     # For a step-up; ignored with a personal token, which never suffices.
     password: Annotated[str, Field(max_length=1024)] = ""
+
+
+class EditIn(BaseModel):
+    """An edit of exactly the version and bytes that were shown."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Annotated[StrictInt, Field(ge=1)]
+    action_hash: Annotated[str, Field(max_length=80)]
+    args: dict[str, Any]
 
 
 class RequestMessageIn(BaseModel):
@@ -192,6 +206,7 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
     """Record a verdict on one request."""
     person = read_caller(request)
     asked = load_visible_request(person, request_id)
+    _check_belonging(body)
     said = VerdictSubmission(
         request_id=request_id,
         person=person,
@@ -208,6 +223,27 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
         replace(said, step_up=_prove_step_up(request, said, body.password))
     )
     return _build_response(person, request_id)
+
+
+@router.post("/requests/{request_id}/preview", response=EditPreviewOut)
+def preview_edit(request: HttpRequest, request_id: str, body: EditIn) -> HttpResponse:
+    """Say what an edit would need before it is decided with `modify`. Refused as the
+    edit itself would be."""
+    person = read_caller(request)
+    asked = load_visible_request(person, request_id)
+    if not _PREVIEW_LIMITER.allows(person.pk):
+        raise ReviewerRateLimited("Too many previews in a minute. Try again later.")
+    found = modify.preview_edit(
+        VerdictSubmission(
+            request_id=request_id,
+            person=person,
+            verdict=Verdict.MODIFY,
+            version=body.version,
+            action_hash=body.action_hash,
+            args=queries.restore_sensitive(asked.sealed.revision, body.args),
+        )
+    )
+    return JsonResponse(queries.build_edit_preview(found))
 
 
 @router.post("/requests/{request_id}/messages", response=RequestDetailOut)
@@ -237,6 +273,20 @@ def write_to_agent(
     else:
         messages.send_back(**said)
     return _build_response(person, request_id)
+
+
+def _check_belonging(body: DecideIn) -> None:
+    """Check that nothing in the body belongs to another verdict: a person who sends it
+    means something that would not happen. Raises InvalidInput."""
+    errors = []
+    if body.args is not None and body.verdict != Verdict.MODIFY.value:
+        rule = "only `modify` takes arguments; leave them out, or send `modify`"
+        errors.append(build_field_error("args", rule))
+    if body.conditions is not None and body.verdict != Verdict.APPROVE.value:
+        rule = "only an approval takes conditions; leave them out"
+        errors.append(build_field_error("conditions", rule))
+    if errors:
+        raise InvalidInput(errors=errors)
 
 
 def _build_conditions(said: ConditionsIn | None) -> GrantConditions:

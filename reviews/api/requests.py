@@ -22,6 +22,8 @@ from policies.models import Person
 from reviews import permissions
 from reviews.batches import membership
 from reviews.choices import RequestStatus, Verdict
+from reviews.decisions import checks
+from reviews.decisions.modify import EditRequirements
 from reviews.desk.components import choice, cursors, page_evidence
 from reviews.desk.components.cursors import CursorPosition
 from reviews.desk.components.regions import Regions
@@ -243,9 +245,16 @@ def build_detail(person: Person, asked: RequestForPerson) -> dict[str, Any]:
         "evidence": _dump_all(EvidenceOut, regions.evidence),
         "since": _build_since(regions),
         "policy": regions.policy,
+        "edit": _find_edit_rule(asked.revision),
+        "barred_by_claims": asked.revision.facts.get("narrowed", {}).get("barred", 0),
         "attention_check": asked.can_decide and _has_attention_check(regions),
         **_build_dialogue(asked.request),
     }
+
+
+def _find_edit_rule(revision: Revision) -> str:
+    tool = revision.tool
+    return tools.load_definition(tool).edit if tool else "second_person"
 
 
 def _build_dialogue(request: ApprovalRequest) -> dict[str, Any]:
@@ -300,6 +309,23 @@ def _build_before(regions: Regions, shown: Presentation | None) -> dict[str, Any
         "top": _dump_all(RowOut, shown.top if shown else ()),
         "unchanged": _dump_all(RowOut, shown.unchanged if shown else ()),
         "now": _dump_all(RowOut, shown.now if shown else ()),
+    }
+
+
+def build_edit_preview(found: EditRequirements) -> dict[str, Any]:
+    """Build what an edit needs, as the page says it before the commit."""
+    made = found.made
+    return {
+        "tier": found.tier,
+        "risk": found.risk,
+        "steps": list(found.steps),
+        "rules": list(found.rules),
+        "counts": found.counts,
+        "second_person": list(found.widenings),
+        "exceeds": found.exceeds,
+        "requires_reason": made.requires_reason,
+        "step_up": made.step_up,
+        "written_answer": checks.describe_written_answer(made) if found.counts else "",
     }
 
 

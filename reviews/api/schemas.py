@@ -279,6 +279,34 @@ class RequestMessageOut(Schema):
     round: int = Field(description="An answer has the round of its question.")
 
 
+class EditPreviewOut(Schema):
+    """What an edit would need. Nothing is decided, and no verifier is asked."""
+
+    tier: str
+    risk: str
+    steps: list[dict[str, Any]]
+    rules: list[str] = Field(description="The rules that apply only to the edit.")
+    counts: bool = Field(
+        description="Whether the edit would also be your approval of what it makes."
+    )
+    second_person: list[str] = Field(
+        description="Why the edit needs another person, such as `it raises the amount`."
+    )
+    exceeds: bool = Field(description="Whether it is more than you may decide.")
+    requires_reason: bool
+    step_up: bool
+    written_answer: str = Field(
+        description="What the request's page asks to be answered in writing, or empty."
+    )
+
+
+EDIT = (
+    "`second_person`: an edit that raises an amount, or changes the currency, a key or"
+    " whom the effect reaches, is decided by another person than its editor. `alone`:"
+    " the policy does not ask for one."
+)
+
+
 class RequestDetailOut(RequestLineOut):
     tags: list[TagOut]
     size: list[FigureOut]
@@ -296,6 +324,10 @@ class RequestDetailOut(RequestLineOut):
     evidence: list[EvidenceOut] = Field(description="From outside, not checked.")
     since: SinceOut | None
     policy: int
+    edit: str = Field(description=EDIT)
+    barred_by_claims: int = Field(
+        description="How many people of the queue may not decide by the agent's claims."
+    )
     attention_check: bool = Field(description=ATTENTION_CHECK)
     returned_at: str | None = Field(
         description="Since when it is with its agent for revision; it can be decided."

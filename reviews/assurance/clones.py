@@ -12,12 +12,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
-from journal import canonical
 from journal.errors import DomainError
 from policies import tools
 from policies.choices import Tier
@@ -34,6 +32,7 @@ from reviews.models import (
     Revision,
 )
 from reviews.requests import versions
+from reviews.requests.revisions import draft_revision
 from reviews.tool_services.readers import ToolReading
 
 from . import defects
@@ -176,32 +175,11 @@ def build_planted_version(
         return None
     version = copy.copy(sealed)
     version.pk = None
-    version.revision = _build_planted_revision(revision, planted, action, ruling)
+    version.revision = draft_revision(revision, action, ruling)
+    version.revision.rationale = planted.change.rationale
     version.risk = ruling.evaluation.risk
     version.rules = [rule.as_json() for rule in ruling.evaluation.rules]
     return version, planted
-
-
-def _build_planted_revision(
-    source: Revision, planted: PlantedDefect, action: ProposedAction, ruling: Ruling
-) -> Revision:
-    assert ruling.tool is not None  # `govern_clone` leaves these out
-    revision = copy.copy(source)
-    blob = action.canonical(ruling.tool.version)
-    values: dict[str, Any] = {
-        "pk": None,
-        "tool": ruling.tool,
-        "canonical": blob,
-        "action_hash": canonical.digest(blob),
-        "rationale": planted.change.rationale,
-        "facts": dict(ruling.facts),
-        "risk": ruling.evaluation.risk,
-        "amount_minor": ruling.money.minor if ruling.money else None,
-        "currency": ruling.money.currency if ruling.money else "",
-    }
-    for name, value in values.items():
-        setattr(revision, name, value)
-    return revision
 
 
 def renew_reading(action: ProposedAction, now: datetime) -> ProposedAction:

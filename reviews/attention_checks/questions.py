@@ -9,6 +9,7 @@ so that it does not change when the panel is shown again (ux.md 3.7).
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -338,6 +339,13 @@ class AttentionQuestion:
 
     def is_right(self, answer: int) -> bool:
         return answer == self.right
+
+    @property
+    def digest(self) -> str:
+        """What identifies the question with its answers: the question about an edit
+        changes with the edit."""
+        said = "\0".join([self.id, *self.options])
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def is_check_due(seed: bytes, one_in: int) -> bool:

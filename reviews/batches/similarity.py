@@ -33,6 +33,7 @@ def may_be_batched(version: RequestVersion, definition: ToolDefinition) -> bool:
         and sum(step["required"] for step in version.steps) == 1
         and not version.carried
         and not version.escalated_by
+        and not version.edited_by
         and _is_within_item_limit(version, definition)
         and not addresses_reviewer(version)
         # What Holdpoint found in it is looked at on its own page.

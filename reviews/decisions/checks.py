@@ -8,6 +8,7 @@ statement that the verdict has no effect (ux.md 3.10).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from journal.clock import format_time
@@ -27,6 +28,7 @@ from journal.errors import (
 )
 from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import permissions
+from reviews.attention_checks import written_questions
 from reviews.choices import (
     VERDICT_SPECS,
     ReasonCode,
@@ -34,6 +36,7 @@ from reviews.choices import (
     StopMode,
     Verdict,
 )
+from reviews.effects import describe
 from reviews.governance import readings as state_readings
 from reviews.governance.readings import KnownReadings
 from reviews.grants import uncertain
@@ -175,7 +178,8 @@ def build_decision_context(
     reading = _check_reading(said, version, found.readings)
     _check_reason(said, version)
     _check_conditions(said, version, reading, now)
-    _check_written_answer(said, version)
+    if said.verdict is not Verdict.MODIFY:  # which `check_made_version` asks instead
+        _check_written_answer(said, version)
     if version.step_up and said.commits:  # guard: step-up
         check_step_up(said, now)
     return DecisionContext(
@@ -229,8 +233,34 @@ def _check_written_answer(said: VerdictSubmission, version: RequestVersion) -> N
     if versions.needs_written_answer(version):  # guard: written-answer
         raise AttentionCheckFailed(
             "Approving this needs a written answer on its page, because of what"
-            " Holdpoint found in it. Nothing was recorded. Open the request's page."
+            " Holdpoint found in it. Nothing was recorded. Open the request's page.",
+            errors=[build_field_error("args", describe_written_answer(version))],
         )
+
+
+def describe_written_answer(version: RequestVersion) -> str:
+    """What Holdpoint found in a version and asks about it in writing; empty where an
+    approval of the version needs no written answer."""
+    if not versions.needs_written_answer(version):
+        return ""
+    shown = describe.build_presentation(version.revision)
+    question = written_questions.build_written_question(shown) if shown else None
+    return f"{question.found}. {question.text}" if question else written_questions.WHY
+
+
+def check_made_version(case: DecisionContext, made: RequestVersion) -> None:
+    """Check the version that an edit makes, for which the editor's vote counts, as
+    `build_decision_context` checks the version that was shown. The page evidence of the
+    submission becomes that of the made version. Raises ReasonMissing,
+    ReauthenticationRequired, AttentionCheckFailed."""
+    said = case.said
+    _check_reason(said, made)
+    _check_written_answer(said, made)
+    if made.step_up:  # the edit may be what requires it
+        check_step_up(said, case.now)
+    if said.page is not None and said.page.edit is not None:
+        # guard: edit-examined
+        case.said = replace(said, page=said.page.edit.examine(made))
 
 
 def _check_reason(said: VerdictSubmission, version: RequestVersion) -> None:

@@ -19,7 +19,7 @@ from reviews.holds import rows as hold_rows
 from reviews.models import ApprovalRequest
 from reviews.stops import incidents
 
-from . import checks, preflight, verdicts
+from . import checks, modify, preflight, verdicts
 from .case import DecisionContext, load_decision_facts
 from .preflight import Preflight
 from .submission import VerdictSubmission
@@ -80,13 +80,16 @@ def _record_verdict(said: VerdictSubmission, found: Preflight) -> ApprovalReques
             verdicts.escalate_requests([StepVote(case)], cause="verifier")
         else:
             verdicts.VERDICTS[said.verdict]([checks.build_vote(case)])
-    checks.check_deferred_refusal(said.page)
+    checks.check_deferred_refusal(case.said.page)
     failpoints.point("decided_uncommitted", request.pk)
     return request
 
 
 def _end_canary(case: DecisionContext) -> None:
-    """Record the verdict on a canary, which lets nothing happen, and free the hold."""
+    """Record the verdict on a canary, which lets nothing happen, and free the hold. An
+    edit is checked like that of a request."""
+    if case.said.verdict is Verdict.MODIFY:
+        modify.check_edit(case)
     said = case.said
     canary_verdicts.record_verdict(
         case.request,
@@ -134,7 +137,7 @@ def _collect_missed_check(
     """Which attention check was answered wrong, with the chosen answers as indexes."""
     if error.code != AttentionCheckFailed.code or said.page is None:
         return {}
-    check = said.page.check
+    check = said.page.answered
     if not check:
         return {}
     return {"check": check["question"], "answers": check.get("answers", [])}

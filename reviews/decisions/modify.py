@@ -8,9 +8,10 @@ nothing, and calls no verifier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -21,25 +22,27 @@ from journal.errors import (
     NotFound,
     PolicyViolation,
     StaleVersion,
+    build_field_error,
 )
-from policies import tools
+from policies import edits, tools
 from policies.choices import Risk, Tier
 from reviews import permissions, quorum
-from reviews.governance import readings
+from reviews.governance import readings, voters
 from reviews.governance.ruling import (
     ProposedAction,
     Ruling,
     build_policy_refusal,
     govern,
 )
-from reviews.models import ApprovalRequest, Revision
+from reviews.models import ApprovalRequest, RequestVersion, Revision
 from reviews.quorum import StepData
 from reviews.requests import versions
-from reviews.requests.revisions import Narrative, replace_revision
+from reviews.requests.revisions import Narrative, draft_revision, replace_revision
 from reviews.tool_services import readers
 from reviews.tool_services.readers import ToolReading
 
-from .case import DecisionContext, check_step_up
+from .case import DecisionContext
+from .checks import check_made_version
 from .preflight import Preflight
 from .submission import VerdictSubmission
 from .tally import tally_votes
@@ -51,43 +54,72 @@ class EditAssessment(NamedTuple):
 
     action: ProposedAction
     ruling: Ruling
+    made: RequestVersion  # the version that the edit makes; not stored
+    rises: bool  # to a higher tier than is asked now
     exceeds: bool  # more than the editor may decide, so others are asked
+    # Why the tool's policy wants another person for this edit; empty if it does not.
+    widenings: Sequence[str]
+
+    @property
+    def counts(self) -> bool:
+        """Whether the edit is also the editor's approval."""
+        return not (self.rises or self.exceeds or self.widenings)
+
+    @property
+    def bars_editor(self) -> bool:
+        """Whether the editor does not decide what the edit made. Where two people have
+        to approve it, the editor may be one of them: the other one is the second."""
+        people = sum(step["required"] for step in self.made.steps)
+        return bool(self.widenings) and people == 1
 
 
 def modify_requests(votes: Sequence[StepVote]) -> None:
     """Replace the revision of each request by the edited one, as a step.
 
-    If an edit needs more authority than was asked or than the editor may give, the new
-    version is open for others; otherwise it also records the editor's approval. A
-    verifier may demand a higher tier than the policy. Raises what `assess_edit` raises,
-    and ReauthenticationRequired. Caller holds the locks of the requests.
+    If an edit needs more authority than was asked or than the editor may give, or
+    another person because of what it changes, the new version is open for others;
+    otherwise it also records the editor's approval. A verifier may demand a higher tier
+    than the policy. Raises what `check_edit` raises. Caller holds the locks of the
+    requests.
     """
     for case, _ in votes:
         _modify_request(case)
 
 
+def check_edit(case: DecisionContext) -> EditAssessment:
+    """Assess the edited action, and check the version that it makes where the editor's
+    vote counts for it. Raises what `assess_edit` and `checks.check_made_version`
+    raise."""
+    found = assess_edit(case)
+    if found.counts:
+        check_made_version(case, found.made)
+    return found
+
+
 def _modify_request(case: DecisionContext) -> None:
-    said, request = case.said, case.request
-    before, least = case.version.revision, case.preflight.least
-    action, ruling, exceeds = assess_edit(case)
-    shown = Tier(request.tier)
-    rises = versions.compute_asked_tier(ruling.evaluation, least).rank > shown.rank
-    upward = rises or exceeds
-    if upward:
+    found = check_edit(case)
+    said, request, before = case.said, case.request, case.version.revision
+    shown, editor = Tier(request.tier), case.said.person.public_id
+    if not found.counts:
         record_votes([StepVote(case)])
+    if found.widenings:
+        because = {"because": list(found.widenings)}
+        log_decision_event(case, "decision.second_person", data=because)
     narrative = _copy_narrative(before)
+    barred = [*case.version.edited_by, *([editor] if found.bars_editor else [])]
     replace_revision(
         request,
-        action,
+        found.action,
         narrative,
-        ruling,
+        found.ruling,
         said.actor,
         case.now,
         event="modify",
-        least=least,
+        least=case.preflight.least,
+        edited_by=list(dict.fromkeys(barred)),
     )
     case.version, case.filled = request.sealed, ()  # the edit voids all earlier votes
-    if not upward:
+    if found.counts:
         _record_editor_vote(case)
     _log_lowered_tier(case, before, shown)
 
@@ -96,16 +128,100 @@ def assess_edit(case: DecisionContext, *, firmly: bool = True) -> EditAssessment
     """Assess the edited action by the policy, without writing anything. The preflight
     holds the state that was read for the edited arguments.
 
-    Raises PolicyViolation when the policy blocks it, or when it would lower the
-    required authority and this person could not have given all of it; InvalidInput when
-    nothing changed. `firmly` as in `govern`.
+    Raises PolicyViolation when the policy blocks it, when it would lower the required
+    authority and this person could not have given all of it, or when it needs another
+    person and nobody else can decide it; InvalidInput when nothing changed. `firmly` as
+    in `govern`.
     """
     action = _build_edited_action(case, case.version.revision)
     ruling = govern(action, now=case.now, firmly=firmly)
     if ruling.tier is Tier.BLOCK:  # guard: edit-blocked
         raise build_policy_refusal(ruling)
     _check_may_lower_tier(case, ruling)
-    return EditAssessment(action, ruling, _exceeds_editor(case, ruling))
+    made = _draft_version(case, action, ruling)
+    found = EditAssessment(
+        action,
+        ruling,
+        made,
+        rises=Tier(made.tier).rank > Tier(case.request.tier).rank,
+        exceeds=_exceeds_editor(case, ruling),
+        widenings=_list_widenings(case, action, ruling),
+    )
+    if found.widenings:
+        _check_second_person(case, found)
+    return found
+
+
+def _draft_version(
+    case: DecisionContext, action: ProposedAction, ruling: Ruling
+) -> RequestVersion:
+    """The version that the edit makes, as `replace_revision` seals it."""
+    evaluation, made = ruling.evaluation, copy.copy(case.version)
+    asked = versions.compute_required_authority(
+        case.request, evaluation, by_agent=False, least=case.preflight.least
+    )
+    made.pk, made.number = None, case.version.number + 1
+    made.revision = draft_revision(case.version.revision, action, ruling)
+    made.tier, made.risk, made.steps = asked.tier, evaluation.risk, asked.steps
+    made.queue = versions.load_queue(ruling)
+    made.requires_reason = evaluation.requires_reason
+    made.step_up = evaluation.step_up or asked.tier is Tier.ESCALATE
+    made.carried = []
+    if ruling.policy is not None:
+        made.policy = ruling.policy
+    made.rules = [rule.as_json() for rule in evaluation.rules]
+    return made
+
+
+def _list_widenings(
+    case: DecisionContext, action: ProposedAction, ruling: Ruling
+) -> Sequence[str]:
+    """Why this edit needs another person. It is compared with what the editor found:
+    nobody raises an amount by two edits of their own."""
+    definition = ruling.definition
+    if definition is None or definition.edit == "alone":
+        return ()
+    before = _find_revision_of_others(case)
+    return edits.list_widenings(
+        definition,
+        _build_judged_call(before.args, before.facts),
+        _build_judged_call(action.args, ruling.facts),
+    )
+
+
+def _find_revision_of_others(case: DecisionContext) -> Revision:
+    shown, editor = case.version.revision, case.said.person.public_id
+    if shown.author_id != editor:
+        return shown
+    rows = Revision.objects.filter(proposal=shown.proposal_id)
+    return rows.exclude(author_id=editor).order_by("-number")[0]
+
+
+def _build_judged_call(
+    args: Mapping[str, Any], facts: Mapping[str, Any]
+) -> edits.JudgedCall:
+    return edits.JudgedCall(args, facts.get("keys", {}), facts.get("before", {}))
+
+
+def _check_second_person(case: DecisionContext, found: EditAssessment) -> None:
+    """Raises PolicyViolation when too few people could decide what the edit makes."""
+    without = case.said.person.public_id if found.bars_editor else ""
+    lacking = voters.find_shortage_without(
+        found.made.steps,
+        voters.list_voters(found.made.queue_id),
+        case.request,
+        found.made,
+        (),
+        without=without,
+    )
+    if lacking:  # guard: edit-in-vain
+        because = " and ".join(found.widenings)
+        raise PolicyViolation(
+            f"This edit needs another person, because {because}, and too few people can"
+            " decide it. Nothing was recorded. Keep what widens it as it was, or have"
+            " another person admitted to its queue.",
+            errors=[build_field_error("args", f"only {lacking} could decide it")],
+        )
 
 
 def _exceeds_editor(case: DecisionContext, ruling: Ruling) -> bool:
@@ -150,6 +266,7 @@ def _build_edited_action(case: DecisionContext, before: Revision) -> ProposedAct
         reading=case.preflight.reading,
         uncertain=before.uncertain,
         resembles=bool(before.facts.get("resembles")),
+        narrowed=before.facts.get("narrowed") or {},
         agent_version=before.agent_version,
         unattended=bool(before.facts.get("agent", {}).get("unattended")),
     )
@@ -167,8 +284,6 @@ def _copy_narrative(revision: Revision) -> Narrative:
 
 def _record_editor_vote(case: DecisionContext) -> None:
     """Record the editor's vote on the new version, if their role fills a step."""
-    if case.version.step_up:
-        check_step_up(case.said, case.now)  # the edit may be what requires the step-up
     step = quorum.find_step_to_fill(case.version.steps, [], case.role)
     vote = StepVote(case, step)
     record_votes([vote])
@@ -195,6 +310,11 @@ class EditRequirements:
     rules: Sequence[str]  # texts of the rules that apply only to the edit
     reading: ToolReading
     exceeds: bool  # more than the editor may decide, so others are asked
+    widenings: Sequence[str]  # why another person is needed
+    made: RequestVersion  # the version that the edit would make; not stored
+    counts: bool  # the edit would also be the editor's approval
+    reason_asked: bool  # the version that was shown needs a reason already
+    step_up_asked: bool
     verifiers: int  # number of verifiers that committing the edit would call
 
     @property
@@ -206,7 +326,7 @@ class EditRequirements:
     def is_enough(self) -> bool:
         """Whether the editor's approval alone is enough for the edit."""
         alone = sum(step["required"] for step in self.steps) == 1
-        return alone and not self.rises and not self.exceeds
+        return alone and self.counts
 
 
 def preview_edit(said: VerdictSubmission) -> EditRequirements:
@@ -246,7 +366,8 @@ def _build_preview(
     role = permissions.check_can_decide(said.person, request, version)
     preflight = Preflight(reading=reading)
     case = DecisionContext(said, request, version, role, clock.now(), preflight)
-    _, ruling, exceeds = assess_edit(case, firmly=False)
+    assessed = assess_edit(case, firmly=False)
+    ruling = assessed.ruling
     found, held = ruling.evaluation, {rule["id"] for rule in version.rules}
     return EditRequirements(
         tier=versions.compute_asked_tier(found),
@@ -256,6 +377,11 @@ def _build_preview(
         steps=versions.build_steps(found),
         rules=[rule.text for rule in found.rules if rule.id not in held],
         reading=reading,
-        exceeds=exceeds,
+        exceeds=assessed.exceeds,
+        widenings=assessed.widenings,
+        made=assessed.made,
+        counts=assessed.counts,
+        reason_asked=version.requires_reason,
+        step_up_asked=version.step_up,
         verifiers=len(ruling.definition.verifiers) if ruling.definition else 0,
     )

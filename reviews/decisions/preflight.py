@@ -110,10 +110,12 @@ def _ask_services(said: VerdictSubmission, version: RequestVersion) -> Preflight
 
 
 def _preflight_canary(said: VerdictSubmission, version: RequestVersion) -> Preflight:
-    """The checks of an edit that call nothing. Raises InvalidArgs."""
+    """The checks of an edit that call nothing: the state is that of the request that
+    the canary was cloned from. Raises InvalidArgs."""
     if said.verdict is Verdict.MODIFY and said.args is not None:
         _check_edited_args(said.args, version)
-    return Preflight(version=version)
+    own = ToolReading.from_json(version.revision.reading)
+    return Preflight(reading=own, version=version)
 
 
 def _check_edited_args(args: Mapping[str, Any], version: RequestVersion) -> None:

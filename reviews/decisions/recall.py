@@ -67,6 +67,7 @@ def apply_recall(request: ApprovalRequest, person: Person, now: datetime) -> Non
         steps=version.steps,
         carried=version.carried,
         escalated_by=version.escalated_by,
+        edited_by=version.edited_by,
     )
 
 

@@ -92,6 +92,7 @@ def _reopen_without_vote(
         steps=steps,
         carried=[one for one in carried if one != reviewer],
         escalated_by=version.escalated_by,
+        edited_by=version.edited_by,
     )
 
 

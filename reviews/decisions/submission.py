@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from django.contrib.auth import authenticate
 from django.contrib.sessions.backends.base import SessionBase
@@ -30,7 +30,7 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.grants.grants import NO_CONDITIONS, GrantConditions
-from reviews.models import ApprovalRequest, Decision, Snapshot
+from reviews.models import ApprovalRequest, Decision, RequestVersion, Snapshot
 
 PAGE_SALT = "reviews.seen"
 
@@ -224,6 +224,16 @@ def discard_proof(session: SessionBase) -> None:
     session.pop(_SESSION_KEY, None)
 
 
+class EditExaminer(Protocol):
+    """What a page asks about the version that an edit makes. `examined` is the page
+    evidence with the answers, once that version was examined."""
+
+    examined: PageEvidence | None
+
+    def examine(self, made: RequestVersion) -> PageEvidence:
+        """Compare what was answered with what this version asks."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageEvidence:
     """What a page showed when a verdict was given on it, and how it was used."""
@@ -236,6 +246,13 @@ class PageEvidence:
     flags: tuple[str, ...] = ()
     # The page's own refusal; `checks.check_deferred_refusal` raises it.
     deferred_refusal: DomainError | None = None
+    edit: EditExaminer | None = None  # for MODIFY, which is asked about what it makes
+
+    @property
+    def answered(self) -> Mapping[str, Any]:
+        """The attention check with its answers, also that of an edit."""
+        examined = self.edit.examined if self.edit else None
+        return (examined or self).check
 
     @property
     def digest(self) -> str:

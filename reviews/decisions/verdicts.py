@@ -149,6 +149,7 @@ def _add_supervisor_step(case: DecisionContext, cause: str) -> None:
         steps=steps,
         carried=carried,
         escalated_by=escalated_by,
+        edited_by=version.edited_by,
     )
 
 

@@ -110,7 +110,7 @@ def list_remaining_voters(
     revision = version.revision
     return [
         one
-        for one in _list_eligible_voters(
+        for one in list_eligible_voters(
             people, out, revision.amount_minor, revision.currency
         )
         if quorum.find_step_to_fill(version.steps, given, one.role) is not None
@@ -126,7 +126,7 @@ def find_shortage(
     """Which people the open steps of this version lack; None when enough are left."""
     out = _collect_excluded_ids(request, version) | {voter for _, voter in votes}
     revision = version.revision
-    could = _list_eligible_voters(people, out, revision.amount_minor, revision.currency)
+    could = list_eligible_voters(people, out, revision.amount_minor, revision.currency)
     return _compute_shortage(version.steps, [step for step, _ in votes], could)
 
 
@@ -147,7 +147,7 @@ def find_shortage_without(
     complete = {voter for step, voter in votes if not missing[step]}
     out = _collect_excluded_ids(request, version) | complete | {without}
     revision = version.revision
-    could = _list_eligible_voters(people, out, revision.amount_minor, revision.currency)
+    could = list_eligible_voters(people, out, revision.amount_minor, revision.currency)
     return _compute_shortage(steps, (), could)
 
 
@@ -173,7 +173,7 @@ def list_undecidable_requests(
         if queue not in people:
             people[queue] = list_voters(queue)
         steps, amount, currency = asked[pk, number]
-        could = _list_eligible_voters(
+        could = list_eligible_voters(
             people[queue], {*barred, *closed_to}, amount, currency
         )
         lacking = _compute_shortage(steps, [step for step, _ in votes[pk]], could)
@@ -200,10 +200,10 @@ def _collect_excluded_ids(
 ) -> set[str]:
     proposal = request.proposal
     barred = {*proposal.barred, *proposal.kept_out}
-    return barred | {*version.carried, *version.escalated_by}
+    return barred | {*version.carried, *version.escalated_by, *version.edited_by}
 
 
-def _list_eligible_voters(
+def list_eligible_voters(
     people: Iterable[Voter],
     out: Collection[str],
     amount_minor: int | None,

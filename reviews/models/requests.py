@@ -252,6 +252,8 @@ class RequestVersion(models.Model):
     carried = ArrayField(models.CharField(max_length=40), default=list)
     # People who escalated it: they may vote again only after a return.
     escalated_by = ArrayField(models.CharField(max_length=40), default=list)
+    # People whose edit needs another person, so they do not decide what it made.
+    edited_by = ArrayField(models.CharField(max_length=40), default=list, db_default=[])
     requires_reason = models.BooleanField(default=False)
     step_up = models.BooleanField(default=False)
     recall_seconds = models.PositiveIntegerField(default=0)

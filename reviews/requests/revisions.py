@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -82,6 +83,32 @@ def add_revision(
     return revision
 
 
+def draft_revision(
+    source: Revision, action: ProposedAction, ruling: Ruling
+) -> Revision:
+    """The revision that another action in place of that of `source` would be, with its
+    words. It is not stored."""
+    revision = copy.copy(source)
+    blob = action.canonical(ruling.tool.version if ruling.tool else 0)
+    values: dict[str, Any] = {
+        "pk": None,
+        "tool": ruling.tool,
+        "canonical": blob,
+        "action_hash": canonical.digest(blob),
+        "reading": action.reading.as_json() if action.reading else {},
+        "facts": dict(ruling.facts),
+        "evaluation": ruling.evaluation.as_json(),
+        "tier": ruling.tier,
+        "risk": ruling.evaluation.risk,
+        "amount_minor": ruling.money.minor if ruling.money else None,
+        "currency": ruling.money.currency if ruling.money else "",
+        "policy": ruling.policy,
+    }
+    for name, value in values.items():
+        setattr(revision, name, value)
+    return revision
+
+
 def build_redactor(
     action: ProposedAction, ruling: Ruling, *, has_earlier: bool = False
 ) -> Redactor:
@@ -107,12 +134,13 @@ def replace_revision(
     event: str,
     least: Tier = Tier.AUTO,
     revision_key: int = 0,
+    edited_by: Sequence[str] = (),
 ) -> Revision:
     """Store revision n+1 and seal request version n+1, at tier `least` or above.
 
-    `event` is "revise" (by the agent) or "modify" (by a reviewer). The deadline and the
-    reminder are taken from the request object in hand. The caller holds the request's
-    lock.
+    `event` is "revise" (by the agent) or "modify" (by a reviewer). `edited_by` are the
+    people whose edit needs another person. The deadline and the reminder are taken from
+    the request object in hand. The caller holds the request's lock.
     """
     proposal = request.proposal
     revision = add_revision(
@@ -153,6 +181,7 @@ def replace_revision(
         now=now,
         steps=asked.steps,
         escalated_by=escalated_by,
+        edited_by=edited_by,
     )
     return revision
 

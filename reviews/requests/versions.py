@@ -153,6 +153,7 @@ def seal_version(
     steps: Sequence[StepData] | None = None,
     carried: Sequence[str] = (),
     escalated_by: Sequence[str] = (),
+    edited_by: Sequence[str] = (),
 ) -> RequestVersion:
     """Store the immutable version that `request.version` names, with its digest.
 
@@ -170,6 +171,7 @@ def seal_version(
         steps=list(steps) if steps is not None else build_steps(evaluation),
         carried=list(carried),
         escalated_by=list(escalated_by),
+        edited_by=list(edited_by),
         requires_reason=evaluation.requires_reason,
         step_up=evaluation.step_up or request.tier == Tier.ESCALATE,
         recall_seconds=evaluation.recall,
@@ -201,7 +203,7 @@ def _update_list_columns(version: RequestVersion) -> None:
         version.revision,
         version.risk,
         version.steps,
-        [*version.carried, *version.escalated_by],
+        [*version.carried, *version.escalated_by, *version.edited_by],
     )
     changed = {k: v for k, v in now.items() if getattr(request, k) != v}
     if changed:
@@ -229,6 +231,8 @@ def _build_sealed_content(version: RequestVersion) -> dict[str, Any]:
         "expires_at": version.expires_at.isoformat(),
         "policy": version.revision.policy_number,
         "rules": version.rules,
+        # Left out where empty, so that the seals of earlier releases stay the same.
+        **({"edited_by": version.edited_by} if version.edited_by else {}),
     }
 
 

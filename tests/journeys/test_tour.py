@@ -124,6 +124,20 @@ def approve_as_two(demo: Demo) -> None:
     expect(page.get_by_test_id("state")).to_contain_text("Approved, can be undone for")
 
 
+def reduce_alone(demo: Demo) -> None:
+    page = demo.sign_in("supervisor")
+    open_first(page, "Refund 899.00 USD for order 78291")
+    page.keyboard.press("m")
+    expect(page.locator("#panel")).to_be_focused()
+    page.fill("[name='arg.amount']", "449.50")
+    written = page.get_by_test_id("check").locator("[name=written]")
+    written.fill("The carrier confirmed by phone that it was stolen.")
+    page.fill("[name=password]", demo.logins["supervisor"]["password"])
+    wait_floor(page)
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_test_id("state")).to_contain_text("Approved, can be undone for")
+
+
 def reject_and_stop(demo: Demo) -> None:
     rita = demo.sign_in("reviewer")
     open_first(rita, REFUND)
@@ -140,6 +154,10 @@ def reject_and_stop(demo: Demo) -> None:
     expect(page.locator("main")).to_contain_text("riley")
     page.get_by_role("link", name="Audit log", exact=True).click()
     expect(page.locator("main")).to_contain_text("riley was stopped")
+
+
+def test_one_supervisor_reduces_the_refund_and_says_why(demo: Demo) -> None:
+    reduce_alone(demo)
 
 
 def test_the_tour_goes_as_it_is_written(demo: Demo) -> None:

@@ -32,6 +32,7 @@ CASES = "tests/reviews/decisions/test_case.py"
 CLAIM = "tests/races/test_claim.py"
 CONDITIONS = "tests/reviews/executions/test_conditions.py"
 DEADLINES = "tests/reviews/test_deadlines.py"
+EDITS = "tests/reviews/decisions/test_modify.py"
 DECIDE = "tests/races/test_decide.py"
 EXPIRE = "tests/races/test_expire.py"
 PROPOSE = "tests/races/test_propose.py"
@@ -135,6 +136,14 @@ GUARDS = [
         f"{DECISIONS} {MODEL}",
     ),
     Guard(
+        "who made an edit that needs another person waits for them",
+        "reviews/permissions.py",
+        "check_can_decide",
+        "own-edit",
+        NEVER,
+        EDITS,
+    ),
+    Guard(
         "one vote a human over all steps",
         "reviews/permissions.py",
         "check_can_decide",
@@ -189,6 +198,14 @@ GUARDS = [
         "edit-ceiling",
         NEVER,
         DECISIONS,
+    ),
+    Guard(
+        "nobody makes an edit that then nobody could decide",
+        "reviews/decisions/modify.py",
+        "_check_second_person",
+        "edit-in-vain",
+        NEVER,
+        EDITS,
     ),
     Guard(
         "nobody hands up what then nobody could decide",

@@ -289,6 +289,32 @@ export interface DryRunOut {
   readonly problem: string;
 }
 
+/** An edit of exactly the version and bytes that were shown. */
+export interface EditIn {
+  readonly version: number;
+  readonly action_hash: string;
+  readonly args: JsonObject;
+}
+
+/** What an edit would need. Nothing is decided, and no verifier is asked. */
+export interface EditPreviewOut {
+  readonly tier: string;
+  readonly risk: string;
+  readonly steps: ReadonlyArray<JsonObject>;
+  /** The rules that apply only to the edit. */
+  readonly rules: ReadonlyArray<string>;
+  /** Whether the edit would also be your approval of what it makes. */
+  readonly counts: boolean;
+  /** Why the edit needs another person, such as `it raises the amount`. */
+  readonly second_person: ReadonlyArray<string>;
+  /** Whether it is more than you may decide. */
+  readonly exceeds: boolean;
+  readonly requires_reason: boolean;
+  readonly step_up: boolean;
+  /** What the request's page asks to be answered in writing, or empty. */
+  readonly written_answer: string;
+}
+
 export interface EntryOut {
   readonly request: string;
   readonly version: number;
@@ -653,6 +679,10 @@ export interface RequestDetailOut {
   readonly evidence: ReadonlyArray<EvidenceOut>;
   readonly since: SinceOut | null;
   readonly policy: number;
+  /** `second_person`: an edit that raises an amount, or changes the currency, a key or whom the effect reaches, is decided by another person than its editor. `alone`: the policy does not ask for one. */
+  readonly edit: string;
+  /** How many people of the queue may not decide by the agent's claims. */
+  readonly barred_by_claims: number;
   /** Whether the page asks you a question about this request before it takes your approval. This call asks none: a program that shows the request to a person sends them to the page instead. */
   readonly attention_check: boolean;
   /** Since when it is with its agent for revision; it can be decided. */
@@ -1153,6 +1183,18 @@ export interface Operations {
     readonly answer: RequestDetailOut;
   };
   /**
+   * Say what an edit would need before it is decided with `modify`. Refused as the
+   * edit itself would be.
+   */
+  readonly reviews_api_preview_edit: {
+    readonly path: {
+      readonly request_id: string;
+    };
+    readonly query: Readonly<Record<string, never>>;
+    readonly body: EditIn;
+    readonly answer: EditPreviewOut;
+  };
+  /**
    * Ask the agent, answer its question, or send the request back to it for revision.
    * Only a person who may decide the request may do so; nothing is decided, and the
    * deadline stands. Refused with 409 `rounds` when the request has no round left,
@@ -1307,6 +1349,7 @@ export const ROUTES = {
   reviews_api_list_requests: ["GET", "/api/v1/requests"],
   reviews_api_get_request: ["GET", "/api/v1/requests/{request_id}"],
   reviews_api_decide: ["POST", "/api/v1/requests/{request_id}/decide"],
+  reviews_api_preview_edit: ["POST", "/api/v1/requests/{request_id}/preview"],
   reviews_api_write_to_agent: ["POST", "/api/v1/requests/{request_id}/messages"],
   reviews_batch_api_list_batches: ["GET", "/api/v1/batches"],
   reviews_batch_api_get_batch: ["GET", "/api/v1/batches/{batch_id}"],

@@ -52,6 +52,9 @@ SENTENCES = {
     "request.expired": "Expired without a decision",
     "request.withdrawn": "Withdrawn; no decision is needed",
     "request.superseded": "Replaced by a later proposal",
+    "decision.second_person": (
+        "{who} made an edit that needs another person, because {because}"
+    ),
     "decision.tier_lowered": "{who} lowered the required approval by an edit",
     "grant.issued": "Permit issued",
     "grant.spent": "Permit used",
@@ -210,6 +213,7 @@ def describe_record(
         queue=str(data.get("queue", "")),
         version=str(data.get("number", leaf["policy"] or "")),
         fields=" and ".join(str(data.get("fields", "")).split()),
+        because=" and ".join(map(str, data.get("because", []))),
     )
 
 

@@ -53,6 +53,7 @@ from reviews.dialogue import messages
 from reviews.effects.wording import format_people
 from reviews.governance import readings
 from reviews.grants.grants import NO_CONDITIONS, ExpectedValue, GrantConditions
+from reviews.models import RequestVersion
 
 from .load import LoadedRequest
 from .page import ReviewPage
@@ -140,14 +141,35 @@ def adapt_page(request: HttpRequest, page: ReviewPage, *, partial: bool) -> None
         page.armed = None
         return
     verdict = Verdict(page.armed.name)
-    given = page.loaded, page.regions, verdict, _find_opening_time(page)
-    question = find_attention_check(request.session, *given)
+    page.armed = replace(
+        page.armed, proved=_has_recent_password(request, page.loaded, verdict)
+    )
+    if verdict is Verdict.MODIFY:
+        ask_about_edit(request, page)
+    else:
+        _ask(request, page, page.regions, verdict)
+
+
+def ask_about_edit(request: HttpRequest, page: ReviewPage) -> None:
+    """Add to the panel what the version that the edit makes asks, once the preview
+    knows that the editor's vote counts for it."""
+    made = page.armed.check.made if page.armed and page.armed.check else None
+    if made is not None:
+        _ask(request, page, Regions(page.loaded.person, made), Verdict.MODIFY)
+
+
+def _ask(
+    request: HttpRequest, page: ReviewPage, regions: Regions, verdict: Verdict
+) -> None:
+    opened = _find_opening_time(page)
+    question = find_attention_check(
+        request.session, page.loaded, regions, verdict, opened
+    )
     page.armed = replace(
         page.armed,
         asked=question,
-        answered=_parse_answer(request, question),
-        written=_find_written_check(request, page.regions, verdict),
-        proved=_has_recent_password(request, page.loaded, verdict),
+        answered=_parse_answer(request, question, verdict),
+        written=_find_written_check(request, regions, verdict),
     )
 
 
@@ -201,8 +223,71 @@ def find_attention_check(
     question = choice.find_attention_question(regions, opened)
     if question is None:
         return None
-    return AttentionCheck(
-        question, _read_answers(session).get(_format_answers_key(loaded), ())
+    key = _format_answers_key(loaded, regions, question)
+    return AttentionCheck(question, _read_answers(session).get(key, ()))
+
+
+class EditExamination:
+    """What the page asks about the version that an edit makes: that version, and not
+    the one on the screen, is what the editor's vote counts for."""
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        loaded: LoadedRequest,
+        page: PageToken,
+        said: VerdictSubmission,
+        evidence: PageEvidence,
+    ) -> None:
+        self._given = request, loaded, page, said
+        self._evidence = evidence
+        self.examined: PageEvidence | None = None
+        self.asked: tuple[Regions, AttentionCheck | None] | None = None
+
+    def examine(self, made: RequestVersion) -> PageEvidence:
+        regions = Regions(self._given[1].person, made)
+        given = _collect_answers(*self._given, regions)
+        self.asked = regions, given.question
+        self.examined = replace(
+            self._evidence,
+            check=given.record,
+            flags=(*self._evidence.flags, *given.flags),
+            deferred_refusal=self._evidence.deferred_refusal or given.refusal,
+        )
+        return self.examined
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswers:
+    """What a page asked beside the verdict, how it was answered, and the refusal of a
+    wrong answer or of a commit that came too soon."""
+
+    question: AttentionCheck | None
+    record: Mapping[str, Any]
+    flags: Sequence[str]
+    refusal: DomainError | None
+
+
+def _collect_answers(
+    request: HttpRequest,
+    loaded: LoadedRequest,
+    page: PageToken,
+    said: VerdictSubmission,
+    regions: Regions,
+) -> GivenAnswers:
+    question = find_attention_check(
+        request.session, loaded, regions, said.verdict, page.rendered_at
+    )
+    answer = _parse_answer(request, question, said.verdict)
+    written = _find_written_check(request, regions, said.verdict)
+    return GivenAnswers(
+        question,
+        _build_written_record(written) or _build_check_record(question, answer),
+        [MISSED] if _is_missed(question, answer) else [],
+        _refuse_wrong_answer(question, answer)
+        or _refuse_written_answer(written)
+        or _refuse_too_fast(loaded, page, said, Risk(regions.sealed.risk))
+        or _refuse_too_many(loaded, said),
     )
 
 
@@ -213,6 +298,7 @@ def attach_page_evidence(
     flags: Sequence[str] = (),
 ) -> VerdictSubmission:
     """The verdict with its page evidence, and with the refusal that the page deferred.
+    An edit is asked about the version that it makes, which is not known yet.
 
     `flags` come before those of the page itself. Raises DigestMissing for a page
     without a valid token.
@@ -223,28 +309,29 @@ def attach_page_evidence(
         raise DigestMissing
     regions = _build_regions(loaded, page)
     sight = page_evidence.render_regions(regions)
-    opened = page.rendered_at
-    question = find_attention_check(
-        request.session, loaded, regions, said.verdict, opened
-    )
-    answer = _parse_answer(request, question)
-    written = _find_written_check(request, regions, said.verdict)
-    told = list(_list_insisted_flags(page, question, answer))
+    fast = [FAST] if FAST in page.warned else []
     narrow = [NARROW] if request.POST.get(NARROW) else []
-    refusal = (
-        _refuse_changed_page(page, said, sight.digest)
-        or _refuse_wrong_answer(question, answer)
-        or _refuse_written_answer(written)
-        or _refuse_too_fast(loaded, page, said)
-        or _refuse_too_many(loaded, said)
-    )
     evidence = PageEvidence(
         rendered=sight,
         took_ms=page.took_ms(loaded.now),
-        check=_build_written_record(written) or _build_check_record(question, answer),
-        flags=(*flags, *told, *narrow),
-        deferred_refusal=refusal,
+        flags=(*flags, *fast, *narrow),
+        deferred_refusal=_refuse_changed_page(page, said, sight.digest),
     )
+    if said.verdict is Verdict.MODIFY:
+        edit = EditExamination(request, loaded, page, said, evidence)
+        hasty = _refuse_too_fast(
+            loaded, page, said, Risk(loaded.sealed.risk)
+        ) or _refuse_too_many(loaded, said)
+        refusal = evidence.deferred_refusal or hasty
+        evidence = replace(evidence, edit=edit, deferred_refusal=refusal)
+    else:
+        given = _collect_answers(request, loaded, page, said, regions)
+        evidence = replace(
+            evidence,
+            check=given.record,
+            flags=(*flags, *fast, *given.flags, *narrow),
+            deferred_refusal=evidence.deferred_refusal or given.refusal,
+        )
     return replace(said, reading=page.reading or 0, page=evidence)
 
 
@@ -253,17 +340,22 @@ def record_answers(
 ) -> None:
     """Store the answers in the session: a first wrong answer counts even after a
     reload."""
+    page = said.page
+    edit = page.edit if page else None
+    asked = edit.asked if isinstance(edit, EditExamination) else None
     kept = _read_answers(session)
-    check = said.page.check if said.page else {}
-    kept[_format_answers_key(loaded)] = tuple(check.get("answers", ()))
+    key = _format_answers_key(loaded, *(asked or (None, None)))
+    kept[key] = tuple(page.answered.get("answers", ()) if page else ())
     session[_ANSWERS_SESSION_KEY] = dict(list(kept.items())[-_MOST_REMEMBERED:])
 
 
 def forget_answers(session: SessionBase, loaded: LoadedRequest) -> None:
     """Drop the answers once the decision is made."""
+    mine = f"{loaded.request.pk}:"
     kept = _read_answers(session)
-    if kept.pop(_format_answers_key(loaded), None) is not None:
-        session[_ANSWERS_SESSION_KEY] = kept
+    rest = {key: given for key, given in kept.items() if not key.startswith(mine)}
+    if rest != kept:
+        session[_ANSWERS_SESSION_KEY] = rest
 
 
 def _load_desk_rules(loaded: LoadedRequest) -> Desk:
@@ -272,8 +364,12 @@ def _load_desk_rules(loaded: LoadedRequest) -> Desk:
     return active.load_document(loaded.sealed.policy).desk
 
 
-def _find_time_floor(loaded: LoadedRequest) -> int:
-    return _load_desk_rules(loaded).time_floor.get(Risk(loaded.sealed.risk), 0)
+def _find_time_floor(loaded: LoadedRequest, risk: Risk | None = None) -> int:
+    """The minimum reading time of the version on the screen, or of a higher risk that
+    an edit makes."""
+    risks = {Risk(loaded.sealed.risk), risk or Risk(loaded.sealed.risk)}
+    floors = _load_desk_rules(loaded).time_floor
+    return max(floors.get(one, 0) for one in risks)
 
 
 def _find_opening_time(page: ReviewPage) -> datetime:
@@ -283,8 +379,19 @@ def _find_opening_time(page: ReviewPage) -> datetime:
     return page.seen.rendered_at
 
 
-def _format_answers_key(loaded: LoadedRequest) -> str:
-    return f"{loaded.request.pk}:{loaded.request.version}"
+def _format_answers_key(
+    loaded: LoadedRequest,
+    regions: Regions | None = None,
+    check: AttentionQuestion | AttentionCheck | None = None,
+) -> str:
+    """The key of the answers to the question about a version. The question about an
+    edit is another one for each edit."""
+    number = regions.sealed.number if regions else loaded.request.version
+    key = f"{loaded.request.pk}:{number}"
+    question = check.question if isinstance(check, AttentionCheck) else check
+    if number == loaded.request.version or question is None:
+        return key
+    return f"{key}:{question.digest}"
 
 
 def _read_answers(session: SessionBase) -> dict[str, tuple[int, ...]]:
@@ -304,24 +411,27 @@ def _build_regions(loaded: LoadedRequest, page: PageToken) -> Regions:
     )
 
 
-def _parse_answer(request: HttpRequest, question: AttentionCheck | None) -> int | None:
+def _parse_answer(
+    request: HttpRequest, question: AttentionCheck | None, verdict: Verdict
+) -> int | None:
+    """The chosen answer; None for none, and for one to the question about an earlier
+    edit."""
     sent = request.POST.get("answer", "")
     if question is None or not sent.isdecimal() or len(sent) > 2:
+        return None
+    answered = request.POST.get("question", "")
+    if verdict is Verdict.MODIFY and answered != question.question.digest:
         return None
     answer = int(sent)
     return answer if answer < len(question.question.options) else None
 
 
-def _list_insisted_flags(
-    page: PageToken, question: AttentionCheck | None, answer: int | None
-) -> Sequence[str]:
-    """The flags of a decision that the person insisted on after a warning."""
-    flags = [FAST] if FAST in page.warned else []
-    if question is not None and answer is not None:
-        given = [*question.answers, answer]
-        if not all(question.question.is_right(one) for one in given):
-            flags.append(MISSED)
-    return flags
+def _is_missed(question: AttentionCheck | None, answer: int | None) -> bool:
+    """Whether the person insisted on the decision after a wrong answer."""
+    if question is None or answer is None:
+        return False
+    given = [*question.answers, answer]
+    return not all(question.question.is_right(one) for one in given)
 
 
 def _build_check_record(
@@ -421,12 +531,12 @@ def _refuse_too_many(
 
 
 def _refuse_too_fast(
-    loaded: LoadedRequest, page: PageToken, said: VerdictSubmission
+    loaded: LoadedRequest, page: PageToken, said: VerdictSubmission, risk: Risk
 ) -> DomainError | None:
     if not said.commits or FAST in page.warned:
         return None
     took = (loaded.now - page.rendered_at).total_seconds()
-    if took >= _find_time_floor(loaded):
+    if took >= _find_time_floor(loaded, risk):
         return None
     return TooFast(
         f"You opened this {format_people(max(int(took), 0), 'second')} ago. Nothing "

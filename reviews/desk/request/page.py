@@ -265,7 +265,8 @@ class ApprovalsRegion(StripRegion):
         names = [str(one.person) for one in found if one.id != loaded.person.public_id]
         if not names:
             return "Nobody" if loaded.why_not else "Nobody else"
-        if loaded.given or sealed.carried or sealed.escalated_by or self._is_own:
+        known = sealed.carried or sealed.escalated_by or sealed.edited_by
+        if loaded.given or known or self._is_own:
             return format_people(len(names), "other person")
         return format_names(names, most=MOST_NAMES)
 

@@ -207,7 +207,8 @@ class VerdictPanel:
     @property
     def first_reason(self) -> int:
         """How many number keys the attention check uses before those of the reasons."""
-        return len(self.asked.question.options) if self.asked else 0
+        asks = self.asked is not None and self.edits is None
+        return len(self.asked.question.options) if asks else 0
 
     @property
     def focus(self) -> str:
@@ -219,7 +220,7 @@ class VerdictPanel:
             return "#reasons"
         if self.password_error:
             return "#id_password"
-        if self.check is not None:
+        if self.check is not None and not self.problem:
             return f"#{self.field_focus or 'check-heading'}"
         return "#problem" if self.problem else "#panel"
 

@@ -27,6 +27,7 @@ from reviews.desk import argument_form
 from reviews.desk.argument_form import ArgumentForm, sheet
 from reviews.desk.components.throttle import RateLimiter
 from reviews.effects.wording import format_required_people
+from reviews.models import RequestVersion
 
 from . import comparison, panels
 from .comparison import ThreeWayRow
@@ -69,6 +70,8 @@ class EditPreview:
     now_known: bool = False
     read_from: str = ""
     pressed: bool = False  # by the button, not a pause in typing: it gets the focus
+    # The version that the edit makes, if the editor's vote would count for it.
+    made: RequestVersion | None = None
 
     @property
     def say(self) -> str:
@@ -99,6 +102,19 @@ def build_preview_panel(
         check=replace(found, pressed=asked == "check"),
         field_focus=_find_focus_id(made, asked, element),
     )
+
+
+def preview_refused_edit(
+    loaded: LoadedRequest, sent: QueryDict, armed: VerdictPanel
+) -> VerdictPanel:
+    """The panel of a refused edit with the preview of it, which asks what the edit
+    needs. Without a preview where the edit itself is wrong."""
+    data = {name: text for name in sent if isinstance(text := sent.get(name), str)}
+    made = _build_edit_form(loaded, data)
+    if made is None:
+        return armed
+    error, found = _compute_preview(loaded, made, data)
+    return armed if error else replace(armed, check=found)
 
 
 def _build_edit_form(
@@ -181,6 +197,7 @@ def _build_accepted_preview(
         rows=comparison.build_three_way_rows(loaded.revision, args, reading.as_json()),
         now_known=reading.before is not None,
         read_from=_describe_source(found),
+        made=found.made if found.counts else None,
     )
 
 
@@ -189,25 +206,47 @@ def _build_preview_lines(found: EditRequirements) -> list[PreviewLine]:
     if found.risk.rank > found.risk_now.rank:
         said = f"This raises the risk to {found.risk.value.title()}."
         lines.append(PreviewLine("raises_risk", said, True))
-    asked = format_required_people(found.steps)
-    if found.rises:
-        said = f"This raises the required approval to {asked}."
-        said = f"{said} Your approval alone is not enough."
-        lines.append(PreviewLine("raises", said, True))
-        lines += [PreviewLine("rule", text) for text in found.rules]
-    elif found.exceeds:
-        said = f"This exceeds your approval limit, so it goes to {asked}."
-        said = f"{said} Your approval alone is not enough."
-        lines.append(PreviewLine("exceeds", said, True))
-    else:
-        lower = found.tier.rank < found.tier_now.rank
-        code, moves = ("lowers", "lowers") if lower else ("same", "does not change")
-        needs = "your approval alone is enough" if found.is_enough else asked
-        said = f"This {moves} the required approval: {needs}."
-        lines.append(PreviewLine(code, said))
+    lines += _list_authority_lines(found)
+    if found.widenings:
+        because = " and ".join(found.widenings)
+        said = f"This edit needs another person, because {because}."
+        lines.append(PreviewLine("second_person", f"{said} {_NOT_ENOUGH}", True))
+    if found.counts:
+        lines += _list_proof_lines(found)
     if found.verifiers:
         said = "The tool's verifier is asked when you confirm, not before."
         lines.append(PreviewLine("verifiers", said))
+    return lines
+
+
+_NOT_ENOUGH = "Your approval alone is not enough."
+
+
+def _list_authority_lines(found: EditRequirements) -> list[PreviewLine]:
+    """Whose approval the edit needs, beside what is required now."""
+    asked = format_required_people(found.steps)
+    if found.rises:
+        said = f"This raises the required approval to {asked}. {_NOT_ENOUGH}"
+        rules = [PreviewLine("rule", text) for text in found.rules]
+        return [PreviewLine("raises", said, True), *rules]
+    if found.exceeds:
+        said = f"This exceeds your approval limit, so it goes to {asked}."
+        return [PreviewLine("exceeds", f"{said} {_NOT_ENOUGH}", True)]
+    if found.widenings:
+        return []
+    lower = found.tier.rank < found.tier_now.rank
+    code, moves = ("lowers", "lowers") if lower else ("same", "does not change")
+    needs = "your approval alone is enough" if found.is_enough else asked
+    return [PreviewLine(code, f"This {moves} the required approval: {needs}.")]
+
+
+def _list_proof_lines(found: EditRequirements) -> list[PreviewLine]:
+    """What the editor has to give for the edit, and not for the request as it is."""
+    lines = []
+    if found.made.requires_reason and not found.reason_asked:
+        lines.append(PreviewLine("reason", "This edit needs a reason.", True))
+    if found.made.step_up and not found.step_up_asked:
+        lines.append(PreviewLine("step_up", "This edit needs your password.", True))
     return lines
 
 

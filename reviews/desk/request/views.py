@@ -162,6 +162,8 @@ def _render_preview(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse
     page = ReviewPage(loaded, armed=armed)
     if not htmx.wants_partial(request):
         return _render_page(request, page)
+    page.partial, page.on_screen = True, commit.find_page_on_screen(request, loaded)
+    commit.ask_about_edit(request, page)
     redrawn = request.headers.get("HX-Target") == "fields"
     template = "reviews/_fields.html" if redrawn else "reviews/_check.html"
     context = {"page": page, "is_part": True, "redrawn": redrawn}
@@ -177,6 +179,8 @@ def _render_refusal(
     holding_views.save_draft(loaded, request.POST)
     if panels.keeps_panel(loaded, error):
         armed = panels.build_panel(loaded, form.meant, data=request.POST, error=error)
+        if form.meant is Verdict.MODIFY:
+            armed = preview.preview_refused_edit(loaded, request.POST, armed)
         warned = commit.FAST if isinstance(error, TooFast) else ""
         page = ReviewPage(loaded, armed=armed, said=error.detail, warned=warned)
         return _render_page(request, page, status=error.status)

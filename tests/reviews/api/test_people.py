@@ -478,3 +478,39 @@ def test_an_auditor_may_not_ask(gate: Gate) -> None:
     body = {"kind": "question", "version": 1, "text": "Which order?"}
     said = call(f"/requests/{request.pk}/messages", body, token=token)
     assert (said.status_code, said.json()["code"]) == (403, "not_yours")
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "escalate"])
+def test_what_belongs_to_another_verdict_is_refused_by_its_path(
+    gate: Gate, token: str, verb: str
+) -> None:
+    request = propose(gate.agent).request
+    path = f"/requests/{request.pk}/decide"
+    args = {"customer": "C-9", "amount": "40.00", "currency": "USD"}
+    for more, wrong in (({"args": args}, "args"), ({"args": {}}, "args")):
+        response = call(path, verdict(request, verb, **more), token=token)
+        assert response.status_code == 422
+        assert [one["path"] for one in response.json()["errors"]] == [wrong]
+    if verb != "approve":
+        body = verdict(request, verb, conditions={}, reason_code="other", reason="x")
+        response = call(path, body, token=token)
+        assert [one["path"] for one in response.json()["errors"]] == ["conditions"]
+    assert not Decision.objects.exists()
+
+
+def test_the_preview_of_an_edit_says_what_it_needs(gate: Gate, token: str) -> None:
+    request = propose(gate.agent).request
+    assert call(f"/requests/{request.pk}", token=token).json()["edit"] == (
+        "second_person"
+    )
+    args = {"customer": "C-1", "amount": "39.00", "currency": "USD"}
+    body = {"version": 1, "action_hash": request.action_hash, "args": args}
+    path = f"/requests/{request.pk}/preview"
+    said = call(path, body, token=token).json()
+    assert (said["counts"], said["second_person"]) == (True, [])
+    said = call(path, {**body, "args": {**args, "amount": "41.00"}}, token=token).json()
+    assert said["counts"] is False
+    assert said["second_person"] == ["it raises the amount"]
+    assert not Decision.objects.exists()
+    stale = call(path, {**body, "version": 2}, token=token)
+    assert (stale.status_code, stale.json()["code"]) == (409, "stale")

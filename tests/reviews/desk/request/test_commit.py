@@ -224,8 +224,25 @@ def test_other_verdicts_and_other_people_are_asked_otherwise(
     for verb in ("reject", "escalate"):
         path = url(quizzed, "decide") + f"?arm={verb}"
         assert 'id="question"' not in read_page(as_("rita").get(path))
-    path = url(quizzed, "decide") + "?arm=modify"
-    assert 'id="question"' in read_page(as_("rita").get(path))
+
+
+def test_an_edit_is_asked_about_what_it_makes(quizzed, as_: SignIn) -> None:
+    client = as_("rita", **HTMX)
+    path = url(quizzed, "decide")
+    assert 'id="question"' not in read_page(client.get(path + "?arm=modify"))
+    sent = {**edited(quizzed, amount="39.00"), "answer": "0"}
+    shown = read_page(client.post(path + "?check=1", sent))
+    assert shown.count('name="answer"') == 4
+    (digest,) = re.findall(r'name="question" value="(\w+)"', shown)
+    refused = client.post(path, sent)  # the answer to no question that was shown
+    assert refused.status_code == 422
+    assert digest in read_page(refused)
+    first = client.post(path, {**sent, "question": digest})
+    if first.status_code == 422:  # that answer is wrong, and the second one is taken
+        client.post(path, {**sent, "question": digest})
+    check = Decision.objects.get().check_asked
+    assert check["question"]
+    assert check["answers"][-1] == 0
 
 
 def sampled(gate: Gate) -> ApprovalRequest:

@@ -159,7 +159,9 @@ def test_ones_own_ceiling_is_said(gate: Gate, request_, as_: SignIn) -> None:
     gate.rita.ceiling_minor, gate.rita.ceiling_currency = 5000, "USD"
     gate.rita.save()
     answer = check(as_("rita", **HTMX), request_, edited(request_, amount="60.00"))
-    assert 'data-line="exceeds"' in read_page(answer)
+    source = read_page(answer)
+    assert 'data-line="exceeds"' in source
+    assert 'data-line="second_person"' in source
     assert "1 reviewer" in read_text(answer, "check")
 
 

@@ -28,17 +28,19 @@ CONFLICT = {
     "text": "The customer says lost; the carrier says delivered",
     "when": "args.customer == 'C-1' && before.arrived",
 }
+ON_LOST = "'note' in args && args.note == 'lost' && before.arrived"
+PAYMENT = {"customer": "C-1", "amount": "40.00", "currency": "USD"}
 FIELD = 'data-testid="written"'
 WHY = "The carrier confirmed by phone that it was stolen."
 
 
-def flag_payments(gate: Gate, **desk: Any) -> None:
+def flag_payments(gate: Gate, conflict: dict[str, str] = CONFLICT, **desk: Any) -> None:
     """Activate a policy whose payments carry facts that make risk indicators."""
     document = factories.document_of_tests()
     document["desk"] |= {"micro_check": {"high": 1}, **desk}
     document["tools"]["pay"] |= {
         "facts": ["arrived", "payments_before"],
-        "review": {"conflicts": [CONFLICT]},
+        "review": {"conflicts": [conflict]},
         "presenter": "money",
         "reversal": document["tools"]["repay"]["reversal"],
         "batchable": document["tools"]["repay"]["batchable"],
@@ -46,9 +48,9 @@ def flag_payments(gate: Gate, **desk: Any) -> None:
     factories.policy(gate.people, document)
 
 
-def pay(gate: Gate, **facts: Any) -> ApprovalRequest:
+def pay(gate: Gate, args: Any = None, **facts: Any) -> ApprovalRequest:
     worlds.WORLD["facts"] = {"arrived": False, "payments_before": 3, **facts}
-    proposal = propose(gate.agent)
+    proposal = propose(gate.agent, args=args)
     assert not proposal.blocked_by, proposal.current.evaluation
     request: ApprovalRequest = proposal.request
     return request
@@ -152,3 +154,43 @@ def test_it_is_in_no_batch(contradicted: ApprovalRequest) -> None:
     assert not similarity.may_be_batched(version, definition)
     del version.revision.facts["indicators"]
     assert similarity.may_be_batched(version, definition)
+
+
+def test_the_preview_of_an_edit_asks_what_the_edit_needs(
+    gate: Gate, as_: SignIn
+) -> None:
+    flag_payments(gate, conflict=CONFLICT | {"when": ON_LOST})
+    request = pay(gate, args={**PAYMENT, "note": "late"}, arrived=True)
+    client, path = as_("rita", **HTMX), url(request, "decide")
+    assert FIELD not in read_page(client.get(path, {"arm": "modify"}))
+    sent = edited(request, note="lost")
+    assert FIELD in read_page(client.post(path + "?check=1", sent))
+    for written in ("", "it is"):
+        refused = client.post(path, {**sent, "written": written})
+        assert refused.status_code == 422
+        source = read_page(refused)
+        assert FIELD in source
+        assert f'value="{written}"' in source
+    assert not Decision.objects.exists()
+    done = client.post(path, {**sent, "written": WHY})
+    assert done.status_code in {200, 303}
+    decision = Decision.objects.get()
+    assert decision.counts
+    assert decision.check_asked["written"] == WHY
+
+
+def test_an_edit_for_another_person_asks_its_editor_nothing(
+    gate: Gate, as_: SignIn
+) -> None:
+    flag_payments(gate, conflict=CONFLICT | {"when": ON_LOST})
+    request = pay(gate, args={**PAYMENT, "note": "late"}, arrived=True)
+    client, path = as_("rita", **HTMX), url(request, "decide")
+    sent = edited(request, note="lost", amount="60.00")
+    source = read_page(client.post(path + "?check=1", sent))
+    assert 'data-line="second_person"' in source
+    assert "because it raises the amount" in source
+    assert FIELD not in source
+    client.post(path, sent)
+    assert not Decision.objects.get().counts
+    source = read_page(as_("tom").get(path, {"arm": "approve"}))
+    assert FIELD in source
