@@ -23,12 +23,14 @@ class Delegation:
 
     `barred` are the owner and the people named, who may therefore see the proposal;
     `kept_out` are the others, who may not. `resembles`: some name matches nobody
-    exactly but looks like a person's.
+    exactly but looks like a person's. `claimed` are those among them whom the agent
+    chose: by naming them, somebody like them, or a parent proposal.
     """
 
     barred: Sequence[str]
     kept_out: Sequence[str] = ()
     resembles: bool = False
+    claimed: Sequence[str] = ()
 
 
 def build_delegation(
@@ -39,8 +41,12 @@ def build_delegation(
     texts = {str(behalf.get("id", "")), *map(str, behalf.get("chain", []))}
     named, similar = _match_people([text for text in texts if text.strip()])
     barred = {agent.owner.public_id, *named}
-    kept_out = {*similar, *_list_barred_from(parent)} - barred
-    return Delegation(sorted(barred), sorted(kept_out), bool(similar))
+    behind = set(_list_barred_from(parent))
+    kept_out = {*similar, *behind} - barred
+    claimed = {*named, *similar, *behind} - {agent.owner.public_id}
+    return Delegation(
+        sorted(barred), sorted(kept_out), bool(similar), tuple(sorted(claimed))
+    )
 
 
 def _match_people(texts: Sequence[str]) -> tuple[set[str], set[str]]:

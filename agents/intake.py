@@ -107,6 +107,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
         narrative=_build_narrative(body),
         origin=_build_origin(body, behind),
         resembles=behind.resembles,
+        claimed=behind.claimed,
         suspended=_build_suspended_state(body.checkpoint),
         reading=read_tool_state(
             tool, body.args, body.preconditions, Asker(agent.slug, body.thread)

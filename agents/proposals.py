@@ -4,7 +4,7 @@ transaction. Proposing and revising store their answer with the call's idempoten
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -90,6 +90,7 @@ class ProposalInput:
     callback_url: str = ""
     policy: PolicyVersion | None = None  # active when the input was checked
     resembles: bool = False  # it names somebody who only resembles a known person
+    claimed: Sequence[str] = ()  # who may not decide it because of what the agent says
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +365,8 @@ def build_proposed_action(
         reading=asked.reading,
         uncertain=asked.uncertain,
         resembles=asked.resembles,
+        barred=[*asked.origin.barred, *asked.origin.kept_out],
+        claimed=asked.claimed,
         unattended=agent.unattended,
         risk_ceiling=Risk(agent.risk_ceiling),
         agent_version=agent.version,

@@ -200,6 +200,9 @@ def _evaluate_rules(
     risk = _compute_risk(document, base, found, facts["money"])
     found.extend(_list_unreviewable_findings(document, tool, risk, facts))
     tier = _compute_tier(base, risk, found)
+    if (narrowing := _find_narrowing(facts, tier)) is not None:
+        found.append(narrowing)
+        tier = narrowing.then.demands
     if not any(finding.then.demands is tier for finding in found):
         found.extend(_list_floor_findings(tool, base, tier))
     found.sort(key=lambda f: (-f.then.demands.rank, f.id, f.text))
@@ -338,6 +341,33 @@ def _compute_tier(base: BaseAuthority, risk: Risk, found: Iterable[Finding]) -> 
     raised = DEFAULT_FLOOR[risk] if risk is not base.risk else base.tier
     demands = (finding.then.demands for finding in found)
     return max([base.tier, raised, *demands], key=lambda tier: tier.rank)
+
+
+# A claim that keeps one decider out is usual where people use agents of their own.
+MOST_BARRED, FEWEST_LEFT = 1, 2
+_NEXT_TIER = {
+    Tier.AUTO: Tier.NOTIFY,
+    Tier.NOTIFY: Tier.APPROVE,
+    Tier.APPROVE: Tier.ESCALATE,
+    Tier.ESCALATE: Tier.ESCALATE,
+}
+
+
+def is_narrowing(facts: Mapping[str, Any]) -> bool:
+    """Whether what the agent says leaves too little choice of who decides."""
+    found = facts.get("narrowed") or {}
+    barred, left = found.get("barred", 0), found.get("left", FEWEST_LEFT)
+    return bool(barred) and (barred > MOST_BARRED or left < FEWEST_LEFT)
+
+
+def _find_narrowing(facts: Mapping[str, Any], tier: Tier) -> Finding | None:
+    """An agent that says who may not decide chooses who may: it takes one tier more.
+    The text has no numbers, because the agent reads it."""
+    if tier is Tier.BLOCK or not is_narrowing(facts):
+        return None
+    text = "The agent's claims keep people of the queue from deciding it."
+    then = Then(tier=_NEXT_TIER[tier], flag="names deciders")
+    return Finding("agent.narrows", text, then)
 
 
 def _list_floor_findings(

@@ -9,7 +9,7 @@ sums are over Observation rows: one for each measure that a proposal counts in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -116,6 +116,8 @@ class RevisionInputs:
     before: Mapping[str, Any]
     proposal: str
     resembles: bool = False  # it names somebody whose name is like that of a person
+    # How many deciders the agent's claims keep out (`barred`), and how many are `left`.
+    narrowed: Mapping[str, int] = field(default_factory=dict)
 
 
 def list_measures(document: Document, inputs: RevisionInputs) -> list[tuple[str, str]]:
@@ -174,6 +176,7 @@ def build_plain_facts(
         "before": parse_reader_facts(inputs.before),
         "keys": dict(inputs.keys),
         **({"resembles": True} if inputs.resembles else {}),
+        **({"narrowed": dict(inputs.narrowed)} if inputs.narrowed else {}),
     }
 
 

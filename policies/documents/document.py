@@ -43,6 +43,7 @@ RESERVED_RULE_IDS = frozenset(
         "amount.unresolved",
         "key.unresolved",
         "money.unknown_currency",
+        "agent.narrows",
         "agent.resemblance",
         "agent.uncertain",
         "unreviewable",

@@ -38,7 +38,7 @@ from reviews.presenters.common import is_path_within
 from reviews.presenters.shapes import FieldChange, SentencePart, TextPart, ValuePart
 from reviews.redaction import redactor
 
-from .wording import flatten_value
+from .wording import flatten_value, format_people
 
 SHORT_EVIDENCE = 300  # bytes
 # Revisions, their tools and readings never change, so their briefs can be cached: by
@@ -364,6 +364,15 @@ def list_argument_texts(revision: Revision) -> list[str]:
         and not subject.cell(leaf).hides
         and leaf.value not in list_enum_values(definition.arguments, leaf.path)
     ]
+
+
+def _describe_narrowing(revision: Revision) -> str:
+    """How many deciders the agent's claims keep out, and never whom; empty for none."""
+    found = revision.facts.get("narrowed")
+    if not found:
+        return ""
+    barred, left = format_people(found["barred"], "person"), found["left"]
+    return f"The agent's claims bar {barred} of the queue; {left} can decide"
 
 
 def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:

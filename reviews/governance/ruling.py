@@ -7,7 +7,7 @@ canaries and the check before execution all call it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -29,6 +29,8 @@ from reviews.presenters import Presentation, present_effect
 from reviews.presenters.shapes import RiskIndicator
 from reviews.tool_services.readers import ToolReading
 
+from . import voters
+
 
 @dataclass(frozen=True, slots=True)
 class ProposedAction:
@@ -45,6 +47,12 @@ class ProposedAction:
     unattended: bool = False
     risk_ceiling: Risk = Risk.CRITICAL
     resembles: bool = False  # the agent names someone similar to a person here
+    # Public ids of everybody who may not decide it, and of those among them whom the
+    # agent chose by what it says.
+    barred: Sequence[str] = ()
+    claimed: Sequence[str] = ()
+    # What the claims did to the people of the queue, where that is known already.
+    narrowed: Mapping[str, int] = field(default_factory=dict)
     agent_version: str = ""  # from the registry; not part of the canonical form
     # The canonical form by the version of the tool, so that it is built once.
     _forms: dict[int, bytes] = field(
@@ -121,6 +129,10 @@ def govern(
         raise InvalidArgs(errors=problems)
     document = active.load_document(policy)
     inputs = _action_to_inputs(action, tool)
+    if action.claimed and not action.narrowed:
+        money = policies_facts.compute_moved_money(document, definition, inputs)
+        narrowed = _count_barred_deciders(action, tool, money)
+        inputs = replace(inputs, narrowed=narrowed)
     plain = policies_facts.build_plain_facts(document, definition, inputs, now=now)
     # Slow, so before the sums are locked.
     shown = _present_action(definition, action, plain)
@@ -343,6 +355,19 @@ def _present_action(
     return present_effect(definition, action.args, before=before, facts=plain)
 
 
+def _count_barred_deciders(
+    action: ProposedAction, tool: Tool, money: Money | None
+) -> Mapping[str, int]:
+    """How many people of the tool's queue the agent's claims keep from deciding, and
+    how many can still decide. Empty where they keep nobody from it."""
+    people = voters.list_voters(tool.queue_id)
+    amount = (money.minor, money.currency) if money else (None, "")
+    others = set(action.barred) - set(action.claimed)
+    could = len(voters.list_eligible_voters(people, others, *amount))
+    left = len(voters.list_eligible_voters(people, {*others, *action.claimed}, *amount))
+    return {"barred": could - left, "left": left} if could > left else {}
+
+
 def _list_indicators(
     shown: Presentation, found: Iterable[Mapping[str, Any]]
 ) -> list[str]:
@@ -364,6 +389,7 @@ def _action_to_inputs(action: ProposedAction, tool: Tool) -> RevisionInputs:
         thread=action.thread,
         uncertain=action.uncertain,
         resembles=action.resembles,
+        narrowed=action.narrowed,
         keys=reading.keys if reading else {},
         before=reading.facts if reading else {},
         proposal=action.proposal,

@@ -381,7 +381,11 @@ def revise_proposal(
     incidents.catch_up_deadline(request, now, always=True)
     _check_request_open(request, now)
     before = request.sealed.revision.facts
-    action = replace(action, resembles=bool(before.get("resembles")))
+    action = replace(
+        action,
+        resembles=bool(before.get("resembles")),
+        narrowed=before.get("narrowed") or {},
+    )
     ruling = govern(action, now=now)  # by the policy of now: it waited for the request
     check_rationale(ruling, narrative)
     if ruling.tier is Tier.BLOCK:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from journal.statements import Statement
 from policies import active, standing_grants, tools
-from policies.evaluation import Evaluation
+from policies.evaluation import Evaluation, is_narrowing
 from policies.models import PolicyVersion, StandingGrant
 from reviews import locks, permissions
 from reviews.governance.ruling import ProposedAction, Ruling
@@ -67,7 +67,7 @@ def describe_uncovered(ruling: Ruling, action: ProposedAction) -> str:
     can."""
     if ruling.policy is None or ruling.definition is None:
         return "its tool is not in the policy"
-    if ruling.facts.get("indicators"):
+    if ruling.facts.get("indicators") or is_narrowing(ruling.facts):
         return "Holdpoint found something in it that people must look at"
     document = active.load_document(ruling.policy)
     return standing_grants.find_uncovered_reason(

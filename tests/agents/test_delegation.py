@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
+from guardian.shortcuts import remove_perm
 
 from agents import delegation
 from policies.choices import Tier
-from policies.models import Person
+from policies.models import Person, Queue
 from reviews import permissions
 from reviews.desk.components import visibility
-from reviews.models import Proposal
+from reviews.models import ApprovalRequest, Proposal
+from reviews.people import tokens
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose
+from tests.markup import read_text
+from tests.reviews.api.test_people import call
 
 SPELLINGS = {
     "capital": "Rita",
@@ -154,3 +159,92 @@ def test_a_parent_that_is_not_there_bars_nobody(gate: Gate) -> None:
 def rules(proposal: Proposal) -> set[str]:
     version = proposal.request.sealed
     return {rule["id"] for rule in version.rules}
+
+
+BOTH = {"kind": "user", "id": "rita", "chain": ["tom"]}
+
+
+def said_of(gate: Gate, request: ApprovalRequest, person: Person) -> dict[str, Any]:
+    token = tokens.create_token(person=person, name="script")
+    answer = call(f"/requests/{request.pk}", token=token)
+    assert answer.status_code == 200, answer.content
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def read_page_of(person: Person, request: ApprovalRequest) -> str:
+    client = Client()
+    client.force_login(person, "django.contrib.auth.backends.ModelBackend")
+    return read_text(client.get(f"/requests/{request.pk}/"))
+
+
+def test_a_claim_that_bars_several_deciders_takes_one_tier_more(
+    gate: Gate,
+) -> None:
+    proposal = propose(gate.agent, on_behalf_of=BOTH)
+    request = proposal.request
+    assert request.tier == Tier.ESCALATE
+    assert "agent.narrows" in [rule["id"] for rule in request.sealed.rules]
+    assert proposal.current.facts["narrowed"] == {"barred": 2, "left": 2}
+    found = said_of(gate, request, gate.sue)
+    assert found["barred_by_claims"] == 2
+    assert "Claims bar deciders" in found["flags"]
+    source = read_page_of(gate.sue, request)
+    assert "bar 2 people of the queue; 2 can decide" in source
+
+
+def test_a_claim_that_bars_one_of_many_is_only_said(gate: Gate) -> None:
+    request = propose(gate.agent, on_behalf_of={"kind": "user", "id": "rita"}).request
+    assert request.tier == Tier.APPROVE
+    found = said_of(gate, request, gate.sue)
+    assert found["barred_by_claims"] == 1
+    assert "Claims bar deciders" not in found["flags"]
+    source = read_page_of(gate.sue, request)
+    assert "bar 1 person of the queue; 3 can decide" in source
+
+
+def test_a_claim_that_leaves_one_decider_takes_one_tier_more(gate: Gate) -> None:
+    queue = Queue.objects.get(name="money")
+    for person in (gate.sue, gate.sam):
+        remove_perm("policies.decide", person, queue)
+    request = propose(gate.agent, on_behalf_of={"kind": "user", "id": "rita"}).request
+    assert request.tier == Tier.ESCALATE
+    assert request.proposal.current.facts["narrowed"] == {"barred": 1, "left": 1}
+
+
+def test_who_may_not_decide_the_parent_counts_too(gate: Gate) -> None:
+    parent = propose(gate.agent, on_behalf_of=BOTH)
+    child = propose(gate.agent, thread="t-2", amount="41.00", parent=parent.pk)
+    assert child.request.tier == Tier.ESCALATE
+    assert child.current.facts["narrowed"] == {"barred": 2, "left": 2}
+
+
+def test_a_claim_about_strangers_and_one_of_the_owner_change_nothing(
+    gate: Gate,
+) -> None:
+    for text in ("maria@customers.example", "owen"):
+        behalf = {"kind": "user", "id": text}
+        proposal = propose(gate.agent, amount="41.00", on_behalf_of=behalf)
+        assert proposal.request.tier == Tier.APPROVE
+        assert "narrowed" not in proposal.current.facts
+
+
+def test_a_revision_and_an_edit_keep_what_the_claims_did(gate: Gate) -> None:
+    proposal = propose(gate.agent, on_behalf_of=BOTH)
+    factories.revise(gate.agent, proposal, amount="39.00")
+    proposal.refresh_from_db()
+    assert proposal.request.tier == Tier.ESCALATE
+    args = {"customer": "C-1", "amount": "38.00", "currency": "USD"}
+    factories.decide(proposal.request, gate.sue, "modify", args=args)
+    proposal.request.refresh_from_db()
+    assert proposal.request.tier == Tier.ESCALATE
+
+
+@pytest.mark.parametrize(
+    ("tool", "tier"), [("look", Tier.NOTIFY), ("tag", Tier.APPROVE)]
+)
+def test_what_asks_nobody_takes_one_tier_more_too(
+    gate: Gate, tool: str, tier: Tier
+) -> None:
+    proposal = propose(gate.agent, tool, on_behalf_of=BOTH)
+    assert proposal.current.tier == tier
