@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from journal import canonical
@@ -27,25 +27,25 @@ class MovedAmount(NamedTuple):
 def list_amounts(
     definition: ToolDefinition, args: Mapping[str, Any], before: Mapping[str, Any] = {}
 ) -> list[MovedAmount]:
-    """Every declared amount that is present in a call; amounts in lists one by one.
+    """Every declared amount that a call moves; amounts in lists one by one.
 
-    `before` are the reader's facts in the form for rules (`facts.parse_reader_facts`).
-    A fact that is missing or no amount is left out; `list_unread_facts` names it.
-    Raises `InvalidMoney` for an argument that is no amount.
+    An amount that the call leaves out is everything if the tool declares `absent: all`:
+    what the reader's fact says, else `money.WHOLE`. `before` are the reader's facts in
+    the form for rules (`facts.parse_reader_facts`). A fact that is missing or no amount
+    is left out; `list_unread_facts` names it. Raises `InvalidMoney` for an argument
+    that is no amount.
     """
-    found = [
-        MovedAmount(field.amount, parse_money_field(field, args))
-        for field in definition.money
-        if field.amount in args
-    ]
+    found = []
+    for field in definition.money:
+        if not is_left_out(field, args):
+            found.append(MovedAmount(field.amount, parse_money_field(field, args)))
+        elif field.absent == "all":
+            whole = _find_whole(field, args.get(field.currency), before)
+            found.append(MovedAmount(field.amount, whole))
     for amount in definition.amounts:
         if amount.path:
-            places = _find_places(amount, args)
-            found += [
-                MovedAmount(amount.name, _parse_amount(amount, args, one))
-                for one in places
-            ]
-        elif (known := _find_fact_amount(amount, before)) is not None:
+            found += _list_sent_amounts(amount, args, before)
+        elif (known := _find_fact_amount(amount.fact, before)) is not None:
             found.append(MovedAmount(amount.name, known))
     return found
 
@@ -71,15 +71,14 @@ def list_placed_amounts(
         if one.name not in {amount.name for amount in lists}
     ]
     for amount in lists:
-        found += [
-            PlacedAmount(
-                amount.name,
-                place,
-                _parse_amount(amount, args, place),
-                _encode_rest(amount, args, place),
-            )
-            for place in _find_places(amount, args)
-        ]
+        for place, given in _walk_places(amount, args):
+            if given:
+                sent = _parse_amount(amount, args, place)
+                rest = _encode_rest(amount, args, place)
+                found.append(PlacedAmount(amount.name, place, sent, rest))
+            elif amount.absent == "all":
+                whole = _find_whole(amount, _find_currency(amount, args, place), before)
+                found.append(PlacedAmount(amount.name, place, whole, b""))
     return found
 
 
@@ -92,31 +91,91 @@ def _encode_rest(amount: Amount, args: Mapping[str, Any], place: ListIndexes) ->
     return canonical.encode({name: one for name, one in kept if name not in own})
 
 
+def is_left_out(field: MoneyField, args: Mapping[str, Any]) -> bool:
+    """Whether a call leaves the amount out: it does not have the argument, or it sends
+    null and the policy says what that means."""
+    return field.amount not in args or (
+        args[field.amount] is None and field.absent is not None
+    )
+
+
+def list_absent(
+    definition: ToolDefinition, args: Mapping[str, Any]
+) -> list[MoneyField | Amount]:
+    """The declared amounts of which this call leaves at least one out: it does not have
+    the argument, or sends null or an empty list."""
+    fields = [one for one in definition.money if is_left_out(one, args)]
+    paths = [
+        one
+        for one in definition.amounts
+        if not all(given for _, given in _walk_places(one, args))
+    ]
+    return [*fields, *paths]
+
+
+def list_absent_wholes(
+    definition: ToolDefinition, args: Mapping[str, Any], before: Mapping[str, Any] = {}
+) -> dict[str, int]:
+    """The arguments that rules compare with figures, that this call leaves out, and
+    that count as everything: what each counts as, in minor units."""
+    return {
+        one.name: _find_whole(one, None, before).minor
+        for one in list_absent(definition, args)
+        if one.absent == "all" and one.name in definition.plain_amounts
+    }
+
+
 def list_unread_facts(
     definition: ToolDefinition, before: Mapping[str, Any]
 ) -> list[str]:
     """The names of facts that this tool declares as amounts and that are missing or no
     amount in `before`."""
     declared = [amount for amount in definition.amounts if amount.fact]
-    return [str(one.fact) for one in declared if _find_fact_amount(one, before) is None]
+    return [
+        str(one.fact) for one in declared if _find_fact_amount(one.fact, before) is None
+    ]
 
 
 def parse_money_field(field: MoneyField, args: Mapping[str, Any]) -> Money:
     """The amount in the two arguments of a `money` pair. Raises `InvalidMoney`."""
-    return money.parse(args.get(field.amount), args.get(field.currency))
+    return _parse_sent(field, args.get(field.amount), args.get(field.currency))
 
 
 def to_minor_units(
     definition: ToolDefinition, args: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments in the form for rules: an argument that `money` names is an integer
-    in minor units, and all others stay as they are. Raises `InvalidMoney`."""
+    in minor units, or left out if it is null, and all others stay as they are. Raises
+    `InvalidMoney`."""
+    found = dict(args)
+    for field in definition.money:
+        if not is_left_out(field, args):
+            found[field.amount] = parse_money_field(field, args).minor
+        else:
+            found.pop(field.amount, None)
+    return found
+
+
+def list_minor_currencies(
+    definition: ToolDefinition, args: Mapping[str, Any]
+) -> dict[str, str]:
+    """The path of each amount in a call that is a whole number of minor units, such as
+    `items[0].price`, and its currency; an empty text for one that cannot be read."""
     found = {
-        field.amount: parse_money_field(field, args).minor
-        for field in definition.money
-        if field.amount in args
+        one.amount: args.get(one.currency)
+        for one in definition.money
+        if one.unit and not is_left_out(one, args)
     }
-    return {**args, **found}
+    for amount in definition.amounts:
+        if amount.unit and amount.path:
+            path = ArgumentPath(amount.path)
+            for place in _find_places(amount, args):
+                said = _find_currency(amount, args, place)
+                found[_format_place(path, place)] = said
+    return {
+        path: code if isinstance(code, str) and money.CURRENCY.fullmatch(code) else ""
+        for path, code in found.items()
+    }
 
 
 def list_errors(
@@ -126,7 +185,7 @@ def list_errors(
     total exceeds the largest amount."""
     found: list[Money] = []
     for field in definition.money:
-        if field.amount in args:
+        if not is_left_out(field, args):
             try:
                 found.append(parse_money_field(field, args))
             except InvalidMoney as error:
@@ -146,42 +205,85 @@ def list_errors(
         )
 
 
+def _list_sent_amounts(
+    amount: Amount, args: Mapping[str, Any], before: Mapping[str, Any]
+) -> Iterator[MovedAmount]:
+    """Raises `InvalidMoney`."""
+    for place, given in _walk_places(amount, args):
+        if given:
+            yield MovedAmount(amount.name, _parse_amount(amount, args, place))
+        elif amount.absent == "all":
+            currency = _find_currency(amount, args, place)
+            whole = _find_whole(amount, currency, before)
+            yield MovedAmount(amount.name, whole)
+
+
+def _find_whole(
+    sent: MoneyField | Amount, currency: object, before: Mapping[str, Any]
+) -> Money:
+    """What an amount that was left out counts as: the reader's fact, else the whole."""
+    known = _find_fact_amount(sent.whole, before) if sent.whole else None
+    if known is not None:
+        return known
+    named = isinstance(currency, str) and money.CURRENCY.fullmatch(currency)
+    return Money(money.WHOLE, str(currency) if named else money.MIXED)
+
+
 def _find_places(amount: Amount, args: Mapping[str, Any]) -> list[ListIndexes]:
     """The places at which the amount is present."""
+    return [place for place, given in _walk_places(amount, args) if given]
+
+
+def _walk_places(
+    amount: Amount, args: Mapping[str, Any]
+) -> Iterator[tuple[ListIndexes, bool]]:
+    """The places of the amount, and whether the call has a value there. A list without
+    elements, and a member without a value, is one place without one."""
     if amount.path is None:
-        return []
+        return
     found: list[tuple[ListIndexes, Any]] = [((), args)]
     for step in ArgumentPath(amount.path).steps:
         inside = [(place, _find_member(value, step.name)) for place, value in found]
-        there = [(place, value) for place, value in inside if value is not _ABSENT]
-        found = list(_expand_lists(there)) if step.each else there
-    return [place for place, _ in found]
-
-
-def _expand_lists(
-    found: Sequence[tuple[ListIndexes, Any]],
-) -> Iterator[tuple[ListIndexes, Any]]:
-    for place, value in found:
-        for number, element in enumerate(value if isinstance(value, list) else ()):
-            yield (*place, number), element
+        found = []
+        for place, value in inside:
+            if value is _ABSENT or value is None:
+                yield place, False
+            elif not step.each:
+                found.append((place, value))
+            elif isinstance(value, list) and value:
+                found += [((*place, n), one) for n, one in enumerate(value)]
+            else:
+                yield place, False
+    said = amount.absent is not None
+    yield from ((place, value is not None or not said) for place, value in found)
 
 
 def _parse_amount(amount: Amount, args: Mapping[str, Any], place: ListIndexes) -> Money:
     """Raises `InvalidMoney`."""
-    currency = _find_value(args, amount.currency, place)
-    if currency is _ABSENT and amount.code:
-        currency = amount.code
-    one = money.parse(_find_value(args, amount.path, place), currency)
+    currency = _find_currency(amount, args, place)
+    one = _parse_sent(amount, _find_value(args, amount.path, place), currency)
     if amount.times is None:
         return one
     times = _find_value(args, amount.times, place)
-    if times is _ABSENT:
+    if times is _ABSENT or times is None:
         return one
     if isinstance(times, bool) or not isinstance(times, int) or times < 0:
         raise InvalidMoney("how many of it is a whole number that is not negative")
     if one.minor * times > money.MAX_MINOR:
         raise InvalidMoney(f"the largest amount is {money.MAX_MINOR} minor units")
     return Money(one.minor * times, one.currency)
+
+
+def _find_currency(amount: Amount, args: Mapping[str, Any], place: ListIndexes) -> Any:
+    currency = _find_value(args, amount.currency, place)
+    return amount.code if currency is _ABSENT and amount.code else currency
+
+
+def _parse_sent(sent: MoneyField | Amount, value: Any, currency: Any) -> Money:
+    """Raises `InvalidMoney`."""
+    if sent.unit == "minor":
+        return money.parse_minor(value, currency)
+    return money.parse(value, currency)
 
 
 def _find_value(args: Mapping[str, Any], path: str | None, place: ListIndexes) -> Any:
@@ -211,12 +313,9 @@ def _format_place(path: ArgumentPath, place: ListIndexes) -> str:
     return ".".join(parts)
 
 
-def _find_fact_amount(amount: Amount, before: Mapping[str, Any]) -> Money | None:
+def _find_fact_amount(fact: str | None, before: Mapping[str, Any]) -> Money | None:
     """A fact as an amount; None if it is missing, no amount, or negative."""
-    minor, currency = (
-        before.get(str(amount.fact)),
-        before.get(f"{amount.fact}_currency"),
-    )
+    minor, currency = before.get(str(fact)), before.get(f"{fact}_currency")
     if isinstance(minor, bool) or not isinstance(minor, int) or minor < 0:
         return None
     return Money(minor, currency) if isinstance(currency, str) and currency else None

@@ -21,6 +21,7 @@ from .documents import (
     Document,
     EffectClass,
     Profile,
+    Rule,
     Then,
     ToolDefinition,
 )
@@ -273,8 +274,39 @@ def _list_rule_findings(
     base: BaseAuthority,
     facts: Mapping[str, Any],
 ) -> Iterator[Finding]:
-    """The document's rules that hold. A rule that cannot be evaluated blocks."""
-    bound = ConditionFacts(
+    """The document's rules that hold. A rule that cannot be evaluated blocks.
+
+    An amount that the call leaves out and that counts as everything is among the
+    arguments. A rule that holds only without it, because it tests whether the argument
+    is there, holds as well.
+    """
+    wholes = facts.get("absent_amounts")
+    filled = {**facts["args"], **(wholes or {})}
+    bound = _bind_facts(tool, base, {**facts, "args": filled})
+    as_sent = _bind_facts(tool, base, facts) if wholes else None
+    for rule in document.rules_for(tool.name):
+        try:
+            if rule.condition.holds(bound) or (
+                as_sent is not None and _holds_as_sent(rule, as_sent)
+            ):
+                yield Finding(rule.id, rule.text, rule.then)
+        except ConditionError as error:
+            text = f"The rule {rule.id} could not be evaluated: {error}."
+            yield Finding("policy.error", text, _BLOCK)
+
+
+def _holds_as_sent(rule: Rule, as_sent: ConditionFacts) -> bool:
+    """A rule that reads the absent amount has been evaluated with what it counts as."""
+    try:
+        return rule.condition.holds(as_sent)
+    except ConditionError:
+        return False
+
+
+def _bind_facts(
+    tool: ToolDefinition, base: BaseAuthority, facts: Mapping[str, Any]
+) -> ConditionFacts:
+    return ConditionFacts(
         {
             **facts,
             "tool": tool.name,
@@ -285,13 +317,6 @@ def _list_rule_findings(
             "uncertain": float(facts["uncertain"]),
         }
     )
-    for rule in document.rules_for(tool.name):
-        try:
-            if rule.condition.holds(bound):
-                yield Finding(rule.id, rule.text, rule.then)
-        except ConditionError as error:
-            text = f"The rule {rule.id} could not be evaluated: {error}."
-            yield Finding("policy.error", text, _BLOCK)
 
 
 def _compute_risk(

@@ -194,12 +194,20 @@ def compute_moved_money(
 def _build_money_facts(
     document: Document, definition: ToolDefinition, inputs: RevisionInputs
 ) -> dict[str, Any]:
-    """The facts `money` and, where the reader did not give an amount it should,
-    `unread_amounts`."""
+    """The facts `money` and, where there are any, `unread_amounts` (those that the
+    reader should have given) and `absent_amounts` (`amounts.list_absent_wholes`)."""
+    before = parse_reader_facts(inputs.before)
     amount = compute_moved_money(document, definition, inputs)
-    unread = amounts.list_unread_facts(definition, parse_reader_facts(inputs.before))
+    if amount is None and any(
+        one.absent for one in amounts.list_absent(definition, inputs.args)
+    ):
+        amount = money.Money(0, document.currency)
     said = {"amount_minor": amount.minor, "currency": amount.currency} if amount else {}
-    return {"money": said, **({"unread_amounts": unread} if unread else {})}
+    more = {
+        "unread_amounts": amounts.list_unread_facts(definition, before),
+        "absent_amounts": amounts.list_absent_wholes(definition, inputs.args, before),
+    }
+    return {"money": said, **{name: found for name, found in more.items() if found}}
 
 
 def recount_sums(
@@ -249,7 +257,8 @@ def rebase_facts(
         for name, measure in document.measures.items()
         if before.measures.get(name) == measure
     }
-    kept_facts = {n: v for n, v in stored.items() if n != "unread_amounts"}
+    of_money = {"unread_amounts", "absent_amounts"}
+    kept_facts = {n: v for n, v in stored.items() if n not in of_money}
     return {
         **kept_facts,
         "args": amounts.to_minor_units(definition, inputs.args),
@@ -433,9 +442,8 @@ def _compute_aggregates(
         if measure.amount:
             own_weight = compute_weight(document, definition, measure, inputs)
             by_currency = seen.get(name, {})
-            sums[name] = own_weight.minor + _sum_comparable(
-                document, own_weight, by_currency
-            )
+            others_weight = _sum_comparable(document, own_weight, by_currency)
+            sums[name] = min(own_weight.minor + others_weight, money.WHOLE)
             others[name] = sorted(set(by_currency) - {own_weight.currency})
     return {"sum": sums, "count": counts, "other_currencies": others}
 

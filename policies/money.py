@@ -10,8 +10,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-MAX_MINOR = 2**53 - 1  # the largest integer that JSON, and so RFC 8785, can carry
+# "Everything", of which no figure is known: the largest integer that JSON, and so RFC
+# 8785, can carry. It is above every amount, ceiling and figure.
+WHOLE = 2**53 - 1
+MAX_MINOR = WHOLE - 1  # the largest amount
 MIXED = ""  # the currency of a total of amounts in several currencies
+WHOLE_WORDS = "the whole amount"
 CURRENCY = re.compile(r"[A-Z]{3}")
 
 # ISO 4217: the currencies whose minor unit is not a hundredth. A code that ISO does not
@@ -38,8 +42,15 @@ class Money(NamedTuple):
     minor: int
     currency: str
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is everything, of which no figure is known."""
+        return self.minor >= WHOLE
+
     def __str__(self) -> str:
-        return f"{format_amount(self)} {self.currency}"
+        return (
+            WHOLE_WORDS if self.is_whole else f"{format_amount(self)} {self.currency}"
+        )
 
 
 def count_decimals(currency: str) -> int:
@@ -67,8 +78,25 @@ def parse(text: object, currency: object, *, negative: bool = False) -> Money:
     return Money(_to_minor_units(sign, whole, fraction or "", currency), currency)
 
 
+def parse_minor(value: object, currency: object) -> Money:
+    """An amount that is sent in minor units, for example `parse_minor(89900, "USD")`.
+
+    Raises `InvalidMoney` for anything but a whole number from 0 to `MAX_MINOR`.
+    """
+    if not isinstance(currency, str) or not CURRENCY.fullmatch(currency):
+        raise InvalidMoney("the currency must be three capital letters")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidMoney("an amount in minor units must be a whole number like 89900")
+    if value < 0:
+        raise InvalidMoney("an amount must not be negative")
+    if value > MAX_MINOR:
+        raise InvalidMoney(f"the largest amount is {MAX_MINOR} minor units")
+    return Money(value, currency)
+
+
 def format_amount(money: Money) -> str:
-    """The decimal string from which `parse` returns the same money."""
+    """The decimal string from which `parse` returns the same money, which is not the
+    whole."""
     places = count_decimals(money.currency)
     sign = "-" if money.minor < 0 else ""
     digits = str(abs(money.minor)).rjust(places + 1, "0")
@@ -82,9 +110,14 @@ def combine_amounts(amounts: Iterable[Money], currency: str) -> Money | None:
 
     Amounts in several currencies are not added up. The result is then the part in
     `currency`, with MIXED as its currency, so that it cannot be compared with a ceiling
-    or a figure of the policy.
+    or a figure of the policy. With a whole amount the total is the whole; an unknown
+    currency then is `currency`.
     """
-    sums = sum_by_currency(amounts)
+    found = [*amounts]
+    if any(one.is_whole for one in found):
+        codes = {one.currency for one in found if one.minor} - {MIXED} or {currency}
+        return Money(WHOLE, codes.pop() if len(codes) == 1 else MIXED)
+    sums = sum_by_currency(found)
     moved = {code: minor for code, minor in sums.items() if minor} or sums
     if len(moved) > 1:
         return Money(moved.get(currency, 0), MIXED)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from enum import StrEnum
+from itertools import chain
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -77,6 +78,36 @@ amounts:
   - {fact: order_total}     # from the reader, with order_total_currency beside it
 ```
 
+What a call means that leaves an amount out stands in the policy. Without it a policy is
+refused whose schema lets a call leave the argument out, send null or an empty list:
+
+```yaml
+money:
+  - {amount: amount, currency: currency, absent: all, whole: order_left}
+  - {amount: fee, currency: currency, absent: none}
+```
+
+- `absent: none`: it moves nothing. The page says "amount not given", and
+  `money.amount_minor` is 0 where the call moves nothing else.
+- `absent: all`: it moves everything, as a refund without an amount refunds the whole
+  payment. That is more than any ceiling, limit or figure: nobody with a ceiling can
+  decide it alone, it joins no batch, and a rule that compares `args.<name>` or
+  `money.amount_minor` holds as for the largest amount. A rule that tests whether the
+  argument is there sees the call as it was sent. The page says "the whole amount".
+- `whole` names the fact of the reader that says how much everything is, with
+  `<name>_currency` beside it. It then counts as that amount. Where the reader does not
+  give the fact, it counts as more than any figure.
+- An amount of zero is an amount: forbid it in the schema where a tool takes zero for
+  everything.
+
+`unit: minor` declares an integer in the smallest unit of its currency, as many payment
+services take it: `{amount: amount, currency: currency, unit: minor}`, or under
+`amounts` `{path: amount, currency: INR, unit: minor}` where a call names no currency.
+4200 is 42.00 USD, 4200 JPY and 4.200 KWD. Pages and mails show the currency's own
+units, the form for changes takes them or says that it takes minor units, and rules read
+`args.<name>` as the integer it is.
+
+
 - Holdpoint adds all amounts of a call. The total applies to `money.amount_minor` and
   `money.currency` in rules, `critical_above`, `limits`, the ceilings of people and of
   batches, and every measure with an `amount` (unless it has `alone: true`). The page
@@ -88,9 +119,8 @@ amounts:
   policy's currency. While it is in the window of a sum, later proposals with the same
   key escalate too.
 - A fact that the reader does not return, or that is not an amount, blocks the proposal
-  (`amount.unresolved`). A missing key blocks it too (`key.unresolved`). An optional
-  argument that a call leaves out counts as no money; one that is not money is refused
-  with 422.
+  (`amount.unresolved`). A missing key blocks it too (`key.unresolved`). An argument
+  that is not money is refused with 422.
 - A measure counts proposals that are pending, in progress, executed, or may have been
   executed. The window of an executed one begins at its effect; a pending one is in
   every window. Proposals that were refused, rejected or withdrawn or that expired no
@@ -228,7 +258,9 @@ def _read_comments(model: type[BaseModel]) -> dict[str, str]:
     """Field name -> the comment above it or beside it in the source."""
     found: dict[str, str] = {}
     above: list[str] = []
-    for line in inspect.getsource(model).splitlines():
+    parts = [one for one in reversed(model.__mro__) if issubclass(one, BaseModel)]
+    lines = [inspect.getsource(one).splitlines() for one in parts if one != BaseModel]
+    for line in chain.from_iterable(lines):
         field, comment = _FIELD.match(line), line.partition("  # ")[2]
         if line.strip().startswith("# "):
             above.append(line.strip()[2:])

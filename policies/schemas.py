@@ -94,6 +94,48 @@ def find_declared(schema: Schema, path: str) -> Mapping[str, Any] | None:
     return resolve_reference(found, schema)
 
 
+def may_be_absent(schema: Schema, path: str) -> bool:
+    """Whether a call that fits the schema can be without a value at a path such as
+    `items[*].price`: an argument on the way may be left out or null, or a list may be
+    empty."""
+    found: Any = schema
+    for step in path.split("."):
+        name, each = step.removesuffix("[*]"), step.endswith("[*]")
+        found = resolve_reference(found, schema)
+        part = resolve_reference(found.get("properties", {}).get(name), schema)
+        if name not in found.get("required", []) or "null" in list_kinds(part, schema):
+            return True
+        if not each:
+            found = part
+            continue
+        if part.get("minItems", 0) < 1:
+            return True
+        found = resolve_reference(part.get("items"), schema)
+        if "null" in list_kinds(found, schema):
+            return True
+    return False
+
+
+def list_kinds(subschema: Any, root: Schema, depth: int = 0) -> set[str]:
+    """The types of the values that a subschema allows: of its `type`, of its closed set
+    of values, or of its alternatives. Empty where it does not say."""
+    found = resolve_reference(subschema, root)
+    if "enum" in found or "const" in found:
+        known = found.get("enum", [found.get("const")])
+        return {_find_kind(value) for value in known}
+    branches = [part for key in ("anyOf", "oneOf") for part in found.get(key, [])]
+    if branches and depth < 8:
+        return {kind for part in branches for kind in list_kinds(part, root, depth + 1)}
+    return set(_list_kinds(found))
+
+
+def _find_kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    kinds = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    return kinds.get(type(value)) or ("array" if type(value) is list else "object")
+
+
 def resolve_reference(subschema: Any, root: Schema) -> dict[str, Any]:
     """Follow the local `$ref`s of a subschema. Returns an empty schema for a reference
     that cannot be followed and for anything that is not a schema object."""

@@ -27,6 +27,7 @@ from .models import (
     Execution,
     Preferences,
     RequestVersion,
+    Revision,
     Stop,
 )
 from .people import identities
@@ -469,7 +470,7 @@ def check_vote_counts(
     revision = version.revision
     # guard: person-ceiling
     if is_above_ceiling(person, revision.amount_minor, revision.currency):
-        raise NotPermitted(describe_ceiling(person, revision.currency))
+        raise NotPermitted(describe_ceiling(person, revision))
     place = quorum.find_step_to_fill(version.steps, filled, role)
     if place is None:
         raise NotPermitted(
@@ -494,17 +495,26 @@ def describe_why_uncounted(
 def is_above_ceiling(person: Person, amount_minor: int | None, currency: str) -> bool:
     """Whether an amount (minor units) exceeds what this person may decide.
 
-    An amount in another currency than the person's ceiling counts as above it.
+    An amount in another currency than the person's ceiling counts as above it, and so
+    does a whole amount of which no figure is known.
     """
     if amount_minor is None or person.ceiling_minor is None:
         return False
+    if Money(amount_minor, currency).is_whole:
+        return True
     return currency != person.ceiling_currency or amount_minor > person.ceiling_minor
 
 
-def describe_ceiling(person: Person, currency: str) -> str:
-    """A sentence that says why an amount in `currency` exceeds this person's
+def describe_ceiling(person: Person, revision: Revision) -> str:
+    """A sentence that says why the amount of a revision exceeds this person's
     ceiling."""
     most = format_money(Money(person.ceiling_minor or 0, person.ceiling_currency))
+    currency = revision.currency
+    if Money(revision.amount_minor or 0, currency).is_whole:
+        return (
+            f"Your approval limit is {most}, and this asks for the whole amount, of"
+            " which Holdpoint knows no figure."
+        )
     if currency != person.ceiling_currency:
         other = "another currency" if currency else "several currencies"
         return f"Your approval limit is {most}, and this amount is in {other}."

@@ -20,7 +20,7 @@ from agents.models import Agent, Checkpoint, Thread
 from agents.representation import annotate_status
 from journal.errors import NotFound
 from policies.models import Person
-from policies.money import Money, format_amount
+from policies.money import Money
 from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.desk.components import in_flight, visibility
@@ -382,7 +382,7 @@ def _compute_usage(mine: Any) -> RunUsage:
     for said, _, n, _ in rows:
         counts[said] = counts.get(said, 0) + n
     money = [
-        (f"{format_amount(Money(minor, currency))} {currency}", MONEY_WORDS[said])
+        (str(Money(int(minor), currency)), MONEY_WORDS[said])
         for said, currency, _, minor in rows
         if minor and currency and said in MONEY_WORDS
     ]

@@ -7,7 +7,7 @@ that it accepts. `restore_document` reads a stored one.
 from __future__ import annotations
 
 from .alerts import Alert
-from .amounts import Amount, ArgumentPath
+from .amounts import Amount, ArgumentPath, MoneyField
 from .definitions import (
     DEFAULT_FLOOR,
     LONGEST,
@@ -22,7 +22,6 @@ from .definitions import (
     Figure,
     Limit,
     LookUp,
-    MoneyField,
     Profile,
     Reversal,
     StandingTerms,

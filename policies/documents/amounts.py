@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from .names import CURRENCY, MoneyPath, Name, ShortText
 
@@ -19,17 +25,56 @@ class PathStep(NamedTuple):
     each: bool
 
 
-class Amount(BaseModel):
+class SentAmount(BaseModel):
+    """What every amount in the arguments may say about how a call sends it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # The argument is a whole number in the smallest unit of its currency (4200 is 42.00
+    # USD), and not a decimal string.
+    unit: Literal["minor"] | None = None
+    # What a call means that leaves the amount out, or sends null or an empty list:
+    # nothing, or everything. Required where the schema allows that.
+    absent: Literal["none", "all"] | None = None
+    # With absent: all, the fact of the reader that says how much everything is. Its
+    # currency is the fact <name>_currency.
+    whole: Name | None = None
+
+    @model_validator(mode="after")
+    def _whole_of_all(self) -> Self:
+        if self.whole and self.absent != "all":
+            raise ValueError("whole requires absent: all: add it, or remove whole")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit what is not used, as `ToolDefinition.LATER` explains."""
+        written: dict[str, Any] = write(self)
+        later = SentAmount.model_fields
+        return {k: v for k, v in written.items() if v is not None or k not in later}
+
+
+class MoneyField(SentAmount):
+    """Two arguments that are one amount of money and its currency: a decimal string, or
+    with `unit: minor` a whole number."""
+
+    amount: str
+    currency: str
+
+    @property
+    def name(self) -> str:
+        """The name of the amount in measures."""
+        return self.amount
+
+
+class Amount(SentAmount):
     """Money in a list, deeper in the arguments, or known only to the reader.
 
     It counts together with the tool's `money` for ceilings, `critical_above`, limits,
     rules (`money.amount_minor`) and sums, and the page shows the total. Write either
-    `path` and `currency`, or `fact`. An amount that a call leaves out counts as
-    nothing. A fact that the reader does not give, or that is no amount, blocks the
-    proposal.
+    `path` and `currency`, or `fact`. A fact that the reader does not give, or that is
+    no amount, blocks the proposal.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     # an argument such as order.total, or one in each element: items[*].price
     path: MoneyPath | None = None
@@ -46,6 +91,10 @@ class Amount(BaseModel):
             raise ValueError("set either path or fact")
         if self.path and not self.currency:
             raise ValueError("set currency: an argument, or a code such as USD")
+        if self.fact and (self.unit or self.absent):
+            raise ValueError(
+                "unit and absent are about arguments: remove them, or write path"
+            )
         if self.fact and (self.currency or self.times):
             raise ValueError(
                 f"the currency is the fact {self.fact}_currency: remove currency and"

@@ -14,6 +14,7 @@ from policies.conditions import Condition, InvalidCondition
 from policies.schemas import InvalidSchema, compile_schema, find_declared
 
 from . import amount_checks, reading_tools, reversals, routes, sentences, unread
+from .amounts import Amount, MoneyField
 from .argument_roles import PRESENTERS, ROLES
 from .definitions import (
     LONGEST,
@@ -149,19 +150,6 @@ def _list_form_problems(
         yield from _report_unknown_argument(tool, name, f"{path}.when")
 
 
-def _list_money_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    for pair in tool.money:
-        for name in (pair.amount, pair.currency):
-            part = tool.arguments.get("properties", {}).get(name)
-            if not isinstance(part, dict):
-                yield f"{path}.money", f"{name} is not an argument of this tool"
-            elif part.get("type") != "string" and "enum" not in part:
-                yield (
-                    f"{path}.money",
-                    f"{name} must be a string: money is never a number",
-                )
-
-
 def _list_named_argument_problems(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     for field in ("sensitive", "redact", "labels"):
         for name in getattr(tool, field):
@@ -288,7 +276,6 @@ def _list_own_steps_problems(tool: ToolDefinition, path: str) -> Iterator[Proble
 _TOOL_CHECKS: tuple[ToolCheck, ...] = (
     _list_floor_problems,
     _list_effect_class_problems,
-    _list_money_problems,
     amount_checks.list_amount_problems,
     _list_named_argument_problems,
     _list_presenter_problems,
@@ -434,6 +421,13 @@ def _list_read_problems(
     absent = {
         ("args", name) for name in _list_known_entries(document, tool, "args")
     } - {("args", name) for name in tool.arguments.get("required", [])}
+    # Rules see an amount that counts as everything also where a call leaves it out.
+    sent: list[MoneyField | Amount] = [*tool.money, *tool.amounts]
+    absent -= {
+        ("args", one.name)
+        for one in sent
+        if one.absent == "all" and one.name in tool.plain_amounts
+    }
     for place, name in sorted((condition.reads & absent) - condition.tested):
         yield f'{place}.{name} may be absent: test it with "{name}" in args'
 

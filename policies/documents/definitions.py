@@ -32,7 +32,7 @@ from .. import money, schemas
 from ..calendars import Duration
 from ..choices import ExecutionClass, Risk, Role, Tier
 from . import sentences
-from .amounts import Amount
+from .amounts import Amount, MoneyField
 from .argument_roles import assign_roles
 from .names import (
     CALLABLE,
@@ -130,13 +130,6 @@ class Figure(DocumentPart):
     def money(self) -> money.Money:
         """The amount in minor units."""
         return money.parse(self.amount, self.currency)
-
-
-class MoneyField(DocumentPart):
-    """Two arguments that are one amount of money: a decimal string and its currency."""
-
-    amount: str
-    currency: str
 
 
 class StepSpec(DocumentPart):
@@ -439,6 +432,13 @@ class ToolDefinition(DocumentPart):
     def moves_money(self) -> bool:
         """Whether the tool declares any amount of money."""
         return bool(self.money or self.amounts)
+
+    @cached_property
+    def plain_amounts(self) -> frozenset[str]:
+        """The arguments whose amounts rules compare in minor units."""
+        paths = {one.path for one in self.amounts if one.path and one.unit}
+        declared = self.arguments.get("properties", {})
+        return frozenset({*(one.amount for one in self.money), *(paths & {*declared})})
 
     @property
     def by_agent(self) -> bool:

@@ -115,6 +115,8 @@ def _add_bcc(subject: CloneSubject) -> Change | None:
 def _multiply_amount(subject: CloneSubject) -> Change | None:
     for pair in subject.definition.money:
         value = subject.args.get(pair.amount)
+        if pair.unit and isinstance(value, int) and value:
+            return subject.change_argument(pair.amount, value * 10)
         try:
             amount = Decimal(value) if isinstance(value, str) else None
         except InvalidOperation:

@@ -18,7 +18,7 @@ from policies.choices import Tier
 from policies.documents import Document, ToolDefinition
 from policies.facts import RevisionInputs
 from policies.models import Tool
-from policies.money import Money
+from policies.money import WHOLE, Money
 from policies.schemas import list_errors
 from reviews.presenters import present_effect
 
@@ -229,7 +229,8 @@ def _compute_sums(
     for one in own:
         counts[one.measure] = memory.counts.get((one.measure, one.key), 0) + 1
         if one.is_sum:
-            sums[one.measure] = memory.sums.get(one.of, 0) + one.amount.minor
+            together = memory.sums.get(one.of, 0) + one.amount.minor
+            sums[one.measure] = min(together, WHOLE)
     return {"sum": sums, "count": counts, "other_currencies": {}}
 
 

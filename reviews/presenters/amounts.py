@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from policies import money
+from policies import amounts, money
 from policies.calendars import describe_duration
-from policies.documents import Amount, ArgumentPath
+from policies.documents import Amount, ArgumentPath, MoneyField
 from policies.money import Money
 
 from .arguments import humanise_name
@@ -34,17 +34,36 @@ def build_total_figures(subject: Subject) -> Iterator[SizeFigure]:
     """
     for amount in subject.definition.amounts:
         found = [one.money for one in subject.moved if one.name == amount.name]
-        if found:
+        if found and not any(one.is_whole for one in found):
             yield _build_combined_figure(
                 _format_amount_label(subject, amount),
                 found,
                 of_reader=bool(amount.fact),
             )
+    for sent in amounts.list_absent(subject.definition, subject.args):
+        yield _build_absent_figure(subject, sent)
     if len({one.name for one in subject.moved}) > 1:
         yield _build_combined_figure("Total", [one.money for one in subject.moved])
 
 
-def _format_amount_label(subject: Subject, amount: Amount) -> str:
+def _build_absent_figure(subject: Subject, sent: MoneyField | Amount) -> SizeFigure:
+    """What it means that the call leaves this amount out."""
+    label = _format_amount_label(subject, sent)
+    if sent.absent != "all":
+        return SizeFigure(label, "amount not given", "counts as nothing")
+    found = [one.money for one in subject.moved if one.name == sent.name]
+    if not sent.whole or not found or any(one.is_whole for one in found):
+        return SizeFigure(label, money.WHOLE_WORDS, "amount not given")
+    return SizeFigure(
+        label,
+        money.WHOLE_WORDS,
+        f"amount not given, {format_money(found[-1])} by the record",
+    )
+
+
+def _format_amount_label(subject: Subject, amount: MoneyField | Amount) -> str:
+    if isinstance(amount, MoneyField):
+        return subject.label(amount.amount)
     name = amount.fact or ArgumentPath(amount.path or "").dotted
     return amount.label or subject.label(name)
 
@@ -52,6 +71,8 @@ def _format_amount_label(subject: Subject, amount: Amount) -> str:
 def _build_combined_figure(
     label: str, found: Sequence[Money], *, of_reader: bool = False
 ) -> SizeFigure:
+    if any(one.is_whole for one in found):
+        return SizeFigure(label, money.WHOLE_WORDS)
     totals = money.sum_by_currency(found)
     said = " and ".join(format_money(Money(n, code)) for code, n in totals.items())
     return SizeFigure(
@@ -59,14 +80,14 @@ def _build_combined_figure(
     )
 
 
-def _describe_addition(amounts: int, currencies: int, *, of_reader: bool) -> str:
+def _describe_addition(count: int, currencies: int, *, of_reader: bool) -> str:
     if of_reader:
         return "looked up by Holdpoint, used as the amount"
-    if amounts == 1:
+    if count == 1:
         return ""
     if currencies == 1:
-        return f"{amounts} amounts in total"
-    return f"{amounts} amounts in {currencies} currencies, not added up"
+        return f"{count} amounts in total"
+    return f"{count} amounts in {currencies} currencies, not added up"
 
 
 def build_rolling_sums(subject: Subject) -> tuple[SizeFigure, ...]:
@@ -81,7 +102,9 @@ def build_rolling_sums(subject: Subject) -> tuple[SizeFigure, ...]:
     return tuple(
         SizeFigure(
             humanise_name(name),
-            format_money(Money(total, currency)),
+            "above every figure"
+            if total >= money.WHOLE
+            else format_money(Money(total, currency)),
             describe_sum_contents(subject, name),
         )
         for name, total in found.items()

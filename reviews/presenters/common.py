@@ -114,12 +114,41 @@ class Subject:
         made = build_cell(
             leaf.value, self.conceal if self._is_sensitive(leaf.path) else None
         )
+        if leaf.path in self.minor_currencies and not made.hides:
+            return self._format_minor(leaf, made)
         schema = self.definition.arguments
         if made.kind == "text" and made.text in (
             said := build_enum_words(schema, leaf.path)
         ):
             return replace(made, text=said[made.text], raw=made.text)
         return made.settled if is_type_fixed(schema, leaf.path, made.kind) else made
+
+    @cached_property
+    def minor_currencies(self) -> Mapping[str, str]:
+        """The paths of the amounts in minor units, each with its currency; an empty
+        text for a currency that is concealed or cannot be read."""
+        found = amounts.list_minor_currencies(self.definition, self.args)
+        pairs = {one.amount: one.currency for one in self.definition.money}
+        for path in found:
+            if self._is_sensitive(pairs.get(path, "")):
+                found[path] = ""
+        return found
+
+    def minor_money(self, leaf: Leaf) -> money.Money | None:
+        """An amount in minor units as money; None for any other leaf."""
+        currency = self.minor_currencies.get(leaf.path)
+        try:
+            return money.parse_minor(leaf.value, currency)
+        except money.InvalidMoney:
+            return None
+
+    def _format_minor(self, leaf: Leaf, made: Cell) -> Cell:
+        """An amount in minor units as people write money; its exact number is in
+        `raw`."""
+        amount = self.minor_money(leaf)
+        if amount is None:
+            return replace(made, text=f"{made.text} in minor units", raw=made.text)
+        return Cell(current.format_money(amount), raw=made.text)
 
     def told(self, leaf: Leaf) -> Cell:
         """The same as `cell`, but with a declared date or date-time in words."""
@@ -206,9 +235,7 @@ class Subject:
             if self._is_sensitive(part.amount):
                 continue
             try:
-                return part, money.parse(
-                    self.args.get(part.amount), self.args.get(part.currency)
-                )
+                return part, amounts.parse_money_field(part, self.args)
             except money.InvalidMoney:
                 continue
         return None
@@ -216,11 +243,13 @@ class Subject:
     def add_currency(self, path: str, cell: Cell | None) -> Cell | None:
         """The cell with the currency after it, if the path is that of a declared amount
         that can be read and shown."""
+        if cell and path in self.minor_currencies:
+            return self.cell(Leaf(path, path, _find_indexed(self.args, path)))
         for part in self.definition.money:
             names = (part.amount, part.currency)
             if cell and part.amount == path and not any(map(self._is_sensitive, names)):
                 try:
-                    given = money.parse(*(self.args.get(name) for name in names))
+                    given = amounts.parse_money_field(part, self.args)
                 except money.InvalidMoney:
                     continue
                 return replace(cell, text=f"{cell.text} {given.currency}")
@@ -244,7 +273,8 @@ class Subject:
 
     def names_amount(self) -> bool:
         """Whether the arguments contain a declared amount; it may be optional."""
-        return any(part.amount in self.args for part in self.definition.money)
+        pairs = self.definition.money
+        return any(not amounts.is_left_out(part, self.args) for part in pairs)
 
     def _is_sensitive(self, path: str) -> bool:
         if path in self.secret:
@@ -351,7 +381,15 @@ def build_sentence(
         own = isinstance(piece, Chip) and piece.own_words
         brought = bool(found) if own else brought and piece == " "
         parts += found
-    return _tidy_spaces(parts)
+    return _tidy_spaces([*parts, TextPart(_format_absence(subject))])
+
+
+def _format_absence(subject: Subject) -> str:
+    """What the sentence says at its end of an amount that the call leaves out."""
+    left_out = amounts.list_absent(subject.definition, subject.args)
+    if any(one.absent == "all" for one in left_out):
+        return f" ({money.WHOLE_WORDS})"
+    return " (amount not given)" if left_out and not subject.moved else ""
 
 
 def _build_piece_parts(
@@ -432,9 +470,20 @@ def build_argument_part(subject: Subject, name: str) -> SentencePart:
     if isinstance(value, list) and len(found) > 3:
         many = f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
         return ValuePart(many, untrusted=False)
-    texts = tuple(filter(None, (subject.told(leaf).text for leaf in found)))
+    texts = tuple(filter(None, (_format_inline(subject, leaf) for leaf in found)))
     joined = ", ".join(texts) or "(empty)"
     return ValuePart(joined, parts=texts if len(texts) > 1 else ())
+
+
+def _format_inline(subject: Subject, leaf: Leaf) -> str:
+    """A leaf's text in a sentence: an amount in minor units without its currency where
+    the sentence names the currency itself."""
+    amount = subject.minor_money(leaf)
+    said = subject.told(leaf).text
+    codes = [one.currency for one in subject.definition.money]
+    codes += [one.currency or "" for one in subject.definition.amounts]
+    named = any(code in subject.definition.chips for code in codes)
+    return said.rpartition(" ")[0] if amount and named else said
 
 
 def _is_leaf_of(leaf: Leaf, name: str) -> bool:
@@ -489,6 +538,17 @@ def _find_value(value: Any, path: str) -> Any:
     return value
 
 
+def _find_indexed(value: Any, path: str) -> Any:
+    """The value at the path of a leaf, such as `items[0].price`; None if there is
+    none."""
+    for step in re.findall(r"[^.\[\]]+", path):
+        if isinstance(value, list):
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
 def is_path_within(path: str, outer: str) -> bool:
     """Whether `path` is `outer` or lies inside it."""
     return path == outer or path.startswith((f"{outer}.", f"{outer}["))
@@ -527,6 +587,9 @@ def _build_warning_tags(
     if hidden:
         said = format_count(len({one.path for one in hidden}), "argument")
         yield Tag(f"{said} could not be inspected", loud=True)
+    left_out = amounts.list_absent(subject.definition, subject.args)
+    if any(one.absent == "all" for one in left_out):
+        yield Tag("Asks for the whole amount", loud=True)
     if (subject.dry_run or {}).get("problem"):
         yield Tag("The dry run failed", loud=True)
     if not subject.definition.effect:

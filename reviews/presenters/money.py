@@ -52,7 +52,7 @@ def show(subject: Subject) -> Presentation:
     amount = subject.amount()
     if amount is None and not subject.names_amount():
         amount = compute_total(subject)
-        if amount is None or amount.currency == money.MIXED:
+        if amount is None or amount.is_whole or amount.currency == money.MIXED:
             return build_presentation(subject)
     if amount is None:
         return build_presentation(

@@ -100,7 +100,7 @@ def check_may_issue(
             f"Only a {terms.role} can allow this in advance. Nothing was allowed."
         )
     if permissions.is_above_ceiling(person, revision.amount_minor, revision.currency):
-        raise NotPermitted(permissions.describe_ceiling(person, revision.currency))
+        raise NotPermitted(permissions.describe_ceiling(person, revision))
     return terms
 
 

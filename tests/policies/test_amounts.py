@@ -11,7 +11,7 @@ from policies.money import InvalidMoney, Money
 from tests.policies import builders
 
 PAYMENT = {"to": "a", "amount": "899.00", "currency": "USD"}
-FEE = {"amount": "fee", "currency": "fee_currency"}
+FEE = {"amount": "fee", "currency": "fee_currency", "absent": "none"}
 
 
 def two(**changes):
@@ -74,7 +74,11 @@ SCHEMA = {
     },
     "$defs": {"extra": {"type": "object", "properties": {"cost": {"type": "string"}}}},
 }
-PRICE = {"path": "items[*].price", "currency": "items[*].currency"}
+PRICE = {
+    "path": "items[*].price",
+    "currency": "items[*].currency",
+    "absent": "none",
+}
 
 
 def order(*declared, **parts):
@@ -111,7 +115,7 @@ def test_the_amounts_of_a_list_are_read_one_by_one():
 def test_a_currency_may_be_that_of_all_and_an_amount_be_counted_often(
     declared, args, found
 ):
-    tool = order({"path": "items[*].price", **declared}).tools["pay"]
+    tool = order({**PRICE, **declared}).tools["pay"]
     items = [{"price": "6.00", "quantity": 3}]
     assert moved(tool, {"items": items, **args}) == [("items[*].price", found)]
 
@@ -122,6 +126,7 @@ def test_amounts_stand_deeper_in_lists_of_lists_and_alone():
         {"path": "items[*].extras[*].cost", "currency": "items[*].currency"},
         {"path": "tips[*]", "currency": "currency"},
     ]
+    declared = [{**one, "absent": "none"} for one in declared]
     item = {"price": "1.00", "currency": "EUR", "extras": [{"cost": "0.10"}, {}]}
     args = {"items": [{"price": "9.00"}, item], "shipping": {"cost": "4.00"}}
     args |= {"tips": ["0.50", "0.60"], "currency": "USD"}
@@ -172,3 +177,87 @@ def test_a_fact_that_is_no_amount_is_named(said):
     assert (moved(tool, {"items": []}, before)) == []
     assert amounts.list_unread_facts(tool, before) == ["order_total"]
     assert amounts.list_unread_facts(tool, {"order_total": 1}) == ["order_total"]
+
+
+def refunds(changes, **money):
+    """A policy with a refund whose amount and currency may be left out."""
+    part = {"type": ["string", "null"]}
+    if "unit" in money:
+        part = {"type": ["integer", "null"]}
+    properties = {"to": {"type": "string"}, "amount": part}
+    properties |= {"currency": {"type": "string"}}
+    pair = {"amount": "amount", "currency": "currency", "absent": "all", **money}
+    return builders.document(
+        changes,
+        schema={"type": "object", "required": ["to"], "properties": properties},
+        money=[pair],
+        effect="Refund[ {amount?} {currency?}] to {to}",
+        **KNOWN,
+    )
+
+
+def refund(**money):
+    return refunds({}, **money).tools["pay"]
+
+
+LEFT = {"order_total": 89900, "order_total_currency": "USD"}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [{}, {"amount": None}, {"currency": "USD"}, {"amount": None, "currency": "USD"}],
+)
+def test_an_amount_that_is_left_out_is_everything_where_the_policy_says_so(args):
+    ((name, found),) = amounts.list_amounts(refund(), args)
+    assert name == "amount"
+    assert found.is_whole
+    assert found.minor > money.MAX_MINOR
+    assert amounts.list_absent_wholes(refund(), args) == {"amount": money.WHOLE}
+    assert amounts.list_amounts(refund(absent="none"), args) == []
+    assert list(amounts.list_errors(refund(), args)) == []
+    assert "amount" not in amounts.to_minor_units(refund(), args)
+
+
+def test_the_reader_may_know_how_much_everything_is():
+    tool = refund(whole="order_total")
+    assert moved(tool, {}, LEFT) == [("amount", "899.00 USD")]
+    assert amounts.list_absent_wholes(tool, {}, LEFT) == {"amount": 89900}
+    for unknown in ({}, {"order_total": -1, "order_total_currency": "USD"}):
+        assert moved(tool, {}, unknown) == [("amount", money.WHOLE_WORDS)]
+
+
+def test_zero_is_an_amount_and_an_amount_needs_its_currency():
+    tool = refund()
+    zero = {"amount": "0.00", "currency": "USD"}
+    assert moved(tool, zero) == [("amount", "0.00 USD")]
+    (error,) = amounts.list_errors(tool, {"amount": "1.00"})
+    assert (error["path"], "currency" in error["message"]) == ("args.amount", True)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [[], [{"currency": "USD"}], [{"price": "1.00", "currency": "USD"}, {}]],
+)
+def test_an_empty_list_and_an_element_without_a_price_are_left_out_as_well(items):
+    listed = {"type": "array", "items": {**ITEM, "required": []}}
+    schema = {**SCHEMA, "properties": {"items": listed}}
+    every = order({**PRICE, "absent": "all"}, schema=schema).tools["pay"]
+    found = [one.money for one in amounts.list_amounts(every, {"items": items})]
+    assert money.combine_amounts(found, "USD") == Money(money.WHOLE, "USD")
+
+
+@pytest.mark.parametrize(
+    ("currency", "said"), [("USD", "42.00"), ("JPY", "4200"), ("KWD", "4.200")]
+)
+def test_minor_units_are_exact_in_every_currency(currency, said):
+    args = {"amount": 4200, "currency": currency}
+    tool = refund(unit="minor")
+    assert moved(tool, args) == [("amount", f"{said} {currency}")]
+    assert amounts.to_minor_units(tool, args)["amount"] == 4200
+
+
+@pytest.mark.parametrize("value", [4200.0, True, "42.00", -1, money.WHOLE, 2**60])
+def test_minor_units_are_whole_numbers_that_are_an_amount(value):
+    args = {"amount": value, "currency": "USD"}
+    (error,) = amounts.list_errors(refund(unit="minor"), args)
+    assert error["path"] == "args.amount"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from policies import evaluation
-from policies.choices import Role, Tier
+from policies import evaluation, money
+from policies.choices import Risk, Role, Tier
 from policies.evaluation import AppliedRule, Evaluation, RequiredStep
-from tests.policies import builders, store
+from tests.policies import builders, store, test_amounts
 from tests.policies.builders import SAFE, judge, rule, ruled
 from tests.policies.store import ids
 
@@ -276,3 +276,28 @@ def test_blocked_is_an_evaluation_of_nothing():
     assert found.risk == "critical"
     assert found.steps == ()
     assert Evaluation.from_json(found.as_json()) == found
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "args.amount > 50000",
+        '"amount" in args && args.amount > 50000',
+        "money.amount_minor > 50000",
+        '!("amount" in args)',
+    ],
+)
+def test_a_rule_on_an_amount_that_means_everything_holds(when):
+    """Also one that tests whether the argument is there."""
+    policy = test_amounts.refunds(
+        {
+            "rules": [rule(when=when, tier="escalate")],
+            "critical_above": {"amount": "5000.00", "currency": "USD"},
+        }
+    )
+    whole = {"amount_minor": money.WHOLE, "currency": "USD"}
+    sent = {**builders.facts(money=whole), "args": {"to": "a"}}
+    sent["absent_amounts"] = {"amount": money.WHOLE}
+    found = evaluation.evaluate(policy, policy.tools["pay"], sent)
+    assert "a.rule" in ids(found)
+    assert found.risk is Risk.CRITICAL

@@ -72,7 +72,7 @@ def build_form(
     `labels` are the reader's labels by dotted path; `errors` are shown at their inputs,
     or in `above` where they belong to none.
     """
-    sheet = FormContext(definition, labels or {}, sent, tuple(errors))
+    sheet = FormContext(definition, labels or {}, sent, tuple(errors), args)
     spec = build_spec(definition.arguments, definition.arguments, args)
     root = GroupField(FieldPlace(sheet, PREFIX, ROOT, (), "", spec, dict(args)))
     made = ArgumentForm(root)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from journal.errors import FieldError, build_field_error
+from policies import money
 
 from . import values
 from .schema import MISSING, NUMBERS, FieldSpec, is_same_json
@@ -100,6 +101,26 @@ class FormField:
         """The value as edited; MISSING leaves it out. Appends errors to `wrong`."""
         raise NotImplementedError
 
+    @cached_property
+    def minor_unit(self) -> str | None:
+        """As `FormContext.minor_unit`, for this place."""
+        return self.at.sheet.minor_unit(self.at.path)
+
+    def format_value(self, value: Any) -> str:
+        """A value as the text of its input: an amount that the tool receives in minor
+        units in the currency's own units, where the form knows it."""
+        if self.minor_unit and isinstance(value, int) and value >= 0:
+            return money.format_amount(money.Money(value, self.minor_unit))
+        return values.format_value(value)
+
+    def format_choice(self, value: Any) -> str:
+        """A value that nobody types, with its unit where it is an amount in minor
+        units."""
+        if self.minor_unit is None or not isinstance(value, int):
+            return values.format_value(value)
+        unit = self.minor_unit or "in minor units"
+        return f"{self.format_value(value)} {unit}"
+
     # Given, left out or null: a separate select where more than one is possible.
     @cached_property
     def was_state(self) -> str:
@@ -165,6 +186,8 @@ class ChoiceField(FormField):
     def choices(self) -> list[tuple[str, str, Any]]:
         """The option's text, its label and its value."""
         found = values.build_options(self.at.spec)
+        if self.minor_unit is not None:
+            found = [(text, self.format_choice(one), one) for text, _, one in found]
         if self.at.new and self.at.required:
             found.insert(0, ("", "Choose", MISSING))
         elif ABSENT in self.states:
@@ -220,7 +243,7 @@ class LineField(FormField):
 
     @cached_property
     def was_text(self) -> str:
-        return values.format_value(self.at.was)
+        return self.format_value(self.at.was)
 
     @cached_property
     def text(self) -> str:
@@ -256,6 +279,8 @@ class LineField(FormField):
 
     @property
     def money(self) -> bool:
+        if self.minor_unit is not None:
+            return bool(self.minor_unit)
         return self.at.sheet.is_money(self.at.path)
 
     @property
@@ -264,6 +289,8 @@ class LineField(FormField):
 
     @property
     def hint(self) -> str:
+        if self.minor_unit is not None:
+            return values.build_minor_hint(self.at.spec, self.minor_unit)
         return values.build_hint(self.at.spec)
 
     def read(self, wrong: list[FieldError]) -> Any:
@@ -281,6 +308,10 @@ class LineField(FormField):
 
     def typed(self) -> Any:
         """The typed text as a value. Raises BadValue."""
+        if self.minor_unit:
+            return values.parse_minor_amount(
+                self.at.spec, self.text.strip(), self.minor_unit
+            )
         return values.parse_value(self.at.spec, self.text, money=self.money)
 
     @property
@@ -344,7 +375,7 @@ class LockedField(FormField):
         """The proposed value as text; empty if it is hidden."""
         if self.why == HIDDEN:
             return ""
-        return "not set" if self.at.was is MISSING else values.format_value(self.at.was)
+        return "not set" if self.at.was is MISSING else self.format_choice(self.at.was)
 
     def read(self, wrong: list[FieldError]) -> Any:
         fixed = self.at.spec.schema.get("const", MISSING)

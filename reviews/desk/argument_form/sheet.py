@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from journal.errors import FieldError
-from policies.documents import ToolDefinition
+from policies import money, schemas
+from policies.documents import ArgumentPath, ToolDefinition
 from reviews.presenters.arguments import humanise_name
 
 PREFIX = "arg"
@@ -65,6 +66,7 @@ class FormContext:
     labels: Mapping[str, str]
     sent: Mapping[str, str] | None = None
     errors: tuple[FieldError, ...] = ()
+    args: Mapping[str, Any] = field(default_factory=dict)  # as proposed
 
     @property
     def root(self) -> Mapping[str, Any]:
@@ -100,12 +102,21 @@ class FormContext:
         dotted = ".".join(path)
         return any(dotted == pair.currency for pair in self.definition.money)
 
-    def currency_of(self, path: tuple[str, ...]) -> str:
-        """The argument that names the currency of this amount; empty for anything
-        else."""
+    def minor_unit(self, path: tuple[str, ...]) -> str | None:
+        """The currency of an amount that the tool receives in minor units, as far as
+        nobody can change it in this form; an empty text where somebody can, or where it
+        is not known. None for any other place."""
         dotted = ".".join(path)
-        pairs = self.definition.money
-        return next((p.currency for p in pairs if p.amount == dotted), "")
+        for pair in self.definition.money:
+            if pair.unit and pair.amount == dotted:
+                code = self.args.get(pair.currency)
+                known = isinstance(code, str) and money.CURRENCY.fullmatch(code)
+                return str(code) if known else ""
+        for one in self.definition.amounts:
+            if one.unit and one.path and ArgumentPath(one.path).dotted == dotted:
+                is_argument = schemas.find_declared(self.root, one.currency or "")
+                return "" if is_argument else one.code
+        return None
 
     def error(self, name: str) -> str:
         """The errors at the input of this name, as one text."""

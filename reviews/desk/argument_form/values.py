@@ -14,6 +14,7 @@ from datetime import date, datetime
 from typing import Any
 
 from journal.canonical import MAX_INTEGER
+from policies import money
 from reviews.presenters import unicode
 
 from .schema import MISSING, NUMBERS, FieldSpec
@@ -138,6 +139,46 @@ def parse_value(spec: FieldSpec, text: str, *, money: bool) -> Any:
     if spec.kind == "number":
         return _parse_number(text.strip())
     return text
+
+
+def parse_minor_amount(spec: FieldSpec, text: str, currency: str) -> int:
+    """A typed amount in the currency's own units as minor units. Raises BadValue."""
+    try:
+        minor = money.parse(_parse_amount(text), currency).minor
+    except money.InvalidMoney as error:
+        raise BadValue(str(error)) from None
+    least, most = spec.schema.get("minimum"), spec.schema.get("maximum")
+    too_little = least is not None and minor < least
+    if too_little or (most is not None and minor > most):
+        raise BadValue(f"must be {_format_minor_range(spec, currency)}")
+    return minor
+
+
+def build_minor_hint(spec: FieldSpec, currency: str) -> str:
+    """The unit in which the form takes an amount that is sent in minor units."""
+    if not currency:
+        return (
+            "In the smallest unit of its currency: 4200 is 42.00 USD, 4200 JPY and"
+            " 4.200 KWD"
+        )
+    limits = _format_minor_range(spec, currency)
+    said = f"In {currency}: the tool receives {format_minor(1, currency)} as 1"
+    return f"{said}. {limits[:1].upper()}{limits[1:]}" if limits else said
+
+
+def format_minor(value: Any, currency: str) -> str:
+    """An amount in minor units in the currency's own units."""
+    return str(money.Money(value, currency))
+
+
+def _format_minor_range(spec: FieldSpec, currency: str) -> str:
+    least, most = (
+        format_minor(bound, currency) if isinstance(bound, int) else ""
+        for bound in (spec.schema.get("minimum"), spec.schema.get("maximum"))
+    )
+    if least and most:
+        return f"from {least} to {most}"
+    return (least and f"at least {least}") or (most and f"at most {most}")
 
 
 def build_hint(spec: FieldSpec) -> str:

@@ -232,8 +232,11 @@ def _collect_texts(path: str, lines: Sequence[BatchLine]) -> ColumnTexts:
 
 
 def _find_amount(line: BatchLine, path: str) -> Money | None:
-    """The member's amount, if this path is the amount argument. Another argument of the
-    same member has no amount."""
+    """The member's amount, if this path is the amount argument or holds one in minor
+    units. Another argument of the same member has no amount."""
+    leaf = line.leaves.get(path)
+    if leaf is not None and path in line.subject.minor_currencies:
+        return line.subject.minor_money(leaf)
     first = line.subject.definition.money[:1]
     named = path in line.leaves and any(path == part.amount for part in first)
     return line.subject.amount() if named else None

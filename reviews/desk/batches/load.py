@@ -102,7 +102,7 @@ class LoadedBatch:
         if permissions.is_above_ceiling(
             self.person, revision.amount_minor, revision.currency
         ):
-            return permissions.describe_ceiling(self.person, revision.currency)
+            return permissions.describe_ceiling(self.person, revision)
         return ""
 
     def tally(self, member: BatchMember) -> ApprovalTally:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from django.db import connection
 
-from policies import money, tools
+from policies import tools
 from policies.money import Money
 from reviews.effects import describe
 from reviews.models import Revision
@@ -78,7 +78,7 @@ def _list_texts(revision: Revision) -> Iterator[str]:
         revision
     ):
         amount = Money(revision.amount_minor, revision.currency)
-        yield f"{money.format_amount(amount)} {revision.currency}"
+        yield str(amount)
 
 
 def _list_money_arguments(revision: Revision) -> set[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from policies.documents import InvalidPolicy
-from tests.policies import test_amounts
+from tests.policies import builders, test_amounts
 from tests.policies.test_amounts import KNOWN, PRICE, order
 
 TOOL = "tools.pay"
@@ -84,3 +86,93 @@ def test_a_measure_names_an_amount_of_a_list_or_of_the_reader():
             PRICE, {"fact": "order_total"}, measures=measures, **KNOWN
         )
         assert document.measures["spent"].amount == amount
+
+
+def optional(**money):
+    """A payment whose amount and currency the schema does not require."""
+    return tool_with(["to"], **money)
+
+
+def tool_with(required, part=None, **money):
+    properties = {
+        "to": {"type": "string"},
+        "amount": part or {"type": "string"},
+        "currency": {"enum": ["USD", "EUR"]},
+    }
+    schema = {"type": "object", "required": required, "properties": properties}
+    pair = {"amount": "amount", "currency": "currency", **money}
+    read: dict[str, Any] = KNOWN if "whole" in money else {}
+    return builders.document(schema=schema, money=[pair], effect="Pay {to}", **read)
+
+
+def why_refused(required, part=None, **money):
+    with pytest.raises(InvalidPolicy) as refused:
+        tool_with(required, part, **money)
+    return {one["path"]: one["message"] for one in refused.value.errors}
+
+
+EVERY = ["to", "amount", "currency"]
+
+
+@pytest.mark.parametrize(
+    ("required", "part"),
+    [
+        (["to"], {"type": "string"}),
+        (EVERY, {"type": ["string", "null"]}),
+        (EVERY, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        (EVERY, {"enum": ["5.00", None]}),
+    ],
+)
+def test_the_policy_says_what_it_means_to_leave_an_amount_out(required, part):
+    said = why_refused(required, part)[f"{TOOL}.money.0.absent"]
+    assert "a call may leave out amount" in said
+    assert "absent: none" in said
+    assert "absent: all" in said
+    for meant in ("none", "all"):
+        assert tool_with(required, part, absent=meant)
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("items[*].price", {}),
+        ("shipping.cost", {}),
+        ("tips[*]", {"currency": "USD"}),
+        ("items[*].extras[*].cost", {}),
+    ],
+)
+def test_lists_that_may_be_empty_and_optional_objects_need_it_too(path, more):
+    said = problems({"path": path, "currency": "USD", **more})
+    assert f"may leave out {path}" in said[f"{TOOL}.amounts.0.absent"]
+
+
+def test_an_amount_that_is_always_there_needs_none():
+    assert (
+        "never leaves out"
+        in (why_refused(EVERY, absent="all")[f"{TOOL}.money.0.absent"])
+    )
+    item = {
+        "type": "object",
+        "required": ["price"],
+        "properties": {"price": {"type": "string"}},
+    }
+    listed = {"type": "array", "minItems": 1, "items": item}
+    schema = {"type": "object", "required": ["i"], "properties": {"i": listed}}
+    declared = {"path": "i[*].price", "currency": "USD"}
+    assert order(declared, schema=schema, effect="Order {i}")
+
+
+def test_the_fact_that_says_how_much_everything_is_comes_from_the_reader():
+    optional(absent="all", whole="order_total")
+    assert "requires absent: all" in str(why_refused(["to"], whole="order_total"))
+    said = why_refused(["to"], absent="all", whole="order_left")
+    assert "is not among the tool's facts" in said[f"{TOOL}.money.0.whole"]
+
+
+def test_an_integer_is_money_only_in_minor_units():
+    whole = {"type": "integer", "minimum": 1}
+    assert "write unit: minor" in why_refused(EVERY, whole)[f"{TOOL}.money"]
+    assert tool_with(EVERY, whole, unit="minor")
+    for part in ({"type": "number"}, {"type": "string"}):
+        said = why_refused(EVERY, part, unit="minor")[f"{TOOL}.money"]
+        assert "must be a whole number" in said

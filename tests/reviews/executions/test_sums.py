@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from journal import clock, errors
+from policies import money
 from policies.models import Observation, Person
 from reviews.choices import ExecutionStatus
 from reviews.executions import claims, reconcile, redeem, run, settle
@@ -36,7 +37,7 @@ def charge(pay: dict[str, Any]) -> None:
     """A payment with a fee."""
     added = {"fee": {"type": "string"}, "fee_currency": {"type": "string"}}
     pay["schema"]["properties"] |= added
-    pay["money"].append({"amount": "fee", "currency": "fee_currency"})
+    pay["money"].append({"amount": "fee", "currency": "fee_currency", "absent": "none"})
 
 
 def by_agent(pay: dict[str, Any], look_up: dict[str, str] | None = None) -> None:
@@ -214,7 +215,11 @@ def test_a_window_counts_from_the_effect(gate: Gate) -> None:
     assert next_tier(gate) == "approve"
 
 
-PRICES = {"path": "items[*].price", "currency": "items[*].currency"}
+PRICES = {
+    "path": "items[*].price",
+    "currency": "items[*].currency",
+    "absent": "none",
+}
 
 
 def cart(pay: dict[str, Any]) -> None:
@@ -347,3 +352,44 @@ def test_a_retry_counts_what_only_the_reader_knew(
 def test_money_that_the_reader_does_not_say_is_blocked(gate: Gate) -> None:
     vary_all(gate, cancel, "before.order_total")
     assert cancelled(gate, None).blocked_by == "amount.unresolved"
+
+
+def leave_out(gate: Gate, absent: str) -> None:
+    """The tests' payment, of which a call may leave the amount out."""
+    document = factories.document_of_tests()
+    pay = document["tools"]["pay"]
+    pay["schema"] = {**pay["schema"], "required": ["customer"]}
+    pay["money"] = [{**pay["money"][0], "absent": absent}]
+    pay["effect"] = "Pay[ {amount?} {currency?}] to {customer}"
+    del pay["compensation"]
+    document["rules"] = [rule for rule in document["rules"] if rule["id"] == "pay.sum"]
+    factories.policy(gate.people, document)
+
+
+def unnamed(gate: Gate, customer: str) -> ApprovalRequest:
+    return propose(
+        gate.agent, args={"customer": customer}, thread=factories.new_thread()
+    ).request
+
+
+def test_a_call_without_an_amount_is_above_every_ceiling_where_it_moves_everything(
+    gate: Gate,
+) -> None:
+    leave_out(gate, "all")
+    limited(gate.sue, money.MAX_MINOR)
+    request = unnamed(gate, "C-1")
+    with pytest.raises(errors.NotPermitted, match="asks for the whole amount"):
+        decide(request, gate.sue)
+    assert request.proposal.current.amount_minor == money.WHOLE
+    assert next_tier(gate) == "escalate"  # it is in the customer's sum until it ran
+
+
+def test_a_call_without_an_amount_moves_nothing_where_the_policy_says_so(
+    gate: Gate,
+) -> None:
+    leave_out(gate, "none")
+    limited(gate.rita, 1)
+    request = unnamed(gate, "C-2")
+    assert request.proposal.current.amount_minor is None
+    decide(request, gate.rita)
+    assert next_tier(gate) == "approve"

@@ -153,3 +153,30 @@ def test_a_time_that_is_none_is_refused(trying: Any, at: str) -> None:
     found, error = trying(refund("49.00"), at=at)
     assert found == []
     assert error.startswith("--at")
+
+
+def test_an_amount_that_a_call_leaves_out_is_everything_as_the_policy_says(
+    trying: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = POLICY.read_text().replace(
+        "required: [order_id, amount, currency, reason]", "required: [order_id, reason]"
+    )
+    text = text.replace(
+        "- {amount: amount, currency: currency}",
+        "- {amount: amount, currency: currency, absent: all, whole: order_total}",
+    )
+    text = text.replace("Refund {amount} {currency} for", "Refund[ {amount?}] for")
+    file = tmp_path / "optional.yaml"
+    file.write_text(text)
+    monkeypatch.setattr("tests.reviews.governance.test_simulation.POLICY", file)
+    unsaid = refund("1.00")
+    del unsaid["args"]["amount"], unsaid["args"]["currency"]
+    unread = json.loads(json.dumps(unsaid))
+    del unread["reading"]["facts"]["order_total"]
+    found, error = trying(unsaid, unread)
+    assert error == ""
+    assert [one["tier"] for one in found] == ["escalate", "block"]
+    assert "refund.over_500" in found[0]["rules"]
+    assert "refund.over_10000" not in found[0]["rules"]
+    assert found[0]["title"].endswith("(the whole amount)")
+    assert "refund.over_10000" in found[1]["rules"]

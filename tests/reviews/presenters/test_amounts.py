@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from reviews.presenters import present_effect
+from policies import money
+from reviews.presenters import build_argument_subject, compare_versions, present_effect
 from reviews.presenters.shapes import SizeFigure
-from tests.policies.test_amounts import KNOWN, PRICE, order
+from tests.policies.test_amounts import KNOWN, PRICE, order, refund
 
 ITEMS = [
     {"price": "1000.00", "currency": "USD"},
@@ -99,3 +100,71 @@ def test_the_view_of_money_compares_a_list_with_its_limits():
         "Amount", "1,250.00 USD", "one thousand two hundred fifty"
     )
     assert "Above 1,200.00 USD" in [tag.text for tag in shown.tags]
+
+
+def refunded(args, facts=None, presenter="money", **field):
+    tool = refund(**field).model_copy(update={"presenter": presenter})
+    return present_effect(tool, {"to": "Casey", **args}, facts=facts or {})
+
+
+def said(shown):
+    return "".join(part.text for part in shown.sentence)
+
+
+@pytest.mark.parametrize("presenter", ["money", "record"])
+def test_the_page_says_what_an_amount_that_is_left_out_means(presenter):
+    shown = refunded({}, presenter=presenter)
+    assert said(shown) == "Refund to Casey (the whole amount)"
+    assert SizeFigure("Amount", "the whole amount", "amount not given") in shown.size
+    assert "Asks for the whole amount" in [tag.text for tag in shown.tags if tag.loud]
+    nothing = refunded({}, presenter=presenter, absent="none")
+    assert said(nothing) == "Refund to Casey (amount not given)"
+    figure = SizeFigure("Amount", "amount not given", "counts as nothing")
+    assert figure in nothing.size
+    given = refunded({"amount": "1.00", "currency": "USD"}, presenter=presenter)
+    assert said(given) == "Refund 1.00 USD to Casey"
+
+
+def test_the_figure_that_the_reader_knows_is_said_as_well():
+    shown = refunded({}, {"before": BEFORE}, whole="order_total")
+    assert said(shown) == "Refund to Casey (the whole amount)"
+    assert shown.size[0].value == "899.00 USD"
+    assert "899.00 USD by the record" in shown.size[1].note
+
+
+def test_no_figure_is_said_of_a_sum_with_a_whole_amount():
+    facts = {"sum": {"spent": money.WHOLE}, "money": {"currency": "USD"}}
+    (spent,) = [one for one in refunded({}, facts).size if one.label == "Spent"]
+    assert spent.value == "above every figure"
+
+
+@pytest.mark.parametrize("presenter", ["money", "record"])
+@pytest.mark.parametrize(
+    ("currency", "units"), [("USD", "42.00"), ("JPY", "4,200"), ("KWD", "4.200")]
+)
+def test_minor_units_are_shown_in_the_units_of_their_currency(
+    presenter, currency, units
+):
+    args = {"amount": 4200, "currency": currency}
+    shown = refunded(args, presenter=presenter, unit="minor")
+    assert said(shown) == f"Refund {units} {currency} to Casey"
+    rows = {row.path: row.cell for row in shown.other}
+    assert rows["amount"].text == f"{units} {currency}"
+    assert rows["amount"].raw == "4200"
+
+
+def test_each_version_of_an_amount_in_minor_units_has_its_own_currency():
+    tool = refund(unit="minor")
+    older = {"to": "a", "amount": 500, "currency": "JPY"}
+    newer = {"to": "a", "amount": 4200, "currency": "USD"}
+    changes = compare_versions(build_argument_subject(tool, newer, older))
+    amount = next(one for one in changes if one.path == "amount")
+    said = [cell.text for cell in (amount.before, amount.after) if cell]
+    assert said == ["500 JPY", "42.00 USD"]
+
+
+def test_an_amount_in_minor_units_whose_currency_is_concealed_is_not_misread():
+    tool = refund(unit="minor").model_copy(update={"sensitive": ["currency"]})
+    args = {"to": "Casey", "amount": 4200, "currency": "USD"}
+    rows = {row.path: row.cell for row in present_effect(tool, args).other}
+    assert rows["amount"].text == "4200 in minor units"

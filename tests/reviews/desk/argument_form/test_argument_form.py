@@ -421,3 +421,72 @@ def test_names_of_inputs_are_unambiguous() -> None:
     assert len({node.name for node in made}) == len({node.id for node in made}) == 7
     place = next(node for node in made if node.at.path == ('"><x',)).at.place
     assert sheet.is_within('args["\\"><x"]', place)
+
+
+def minor_form(currency="USD", sent=None, amount=4200, **part):
+    """The form of a payment in minor units."""
+    schema = {
+        "type": "object",
+        "required": ["amount", "currency"],
+        "properties": {
+            "amount": {"type": "integer", "description": "In cents.", **part},
+            "currency": {"type": "string"},
+        },
+    }
+    pair = {"amount": "amount", "currency": "currency", "unit": "minor"}
+    tool = tool_of(schema, money=[pair])
+    args = {"amount": amount, "currency": currency}
+    return argument_form.build_form(tool, args, sent=sent)
+
+
+@pytest.mark.parametrize(
+    ("currency", "shown", "typed", "sent"),
+    [
+        ("USD", "42.00", "43.5", 4350),
+        ("JPY", "4200", "4350", 4350),
+        ("KWD", "4.200", "4.35", 4350),
+    ],
+)
+def test_a_person_changes_minor_units_in_the_units_of_their_currency(
+    currency, shown, typed, sent
+):
+    form = minor_form(currency)
+    assert form.fields[0].text == shown
+    assert form.read() == ({"amount": 4200, "currency": currency}, [])
+    assert f"In {currency}" in form.fields[0].hint
+    assert "cents" not in form.fields[0].hint
+    edited, wrong = minor_form(currency, {"arg.amount": typed}).read()
+    assert (edited["amount"], wrong) == (sent, [])
+
+
+@pytest.mark.parametrize("typed", ["42.001", "-1", "1e2", "600", "0.10", "4200000"])
+def test_what_is_no_amount_in_these_bounds_is_refused_in_the_same_units(typed):
+    form = minor_form(sent={"arg.amount": typed}, minimum=100, maximum=50000)
+    edited, wrong = form.read()
+    assert edited["amount"] == 4200
+    assert wrong[0]["path"] == "args.amount"
+    assert "minor" not in wrong[0]["message"]
+    assert "From 1.00 USD to 500.00 USD" in form.fields[0].hint
+
+
+def test_an_amount_whose_currency_is_in_the_form_says_that_it_is_in_minor_units():
+    schema = {
+        "type": "object",
+        "properties": {
+            "amount": {"type": "integer"},
+            "currency": {"type": "string"},
+            "fee": {"enum": [500, 1000]},
+        },
+    }
+    declared = [
+        {"path": "amount", "currency": "currency", "unit": "minor", "absent": "none"},
+        {"path": "fee", "currency": "USD", "unit": "minor", "absent": "none"},
+    ]
+    tool = tool_of(schema, amounts=declared)
+    args = {"amount": 4200, "currency": "USD", "fee": 500}
+    amount, _, fee = argument_form.build_form(tool, args).fields
+    assert isinstance(amount, fields.LineField)
+    assert isinstance(fee, fields.ChoiceField)
+    assert amount.text == "4200"
+    assert "smallest unit" in amount.hint
+    assert [one.label for one in fee.options][1:] == ["5.00 USD", "10.00 USD"]
