@@ -586,6 +586,7 @@ REVIEWS = (
     ),
     Operation(
         (
+            "reviews.alarms.watch.raise_unvoted_request",
             "reviews.alarms.watch.raise_undecidable",
             "reviews.alarms.watch.close_undecidable",
         ),

@@ -1,4 +1,5 @@
-"""AES-256-GCM encryption of stored blobs, results and data keys.
+"""AES-256-GCM encryption of stored blobs, results and data keys, and seals of what a
+person decided.
 
 An encrypted value is version (1 byte) + nonce (12 random bytes) + ciphertext and tag.
 `aad` is the additional authenticated data: it names the row that the value belongs to,
@@ -7,11 +8,17 @@ so that a value moved to another row cannot be decrypted there.
 
 from __future__ import annotations
 
+import hmac
 import secrets
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
+
+from . import canonical
 
 KEY_BYTES = 32
 VERSION = b"\x01"
@@ -74,3 +81,21 @@ def _build_cipher(key: bytes) -> AESGCM:
     if len(key) != KEY_BYTES:
         raise ValueError(f"A key has {KEY_BYTES} bytes, not {len(key)}.")
     return AESGCM(key)
+
+
+def seal_content(content: Mapping[str, Any]) -> str:
+    """Seal the content of a row: a MAC under a key that is not in the database, so who
+    can write rows cannot seal them. Deterministic."""
+    key = _derive_sealing_key(settings.HOLDPOINT.data_key)
+    return f"hmac-sha256:{hmac.digest(key, canonical.encode(content), 'sha256').hex()}"
+
+
+def is_sealed(content: Mapping[str, Any], seal: str) -> bool:
+    """Whether this is the seal of exactly this content."""
+    return hmac.compare_digest(seal_content(content).encode(), seal.encode())
+
+
+@lru_cache(maxsize=4)
+def _derive_sealing_key(data_key: bytes) -> bytes:
+    """A key of its own, because `data_key` encrypts."""
+    return hmac.digest(data_key, b"holdpoint seal of a decision", "sha256")

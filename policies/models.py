@@ -4,6 +4,8 @@ versions are immutable; a change is a new row."""
 
 from __future__ import annotations
 
+import hmac
+from datetime import UTC
 from typing import ClassVar
 
 from django.contrib.auth.models import AbstractUser
@@ -13,6 +15,7 @@ from django.db.models.functions import Lower, Now
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
 from journal import clock, ids
+from journal.encryption import seal_content
 
 from .choices import ExecutionClass, Risk
 from .mailboxes import fold_mailbox
@@ -276,6 +279,8 @@ class StandingGrant(models.Model):
         db_index=False,
         related_name="+",
     )
+    # A MAC of what was issued (`compute_seal`): without it, it covers nothing.
+    seal = models.CharField(max_length=80, blank=True, db_default="")
 
     class Meta:
         constraints: ClassVar = [
@@ -304,3 +309,20 @@ class StandingGrant(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+    def compute_seal(self) -> str:
+        """The seal of all that was issued, but not of its uses or its revocation."""
+        names = ("agent", "thread", "tool", "queue_id", "request", "issued_by_id")
+        content = {
+            "standing_grant": self.pk,
+            **{name: getattr(self, name) for name in names},
+            "role": self.role,
+            "issued_at": self.issued_at.astimezone(UTC).isoformat(),
+            "expires_at": self.expires_at.astimezone(UTC).isoformat(),
+            "budget": self.budget,
+        }
+        return seal_content(content)
+
+    def is_sealed(self) -> bool:
+        """Whether Holdpoint itself issued it, with these terms."""
+        return hmac.compare_digest(self.compute_seal().encode(), self.seal.encode())

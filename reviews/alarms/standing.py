@@ -198,6 +198,11 @@ DELIBERATE_CODES = frozenset(
     }
 )
 
+# Refusals of what nobody allowed through Holdpoint.
+WITHOUT_AUTHORITY_CODES = frozenset(
+    {"votes_missing", "votes_unrecorded", "standing_unrecorded"}
+)
+
 
 def raise_execution_alarm(
     execution: Execution, kind: AlarmKind, now: datetime, **facts: Any
@@ -218,10 +223,18 @@ def raise_for_refusal(execution: Execution, *, code: str, now: datetime) -> None
     did not run. Caller holds the execution's lock, and takes no other after this."""
     if code == "bytes_changed":
         raise_execution_alarm(execution, AlarmKind.OTHER_BYTES, now, stage="stored")
-    if code == "votes_missing":
-        raise_execution_alarm(execution, AlarmKind.WITHOUT_VOTES, now, stage="effect")
+    if code in WITHOUT_AUTHORITY_CODES:
+        facts = find_request_facts(execution) | {"code": code, "stage": "effect"}
+        raise_execution_alarm(execution, AlarmKind.WITHOUT_VOTES, now, **facts)
     if code not in DELIBERATE_CODES and was_promised(execution):
         raise_execution_alarm(execution, AlarmKind.NEVER_EXECUTED, now, code=code)
+
+
+def find_request_facts(execution: Execution) -> dict[str, Any]:
+    """The request of the execution, and its version, for the facts of an alarm."""
+    asked = ApprovalRequest.objects.filter(proposal=execution.proposal_id)
+    found = asked.values_list("pk", "version").first()
+    return dict(zip(("request", "version"), found, strict=True)) if found else {}
 
 
 def was_promised(execution: Execution) -> bool:
@@ -277,14 +290,17 @@ def raise_for_repeated_effect(
         raise_execution_alarm(execution, AlarmKind.TWICE, now, count=effects)
 
 
-def raise_for_missing_votes(request: ApprovalRequest, now: datetime) -> None:
-    """Raise an alarm about a request whose recall window is over and whose votes are
-    missing. Caller holds the request's lock, and takes no other after this."""
+def raise_for_missing_votes(
+    request: ApprovalRequest, now: datetime, *, stage: str = "window"
+) -> None:
+    """Raise an alarm about a request whose votes are missing and whose recall window is
+    over, or that is authorized. Caller holds the request's lock, and takes no other
+    after this."""
     raise_alarm(
         AlarmKind.WITHOUT_VOTES,
         subject=f"{request.pk} v{request.version}",
         proposal=request.proposal,
-        data={"request": request.pk, "version": request.version, "stage": "window"},
+        data={"request": request.pk, "version": request.version, "stage": stage},
         now=now,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import (
@@ -47,8 +47,11 @@ from .standing import (
     CHUNK,
     DELIBERATE_CODES,
     close_resolved_alarm,
+    exclude_alarmed_requests,
+    find_request_facts,
     raise_alarm,
     raise_execution_alarm,
+    raise_for_missing_votes,
 )
 
 HORIZON = timedelta(hours=24)
@@ -164,9 +167,20 @@ def build_unvoted_search(status: ExecutionStatus) -> AlarmSearch:
             status=status,
             proposal__request__isnull=False,
         )
-        return _exclude_alarmed(found, AlarmKind.WITHOUT_VOTES)
+        # Rewritten bytes are others than those in the records of their votes.
+        return _exclude_alarmed(found, AlarmKind.WITHOUT_VOTES, AlarmKind.OTHER_BYTES)
 
     return search
+
+
+def select_unvoted_requests(now: datetime) -> QuerySet[ApprovalRequest]:
+    """Requests that are authorized without their votes and without an execution.
+    Holdpoint queues one whenever it authorizes a request."""
+    queued = Execution.objects.filter(proposal=OuterRef("proposal"))
+    found = ApprovalRequest.objects.filter(
+        ~Exists(queued), status=RequestStatus.AUTHORIZED, settled_at__gt=now - HORIZON
+    ).annotate(lacks=_LacksVotes(F("pk"), F("version"), F("action_hash")))
+    return exclude_alarmed_requests(found.filter(lacks=True)).order_by()
 
 
 def select_denied(now: datetime) -> QuerySet[Execution]:
@@ -254,6 +268,8 @@ def sweep_alarms() -> int:
             changed += raise_found_alarm(
                 kind=kind, name=name, search=search, pk=execution_id
             )
+    for request_id in select_unvoted_requests(now).values_list("pk", flat=True)[:CHUNK]:
+        changed += raise_unvoted_request(request_id=request_id)
     for kind in RESOLUTIONS:
         found = select_resolved_alarms(kind).values_list("subject", flat=True)
         for subject in found[:CHUNK]:
@@ -271,10 +287,25 @@ def raise_found_alarm(
     now = clock.now()
     if not search(now).filter(pk=pk).exists():
         return False
-    facts = {"code": execution.code} if execution.status == "refused" else {}
+    facts: dict[str, Any] = {}
+    if execution.status == "refused":
+        facts = {"code": execution.code}
+    if kind is AlarmKind.WITHOUT_VOTES:
+        facts = find_request_facts(execution)
     raise_execution_alarm(
         execution, kind, now, found=name, recorded=execution.status, **facts
     )
+    return True
+
+
+@transaction.atomic(durable=True)
+def raise_unvoted_request(*, request_id: str) -> bool:
+    """Raise the alarm about one request without its votes, unless it has them by now.
+    Returns whether it was raised. Raises NotFound. Locks: the request, the alarm."""
+    request, now = locks.lock_request(request_id), clock.now()
+    if not select_unvoted_requests(now).filter(pk=request_id).exists():
+        return False
+    raise_for_missing_votes(request, now, stage="status")
     return True
 
 

@@ -52,8 +52,9 @@ ALARM_TEXTS: dict[str, AlarmText] = {
     ),
     AlarmKind.WITHOUT_VOTES: AlarmText(
         "Approved without the required votes",
-        "The request is marked as approved, but the database does not contain the "
-        "votes that it requires. Holdpoint does not execute such an approval.",
+        "The request is marked as approved, or a standing grant stands for its "
+        "approval, but a vote or the grant is missing, or it was written into the "
+        "database past Holdpoint. Holdpoint does not execute such an approval.",
         "Undo the approval, so that people decide again. Compare the request with the "
         "audit log to find out what changed it, and stop the agent until you know.",
     ),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from journal import log, writes
 from reviews import transitions
+from reviews.grants import approvers
 from reviews.holds import rows as hold_rows
 from reviews.models import Decision
 
@@ -55,7 +56,7 @@ def _build_lease_field(case: DecisionContext) -> dict[str, str]:
 def _build_decision(case: DecisionContext, place: int | None) -> Decision:
     said, request = case.said, case.request
     page = said.page or PageEvidence()
-    return Decision(
+    vote = Decision(
         request=request,
         version=request.version,
         reviewer=said.person,
@@ -80,6 +81,10 @@ def _build_decision(case: DecisionContext, place: int | None) -> Decision:
         check_asked=dict(page.check),
         at=case.now,
     )
+    vote.seal = approvers.seal_vote(
+        vote, said.person.public_id, approvers.build_ballot_version(case.version)
+    )
+    return vote
 
 
 def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
@@ -108,6 +113,7 @@ def _build_log_entry(case: DecisionContext, place: int | None) -> log.Entry:
         data={
             "reason_code": case.said.reason_code,
             "counts": place is not None,
+            "step": place,
             "by": said.by,
             **more,
         },

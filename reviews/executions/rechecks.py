@@ -65,12 +65,22 @@ APPROVER_GONE = Refusal("approver_revoked", "An approver no longer has the autho
 WITHOUT_VOTES = Refusal(
     "votes_missing", "Votes that its approval requires are missing."
 )
+UNRECORDED_VOTES = Refusal(
+    "votes_unrecorded",
+    "A vote that its approval counts was not cast through Holdpoint: it has no record"
+    " in the audit log, or no valid seal.",
+)
 UNREADABLE_CONDITION = Refusal(
     "condition",
     "The tool has no reader, so the approval's conditions cannot be checked.",
 )
 STANDING_REVOKED = Refusal(
     "standing_revoked", "The standing grant that allowed it no longer holds."
+)
+UNRECORDED_STANDING = Refusal(
+    "standing_unrecorded",
+    "The standing grant that allowed it was not issued through Holdpoint: it has no"
+    " record in the audit log, or no valid seal.",
 )
 TIGHTENED = Refusal("policy_tightened", "The policy now requires more approval.")
 
@@ -185,7 +195,7 @@ def find_final_refusal(execution: Execution) -> Refusal | None:
     return (
         _find_window_refusal(is_open)
         or _find_approver_refusal(execution, seen, deciders)
-        or _find_standing_refusal(execution)
+        or _find_standing_refusal(execution, again=True)
         or find_stop_refusal(execution, state)
     )
 
@@ -292,8 +302,18 @@ def _find_policy_refusal(execution: Execution, facts: RecheckFacts) -> Refusal |
     return _find_shortfall(execution, facts.ballot, facts.deciders, asked)
 
 
-def _find_standing_refusal(execution: Execution) -> Refusal | None:
-    return STANDING_REVOKED if uses.is_revoked(execution) else None
+def _find_standing_refusal(
+    execution: Execution, *, again: bool = False
+) -> Refusal | None:
+    """The standing grant was issued through Holdpoint, which never changes and is not
+    checked `again`, and still holds."""
+    found = uses.load_standing_grant(execution)
+    if found is None:
+        return None
+    # guard: standing-use-recorded
+    if not again and not uses.is_recorded(*found):
+        return UNRECORDED_STANDING
+    return STANDING_REVOKED if uses.is_revoked(*found) else None
 
 
 def _reread_state(
@@ -327,12 +347,12 @@ def _find_shortfall(
     # guard: tightened-tier
     if asked.tier.rank > _compute_decided_tier(execution, request).rank:
         return build_tightened_refusal(revision, asked)
-    votes = approvers.list_votes(ballot, deciders) if ballot else []
     # guard: votes-bytes
-    if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
+    if ballot and approvers.names_other_bytes(ballot, execution.grant.action_hash):
         return OTHER_BYTES
     if (no := _find_vote_refusal(execution, ballot)) or ballot is None:
         return no
+    votes = approvers.list_votes(ballot, deciders)
     if not approvers.are_approvers_valid(votes, ballot.request, revision):
         return APPROVER_GONE
     if _collect_requirements(asked) == _collect_requirements(
@@ -386,6 +406,10 @@ def _find_vote_refusal(execution: Execution, ballot: Ballot | None) -> Refusal |
     if ballot is None:
         alone = Tier(execution.grant.revision.tier) in {Tier.AUTO, Tier.NOTIFY}
         return None if alone else WITHOUT_VOTES
+    if ballot.request.action_hash != execution.grant.action_hash:  # guard: grant-asked
+        return OTHER_BYTES
+    if approvers.has_unrecorded_vote(ballot):  # guard: effect-recorded
+        return UNRECORDED_VOTES
     if ballot.request.status != RequestStatus.AUTHORIZED:
         return WITHOUT_VOTES
     if not approvers.has_all_votes(ballot):  # guard: effect-votes

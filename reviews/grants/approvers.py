@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol
 
+from journal.encryption import is_sealed, seal_content
 from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
 from journal.statements import Row, Statement
 from policies.choices import Role
@@ -23,20 +25,16 @@ from reviews.people.identities import normalise_mailbox
 from reviews.permissions import Decider
 from reviews.quorum import StepData
 
-from .grants import NO_CONDITIONS, GrantConditions, join_conditions
+from .grants import GrantConditions, join_conditions
 
 
 @dataclass(frozen=True, slots=True)
 class ApproverVote:
-    """An approval that counted.
-
-    `place` is the role that its step asks for. `seen` is the approved action hash; ""
-    for an editor's vote and for an approval carried over from an earlier version.
-    """
+    """An approval that counted. `place` is the role that its step asks for; "" for one
+    carried over from an earlier version."""
 
     decider: Decider  # as they are now
     place: str
-    seen: str
     proved: bool = True  # with a step-up
     at: datetime | None = None
 
@@ -57,18 +55,62 @@ class BallotVersion:
     steps: Sequence[StepData]
     carried: Sequence[str]
     action_hash: str
+    tier: str
+
+
+class LoggedVote(NamedTuple):
+    """A vote as the log recorded it; `action_hash` is that of the version's bytes."""
+
+    reviewer: str
+    request: str
+    version: int
+    action_hash: str
+    verdict: str
+    counts: bool
+
+
+def build_ballot_version(version: RequestVersion) -> BallotVersion:
+    """The columns of a sealed version, with its revision."""
+    return BallotVersion(
+        version.steps, version.carried, version.revision.action_hash, version.tier
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """A request with what its votes are counted from: its versions by number, and its
-    counting decisions, oldest version first."""
+    """A request with what its votes are counted from: its versions by number, its
+    counting decisions, oldest version first, and the votes in the log."""
 
     request: ApprovalRequest
     versions: Mapping[int, BallotVersion]
     cast: Sequence[Decision]
+    logged: Collection[LoggedVote]
+
+    @property
+    def votes(self) -> list[Decision]:
+        """The counting decisions on the newest version, and those it carries over."""
+        version = self.versions.get(self.request.version)
+        return [
+            vote
+            for vote in self.cast
+            if version is not None
+            and (
+                vote.version == self.request.version
+                or vote.reviewer.public_id in version.carried
+            )
+        ]
 
 
+# The votes that the log recorded: JSON lists with the members of `LoggedVote`.
+_LOGGED_COLUMN = """
+json_agg(json_build_array(
+    record.actor_id, record.request, leaf.said -> 'version',
+    leaf.said -> 'action_hash', leaf.said -> 'verdict', leaf.said #> '{data,counts}'))
+"""
+_LOGGED_TABLES = """
+journal_logrecord AS record
+CROSS JOIN LATERAL (SELECT convert_from(record.leaf, 'UTF8')::json AS said) AS leaf
+"""
 _REQUEST = ModelColumns(ApprovalRequest, "request")
 _QUEUE = ModelColumns(Queue, "queue")
 _VOTE = ModelColumns(Decision, "vote")
@@ -77,10 +119,12 @@ _VOTE = ModelColumns(Decision, "vote")
 BALLOT_COLUMNS = f"""
 {_REQUEST.text}, {_QUEUE.text},
 (SELECT json_agg(json_build_array(version.number, version.steps, version.carried,
-                                  revision.action_hash))
+                                  revision.action_hash, version.tier))
  FROM reviews_requestversion AS version
  JOIN reviews_revision AS revision ON revision.id = version.revision_id
  WHERE version.request_id = request.id),
+(SELECT {_LOGGED_COLUMN} FROM {_LOGGED_TABLES}
+ WHERE record.proposal = %(proposal)s AND record.kind = 'decision.recorded'),
 {_VOTE.text}, {permissions.DECIDER_COLUMNS}
 """  # noqa: S608 constants
 BALLOT_TABLES = """
@@ -97,8 +141,16 @@ _BALLOT = Statement(f"SELECT {BALLOT_COLUMNS} FROM {BALLOT_TABLES}")  # noqa: S6
 _VERSIONS = PreparedQuery(
     lambda: RequestVersion.objects.filter(
         request_id__any=Parameter("requests")
-    ).values_list("request", "number", "steps", "carried", "revision__action_hash")
+    ).values_list(
+        "request", "number", "steps", "carried", "revision__action_hash", "tier"
+    )
 )
+_LOGGED = Statement(f"""
+SELECT record.request, {_LOGGED_COLUMN} FROM {_LOGGED_TABLES}
+WHERE record.proposal = ANY(%(proposals)s::text[])
+    AND record.kind = 'decision.recorded'
+GROUP BY record.request
+""")  # noqa: S608 constants
 _CAST = PreparedQuery(
     lambda: (
         Decision.objects.filter(request_id__any=Parameter("requests"), counts=True)
@@ -124,24 +176,28 @@ def build_ballot(rows: Sequence[Row]) -> tuple[Ballot | None, Deciders]:
     if request is None or queue is None:
         return None, {}
     request.queue = queue
-    of_vote = of_queue + 1 + _VOTE.count
+    of_vote = of_queue + 2 + _VOTE.count
     deciders = permissions.collect_deciders(row[of_vote:] for row in rows)
     cast = [
         vote
         for row in rows
-        if (vote := _VOTE.build_row(row[of_queue + 1 : of_vote])) is not None
+        if (vote := _VOTE.build_row(row[of_queue + 2 : of_vote])) is not None
     ]
     for vote in cast:
         vote.reviewer = deciders[vote.reviewer_id].person
     versions = {
-        number: BallotVersion(steps, carried, action_hash)
-        for number, steps, carried, action_hash in rows[0][of_queue] or ()
+        number: BallotVersion(*columns) for number, *columns in rows[0][of_queue] or ()
     }
-    return Ballot(request, versions, cast), deciders
+    logged = _build_logged(rows[0][of_queue + 1])
+    return Ballot(request, versions, cast, logged), deciders
+
+
+def _build_logged(rows: Iterable[Sequence[Any]] | None) -> frozenset[LoggedVote]:
+    return frozenset(LoggedVote(*row) for row in rows or ())
 
 
 def load_ballots(requests: Iterable[ApprovalRequest]) -> list[Ballot]:
-    """Load the ballots of these requests, in two queries for any number of them."""
+    """Load the ballots of these requests, in three queries for any number of them."""
     rows = {request.pk: request for request in requests}
     versions: dict[str, dict[int, BallotVersion]] = defaultdict(dict)
     for pk, number, *columns in _VERSIONS.fetch_all(requests=list(rows)):
@@ -149,7 +205,13 @@ def load_ballots(requests: Iterable[ApprovalRequest]) -> list[Ballot]:
     cast: dict[str, list[Decision]] = defaultdict(list)
     for row in _CAST.fetch_all(requests=list(rows)):
         cast[row.request_id].append(row)
-    return [Ballot(request, versions[pk], cast[pk]) for pk, request in rows.items()]
+    proposals = [request.proposal_id for request in rows.values()]
+    found = _LOGGED.fetch_all(proposals=proposals) if cast else ()
+    records: dict[str, Any] = dict(found)
+    return [
+        Ballot(request, versions[pk], cast[pk], _build_logged(records.get(pk)))
+        for pk, request in rows.items()
+    ]
 
 
 def list_votes(ballot: Ballot, deciders: Deciders | None = None) -> list[ApproverVote]:
@@ -160,11 +222,7 @@ def list_votes(ballot: Ballot, deciders: Deciders | None = None) -> list[Approve
     if request.version not in versions:
         return []
     carried = versions[request.version].carried
-    rows = {
-        row.reviewer_id: row
-        for row in ballot.cast
-        if row.version == request.version or row.reviewer.public_id in carried
-    }
+    rows = {row.reviewer_id: row for row in ballot.votes}
     named = {row.reviewer.public_id for row in rows.values()}
     others = _list_people(set(carried) - named)
     deciders = deciders or {}
@@ -172,7 +230,7 @@ def list_votes(ballot: Ballot, deciders: Deciders | None = None) -> list[Approve
         deciders = permissions.load_deciders([*rows, *others])
     return [
         *(_build_vote(versions, row, deciders[pk]) for pk, row in rows.items()),
-        *(ApproverVote(deciders[pk], "", "") for pk in others),
+        *(ApproverVote(deciders[pk], "") for pk in others),
     ]
 
 
@@ -188,41 +246,104 @@ def _build_vote(
     versions: Mapping[int, BallotVersion], row: Decision, decider: Decider
 ) -> ApproverVote:
     steps = versions[row.version].steps
-    seen = row.action_hash if row.verdict == Verdict.APPROVE else ""
     place = steps[row.step or 0]["role"]
-    return ApproverVote(decider, place, seen, bool(row.authority["step_up"]), row.at)
+    return ApproverVote(decider, place, bool(row.authority["step_up"]), row.at)
 
 
 def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
-    """Ids of the requests whose votes do not fill every step of their newest version.
+    """Ids of the requests whose recorded votes do not fill every step of their newest
+    version.
 
-    The status does not matter. Two queries for any number of requests. The database
-    function `reviews_lacks_votes` computes the same for one request.
+    The status does not matter. Three queries for any number of requests. The database
+    function `reviews_lacks_votes` computes the same for one request, but it cannot
+    verify seals.
     """
     return {
         ballot.request.pk
         for ballot in load_ballots(requests)
-        if not has_all_votes(ballot)
+        if has_unrecorded_vote(ballot) or not has_all_votes(ballot)
     }
+
+
+class VoteFacts(Protocol):
+    """The columns of a decision that its seal covers, beside those of its version."""
+
+    request_id: str
+    version: int
+    verdict: str
+    counts: bool
+    step: int | None
+    action_hash: str
+    authority: Any
+    conditions: Any
+    at: datetime
+
+
+def seal_vote(vote: VoteFacts, reviewer: str, version: BallotVersion) -> str:
+    """The seal of a vote by the person with this public id. It covers what the version
+    asks for as well, so that no other version can take the vote's place."""
+    return seal_content(_build_vote_content(vote, reviewer, version))
+
+
+def _build_vote_content(
+    vote: VoteFacts, reviewer: str, version: BallotVersion
+) -> dict[str, Any]:
+    return {
+        "request": vote.request_id,
+        "version": vote.version,
+        "asked": [
+            version.action_hash,
+            version.tier,
+            list(version.steps),
+            list(version.carried),
+        ],
+        "reviewer": reviewer,
+        "verdict": vote.verdict,
+        "counts": vote.counts,
+        "step": vote.step,
+        "seen": vote.action_hash,
+        "authority": vote.authority,
+        "conditions": vote.conditions,
+        "at": vote.at.astimezone(UTC).isoformat(),
+    }
+
+
+def has_unrecorded_vote(ballot: Ballot) -> bool:
+    """Whether a vote that counts was not cast through Holdpoint: it lacks its own
+    record in the log, or its seal."""
+    return not all(_is_recorded(vote, ballot) for vote in ballot.votes)
+
+
+def _is_recorded(vote: Decision, ballot: Ballot) -> bool:
+    version, reviewer = ballot.versions.get(vote.version), vote.reviewer.public_id
+    if version is None:
+        return False
+    record = LoggedVote(
+        reviewer,
+        vote.request_id,
+        vote.version,
+        version.action_hash,
+        vote.verdict,
+        vote.counts,
+    )
+    # guard: vote-logged
+    if record not in ballot.logged:
+        return False
+    # guard: vote-sealed
+    return is_sealed(_build_vote_content(vote, reviewer, version), vote.seal)
 
 
 def join_vote_conditions(ballot: Ballot) -> GrantConditions:
     """The conditions of all approvals that count, together."""
-    request, versions = ballot.request, ballot.versions
-    if request.version not in versions:
-        return NO_CONDITIONS
-    carried = versions[request.version].carried
     return join_conditions(
-        GrantConditions.from_json(vote.conditions)
-        for vote in ballot.cast
-        if vote.version == request.version or vote.reviewer.public_id in carried
+        GrantConditions.from_json(vote.conditions) for vote in ballot.votes
     )
 
 
 def load_conditions(
     requests: Iterable[ApprovalRequest],
 ) -> dict[str, GrantConditions]:
-    """The conditions of each request's approvals, by request id. Two queries for any
+    """The conditions of each request's approvals, by request id. Three queries for any
     number of requests."""
     return {
         ballot.request.pk: join_vote_conditions(ballot)
@@ -244,9 +365,18 @@ def has_all_votes(ballot: Ballot) -> bool:
     before = {vote.reviewer.public_id for vote in yes if vote.version < request.version}
     steps = version.steps
     return (
-        bool(steps or version.carried)
+        bool(steps)  # so that a vote on this version seals what it asks for
         and quorum.is_complete(steps, [step for step in now if step is not None])
         and before.issuperset(version.carried)
+    )
+
+
+def names_other_bytes(ballot: Ballot, action_hash: str) -> bool:
+    """Whether an approval that counts names other bytes than these. An editor's vote
+    names those that were edited."""
+    return any(
+        vote.verdict == Verdict.APPROVE and vote.action_hash != action_hash
+        for vote in ballot.votes
     )
 
 

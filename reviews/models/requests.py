@@ -328,6 +328,8 @@ class Decision(models.Model):
         StateReading, null=True, on_delete=models.PROTECT, db_index=False
     )
     at = models.DateTimeField()
+    # A MAC of the vote (grants.approvers.seal_vote): no row without it counts.
+    seal = models.CharField(max_length=80, blank=True, db_default="")
 
     class Meta:
         constraints: ClassVar = [

@@ -21,6 +21,8 @@ from reviews.quorum import can_fill_step
 from reviews.stops import gate_state
 from reviews.stops.stops import build_action_key
 
+from .uses import ISSUED
+
 
 @transaction.atomic(durable=True)
 def issue_standing_grant(
@@ -63,8 +65,9 @@ def issue_standing_grant(
         expires_at=state.now + timedelta(minutes=terms.minutes),
         budget=terms.uses,
     )
+    row.seal = row.compute_seal()
     row.save(force_insert=True)
-    _log_change("standing_grant.issued", row, person, state.now)
+    _log_change(ISSUED, row, person, state.now)
     return row
 
 

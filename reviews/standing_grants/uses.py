@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from journal.models import LogRecord
 from journal.statements import Statement
 from policies import active, standing_grants, tools
 from policies.evaluation import Evaluation, is_narrowing
@@ -18,6 +19,7 @@ from reviews.models import Execution, Proposal, Revision
 from reviews.permissions import Decider
 from reviews.quorum import can_fill_step
 
+ISSUED = "standing_grant.issued"  # the kind of its record in the log
 _TAKE = Statement("""
 UPDATE policies_standinggrant SET uses = uses + 1
 WHERE id = %(pk)s RETURNING uses
@@ -45,6 +47,8 @@ def take_use(
         return None
     issuer = permissions.load_deciders([grant.issued_by_id])[grant.issued_by_id]
     money = ruling.money
+    if not is_recorded(grant, issuer):  # guard: standing-recorded
+        return None
     # guard: standing-issuer
     if not may_still_issue(grant, issuer) or proposal.bars(issuer.person.public_id):
         return None
@@ -87,16 +91,37 @@ def may_still_issue(grant: StandingGrant, issuer: Decider) -> bool:
     )
 
 
-def is_revoked(execution: Execution) -> bool:
-    """Whether the execution needs a standing grant that was revoked, or whose issuer
-    could no longer issue it. One that expired after the use still holds."""
+def is_recorded(grant: StandingGrant, issuer: Decider) -> bool:
+    """Whether it was issued through Holdpoint: the log has its own record, and its seal
+    is valid."""
+    issued = LogRecord.objects.filter(
+        kind=ISSUED,
+        agent=grant.agent,
+        thread=grant.thread,
+        request=grant.request,
+        actor_id=issuer.person.public_id,
+    )
+    return grant.is_sealed() and any(
+        record.data.get("standing_grant") == grant.pk for record in issued
+    )
+
+
+def load_standing_grant(execution: Execution) -> tuple[StandingGrant, Decider] | None:
+    """The standing grant that stands for the execution's approval, if any, and its
+    issuer as they are now."""
     needed = execution.grant.standing_grant_id
     if needed is None:
-        return False
+        return None
     grant = StandingGrant.objects.get(pk=needed)
+    issuer = permissions.load_deciders([grant.issued_by_id])[grant.issued_by_id]
+    return grant, issuer
+
+
+def is_revoked(grant: StandingGrant, issuer: Decider) -> bool:
+    """Whether it was revoked, or its issuer could no longer issue it. One that expired
+    after the use still holds."""
     if grant.revoked_at is not None:  # guard: standing-revoked
         return True
-    issuer = permissions.load_deciders([grant.issued_by_id])[grant.issued_by_id]
     return not may_still_issue(grant, issuer)  # guard: standing-issuer-now
 
 

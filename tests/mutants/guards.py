@@ -35,6 +35,7 @@ DEADLINES = "tests/reviews/test_deadlines.py"
 EDITS = "tests/reviews/decisions/test_modify.py"
 DECIDE = "tests/races/test_decide.py"
 EXPIRE = "tests/races/test_expire.py"
+FORGED = "tests/security/test_forged_votes.py"
 PROPOSE = "tests/races/test_propose.py"
 MESSAGES = "tests/reviews/dialogue/test_messages.py"
 OUTBOX = "tests/journal/test_outbox.py"
@@ -278,6 +279,54 @@ GUARDS = [
         "effect-votes",
         NEVER,
         VOTES,
+    ),
+    Guard(
+        "each vote that counts was cast through Holdpoint",
+        "reviews/executions/rechecks.py",
+        "_find_vote_refusal",
+        "effect-recorded",
+        NEVER,
+        FORGED,
+    ),
+    Guard(
+        "the grant is for the bytes of the request",
+        "reviews/executions/rechecks.py",
+        "_find_vote_refusal",
+        "grant-asked",
+        NEVER,
+        f"{FORGED}::test_a_grant_for_the_bytes_before_an_edit_is_refused",
+    ),
+    Guard(
+        "each vote has its own record in the log",
+        "reviews/grants/approvers.py",
+        "_is_recorded",
+        "vote-logged",
+        NEVER,
+        f"{FORGED}::test_a_vote_without_its_record_is_refused",
+    ),
+    Guard(
+        "each vote has its seal",
+        "reviews/grants/approvers.py",
+        "_is_recorded",
+        "vote-sealed",
+        Value("True"),
+        f"{FORGED}::test_a_grant_on_inserted_votes_is_refused",
+    ),
+    Guard(
+        "a standing grant was issued through Holdpoint",
+        "reviews/standing_grants/uses.py",
+        "take_use",
+        "standing-recorded",
+        NEVER,
+        f"{FORGED}::test_an_inserted_standing_grant_covers_nothing",
+    ),
+    Guard(
+        "a use is of a standing grant that was issued through Holdpoint",
+        "reviews/executions/rechecks.py",
+        "_find_standing_refusal",
+        "standing-use-recorded",
+        NEVER,
+        f"{FORGED}::test_a_use_of_an_unrecorded_standing_grant_is_refused",
     ),
     Guard(
         "each vote names the bytes that run",

@@ -74,9 +74,12 @@ def test_time_ends_it(gate: Gate, allowed: StandingGrant) -> None:
 
 def make_older(row: StandingGrant, age: timedelta) -> None:
     """A row never changes, so an older one takes its place."""
+    row.issued_at, row.expires_at = row.issued_at - age, row.expires_at - age
     with history.past():
         StandingGrant.objects.filter(pk=row.pk).update(
-            issued_at=row.issued_at - age, expires_at=row.expires_at - age
+            issued_at=row.issued_at,
+            expires_at=row.expires_at,
+            seal=row.compute_seal(),
         )
 
 
