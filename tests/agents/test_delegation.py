@@ -188,9 +188,9 @@ def test_a_claim_that_bars_several_deciders_takes_one_tier_more(
     assert proposal.current.facts["narrowed"] == {"barred": 2, "left": 2}
     found = said_of(gate, request, gate.sue)
     assert found["barred_by_claims"] == 2
-    assert "The agent's claims bar 2 people of the queue; 2 can decide" in found["flags"]
-    source = read_page_of(gate.sue, request)
-    assert "bar 2 people of the queue; 2 can decide" in source
+    said = "The agent's claims bar 2 people of the queue; 2 can decide"
+    assert said in found["flags"]
+    assert said in read_page_of(gate.sue, request)
 
 
 def test_a_claim_that_bars_one_of_many_is_only_said(gate: Gate) -> None:

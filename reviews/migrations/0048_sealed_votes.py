@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
     dependencies: ClassVar = [
         ("journal", "0008_log_by_day"),
         ("policies", "0011_sealed_standing_grants"),
-        ("reviews", "0043_first_targets"),
+        ("reviews", "0047_edited_by"),
     ]
 
     operations: ClassVar = [

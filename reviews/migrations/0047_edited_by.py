@@ -10,7 +10,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [
-        ("reviews", "0043_first_targets"),
+        ("reviews", "0046_amounts_of_open_requests"),
     ]
 
     operations: ClassVar = [
