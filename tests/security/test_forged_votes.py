@@ -377,7 +377,7 @@ def test_votes_of_the_previous_release_are_sealed_by_the_migration(gate: Gate) -
     forge_vote(forged, gate.sue)
     with history.past():
         Decision.objects.update(seal="")
-    migration = import_module("reviews.migrations.0044_sealed_votes")
+    migration = import_module("reviews.migrations.0048_sealed_votes")
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     with connection.schema_editor() as editor:

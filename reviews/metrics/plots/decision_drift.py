@@ -91,9 +91,9 @@ PLOT = Plot(
     place=20,
     definition=(
         "The share of approvals without a change among decisions that are not "
-        "escalations and were not undone, by their place in the person's session: decisions with less "
-        "than 30 minutes between two of them. A share that rises with the place says "
-        "that people need breaks. It is never shown per person."
+        "escalations and were not undone, by their place in the person's session: "
+        "decisions with less than 30 minutes between two of them. A share that rises "
+        "with the place says that people need breaks. It is never shown per person."
     ),
     measures=[DRIFT, DECIDERS],
     build=build_chart,

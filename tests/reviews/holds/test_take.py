@@ -9,7 +9,6 @@ import pytest
 from journal import clock, errors
 from journal.models import LogRecord
 from reviews.decisions import recall
-from reviews.holds import take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import renew_hold, take_hold
 from reviews.models import Lease

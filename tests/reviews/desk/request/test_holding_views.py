@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.http import HttpResponse
 from django.test import Client
 
 from journal import clock
@@ -206,7 +205,7 @@ def give(client: Client, request: ApprovalRequest, to: Person) -> None:
     client.post(url(request, "hold", "give"), {"to": to.public_id})
 
 
-def live(client: Client, request: ApprovalRequest, etag: str) -> HttpResponse:
+def live(client: Client, request: ApprovalRequest, etag: str) -> Any:
     """What an open page of that state gets when it looks again."""
     path = url(request, "live")
     return client.get(path, headers={"If-None-Match": etag, **HTMX_HEADER})
