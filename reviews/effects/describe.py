@@ -243,8 +243,10 @@ def list_warnings(revision: Revision, shown: Presentation | None) -> list[Warnin
 
 
 def _list_text_warnings(revision: Revision) -> Iterator[Warning]:
-    """Warnings of texts that try to manipulate the reviewer, so that nobody has to read
-    to the end to find them."""
+    """Warnings of claims that keep deciders out, and of texts that try to manipulate
+    the reviewer, so that nobody has to read to the end to find them."""
+    if narrowing := _describe_narrowing(revision):
+        yield Warning(narrowing, "r5")
     stored = revision.text_signs
     signs = find_text_signs(revision) if stored is None else stored
     who = "proposer" if is_by_person(revision.proposal) else "agent"

@@ -91,8 +91,8 @@ _VALUE_LETTERS = {
 }  # fmt: skip
 # Settings with which git runs nothing else.
 _PLAIN_SETTINGS = re.compile(
-    r"(user\.(name|email)|color\.\S*|advice\.\S*|core\.(quotepath|autocrlf|abbrev)"
-    r"|init\.defaultbranch|log\.\w+|safe\.directory|commit\.gpgsign"
+    r"(safe\.directory|user\.(name|email)|color\.\S*|advice\.\S*|core\.(quotepath|autocrlf|abbrev)"
+    r"|init\.defaultbranch|log\.\w+|commit\.gpgsign"
     r"|tag\.gpgsign)(=.*)?",
     re.IGNORECASE | re.DOTALL,
 )

@@ -113,8 +113,8 @@ PLOT = Plot(
         "the message, from the message until its reader claimed the request, and from "
         "then until the same person first decided it, also if that was undone. Of a "
         "message to a place, such as a room of a chat, anybody may be the reader. "
-        "It counts on the day on which the request was settled. Most messages lead to no "
-        "decision of their reader, because another person decides first."
+        "It counts on the day on which the request was settled. Most messages lead to "
+        "no decision of their reader, because another person decides first."
     ),
     measures=list(STEPS.values()),
     build=build_chart,
