@@ -22,7 +22,7 @@ from journal import canonical
 from . import addresses, contacts, credentials, named_values, numbers
 from . import spans as labels
 from .named_values import ConcealedValue, collect_concealed
-from .normalise import MASK, FoldedText, fold_text
+from .normalise import MASK, FoldedText, fold_signs, fold_text
 from .spans import Span
 
 __all__ = [
@@ -98,7 +98,7 @@ def redact_text(
     if not hidden and _WORD.fullmatch(text):
         return RedactionResult(text, 0, {})
     folded = fold_text(text)
-    view = _CHIPS.sub(_mask_match, folded.text)
+    view = fold_signs(_CHIPS.sub(_mask_match, folded.text))
     named = list(named_values.find_concealed(view, hidden))
     found: list[Span] = []
     for _ in range(_MAX_ROUNDS):  # a masked find may expose another one beside it

@@ -37,8 +37,11 @@ _ENDINGS = (
     r"|shop|store|eu|uk|us|ca|au|nz|ie|de|at|ch|fr|be|nl|lu|es|pt|it|pl|cz|se|no|dk|fi"
     r"|gr|ro|hu|ru|ua|tr|il|in|cn|jp|kr|sg|hk|br|mx|ar|cl|za|example|test|invalid"
 )
-_AT_WORD = r"(?:at|\u00e4t|arobase|arroba|chiocciola)"
-_DOT_WORD = r"(?:dot|punkt|point|punto)"
+_AT_WORD = (
+    r"(?:at|ät|arobase|arroba|chiocciola|apenstaartje|klammeraffe|małpa|snabel-?a"
+    r"|zavináč|собака)"
+)
+_DOT_WORD = r"(?:dot|punkt|point|punto|ponto|punt|kropka|tečka|точка)"
 _SPELT_AT = (
     rf"(?:\s{{0,2}}[\[({{<]\s?(?:{_AT_WORD}|@)\s?[\])}}>]\s{{0,2}}"
     r"|[ \t]{1,2}@[ \t]{0,2}|@[ \t]{1,2})"
@@ -46,7 +49,8 @@ _SPELT_AT = (
 _BRACKETED_DOT = rf"\s{{0,2}}[\[({{<]\s?(?:{_DOT_WORD}|\.)\s?[\])}}>]\s{{0,2}}"
 _SPELT_DOT = rf"(?:{_BRACKETED_DOT}|[ \t]?\.[ \t]?|[ \t]{{1,2}}{_DOT_WORD}[ \t]{{1,2}})"
 _SPELT_EMAIL = re.compile(
-    rf"(?<!{_WORD})(?<![.+'~-]){_LOCAL}++(?:"
+    rf"(?<!{_WORD})(?<![.+'~-]){_LOCAL}++"
+    rf"(?:[ \t]{{1,2}}{_DOT_WORD}[ \t]{{1,2}}{_LOCAL}++){{0,3}}(?:"
     rf"{_SPELT_AT}{_LABEL}{{1,63}}+(?:{_SPELT_DOT}{_LABEL}{{1,63}}+){{0,3}}?"
     rf"{_SPELT_DOT}(?:{_ENDINGS})"
     rf"|[ \t]{{1,2}}{_AT_WORD}[ \t]{{1,2}}{_LABEL}{{1,63}}+"
@@ -58,6 +62,17 @@ _SPELT_EMAIL = re.compile(
     re.IGNORECASE,
 )
 
+# `john.doe at example.com`: a sentence has no such word before "at", unless it names a
+# file or a host. After `e-mail:` any word counts.
+_NAMED_AT = re.compile(
+    rf"(?<!{_WORD})(?<![.+'~@/-])(?:(?:[a-z]{{1,30}}[._]){{1,3}}"
+    rf"(?!(?:{_ENDINGS}|js|ts|py|md|html?|css|json|ya?ml|txt|pdf|docx?|xlsx?|csv|sh|exe"
+    r"|png|jpe?g|log|sql|zip|gz|toml|lock|rs|rb|go|java)[ \t])[a-z]{2,30}\d{0,6}"
+    r"|(?<=mail: )[a-z][\w.+-]{0,60})"
+    rf"[ \t]{{1,2}}{_AT_WORD}[ \t]{{1,2}}"
+    rf"{_LABEL}{{1,63}}+(?:\.{_LABEL}{{1,63}}+){{0,3}}?\.(?:{_ENDINGS})(?!{_LABEL}|\.{_LABEL})",
+    re.IGNORECASE,
+)
 _NUMBERS_BEHIND = re.compile(r"(?:\.[\d-]+)+$")
 _ANY_AT = re.compile(
     rf"\s*(?:[\[({{<]\s?(?:{_AT_WORD}|@)\s?[\])}}>]|{_AT}|\b{_AT_WORD}\b)\s*",
@@ -75,6 +90,8 @@ _SPELT = re.compile(
     rf"|[ \t]{_DOT_WORD}[ \t]|@[ \t]|[ \t]@",
     re.IGNORECASE,
 )
+
+_AT_ALONE = re.compile(rf"[ \t]{_AT_WORD}[ \t]", re.IGNORECASE)
 
 _DIGITS = r"(?:[ \t\-.()/]{0,3}\d)"
 _INTERNATIONAL = re.compile(
@@ -118,6 +135,8 @@ def find_emails(view: str) -> Iterator[Span]:
     for match in _EAST_ASIAN.finditer(view) if "@" in view else ():
         yield _build_email_span(match.start(), match.group())
     for match in _SPELT_EMAIL.finditer(view) if _SPELT.search(view) else ():
+        yield _build_email_span(match.start(), match.group())
+    for match in _NAMED_AT.finditer(view) if _AT_ALONE.search(view) else ():
         yield _build_email_span(match.start(), match.group())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 
@@ -46,7 +47,22 @@ _SHORTEST_KEY = 15  # characters: xoxb- and ten more
 _JWT = re.compile(r"eyJ(?<![\w-]eyJ)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?")
 _GRANT = re.compile(r"g-(?<![\w-]g-)[0-9a-z]{20}\.[\w-]{16,}+")
 _AUTHORIZATION = re.compile(
-    r"[Bb](?<!\w[Bb])(?i:earer|asic)[ \t]{1,3}([A-Za-z0-9._~+/-]{8,}+={0,2})"
+    r"[Bb](?<!\w[Bb])(?i:earer|asic)[ \t]{1,3}([A-Za-z0-9._~+/-]{4,}+={0,2})"
+)
+# The schemes of HTTP's registry, and those of wide use beside it. After the scheme come
+# a token or members such as `username="bob", response="..."`.
+_SCHEMES = (
+    r"basic|bearer|concealed|digest|dpop|gnap|hoba|mutual|negotiate|ntlm|oauth|hawk"
+    r"|privatetoken|scram-sha-\d+|vapid|token|api-?key|bot|jwt|key|ssws|splunk|hmac"
+    r"|aws4-hmac-sha256|shared(?:key|accesssignature)(?:lite)?|googlelogin|signature"
+)
+_HEADER = re.compile(
+    r"authorization[\"']{0,2}[ \t]{0,2}[:=][ \t\"']{0,3}(?P<scheme>"
+    rf"{_SCHEMES})[ \t]{{1,3}}"
+    r"((?:[\w-]{1,40}=(?:\\?\"[^\"\n\0]{0,300}\"|[^\s,\"'\0]{1,300})[ ]{0,2},?"
+    r"[ ]{0,2}){1,12}"
+    r"|[^\s\"'<>{}\0]{2,}+)",
+    re.IGNORECASE,
 )
 _IN_URL = re.compile(r"://[^\s/@:\0]{0,128}:([^\s/@\0]{1,256})@")
 _PARAMETER = re.compile(
@@ -70,31 +86,57 @@ _SEED_PHRASE = re.compile(
     re.IGNORECASE,
 )
 # ---- command lines
+_SHELL_VALUE = (
+    r"(?:\"([^\"\n\0]{1,200})\"|'([^'\n\0]{1,200})'"
+    r"|([^\s\"'\0-][^\s\"'\0]{0,200}))"
+)
 _OPTION = re.compile(
-    r"(?<![\w-])--?(?:password|passwd|pass|passphrase|pwd|token|access-token|api-?key"
-    r"|secret|client-secret|secret-key|auth-token|requirepass)(?:=|[ ]{1,2})"
-    r"(?:\"([^\"\n\0]{1,200})\"|'([^'\n\0]{1,200})'|([^\s\"'\0-][^\s\"'\0]{2,200}))",
+    r"(?<![\w-])--?(?:[a-z0-9]{1,20}[-_.]){0,3}(?:password|passwd|pass|passphrase|pwd"
+    r"|token|api-?key|secret|secret-key|secret-access-key|requirepass|oauth2-bearer"
+    rf"|srppass)(?:=|[ ]{{1,2}}){_SHELL_VALUE}",
     re.IGNORECASE,
 )
+# openssl: `-passin pass:x`; `env:` and `file:` name where the password is.
+_OPENSSL = re.compile(
+    rf"-(?:pass(?:in|out|word)?|k)[ =]{{1,2}}[\"']?pass:{_SHELL_VALUE}"
+)
+_AWS_SETTING = re.compile(
+    rf"\baws_(?:secret_access_key|session_token)[ ]{{1,2}}{_SHELL_VALUE}"
+)
 _USER_OPTION = re.compile(
-    r"\b(?:curl|wget|http|https|xh|ab|httpie)\b[^\n\0]{0,80}?[ ](?:-u|--user|-a|--auth)"
-    r"[ =]?[\"']?[^\s:\"'\0]{1,64}:([^\s\"'\0]{1,128})"
+    r"\b(?:curl|wget|http|https|xh|ab|httpie)\b[^\n\0]{0,80}?[ ]"
+    r"(?:-[uUa]|--user|--auth|--proxy-user)[ =]?[\"']?[^\s:\"'\0]{1,64}"
+    r":([^\s\"'\0]{1,128})"
+    r"|\b(?:smbclient|rpcclient|net|mount\.cifs)\b[^\n\0]{0,80}?[ ](?:-U|--user)[ =]?"
+    r"[\"']?[^\s%\"'\0]{1,64}%([^\s\"'\0]{1,128})"
+    r"|\blftp\b[^\n\0]{0,80}?[ ]-u[ ]?[\"']?[^\s,\"'\0]{1,64},([^\s\"'\0]{1,128})"
+    r"|\bsqlplus\b[^\n\0]{0,40}?[ ][\"']?\w{1,64}/([^\s@/\"'\0]{1,128})@"
 )
 _SHORT_OPTION = re.compile(
-    r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^\n\0]{0,60}?[ ]-p"
-    r"[\"']?([^\s\"'\0-][^\s\"'\0]{2,128})"
-    r"|\b(?:sshpass|docker login|podman login|mongosh?|mongodump|az login|sqlcmd)\b"
-    r"[^\n\0]{0,60}?[ ]-[pP][ ]?[\"']?([^\s\"'\0-][^\s\"'\0]{2,128})"
-    r"|\b(?:redis-cli|valkey-cli)\b[^\n\0]{0,60}?[ ]-a[ ][\"']?([^\s\"'\0]{3,128})"
-    r"|\bldap(?:search|modify|add)\b[^\n\0]{0,60}?[ ]-w[ ][\"']?([^\s\"'\0]{3,128})"
+    r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|7z|7za)\b[^\n\0]{0,60}?[ ]-p"
+    r"[\"']?([^\s\"'\0-][^\s\"'\0]{0,128})"
+    r"|\b(?:sshpass|docker login|podman login|mongosh?|mongodump|mongorestore|az login"
+    r"|sqlcmd|cqlsh|rdesktop|clickhouse-client|helm registry login)\b"
+    r"[^\n\0]{0,60}?[ ]-[pP][ ]?[\"']?([^\s\"'\0-][^\s\"'\0]{0,128})"
+    r"|\b(?:zip|unzip)\b[^\n\0]{0,60}?[ ]-P[ ]?[\"']?([^\s\"'\0-][^\s\"'\0]{0,128})"
+    r"|\b(?:redis-cli|valkey-cli)\b[^\n\0]{0,60}?[ ]-a[ ][\"']?([^\s\"'\0]{1,128})"
+    r"|\bldap(?:search|modify|add|delete|passwd)\b[^\n\0]{0,60}?[ ]-w[ ][\"']?"
+    r"([^\s\"'\0]{1,128})"
+    r"|\bopenssl\b[^\n\0]{0,80}?[ ]-[kK][ ][\"']?([^\s\"'\0-][^\s\"'\0]{0,128})"
+    r"|\bhtpasswd\b[^\n\0]{0,40}?[ ]-\w*b\w*[ ]\S{1,80}[ ]\S{1,64}[ ]([^\s\0]{1,128})"
+    r"|\bxfreerdp\b[^\n\0]{0,80}?[ ]/p:([^\s\0]{1,128})"
+    r"|\bvault login[ ]([^\s\0-][^\s\0]{1,128})"
 )
 _VARIABLE = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Z0-9]{1,24}_){0,4}"
-    r"(?:PGPASSWORD|MYSQL_PWD|REDISCLI_AUTH|SSHPASS|PASS|AUTH|KEY|CREDENTIALS)="
-    r"[\"']?([^\s\"'\0;]{8,200})"
+    r"(?:(?:PGPASSWORD|MYSQL_PWD|REDISCLI_AUTH|SSHPASS|PASSWORD|PASSWD|PWD|PASSPHRASE"
+    r"|SECRET)=(?:\"([^\"\n\0]{1,200})\"|'([^'\n\0]{1,200})'|([^\s\"'\0;&|]{1,200}))"
+    r"|(?:PASS|AUTH|KEY|CREDENTIALS|TOKEN)=[\"']?([^\s\"'\0;]{8,200}))"
 )
-_COMMAND_SIGN = re.compile(r"[ ]--?[A-Za-z]|[A-Z]=")
-_COMMANDS = (_OPTION, _USER_OPTION, _SHORT_OPTION, _VARIABLE)
+_COMMAND_SIGN = re.compile(r"[ ]--?[A-Za-z0-9]|[A-Z]=|aws_|sqlplus|vault|xfreerdp")
+_COMMANDS = (
+    *(_OPENSSL, _OPTION, _USER_OPTION, _SHORT_OPTION, _VARIABLE, _AWS_SETTING),
+)
 _SIMPLE_PATTERNS = (
     (_STORAGE_KEY, SECRET),
     (_WALLET_KEY, SECRET),
@@ -105,16 +147,35 @@ _SIMPLE_PATTERNS = (
     (_PARAMETER, TOKEN),
 )
 
+# Words for a password, a PIN or a card's code, one language a line.
 _OPENERS = (
-    r"pass(?:word|wd|phrase|code)|pwd|(?:client|api|app|shared)?secret"
+    r"pass(?:word|wd|phrase|code)|pwd|pswd|psw|pw|(?:client|api|app|shared)?secret"
     r"(?:[ _-]?(?:access[ _-]?)?key)?|(?:api|access|private|signing|encryption)"
-    r"[ _-]?key|pin(?:[ _-]?(?:code|number))?|cvv2?|cvc2?|security[ _-]?code"
+    r"[ _-]?key|pin(?:[ _-]?(?:code|number))?|(?:cvv|cvc|cvn|csc)2?"
+    r"(?:[ _-]?(?:code|number))?|security[ _-]?code"
     r"|otp|(?:one[ _-]?time|verification|2fa|mfa)[ _-]?(?:pass)?code"
-    r"|pa(?:ss|\u00df)wort|kennwort|losungswort|zugangscode|geheimzahl"
-    r"|mot[ _-]de[ _-]passe|mdp|code[ _-](?:secret|confidentiel)|cl(?:e|\u00e9)[ _-]"
-    r"(?:api|secr(?:e|\u00e8)te|d'acc(?:e|\u00e8)s|priv(?:e|\u00e9)e)"
-    r"|contrase(?:n|\u00f1)a|clave(?:[ _-](?:api|secreta|privada|de[ _-]acceso))?"
-    r"|senha|wachtwoord|parola d'ordine"
+    r"|(?:pa(?:ss|ß)|kenn|losungs)wort|(?:zugangs|sicherheits)code|geheimzahl"
+    r"|(?:karten)?pr(?:ü|ue)f(?:nummer|ziffer)"  # de
+    r"|mot[ _-]de[ _-]passe|mdp|code[ _-](?:pin|secret|confidentiel|de[ _-]s(?:e|é)"
+    r"curit(?:e|é))|cryptogramme|cl(?:e|é)[ _-]"
+    r"(?:api|secr(?:e|è)te|d'acc(?:e|è)s|priv(?:e|é)e)"  # fr
+    r"|contrase(?:n|ñ)a|clave(?:[ _-](?:api|secreta|privada|de[ _-]acceso))?"
+    r"|c(?:o|ó)digo[ _-](?:pin|secreto|cvv|de[ _-](?:seguridad|seguran(?:c|ç)a))"
+    r"|senha|palavra[ _-]passe|palavra[ _-]chave"  # es, pt
+    r"|wachtwoord|(?:pin|toegangs|beveiligings)code"  # nl
+    r"|parola(?:[ _-](?:d'ordine|chiave))?"  # it, ro, tr
+    r"|codice[ _-](?:pin|segreto|cvv|di[ _-](?:sicurezza|accesso))"  # it
+    r"|has(?:l|ł)o|kod[ _-](?:pin|cvv|cvc|zabezpieczaj(?:a|ą)cy|dost(?:e|ę)pu)"
+    r"|l(?:o|ö)senord|(?:pin-?|s(?:a|ä)kerhets)kode?|adgangskode|kodeord"
+    r"|sikkerhe[dt]skode|passord|salasana|tunnusluku|turvakoodi"  # pl, sv, da, no, fi
+    r"|heslo|jelsz(?:o|ó)|(?:ş|s)ifre|g(?:u|ü)venlik[ _-]kodu"  # cs, hu, tr
+    r"|пароль|пин(?:[ _-]?код)?"
+    r"|код[ _-](?:безопасности|доступа|безпеки|cvv|cvc|pin)"  # ru, uk
+    r"|κωδικ(?:\u03cc|\u03bf)ς"  # el
+    r"|סיסמה|كلمة[ ](?:المرور|السر)"
+    r"|密[码碼]|口令|(?:安全|验证|驗證|校验|cvv)[码碼]"  # zh
+    r"|(?:パスワード|暗証番号|セキュリティ(?:ー)?コード|合言葉)"
+    r"|비밀번호|암호|보안[ ]?코드"  # ja, ko
 )
 _BEARERS = (
     r"(?:access|refresh|auth|id|bearer|session|csrf|api)?token"
@@ -122,18 +183,34 @@ _BEARERS = (
 )
 # After an opening quote, which the separator has consumed, up to the closing one.
 _QUOTED = r"(?<=\")([^\"\n\0]{1,200}?)(?=\\?\")|(?<=')([^'\n\0]{1,200}?)(?=')"
-_BARE = r"([^\s\"'`,;<>()\[\]{}\0]{3,256})"
+_BARE = r"([^\s\"'`,;<>()\[\]{}\0]{1,256})"
+_TOLD = (
+    r"[ \t]{1,2}(?:is|was|ist|lautet|est|es|era|è|é|jest|brzmi|är"
+    r"|это|\u2014|-{1,2})(?: now| jetzt)?[ \t]{1,2}"
+    r"|[ \t]{0,2}[是为為は][ \t、]{0,2}"
+)
 _LABELLED = re.compile(
-    r"(?<![A-Za-z0-9])(?=[2abcegikklmoprstuvwz])"
+    r"(?<![A-Za-z0-9])(?=[2abceghijklmoprstuvwz]|(?-i:[^\x00-\x7f]))"
     rf"(?:(?P<secret>{_OPENERS})|(?P<token>{_BEARERS}))"
-    rf"(?:{SEPARATOR}|[ \t]{{1,2}}(?P<told>is|was|ist|lautet|est|es|era|\u00e8|\u00e9)"
-    rf"(?: now| jetzt)?[ \t]{{1,2}}[\"'`]?)"
+    rf"(?:{SEPARATOR}|(?P<told>{_TOLD})[\"'`]?)"
     rf"(?:{_QUOTED}|{_BARE})",
     re.IGNORECASE,
 )
+# `cvv 123`, `PIN 1234`: figures need no sign after such a word.
+_CODE = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?i:(?:cvv|cvc)2?|security code|cryptogramme"
+    r"|(?:karten)?prüf(?:nummer|ziffer)|sicherheitscode|beveiligingscode"
+    r"|código de seguridad|codice di sicurezza|säkerhetskod|kod cvv"
+    r"|код безопасности)[ \t]{0,2}(?:\#[ ]?)?(\d{3,4})"
+    r"|(?:PIN(?:[ -]?(?i:code|kod|kode))?|(?i:пин(?:-код)?|geheimzahl|pincode|pin code"
+    r"|tunnusluku|暗証番号))[ \t]{0,2}(\d{4,8}))(?![\w]|[.,-]\d)"
+)
+_SHORT_LABEL = re.compile(r"pw|pwd|psw|pswd|pass(?:word|wd)?", re.IGNORECASE)
+_VALUE_END = re.compile(r"[.!?]?[\"'`]?[ \t]{0,2}(?:[\n,;)]|\Z)")
+_SHORTEST_VALUE = 3  # characters, but for a password that ends its line or sentence
 _NOT_A_VALUE = re.compile(
     r"null|none|nil|true|false|undefined|yes|not|n/a|redacted|required|optional|string"
-    r"|bearer|basic",
+    rf"|{_SCHEMES}",
     re.IGNORECASE,
 )
 
@@ -149,12 +226,21 @@ def find_credentials(view: str) -> Iterator[Span]:
         for match in pattern.finditer(view):
             value = match.lastindex or 0
             yield Span(*match.span(value), kind, match[value])
-    for match in _AUTHORIZATION.finditer(view):
-        if _is_random_looking(match[1]):
-            yield Span(*match.span(1), TOKEN, match[1])
+    yield from _find_http_credentials(view)
     yield from _find_labelled_secrets(view)
     if _COMMAND_SIGN.search(view):
         yield from _find_command_secrets(view)
+
+
+def _find_http_credentials(view: str) -> Iterator[Span]:
+    """What follows the name of a scheme: `Basic dXNlcjpwYXNz`."""
+    for match in _AUTHORIZATION.finditer(view):
+        long = len(match[1]) >= 8
+        if (long and _is_random_looking(match[1])) or _is_basic(match[1]):
+            yield Span(*match.span(1), TOKEN, match[1])
+    for match in _HEADER.finditer(view) if "uthorization" in view.lower() else ():
+        if not _is_plain_word(match[2]):
+            yield Span(*match.span(2), TOKEN, match[2])
 
 
 def _find_prefixed_keys(view: str) -> Iterator[Span]:
@@ -184,18 +270,48 @@ def _find_private_keys(view: str) -> Iterator[Span]:
 
 
 def _find_labelled_secrets(view: str) -> Iterator[Span]:
+    for match in _CODE.finditer(view):
+        group = match.lastindex or 0
+        yield Span(*match.span(group), SECRET, match[group])
     for match in _LABELLED.finditer(view):
         group = next(n for n in (4, 5, 6) if match[n])
         value = match[group].rstrip(".!?:*_`\\") or match[group]
-        if _NOT_A_VALUE.fullmatch(value):
+        if _NOT_A_VALUE.fullmatch(value) or _is_too_short(match, value, view):
             continue
-        if match["told"] and not _is_random_looking(value):
+        if match["told"] and not _is_random_looking(value, match["told"]):
             continue  # "the password is wrong"
         start = match.start(group)
         kind = SECRET if match["secret"] else TOKEN
         yield Span(start, start + len(value), kind, value)
 
 
-def _is_random_looking(value: str) -> bool:
-    """Whether it does not look like a word of a sentence."""
+def _is_too_short(match: re.Match[str], value: str, view: str) -> bool:
+    if len(value) >= _SHORTEST_VALUE:
+        return False
+    plain = _SHORT_LABEL.fullmatch(match["secret"] or "") and not match["told"]
+    after = match.end() - (len(match[6]) - len(value) if match[6] else 0)
+    return not (plain and value.isalnum() and _VALUE_END.match(view, after))
+
+
+def _is_basic(value: str) -> bool:
+    """Whether it is a user and a password in the form of HTTP's scheme Basic."""
+    try:
+        text = base64.b64decode(value, validate=True).decode()
+    except ValueError:
+        return False
+    return ":" in text and text.isprintable()
+
+
+def _is_plain_word(value: str) -> bool:
+    """Whether it is a word of a sentence: `Authorization: Basic scheme`."""
+    cases = (value.islower(), value.isupper(), value.istitle())
+    return value.isalpha() and any(cases) and len(value) < 16 and not _is_basic(value)
+
+
+def _is_random_looking(value: str, told: str = "") -> bool:
+    """Whether it does not look like a word of a sentence, nor like a figure after a
+    dash."""
+    after_dash = bool(told) and not told.strip(" \t-\u2014")
+    if after_dash and not any(char.isalpha() for char in value):
+        return False
     return not value.isalpha() or len(value) >= 24

@@ -25,6 +25,17 @@ _LOOKALIKES = {
     "\u201c": '"',
     "\u201d": '"',
 }
+# Signs that a person reads between figures as a dot, a dash or a space.
+_DOTS = (
+    "\u00b7\u0387\u2022\u2023\u2024\u2027\u2219\u22c5\u25aa\u25ab\u25cf\u25cb\u25e6"
+    "\u2e31\u2e33\u30fb\uff65\ua78f\ufe52\u06d4\u2981\u26ab"
+)
+_LINES = "\u00af\u02c9\u02cd\u02dc\u203e\u223c\u23af\u2500\u2501\u2796"
+_LINES += "\u30fc\uff70\u3161\u4e00"
+_SIGNS = {**dict.fromkeys(_DOTS, "."), **dict.fromkeys(_LINES, "-"), "\u2800": " "}
+_BETWEEN_FIGURES = re.compile(
+    rf"(?:(?<=\d)|(?<=\d[ \t]))[{''.join(_SIGNS)}](?=[ \t]?\d)"
+)
 # In evidence that is itself JSON, a line break is written as two characters.
 _SPELT_BREAK = re.compile(r"\\[nrt]")
 
@@ -56,6 +67,13 @@ def fold_text(text: str) -> FoldedText:
     text = text.translate({ord(char): to for char, to in seen_as.items() if to})
     gone = "".join(char for char, to in seen_as.items() if not to)
     return _remove_chars(text, gone) if gone else FoldedText(text, [0], [0])
+
+
+def fold_signs(view: str) -> str:
+    """The text with a plain dot, dash or space for what looks so between figures."""
+    if view.isascii():
+        return view
+    return _BETWEEN_FIGURES.sub(lambda match: _SIGNS[match[0]], view)
 
 
 def _remove_chars(text: str, chars: str) -> FoldedText:

@@ -12,10 +12,22 @@ from .spans import CARD, IBAN, NATIONAL_ID, SEPARATOR, Span
 _RUN = re.compile(r"\d(?<!\w\d)(?:[ \t\-._]{0,3}\d){12,}+")
 # Separators that may also part the items of a list are accepted only between the groups
 # printed on cards (4-4-4-4 or 4-6-5), with no further group before or after.
-_PART = r"[ \t]{0,2}(?:[/,|:;*]|\r?\n|[ \t\-._])[ \t]{0,2}"
+_PART = r"[ \t]{0,2}(?:[/,|:;*+=~'\\#&>]|\r?\n|[ \t\-._])[ \t]{0,2}"
 _GROUPED = re.compile(
     rf"\d(?<!\w\d)(?<!\d[/,|:;*.\-]\d)\d{{3}}{_PART}(?:\d{{4}}{_PART}\d{{4}}{_PART}\d{{4}}"
     rf"|\d{{6}}{_PART}\d{{5}})(?![\w]|[/,|:;*\-]\d)"
+)
+# After such a label the number counts even if its check digit is wrong.
+_CARD_LABEL = re.compile(
+    r"(?<![A-Za-z0-9])(?=[cdknpt]|(?-i:[^\x00-\x7f]))"
+    r"(?:(?:credit[ -]?|debit[ -]?)?card(?: number| no\.?)?"
+    r"|carta|karta|karte|tarjeta|cart[ãa]o|carte|kaart|карта"
+    r"|(?:kredit)?karten?nummer|num[ée]ro de (?:la )?carte|n[úu]mero (?:de|da|do) "
+    r"(?:la )?(?:tarjeta|cart[ãa]o)|kaartnummer|numero (?:di|della) carta|numer karty"
+    r"|kort(?:nummer|et)?|номер карты|(?:信用|银行)?卡号?|(?:クレジット)?カード番号"
+    r"|카드[ ]?번호|pan)"
+    rf"{SEPARATOR}(\d(?:[ \t\-._]{{0,2}}\d){{12,18}})(?![\w])",
+    re.IGNORECASE,
 )
 _DECIMAL = re.compile(r"\d+\.\d+")
 _GROUP = re.compile(r"\d+")
@@ -40,6 +52,8 @@ def find_cards(view: str) -> Iterator[Span]:
         number = re.sub(r"\D", "", match.group())
         if _ISSUERS.fullmatch(number) and _LuhnSums(number).holds(0, len(number)):
             yield Span(*match.span(), CARD, number)
+    for match in _CARD_LABEL.finditer(view):
+        yield Span(*match.span(1), CARD, re.sub(r"\D", "", match[1]))
 
 
 def _find_cards_in_run(run: str, offset: int) -> Iterator[Span]:
@@ -239,6 +253,17 @@ _NAMED = re.compile(
 )
 
 
+# `SSN078051120`: the label and the number in one word.
+_JOINED = re.compile(
+    r"(?<![A-Za-z0-9])(?=[abcdeijnoprs])(?:ssn|itin|bsn|pesel|dni|nif|nie|cpf|curp|nino"
+    r"|nir|nss|svnr|ahv|cnp|egn|rut|oib|jmbg|idnr|steuer-?id(?:nr)?|personnummer"
+    r"|passport|reisepass|codicefiscale)[-_#]?"
+    r"((?=[A-Z]{0,6}\d)(?=[A-Z]{0,6}(?:[ .\-]?\d){5})"
+    r"[A-Z0-9](?:[ .\-]?[A-Z0-9]){6,19})(?![\w])",
+    re.IGNORECASE,
+)
+
+
 def find_national_ids(view: str) -> Iterator[Span]:
     """Ids whose form or checksum is known, and numbers after the name of an id."""
     for match in _NATIONAL.finditer(view):
@@ -250,3 +275,6 @@ def find_national_ids(view: str) -> Iterator[Span]:
         value = re.sub(r"[\W_]", "", match[1]).upper()
         if len(value) >= 5:
             yield Span(*match.span(1), NATIONAL_ID, value)
+    for match in _JOINED.finditer(view):
+        value = re.sub(r"[\W_]", "", match[1]).upper()
+        yield Span(*match.span(1), NATIONAL_ID, value)

@@ -4,6 +4,7 @@ imply a kind, such as `password:`, `"zip":` or `Phone -`."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 
@@ -28,7 +29,11 @@ _MEMBER_NAMES = {
     SECRET: (
         "password passwd pwd passphrase passcode secret clientsecret secretkey apikey "
         "privatekey signingkey encryptionkey accesskey secretaccesskey credentials "
-        "pin cvv cvc cvv2 securitycode otp"
+        "pin cvv cvc cvv2 cvn csc securitycode otp pw pswd passwort kennwort "
+        "geheimzahl motdepasse mdp contraseña contrasena clave senha palavrapasse "
+        "wachtwoord pincode parola hasło haslo lösenord losenord pinkod adgangskode "
+        "kodeord passord salasana heslo jelszó şifre пароль пинкод 密码 密碼 "
+        "パスワード 暗証番号 비밀번호"
     ),
     TOKEN: (
         "token accesstoken refreshtoken authtoken idtoken bearertoken sessiontoken "
@@ -40,7 +45,11 @@ _MEMBER_NAMES = {
         "driverslicence driverlicense drivinglicence bsn pesel dni nie nif"
     ),
     IBAN: "iban",
-    CARD: "cardnumber creditcardnumber",
+    CARD: (
+        "cardnumber creditcardnumber kartennummer numérodecarte numerodecarte "
+        "númerodetarjeta númerodecartão kaartnummer numerocarta numerkarty "
+        "kortnummer номеркарты 卡号 カード番号"
+    ),
     PHONE: "phone phonenumber telephone mobile mobilenumber cellphone fax",
     ADDRESS: (
         "address1 address2 address3 addressline1 addressline2 addressline3 line1 "
@@ -62,7 +71,8 @@ _STREET_WORDS = {
 
 def classify_name(name: str) -> str:
     """The kind of value that a member of this name holds, or "" for none."""
-    return _KIND_OF.get(re.sub(r"[^a-z0-9]", "", name.lower()), "")
+    plain = unicodedata.normalize("NFC", name).lower()
+    return _KIND_OF.get(re.sub(r"[\W_]", "", plain), "")
 
 
 def is_city_name(name: str) -> bool:
