@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from journal import clock
 from policies.choices import ExecutionClass, Risk, Role, Tier
 from policies.conditions import Condition, InvalidCondition
 from policies.schemas import InvalidSchema, compile_schema, find_declared
@@ -18,6 +19,7 @@ from .amounts import Amount, MoneyField
 from .argument_roles import PRESENTERS, ROLES
 from .definitions import (
     LONGEST,
+    LONGEST_MEASURE,
     LONGEST_WINDOW,
     SHORTEST,
     SHORTEST_WINDOW,
@@ -46,6 +48,7 @@ def list_problems(document: Document) -> Iterator[Problem]:
     for name, tool in document.tools.items():
         yield from _list_tool_problems(document, tool, f"tools.{name}")
     yield from _list_document_problems(document)
+    yield from _list_calendar_problems(document)
     yield from _list_alert_problems(document)
     yield from _list_measure_problems(document)
     yield from _list_limit_problems(document)
@@ -73,6 +76,14 @@ def _list_document_problems(document: Document) -> Iterator[Problem]:
     figure = document.critical_above
     if figure and figure.currency != document.currency:
         yield "critical_above.currency", f"write it in {document.currency}"
+
+
+def _list_calendar_problems(document: Document) -> Iterator[Problem]:
+    for name, calendar in document.calendars.items():
+        for day in calendar.holidays:
+            if not clock.EARLIEST.year <= day.year < clock.LATEST.year:
+                said = f"{day.isoformat()}: the year {clock.YEARS_RULE}"
+                yield f"calendars.{name}.holidays", said
 
 
 def _list_alert_problems(document: Document) -> Iterator[Problem]:
@@ -310,6 +321,8 @@ def _list_staffing_problems(
 def _list_measure_problems(document: Document) -> Iterator[Problem]:
     for name, measure in document.measures.items():
         path = f"measures.{name}"
+        if measure.window > LONGEST_MEASURE:
+            yield f"{path}.window", f"at most {LONGEST_MEASURE.days} days"
         if measure.tool is None:
             continue
         tool = document.tools.get(measure.tool)

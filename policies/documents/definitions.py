@@ -55,6 +55,7 @@ DEFAULT_FLOOR = {
     Risk.CRITICAL: Tier.ESCALATE,
 }
 SHORTEST, LONGEST = timedelta(seconds=60), timedelta(days=90)
+LONGEST_MEASURE = timedelta(days=3650)
 USUAL_MAXIMUM = timedelta(hours=72)
 # From authorization to the end of the execution window (gate.md section 7).
 USUAL_WINDOW = timedelta(minutes=15)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import yaml
@@ -21,8 +22,16 @@ from .wording import rephrase_error
 DocumentCheck = Callable[[Document], Iterable[Problem]]
 
 MAX_CHARACTERS = 512 * 1024
+MAX_NODES = 30_000  # keys, values, lists and mappings of a text
+MAX_DEPTH = 40
+MAX_MEMBERS = 1000  # tools, rules, and other members of one key
+MOST_ERRORS = 100
+MOST_PATH = 300  # characters of an error's path
+MORE_ERRORS = "there are more errors: correct these first"
 # Keys with many members: an error in one member does not affect the others.
 _PARTS = ("tools", "rules", "measures", "calendars", "verifiers")
+# The parser in C, where PyYAML has it, is ten times as fast.
+_Parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -52,7 +61,7 @@ def parse_document(
     known = {one["path"] for one in unset}
     found = [*unset, *(one for one in found if one["path"] not in known)]
     if document is None or found:
-        raise InvalidPolicy(errors=[_add_line(one, lines) for one in found])
+        raise InvalidPolicy(errors=_finish_errors(found, lines))
     _check_storable(document)
     return document
 
@@ -74,7 +83,8 @@ def _validate_document(
 ) -> tuple[Document | None, list[FieldError]]:
     """The document, or its errors. Members with invalid fields are left out for a
     second attempt, so that the rest is checked as well."""
-    found: list[FieldError] = []
+    if found := _list_size_errors(data):
+        return None, found
     left_out: set[str] = set()
     document = None
     for _ in range(2):
@@ -83,18 +93,36 @@ def _validate_document(
             break
         except ValidationError as error:
             found += _to_field_errors(error, data)
+            if len(found) > MOST_ERRORS:
+                break
             data, names = _drop_wrong_parts(data, error)
             if not names:
                 break
             left_out |= names
     if document is not None:
-        stages = (*list_problems(document), *further(document))
-        found += [
-            build_field_error(*one)
-            for one in stages
-            if not _mentions_left_out(one, left_out)
-        ]
+        stages = chain(list_problems(document), further(document))
+        told = (one for one in stages if not _mentions_left_out(one, left_out))
+        found += [build_field_error(*one) for one in islice(told, MOST_ERRORS + 1)]
     return document if not found else None, found
+
+
+def _list_size_errors(data: Any) -> list[FieldError]:
+    """Each key with more members than can be checked in a moment."""
+    if not isinstance(data, Mapping):
+        return []
+    return [
+        build_field_error(name, f"at most {MAX_MEMBERS:,} are allowed here")
+        for name in _PARTS
+        if isinstance(data.get(name), Mapping | list) and len(data[name]) > MAX_MEMBERS
+    ]
+
+
+def _finish_errors(found: list[FieldError], lines: LineNumbers) -> list[FieldError]:
+    """The first errors with their lines, and a last one if there are more."""
+    errors = [_add_line(one, lines) for one in found[:MOST_ERRORS]]
+    if len(found) > MOST_ERRORS:
+        errors.append(build_field_error("", MORE_ERRORS))
+    return errors
 
 
 def _mentions_left_out(problem: Problem, left_out: set[str]) -> bool:
@@ -127,28 +155,64 @@ def _drop_wrong_parts(data: Any, error: ValidationError) -> tuple[Any, set[str]]
 
 def _add_line(error: FieldError, lines: LineNumbers) -> FieldError:
     line = find_line(error["path"], lines)
-    return error if line is None else {**error, "line": line}
+    short: FieldError = {**error, "path": error["path"][:MOST_PATH]}
+    return short if line is None else {**short, "line": line}
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """A YAML loader that refuses repeated keys, anchors and aliases."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()  # type: ignore[no-untyped-call]
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise yaml.MarkedYAMLError(
-                problem="anchors and aliases are not allowed",
-                problem_mark=event.start_mark,
-            )
-        return super().compose_node(parent, index)
+class _StrictLoader(_Parser):
+    """A YAML loader that refuses repeated keys. It reads numbers as JSON and YAML 1.2
+    do: `18:30` is a text and no number to the base 60."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        mapping = super().construct_mapping(node, deep=True)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=True)
         if len(mapping) != len(node.value):
             raise yaml.MarkedYAMLError(
                 problem="this key is used twice", problem_mark=node.start_mark
             )
         return mapping
+
+
+def _build_resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    """The parser's patterns of plain values, with other ones for numbers."""
+    numbers = {
+        "tag:yaml.org,2002:int": re.compile(
+            r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)"
+        ),
+        "tag:yaml.org,2002:float": re.compile(
+            r"[-+]?(?:[0-9][0-9_]*)?\.[0-9_]+(?:[eE][-+]?[0-9]+)?|"
+            r"[-+]?[0-9][0-9_]*\.(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|"
+            r"\.(?:nan|NaN|NAN)"
+        ),
+    }
+    return {
+        first: [
+            (tag, re.compile(f"(?:{numbers[tag].pattern})$") if tag in numbers else one)
+            for tag, one in known
+        ]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_StrictLoader.yaml_implicit_resolvers = _build_resolvers()
+
+
+def _check_events(text: str) -> None:
+    """Refuse anchors, aliases, and texts that are too deep or have too many parts,
+    before anything is built from them."""
+    depth = parts = 0
+    event: Any
+    for event in yaml.parse(text, Loader=_Parser):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise yaml.MarkedYAMLError(
+                problem="anchors and aliases are not allowed",
+                problem_mark=event.start_mark,
+            )
+        parts += isinstance(event, yaml.NodeEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH or parts > MAX_NODES:
+            rule = f"at most {MAX_DEPTH} levels and {MAX_NODES:,} parts are allowed"
+            raise yaml.MarkedYAMLError(problem=rule, problem_mark=event.start_mark)
 
 
 def _read_text(text: str) -> tuple[Any, LineNumbers]:
@@ -163,11 +227,12 @@ def _read_text(text: str) -> tuple[Any, LineNumbers]:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise _build_refusal(where, str(error.problem or error.context)) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise _build_refusal("", f"this is not YAML: {type(error).__name__}") from None
 
 
 def _compose_yaml(text: str) -> tuple[Any, LineNumbers]:
+    _check_events(text)
     loader = _StrictLoader(text)
     try:
         root = loader.get_single_node()
@@ -221,12 +286,13 @@ def _check_storable(document: Document) -> None:
 
 
 def _to_field_errors(error: ValidationError, data: Any) -> list[FieldError]:
+    found = error.errors(include_url=False, include_input=False)
     return [
         build_field_error(
             format_path(part["loc"], data, lacking=part["type"] == "missing"),
             rephrase_error(part),
         )
-        for part in error.errors(include_url=False, include_input=False)
+        for part in found[: MOST_ERRORS + 1]
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+LONGEST_PATH = 1000  # characters; longer paths have the line of their parent
 LineNumbers = Mapping[str, int]
 
 
@@ -65,6 +66,8 @@ def _find_name(data: Any) -> Any:
 def _list_lines(node: yaml.Node, path: str) -> Iterator[tuple[str, int]]:
     for step, at, inner in _list_members(node):
         where = f"{path}.{step}".lstrip(".")
+        if len(where) > LONGEST_PATH:
+            continue
         yield where, at.start_mark.line + 1
         yield from _list_lines(inner, where)
 

@@ -16,6 +16,8 @@ from pydantic import BaseModel
 from .document import Document
 from .names import PATTERN_HELP
 
+MOST_COMPARED = 200  # known names among which a similar one is searched
+LONGEST_COMPARED = 64  # characters of a name for which one is searched
 _QUOTED = re.compile(r"'([^']*)'")
 _SHAPES = {
     "bool_type": "write true or false",
@@ -49,7 +51,8 @@ def suggest_name(name: object, known: Iterable[object], *, most: int = 12) -> st
     It begins with a semicolon, to follow the message about the name.
     """
     names = sorted({str(one) for one in known})
-    if close := get_close_matches(str(name), names, n=1):
+    similar = len(names) <= MOST_COMPARED and len(str(name)) <= LONGEST_COMPARED
+    if similar and (close := get_close_matches(str(name), names, n=1)):
         return f"; did you mean {close[0]}?"
     if not names or len(names) > most:
         return ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from datetime import timedelta
 
 import pytest
@@ -47,7 +49,9 @@ def test_what_is_stored_reads_back_as_the_same_policy():
         ("a: !!python/object:os.system 1", "could not determine a constructor"),
         ("[1, 2]: 3", "unhashable"),
         ("a: 2026-13-45", "not YAML"),
-        ("[" * 5000, "YAML"),
+        ("[" * 5000, "at most 40 levels"),
+        ("a: [" + "1," * 40_000 + "]", "30,000 parts"),
+        ("a: " + "9" * 5000, "not YAML"),
         ("x" * 600_000, "at most"),
     ],
 )
@@ -479,3 +483,52 @@ def test_a_retry_waits_twice_as_long_each_time_and_never_over_the_most(
     attempts, seconds
 ):
     assert builders.document().tools["pay"].retry.after(attempts).seconds == seconds
+
+
+LONG_KEY = "k" * 200_000
+COSTLY = {
+    "unknown keys": "".join(f"keynumber{n}: 1\n" for n in range(14_000)),
+    "to the base 60": "a: 1" + ":1" * 130_000,
+    "a float to the base 60": "a: 1" + ":1" * 1000 + ".5",
+    "one long key": f"? {LONG_KEY}\n: [{'a,' * 14_000}]",
+    "unset variables": "a: [" + "'${A}'," * 14_000 + "]",
+    "tools": "tools:\n" + "".join(f"  t{n}: {{zz: 1}}\n" for n in range(7000)),
+    "wrong rules": "rules:\n"
+    + "".join(f"- {{id: r{n}, when: tru, tools: [t{n}]}}\n" for n in range(3000)),
+}
+
+
+@pytest.mark.parametrize("text", COSTLY.values(), ids=COSTLY)
+def test_a_hostile_text_is_refused_at_little_cost(text):
+    began = time.process_time()
+    with pytest.raises(InvalidPolicy) as caught:
+        parse_document(text)
+    assert time.process_time() - began < 2  # a tenth of it on an idle machine
+    assert len(caught.value.errors) <= 101
+    assert len(json.dumps(caught.value.errors)) < 100_000
+
+
+def test_further_errors_are_announced_and_not_listed():
+    text = "".join(f"key{n}: 1\n" for n in range(300))
+    with pytest.raises(InvalidPolicy) as caught:
+        parse_document(text)
+    assert len(caught.value.errors) == 101
+    assert caught.value.errors[-1]["message"].startswith("there are more errors")
+
+
+def test_a_number_to_the_base_60_is_a_text():
+    with pytest.raises(InvalidPolicy) as caught:
+        parse_document("zone: 18:30\nfloat: 1:1.5")
+    assert {one["path"] for one in caught.value.errors} >= {"zone"}
+
+
+def test_days_and_windows_are_in_the_years_that_the_gate_handles():
+    calendar = {"zone": "UTC", "open": [], "holidays": ["0001-01-01", "2026-12-25"]}
+    measure = {"event": "failure", "key": "agent", "window": "999999d"}
+    changes = {"calendars": {"office": calendar}, "measures": {"failures": measure}}
+    data = builders.data(changes)
+    with pytest.raises(InvalidPolicy) as caught:
+        parse_document(data)
+    found = {one["path"]: one["message"] for one in caught.value.errors}
+    assert "from 2000 to 2100" in found["calendars.office.holidays"]
+    assert found["measures.failures.window"] == "at most 3650 days"
