@@ -79,6 +79,7 @@ def activate_policy(document: str | dict[str, Any], cast: Cast) -> None:
     """Let one of the cast write the policy and another activate it. Those who decide
     are in every queue that it names."""
     draft = versions.save_draft(text_or_mapping=document, author=cast["adam"])
+    versions.prepare_queues(names=draft.document["queues"])
     for name in DECIDING:
         people.admit_to_queues(cast[name], Queue.objects.all(), by=log.SYSTEM)
     versions.activate_version(version_id=draft.pk, by=cast["alma"])

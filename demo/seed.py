@@ -116,6 +116,7 @@ def _ensure_policy(people: People, store_url: str, ours: int | None) -> int | No
     draft = versions.save_draft(
         text_or_mapping=text, author=people["administrator"], variables=variables
     )
+    versions.prepare_queues(names=draft.document["queues"])
     _admit_deciders(people)
     return versions.activate_version(
         version_id=draft.pk, by=people["administrator2"]

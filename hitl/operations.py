@@ -743,6 +743,10 @@ POLICIES = (
         "person.dismissed",
     ),
     Operation(
+        ("policies.versions.prepare_queues",),
+        writes="Queue, of a draft to which an administrator admits people",
+    ),
+    Operation(
         ("policies.versions.save_draft", "policies.versions.activate_version"),
         locks="the policy's versions",
         writes="PolicyVersion, Tool, Queue",

@@ -3,7 +3,7 @@ one activates it, and an active version never changes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -23,7 +23,7 @@ from .active import (
     to_plain_data,
 )
 from .documents import InvalidPolicy, parse_document
-from .models import Person, PolicyVersion
+from .models import Person, PolicyVersion, Queue
 from .people import build_actor, check_administrator
 
 __all__ = [
@@ -58,16 +58,15 @@ def save_draft(
 ) -> PolicyVersion:
     """Check a document and save it as the next version, not yet active.
 
-    `variables` replace `${NAME}` in its text. Its queues are added at once, so that
-    people can be admitted before it is activated. Raises InvalidPolicy, and
-    NotPermitted for anyone but an administrator. Locks the policy versions.
+    `variables` replace `${NAME}` in its text. Its queues and tools are added when it is
+    activated. Raises InvalidPolicy, and NotPermitted for anyone but an administrator.
+    Locks the policy versions.
     """
     check_administrator(author)
     document = parse_document(
         text_or_mapping, variables=variables, further=callables.list_problems
     )
     locks.lock_policy_versions()
-    tools.add_queues(document.queues)
     data = to_plain_data(document)
     last = PolicyVersion.objects.aggregate(last=Max("number"))["last"]
     version = PolicyVersion(
@@ -79,6 +78,22 @@ def save_draft(
     said = {"data": {"digest": version.digest}}
     actor = build_actor(author)
     return machine.create(version, "save", actor=actor, now=clock.now(), **said)
+
+
+@transaction.atomic(durable=True)
+def prepare_queues(*, names: Collection[str]) -> list[Queue]:
+    """The queues with these names. One that only a draft has is added, so that an
+    administrator can admit people to it before the draft is activated. A queue that
+    neither exists nor is in a draft is left out."""
+    missing = set(names) - set(
+        Queue.objects.filter(name__in=names).values_list("name", flat=True)
+    )
+    drafts = PolicyVersion.objects.filter(status=Status.DRAFT).order_by("-number")
+    for version in drafts if missing else ():
+        titles = load_document(version).queues
+        tools.add_queues({name: titles[name] for name in missing & titles.keys()})
+        missing -= titles.keys()
+    return list(Queue.objects.filter(name__in=names).order_by("name"))
 
 
 @transaction.atomic(durable=True)

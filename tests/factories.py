@@ -102,6 +102,7 @@ def policy(
         author=people["adam"],
         variables=variables,
     )
+    versions.prepare_queues(names=draft.document["queues"])
     _admit([people[name] for name in DECIDERS])
     return versions.activate_version(version_id=draft.pk, by=people["alma"])
 

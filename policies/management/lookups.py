@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from journal.errors import DomainError, FieldError
 from journal.log import Actor
-from policies import active, money, people
+from policies import active, money, people, versions
 from policies.models import Person, Queue
 
 
@@ -18,14 +18,6 @@ def load_person(username: str) -> Person:
     found = Person.objects.filter(username=username).first()
     if found is None:
         raise CommandError(f"There is no user {username}.")
-    return found
-
-
-def load_queue(name: str) -> Queue:
-    """The queue with this name. Raises CommandError when there is none."""
-    found = Queue.objects.filter(name=name).first()
-    if found is None:
-        raise CommandError(f"There is no queue {name}.")
     return found
 
 
@@ -38,10 +30,13 @@ def describe_field_error(error: FieldError) -> str:
 
 
 def load_queues_by_name(names: Sequence[str], *, every: bool) -> list[Queue]:
-    """The queues with these names, or `every` queue of the active policy. Raises
-    CommandError."""
+    """The queues with these names, of the active policy or of a draft, or `every` queue
+    of the active policy. Raises CommandError."""
     if not every:
-        return [load_queue(name) for name in names]
+        found = versions.prepare_queues(names=names)
+        for name in sorted(set(names) - {queue.name for queue in found}):
+            raise CommandError(f"There is no queue {name}, and no draft has one.")
+        return found
     policy = active.find_active_policy()
     if policy is None:
         raise CommandError("No policy is active, so there are no queues.")

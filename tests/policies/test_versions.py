@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from guardian.shortcuts import assign_perm, remove_perm
 
@@ -26,9 +28,12 @@ def people():
 
 
 def draft(people, data=None, author="adam"):
-    return versions.save_draft(
+    """A saved draft whose queues wait for their people."""
+    found = versions.save_draft(
         text_or_mapping=data or builders.data(), author=people[author]
     )
+    versions.prepare_queues(names=found.document["queues"])
+    return found
 
 
 def admit(people, *names):
@@ -42,14 +47,32 @@ def kinds():
 
 
 def test_a_draft_does_not_rule(people):
-    found = draft(people)
+    found = versions.save_draft(text_or_mapping=builders.data(), author=people["adam"])
     assert (found.number, found.status) == (1, "draft")
     assert versions.find_active_policy() is None
     with pytest.raises(versions.NoActivePolicy):
         versions.load_active_policy()
     assert Tool.objects.count() == 0
-    assert set(Queue.objects.values_list("name", flat=True)) >= {"money", "other"}
+    assert not Queue.objects.exists()
     assert kinds() == ["policy.saved"]
+
+
+def test_people_are_admitted_to_a_queue_of_a_draft_by_name(people):
+    versions.save_draft(text_or_mapping=builders.data(), author=people["adam"])
+    call_command("admit", "rita", "--queue", "money", stdout=StringIO())
+    assert list(Queue.objects.values_list("name", flat=True)) == ["money"]
+    with pytest.raises(CommandError, match="no queue nowhere, and no draft has one"):
+        call_command("admit", "rita", "--queue", "nowhere", stdout=StringIO())
+
+
+def test_a_draft_renames_no_queue_that_there_is(people):
+    found = factories.policy(people, builders.data())
+    title = Queue.objects.get(name="money").title
+    data = {**builders.data(), "queues": {"money": "Gone", "other": "Other"}}
+    versions.save_draft(text_or_mapping=data, author=people["adam"])
+    versions.prepare_queues(names=["money", "other"])
+    assert Queue.objects.get(name="money").title == title
+    assert found.status == "active"
 
 
 def test_text_and_variables_are_read_when_it_is_saved(people):
