@@ -171,4 +171,5 @@ def _to_field_error(fault: dict[str, Any]) -> Any:
     where = [str(part) for part in fault["loc"]][1:]
     if where and where[0] == "body":
         where = where[1:]
-    return {"path": ".".join(where) or "body", "message": str(fault["msg"])}
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return {"path": ".".join(where) or "body", "message": message}

@@ -12,6 +12,7 @@ from ninja import Query, Router
 from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     ConfigDict,
@@ -76,9 +77,9 @@ class PersonAuth(AuthBase):
     openapi_scheme = "bearer"
 
     def __call__(self, request: HttpRequest) -> Person:
-        kind, _, text = request.headers.get("Authorization", "").partition(" ")
-        if not kind:
+        if "HTTP_AUTHORIZATION" not in request.META:
             return self._of_session(request)
+        kind, _, text = request.META["HTTP_AUTHORIZATION"].partition(" ")
         if kind.lower() != "bearer":
             raise InvalidAgentKey
         if text.startswith(AGENT_MARK):
@@ -112,14 +113,18 @@ class ExpectedIn(BaseModel):
     )
 
 
+MAX_NUMBER = 2**31 - 1  # of a version or a round
+ConditionTime = Annotated[AwareDatetime, AfterValidator(clock.check_usable)]
+
+
 class ConditionsIn(BaseModel):
     """Conditions of an approval. If one does not hold when the effect would begin, the
     execution is refused. Those of all approvals apply together."""
 
     model_config = ConfigDict(extra="forbid")
 
-    not_before: AwareDatetime | None = None
-    not_after: AwareDatetime | None = None
+    not_before: ConditionTime | None = None
+    not_after: ConditionTime | None = None
     expect: list[ExpectedIn] = Field(default_factory=list, max_length=MOST_EXPECTED)
 
 
@@ -128,7 +133,7 @@ class DecideIn(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    version: Annotated[StrictInt, Field(ge=1)]
+    version: Annotated[StrictInt, Field(ge=1, le=MAX_NUMBER)]
     action_hash: Annotated[str, Field(max_length=80)]
     verdict: Literal["approve", "reject", "modify", "escalate"]
     reason_code: Annotated[str, Field(max_length=16, description=REASON_CODE)] = ""
@@ -157,10 +162,10 @@ class RequestMessageIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Literal["question", "answer", "send_back"]
-    version: Annotated[StrictInt, Field(ge=1)]
+    version: Annotated[StrictInt, Field(ge=1, le=MAX_NUMBER)]
     text: Annotated[str, Field(max_length=messages.TEXT_LENGTH)]
     # The agent's question that an answer answers; the oldest one by default.
-    round: Annotated[StrictInt, Field(ge=1)] | None = None
+    round: Annotated[StrictInt, Field(ge=1, le=MAX_NUMBER)] | None = None
 
 
 def read_caller(request: HttpRequest) -> Person:

@@ -142,3 +142,25 @@ def test_a_page_calls_the_api_with_its_session_and_a_program_without(
     assert client.get(path).status_code == 200
     # A key decides alone: the session beside it gives nothing.
     assert client.get(path, headers=KEY).status_code in {401, 403}
+
+
+UNREADABLE = (
+    "", " ", "Bearer", "Bearer ", "bearer", "Basic", "Basic dXNlcjpwYXNz", "Bearer  ",
+    "Bearer a,Bearer b", "Bearer \xe9", "Token x", "=",
+)  # fmt: skip
+SIGNED_IN_ALIKE = [
+    "/api/v1/requests", "/api/v1/batches", "/api/v1/standing-grants",
+    "/api/v1/proposals", "/api/v1/whoami",
+]  # fmt: skip
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", SIGNED_IN_ALIKE)
+@pytest.mark.parametrize("header", UNREADABLE)
+def test_a_header_that_names_nobody_is_401_even_with_a_session(
+    gate: Gate, path: str, header: str
+) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(gate.rita, BACKEND)
+    answer = client.get(path, headers={"Authorization": header})
+    assert (answer.status_code, answer.json()["code"]) == (401, "bad_key")
