@@ -3,6 +3,7 @@ requests and caches, and the rendering of domain errors."""
 
 from __future__ import annotations
 
+import codecs
 import re
 import time
 from collections.abc import Callable
@@ -28,6 +29,8 @@ from . import problems, views
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 REQUEST_ID_PATTERN = re.compile(r"[\x21-\x7e]{1,128}")
 log = structlog.get_logger("hitl.request")
 
@@ -108,8 +111,9 @@ class Boundary:
 
     A browser names the site that caused a request in Sec-Fetch-Site. A request that
     changes something is refused if another site caused it, even with a valid CSRF token
-    (ASVS 5.0, 3.5.8). U+0000 occurs in no name, and PostgreSQL refuses it in a query.
-    Every answer is private to its caller.
+    (ASVS 5.0, 3.5.8). U+0000 and unpaired surrogates occur in no text, and PostgreSQL
+    refuses them: an address, a query and a form that have one are refused here, before
+    a view reads any of its fields. Every answer is private to its caller.
     """
 
     OWN = frozenset({"same-origin", "none"})
@@ -125,10 +129,36 @@ class Boundary:
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
         if "\0" in request.path or "%00" in request.META["QUERY_STRING"]:
             return views.bad_request(request, SuspiciousOperation())
+        if problem := _find_form_problem(request):
+            return views.bad_request(request, views.UnreadableForm(problem))
         sender = request.headers.get("Sec-Fetch-Site", "none")
         if request.method not in SAFE and sender not in self.OWN:
             return views.refuse_cross_site(request)
         return None
+
+
+def _find_form_problem(request: HttpRequest) -> str:
+    """Why no view may read the form of this request; empty for a usable one, and for a
+    request without a form. Raises what Django raises for a form that it cannot parse.
+
+    The encoding that a request names would also decode its query, so it is ignored
+    where there is no form.
+    """
+    foreign = codecs.lookup(request.encoding or "utf-8").name != "utf-8"
+    is_form = request.content_type in FORM_TYPES
+    if not is_form or request.path.startswith(problems.JSON_PATHS):
+        if foreign:
+            request.encoding = "utf-8"
+        return ""
+    if foreign:
+        return "A form must be sent in UTF-8."
+    files = request.FILES
+    sent = [one for _, found in files.lists() for one in found]
+    names = [*request.POST, *files, *(one.name or "" for one in sent)]
+    texts = [text for _, values in request.POST.lists() for text in values]
+    if any(UNSTORABLE.search(str(text)) for text in (*names, *texts)):
+        return "A field has a character that cannot be stored, such as U+0000."
+    return ""
 
 
 class DomainErrors:

@@ -7,9 +7,17 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import (
+    BadRequest,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+    TooManyFilesSent,
+)
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -137,10 +145,29 @@ def refuse_cross_site(request: HttpRequest) -> HttpResponse:
     return _render_error(request, 403, "session", detail)
 
 
+class UnreadableForm(SuspiciousOperation):
+    """A form whose encoding or characters cannot be read; its text says which."""
+
+
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400 for a request that Django could not read."""
-    detail = "The request could not be read. Nothing was done. Check the address."
+    """400 for a request that Django could not read, with the cause."""
+    detail = f"{_describe_unreadable(request, exception)} Nothing was done."
     return _render_error(request, 400, "bad_request", detail)
+
+
+def _describe_unreadable(request: HttpRequest, exception: Exception) -> str:
+    if isinstance(exception, UnreadableForm):
+        return f"The form could not be read. {exception} Change it and send it again."
+    if isinstance(exception, TooManyFieldsSent):
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+        return (
+            f"The form has more than {most:,} fields. Send it in parts or by the API."
+        )
+    if isinstance(exception, RequestDataTooBig | TooManyFilesSent):
+        return "The form is too large. Shorten its texts and send it again."
+    if isinstance(exception, MultiPartParserError | BadRequest):
+        return "The form is malformed. Open the page again and fill it in again."
+    return "The address of the request could not be read. Check the address."
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from datetime import date, datetime
+from typing import Any, cast
 
 from django import forms
 from django.db.models import QuerySet
 
+from journal import clock
 from policies.models import Person, Queue
 from reviews.choices import (
     EVERY_QUEUE_VALUE,
@@ -22,6 +24,7 @@ from reviews.decisions.drafts import ARGUMENT_PREFIX
 from reviews.people import tokens
 
 NOTE_LENGTH = 2000
+MAX_NUMBER = 2**31 - 1  # of a version or a round: the database stores no larger one
 # A message to the agent: a question or an answer, and a request to revise.
 MESSAGE_PANELS = ("ask", "send_back")
 ALL_AGENTS_PHRASE = "all agents"  # typed to confirm a stop of every agent
@@ -30,6 +33,29 @@ STOP_REASON_REQUIRED = "Choose a reason, or enter details. The audit log keeps t
 STOP_DETAILS_REQUIRED = "Enter details of the other reason. The audit log keeps them."
 
 TIME_ERRORS = {"invalid": "Enter a date and a time, such as 2026-11-25 14:00."}
+
+
+class TimeField(forms.DateTimeField):
+    """A date and a time in the reader's zone, in the years that the product handles."""
+
+    def to_python(self, value: Any) -> datetime | None:
+        found = super().to_python(value)
+        _check_years(found)
+        return found
+
+
+class DayField(forms.DateField):
+    """A day in the years that the product handles."""
+
+    def to_python(self, value: Any) -> date | None:
+        found = super().to_python(value)
+        _check_years(found)
+        return found
+
+
+def _check_years(found: date | None) -> None:
+    if found and not clock.EARLIEST.year <= found.year < clock.LATEST.year:
+        raise forms.ValidationError(f"The year {clock.YEARS_RULE}. Enter another day.")
 
 
 class ArmForm(forms.Form):
@@ -42,7 +68,7 @@ class DecisionForm(forms.Form):
     """A verdict on the version and action hash that were on the screen."""
 
     verdict = forms.ChoiceField(choices=[(v.value, v.value) for v in Verdict])
-    version = forms.IntegerField(min_value=1)
+    version = forms.IntegerField(min_value=1, max_value=MAX_NUMBER)
     action_hash = forms.RegexField(r"^sha256:[0-9a-f]{64}$", max_length=80)
     reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
     reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
@@ -51,8 +77,8 @@ class DecisionForm(forms.Form):
     )
     pause = forms.BooleanField(required=False)  # also pause the run; only to reject
     # Conditions, only to approve: times in the reader's zone.
-    not_before = forms.DateTimeField(required=False, error_messages=TIME_ERRORS)
-    not_after = forms.DateTimeField(required=False, error_messages=TIME_ERRORS)
+    not_before = TimeField(required=False, error_messages=TIME_ERRORS)
+    not_after = TimeField(required=False, error_messages=TIME_ERRORS)
     password = forms.CharField(max_length=4096, required=False, strip=False)
 
     @property
@@ -73,8 +99,8 @@ class MessageForm(forms.Form):
     """A message to the agent about the version that was on the screen."""
 
     panel = forms.ChoiceField(choices=[(name, name) for name in MESSAGE_PANELS])
-    version = forms.IntegerField(min_value=1)
-    round = forms.IntegerField(min_value=1, required=False)
+    version = forms.IntegerField(min_value=1, max_value=MAX_NUMBER)
+    round = forms.IntegerField(min_value=1, max_value=MAX_NUMBER, required=False)
     # Named like the note of a verdict, so that drafts keep it. The operation checks it.
     reason = forms.CharField(required=False, strip=False)
 
@@ -186,7 +212,7 @@ class CloseAlarmForm(forms.Form):
 class DraftForm(forms.Form):
     """A panel as typed so far. An invalid draft is not stored."""
 
-    version = forms.IntegerField(min_value=1, required=False)
+    version = forms.IntegerField(min_value=1, max_value=MAX_NUMBER, required=False)
     verdict = forms.ChoiceField(
         choices=[(v.value, v.value) for v in Verdict], required=False
     )
