@@ -20,7 +20,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorDebugWrapper, CursorWrapper
 from psycopg import Connection
 from psycopg.adapt import PyFormat, Transformer
-from psycopg.errors import FeatureNotSupported, error_from_result
+from psycopg.errors import DataError, FeatureNotSupported, error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.sql import Literal
@@ -128,6 +128,8 @@ class _PreparedStatements:
         # Django's own loader parses in Python. The connection's time zone is UTC.
         context.adapters.register_loader("timestamptz", TimestamptzLoader)
         self._adapter = Transformer(context)
+        # The connection's own loader also reads times that Python does not have.
+        self._slow_adapter = Transformer(connection.cursor())
         self._names: dict[_PreparedKey, bytes] = {}
 
     def run(self, text: str, values: list[Any]) -> Result:
@@ -151,9 +153,16 @@ class _PreparedStatements:
                 raise
             if result.status != ExecStatus.TUPLES_OK:
                 return Result([], result.command_tuples or 0)
-            adapter.set_pgresult(result)
-            count = result.ntuples
-            return Result(adapter.load_rows(0, count, tuple), count)
+            return Result(self._load_rows(result), result.ntuples)
+
+    def _load_rows(self, result: PGresult) -> list[Any]:
+        adapter, count = self._adapter, result.ntuples
+        adapter.set_pgresult(result)
+        try:
+            return adapter.load_rows(0, count, tuple)
+        except DataError:
+            self._slow_adapter.set_pgresult(result)
+            return self._slow_adapter.load_rows(0, count, tuple)
 
     def _begin(self) -> None:
         connection = self.connection

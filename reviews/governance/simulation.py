@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from journal import canonical
+from journal import canonical, clock
 from journal.errors import DomainError
 from policies import amounts, evaluation, facts
 from policies.choices import Tier
@@ -186,6 +186,8 @@ def _build_facts(
     at = datetime.fromisoformat(call["at"]) if "at" in call else now
     if at.tzinfo is None:
         raise ValueError("at has no zone: write 2026-11-24T10:00:00+00:00")
+    if not clock.is_usable(at):
+        raise ValueError(f"at: the year {clock.YEARS_RULE}")
     inputs = RevisionInputs(
         tool=Tool(name=definition.name),
         args=call["args"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from journal import log
+from journal import clock, log
 from policies import facts, tools
 from policies.documents import ToolDefinition
 from policies.models import Queue, StandingGrant
@@ -82,8 +82,8 @@ class GrantConditions:
             return NO_CONDITIONS
         before, after = stored["not_before"], stored["not_after"]
         return cls(
-            datetime.fromisoformat(before) if before else None,
-            datetime.fromisoformat(after) if after else None,
+            clock.clamp(datetime.fromisoformat(before)) if before else None,
+            clock.clamp(datetime.fromisoformat(after)) if after else None,
             tuple(ExpectedValue(**one) for one in stored["expect"]),
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
-from journal import ids
+from journal import clock, ids
 
 
 def new_proposal_id() -> str:
@@ -76,3 +76,13 @@ class FileParts(models.QuerySet[Any]):
         for body in self.stream_bodies():
             digest.update(body)
         return digest.hexdigest()
+
+
+def build_years_check(name: str, *fields: str) -> models.CheckConstraint:
+    """A constraint that these times, which people give, are in the years that the
+    product handles; or null."""
+    whole = Q()
+    for field in fields:
+        inside = {f"{field}__gte": clock.EARLIEST, f"{field}__lt": clock.LATEST}
+        whole &= Q(**{f"{field}__isnull": True}) | Q(**inside)
+    return models.CheckConstraint(name=name, condition=whole)

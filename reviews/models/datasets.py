@@ -12,7 +12,13 @@ from django.db.models import F, Q
 
 from reviews.choices import DatasetStatus
 
-from .base import FileParts, build_choice_check, build_choices, new_dataset_id
+from .base import (
+    FileParts,
+    build_choice_check,
+    build_choices,
+    build_years_check,
+    new_dataset_id,
+)
 
 
 class Dataset(models.Model):
@@ -100,6 +106,7 @@ class Dataset(models.Model):
                 name="dataset_shares_whole",
                 condition=Q(test=100 - F("train") - F("validation")),
             ),
+            build_years_check("dataset_years", "since", "until"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["-asked_at"], name="dataset_newest"),

@@ -13,7 +13,13 @@ from policies.documents import ToolDefinition
 from policies.models import Queue, StandingGrant
 from reviews.choices import ExecutionStatus, GrantStatus
 
-from .base import build_choice_check, build_choices, new_execution_id, new_grant_id
+from .base import (
+    build_choice_check,
+    build_choices,
+    build_years_check,
+    new_execution_id,
+    new_grant_id,
+)
 from .batches import Batch
 from .proposals import Proposal, Revision
 
@@ -53,6 +59,7 @@ class Grant(models.Model):
         constraints: ClassVar = [
             build_choice_check("grant_status", "status", GrantStatus),
             models.CheckConstraint(name="grant_no_canary", condition=Q(canary=False)),
+            build_years_check("grant_years", "not_before", "expires_at"),
         ]
         indexes: ClassVar = [
             models.Index(

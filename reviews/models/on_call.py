@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from policies.choices import Risk
 from policies.models import Queue
 
-from .base import build_choice_check, build_choices
+from .base import build_choice_check, build_choices, build_years_check
 
 
 class OnCallShift(models.Model):
@@ -35,7 +35,8 @@ class OnCallShift(models.Model):
             models.CheckConstraint(
                 name="shift_ends_after_it_begins",
                 condition=Q(ends_at__gt=F("begins_at")),
-            )
+            ),
+            build_years_check("shift_years", "begins_at", "ends_at"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["queue", "ends_at"], name="shift_by_queue")

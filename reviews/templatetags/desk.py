@@ -22,7 +22,7 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from journal.clock import format_time
+from journal.clock import format_time, to_zone
 from reviews.desk.components.formatting import SelectOption
 from reviews.desk.components.states import StateLabel
 from reviews.desk.queue.page import QueueRow, QueueRowHead
@@ -86,7 +86,7 @@ def day(value: datetime | None) -> str:
     """The date in the reader's time zone, as people write it: `20 November 2026`."""
     if value is None:
         return ""
-    local = timezone.localtime(value)
+    local = to_zone(value)
     return f"{local.day} {local:%B %Y}"
 
 
@@ -114,7 +114,7 @@ def timed(said: str, moment: datetime | None) -> SafeString | str:
 
 
 def _render_time(value: datetime, said: str) -> SafeString:
-    utc = value.astimezone(UTC)
+    utc = to_zone(value, UTC)
     if timezone.get_current_timezone_name() == "UTC":
         return format_html('<time datetime="{}">{}</time>', utc.isoformat(), said)
     return format_html(

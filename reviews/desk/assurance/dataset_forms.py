@@ -13,6 +13,7 @@ from reviews.assurance.datasets.consent import (
     describe_share_problem,
 )
 from reviews.assurance.second_person import LONGEST_TEXT
+from reviews.desk.forms import DayField
 
 _DAY_ERRORS = {
     "required": "Enter a day, such as 2026-11-25.",
@@ -51,8 +52,8 @@ class DatasetForm(forms.Form):
             "invalid_choice": "Choose among these tools only.",
         },
     )
-    since = forms.DateField(label="First day", error_messages=_DAY_ERRORS)
-    until = forms.DateField(label="Last day", error_messages=_DAY_ERRORS)
+    since = DayField(label="First day", error_messages=_DAY_ERRORS)
+    until = DayField(label="Last day", error_messages=_DAY_ERRORS)
     train = _build_share(70)
     validation = _build_share(15)
     test = _build_share(15)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
+from journal import clock
 from journal.errors import InvalidInput, build_field_error
 
 _ID = re.compile(r"[a-z]+-[a-z0-9]+")
@@ -43,7 +44,7 @@ def parse_cursor(cursor: str) -> CursorPosition | None:
     try:
         text = base64.urlsafe_b64decode(cursor).decode()
         said, _, rest = text.partition("|")
-        moment = datetime.fromisoformat(said).astimezone(UTC)
+        moment = clock.check_usable(datetime.fromisoformat(said).astimezone(UTC))
         pk, _, part = rest.partition("|")
         if not (_ID.fullmatch(pk) and _PART.fullmatch(part)):
             raise ValueError(rest)

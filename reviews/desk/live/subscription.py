@@ -17,6 +17,7 @@ from typing import Any
 from django.db import connection
 from django.utils.dateparse import parse_datetime
 
+from journal import clock
 from policies.models import Person
 from reviews import permissions
 from reviews.desk.components import badges, visibility
@@ -91,12 +92,13 @@ def compute_standing(person: Person) -> str:
 
 def parse_moment(said: str) -> datetime | None:
     """Parse a time with a zone; None for an invalid one, such as a thirteenth month or
-    a year before 1."""
+    a year before 2000."""
     try:
         found = parse_datetime(said.replace(" ", "+"))
-        return found.astimezone(UTC) if found and found.tzinfo else None
+        at = found.astimezone(UTC) if found and found.tzinfo else None
     except (ValueError, OverflowError):
         return None
+    return at if at and clock.is_usable(at) else None
 
 
 def load_states(viewers: Collection[Viewer]) -> dict[int, BadgeUpdate]:

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
+from journal import clock
 from journal.models import LogRecord
 from policies.choices import Risk
 from policies.models import Person
@@ -172,17 +173,19 @@ FURTHER_FILTERS = (
 
 def _parse_moment(typed: str, *, end: bool = False) -> datetime | None:
     """Parse a date, or a date and time, in UTC. With `end`, a date means its last
-    moment."""
+    moment. None for other texts, and outside the years that the product handles."""
+    found: datetime | None
     try:
         if day := parse_date(typed):
-            clock = time.max if end else time.min
-            return datetime.combine(day, clock, UTC)
-        found = parse_datetime(typed)
+            found = datetime.combine(day, time.max if end else time.min, UTC)
+        else:
+            found = parse_datetime(typed)
     except ValueError:
         return None
-    if found is None or not 1 < found.year < 9999:
+    if found is None:
         return None
-    return found if timezone.is_aware(found) else found.replace(tzinfo=UTC)
+    at = found if timezone.is_aware(found) else found.replace(tzinfo=UTC)
+    return at if clock.is_usable(at) else None
 
 
 def select_records(

@@ -10,6 +10,7 @@ from django import forms
 from journal.errors import DomainError
 from policies.choices import Risk
 from policies.models import Person, Queue
+from reviews.desk.forms import TimeField
 
 _TIME_ERRORS = {
     "required": "Enter a day and a time, such as 2026-11-25 18:00.",
@@ -55,8 +56,8 @@ class ShiftForm(_QueueForm):
             "invalid_choice": "Choose one of these people.",
         },
     )
-    begins_at = forms.DateTimeField(label="From", error_messages=_TIME_ERRORS)
-    ends_at = forms.DateTimeField(label="Until", error_messages=_TIME_ERRORS)
+    begins_at = TimeField(label="From", error_messages=_TIME_ERRORS)
+    ends_at = TimeField(label="Until", error_messages=_TIME_ERRORS)
 
     def __init__(self, *args: Any, people: Sequence[int], **more: Any) -> None:
         super().__init__(*args, **more)

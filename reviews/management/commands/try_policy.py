@@ -68,6 +68,8 @@ def _parse_time(text: str | None) -> datetime:
         raise CommandError(f"--at: {error}") from error
     if found.tzinfo is None:
         raise CommandError("--at has no time zone: write 2026-11-24T10:00:00+00:00")
+    if not clock.is_usable(found):
+        raise CommandError(f"--at: the year {clock.YEARS_RULE}")
     return found
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from django.conf import settings
 
+from journal import clock
 from reviews.alarms import wording
 from reviews.effects import describe
 from reviews.models import (
@@ -178,7 +179,7 @@ def _is_plain(part: SentencePart) -> bool:
 
 
 def format_minute(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{clock.to_zone(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def format_digest_subject(lines: Sequence[MessageLine], rest: MessageRemainder) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import psycopg
 import pytest
@@ -12,6 +14,7 @@ from django.db.utils import OperationalError
 
 from hitl.postgresql.base import has_input
 from journal import clock
+from journal.statements import Statement
 from tests.stack import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -85,3 +88,31 @@ def test_a_connection_that_failed_in_a_request_is_replaced_by_the_next(
     with pytest.raises(OperationalError):
         clock.now()
     assert begin_request() is not first
+
+
+@pytest.mark.parametrize(
+    ("stored", "year"),
+    [
+        ("0044-03-15 12:00:00+00 BC", 2),
+        ("-infinity", 2),
+        ("0001-01-01 00:00:00+00", 2),
+        ("infinity", 9998),
+        ("294276-01-01 00:00:00+00", 9998),
+        ("9999-12-31 23:59:59+00", 9998),
+        ("2026-11-27 12:00:00+00", 2026),
+    ],
+)
+def test_every_stored_time_is_read_and_converts_to_every_zone(
+    stored: str, year: int
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::timestamptz", [stored])
+        (found,) = cursor.fetchone()
+    assert (found.year, found.tzinfo) == (year, UTC)
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        assert abs(found.astimezone(ZoneInfo(zone)).year - year) <= 1
+
+
+def test_a_prepared_statement_reads_such_a_time_too() -> None:
+    (found,) = Statement("SELECT '-infinity'::timestamptz").fetch_one()
+    assert found.year == 2

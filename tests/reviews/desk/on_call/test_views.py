@@ -55,6 +55,8 @@ def test_a_shift_is_planned_seen_and_ended(gate: Gate, as_: SignIn) -> None:
         ({"ends_at": "2020-01-01T08:00"}, "Choose an end after the beginning."),
         ({"queue": "odd<b>"}, "Choose one of your queues."),
         ({"person": "nobody"}, "Choose one of these people."),
+        ({"begins_at": "0001-01-01T00:00"}, "The year must be from 2000 to 2100."),
+        ({"ends_at": "9999-12-31T23:59"}, "The year must be from 2000 to 2100."),
         ({"begins_at": ""}, "Enter a day and a time, such as 2026-11-25 18:00."),
     ],
 )

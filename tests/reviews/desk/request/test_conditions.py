@@ -6,14 +6,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
+from agents import keys
 from journal import clock
+from reviews.grants.grants import GrantConditions
 from reviews.models import ApprovalRequest, Decision, Grant
 from reviews.people import preferences, tokens
 from tests import worlds
 from tests.conftest import Gate
-from tests.factories import propose
+from tests.factories import decide, propose
 from tests.markup import read_page
 from tests.reviews.api.test_people import call, verdict
 from tests.reviews.desk.conftest import HTMX, SignIn
@@ -82,6 +85,54 @@ def test_times_are_in_the_readers_zone(
     assert Grant.objects.get().not_before == begins.replace(second=0, microsecond=0)
 
 
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize("field", ["not_before", "not_after"])
+@pytest.mark.parametrize("typed", ["0001-01-01T00:00", "9999-12-31T23:59"])
+def test_a_time_at_an_end_of_the_calendar_is_refused_in_any_zone(
+    gate: Gate,
+    request_: ApprovalRequest,
+    as_: SignIn,
+    zone: str,
+    field: str,
+    typed: str,
+) -> None:
+    kept = preferences.load_preferences(gate.rita)
+    display = kept.display.model_copy(update={"zone": zone})
+    preferences.save_preferences(person=gate.rita, display=display)
+    client = as_("rita", **HTMX)
+    client.get("/queue/")  # the session learns the zone
+    sent = panel(request_, "approve", **{field: typed})
+    answer = client.post(url(request_, "decide"), sent)
+    assert answer.status_code == 422
+    assert "The year must be from 2000 to 2100." in read_page(answer)
+    assert not Decision.objects.exists()
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+@pytest.mark.parametrize("stored", ["0001-01-01 BC", "infinity"])
+def test_a_time_that_python_lacks_breaks_neither_page_nor_list(
+    gate: Gate, request_: ApprovalRequest, as_: SignIn, zone: str, stored: str
+) -> None:
+    """As an older release, or another program, may have stored it."""
+    first = datetime(1, 1, 1, tzinfo=timezone.get_fixed_timezone(14 * 60))
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("ALTER TABLE reviews_grant DROP CONSTRAINT grant_years")
+    decide(request_, gate.rita, conditions=GrantConditions(not_before=first))
+    kept = preferences.load_preferences(gate.rita)
+    display = kept.display.model_copy(update={"zone": zone})
+    preferences.save_preferences(person=gate.rita, display=display)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE reviews_grant SET not_before = %s", [stored])
+        cursor.execute("UPDATE reviews_execution SET due_at = %s", [stored])
+    client = as_("rita")
+    for path in ("/queue/?tab=done", url(request_)):
+        assert client.get(path).status_code == 200
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
+    for path in ("/proposals", f"/proposals/{request_.proposal_id}"):
+        assert call(path, token=key).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("typed", "rule"),
     [
@@ -141,6 +192,10 @@ def test_a_token_approves_with_conditions(
     [
         ({"not_before": "2026-11-25T14:00"}, "conditions.not_before"),
         ({"not_after": "2020-01-01T10:00:00Z"}, "conditions.not_after"),
+        ({"not_before": "0001-01-01T00:00:00+14:00"}, "conditions.not_before"),
+        ({"not_before": "1999-12-31T23:59:59Z"}, "conditions.not_before"),
+        ({"not_after": "9999-12-31T23:59:59-14:00"}, "conditions.not_after"),
+        ({"not_after": "2101-01-01T00:00:00Z"}, "conditions.not_after"),
         ({"expect": [{"field": "colour", "value": 1}]}, "conditions.expect.0.field"),
         ({"until": 5}, "conditions.until"),
     ],
