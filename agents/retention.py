@@ -60,20 +60,23 @@ def erase_blobs() -> int:
     )
     found = kept.select_related("agent").order_by("finished_at")
     threads = locks.lock_idle_threads(found, CHUNK)
-    pks = [thread.pk for thread in threads]
-    Thread.objects.filter(pk__in=pks).update(wrapped_key=None)
-    Checkpoint.objects.filter(thread__in=pks, blob__isnull=False).update(blob=None)
-    log.append_many(
-        log.Entry(
-            "thread.erased",
-            actor=RETENTION_ACTOR,
-            at=now,
-            agent=thread.agent.slug,
-            thread=thread.name,
+
+    def erase(old: list[Thread]) -> None:
+        pks = [thread.pk for thread in old]
+        Thread.objects.filter(pk__in=pks).update(wrapped_key=None)
+        Checkpoint.objects.filter(thread__in=pks, blob__isnull=False).update(blob=None)
+        log.append_many(
+            log.Entry(
+                "thread.erased",
+                actor=RETENTION_ACTOR,
+                at=now,
+                agent=thread.agent.slug,
+                thread=thread.name,
+            )
+            for thread in old
         )
-        for thread in threads
-    )
-    return len(threads)
+
+    return len(sweeps.apply_to_all(erase, threads))
 
 
 @transaction.atomic(durable=True)
@@ -89,11 +92,14 @@ def delete_old_deliveries() -> int:
         pk__in=_list_alarmed_deliveries()
     )
     letters = locks.lock_idle_deliveries(named, CHUNK)
-    pks = [letter.pk for letter in letters]
-    DeliveryAttempt.objects.filter(delivery__in=pks).delete()
-    Delivery.objects.filter(pk__in=pks).delete()
-    _delete_callbacks({letter.proposal for letter in letters})
-    return len(letters)
+
+    def delete(old: list[Delivery]) -> None:
+        pks = [letter.pk for letter in old]
+        DeliveryAttempt.objects.filter(delivery__in=pks).delete()
+        Delivery.objects.filter(pk__in=pks).delete()
+        _delete_callbacks({letter.proposal for letter in old})
+
+    return len(sweeps.apply_to_all(delete, letters))
 
 
 def _select_undelivered_subjects() -> QuerySet[OutboxMessage, str]:

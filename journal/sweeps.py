@@ -1,4 +1,5 @@
-"""The sweep that sends due outbox messages again, and the deletion of old rows.
+"""The sweep that sends due outbox messages again, the deletion of old rows, and what
+keeps one row that fails from stopping the others of any sweep.
 
 The sweep saves its progress in chunks, so that an interrupted one repeats at most one
 chunk. It sends no more than a queue has room for, so that a backlog of one kind of work
@@ -8,17 +9,19 @@ log, are deleted in chunks as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import connection
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Greatest, Least, Now
 from structlog.stdlib import get_logger
 
-from . import dispatch, failpoints, outbox
+from . import dispatch, failpoints, outbox, transactions
+from .errors import DatabaseRestored
 from .models import OutboxMessage
 
 SEND_CHUNK = 50
@@ -146,3 +149,69 @@ def delete_in_chunks(forget: Callable[[], int], *, whole: int) -> int:
             return gone
     logger.warning("retention.behind", what=getattr(forget, "__name__", str(forget)))
     return gone
+
+
+R = TypeVar("R")
+
+
+def run_each(
+    operation: Callable[[R], int | None],
+    subjects: Iterable[R],
+    *,
+    must_repeat: bool = False,
+) -> int:
+    """Call an operation, which opens its own transaction, for each of these subjects;
+    return the sum of what it returns. One that fails is logged and left to the next
+    sweep. With `must_repeat` the last error is raised after the others were handled,
+    for a task that is repeated only if it fails.
+
+    Raises what stops the whole sweep: a time limit, a restored database, a lost
+    connection."""
+    total, failure = 0, None
+    for subject in subjects:
+        try:
+            total += operation(subject) or 0
+        except Exception as error:  # whatever is wrong with this row
+            _log_failure(operation, subject, error)
+            failure = error
+    if failure is not None and must_repeat:
+        raise failure
+    return total
+
+
+def apply_to_all(operation: Callable[[list[R]], object], rows: Sequence[R]) -> list[R]:
+    """Call a step of an operation with all of these locked rows together, and if that
+    fails, with each alone. What a failing call wrote is undone, and its row is logged
+    and left to the next sweep. Returns the other rows. Raises what stops the whole
+    sweep. Caller holds a transaction."""
+    before = [dict(vars(row)) for row in rows]
+    try:
+        with transactions.open_savepoint("A sweep"):
+            operation(list(rows))
+        return list(rows)
+    except Exception as error:  # of any of the rows
+        if len(rows) == 1:
+            _log_failure(operation, rows[0], error)
+            return []
+        _reraise_if_fatal(error)
+    for row, values in zip(rows, before, strict=True):
+        vars(row).clear()
+        vars(row).update(values)
+    return [done for row in rows for done in apply_to_all(operation, [row])]
+
+
+def _log_failure(
+    operation: Callable[..., object], subject: object, error: Exception
+) -> None:
+    _reraise_if_fatal(error)
+    name = getattr(operation, "__qualname__", repr(operation))
+    row = getattr(subject, "pk", subject)
+    logger.error("sweep.row_failed", operation=name, row=str(row), exc_info=error)
+
+
+def _reraise_if_fatal(error: Exception) -> None:
+    """Raise an error that the next row would meet as well."""
+    if isinstance(error, SoftTimeLimitExceeded | DatabaseRestored):
+        raise error
+    if connection.connection is None or connection.connection.closed:
+        raise error

@@ -7,7 +7,9 @@ row written before that moment can still become visible.
 
 from __future__ import annotations
 
-from django.db import connection
+from contextlib import AbstractContextManager
+
+from django.db import connection, transaction
 from django.db.transaction import TransactionManagementError
 
 
@@ -19,6 +21,13 @@ def require_transaction(step: str) -> None:
     """
     if not connection.in_atomic_block:
         raise TransactionManagementError(f"{step} needs its caller's transaction.")
+
+
+def open_savepoint(step: str) -> AbstractContextManager[None]:
+    """A savepoint inside the caller's transaction: an exception undoes what is written
+    in it, and the transaction goes on. `step` is as for `require_transaction`."""
+    require_transaction(step)
+    return transaction.atomic(savepoint=True)
 
 
 def read_xid_horizon() -> int:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from journal import clock, failpoints, log, outbox, restore_epochs
+from journal import clock, failpoints, log, outbox, restore_epochs, sweeps
 from journal.errors import AlreadyDecided, Conflict, RequestExpired
 from journal.writes import Guard
 from policies.choices import ExecutionClass
@@ -57,11 +57,16 @@ def expire_chunk() -> list[str]:
     )
     rows = list(locks.lock_due_requests(overdue).only(*_EXPIRY_FIELDS)[:CHUNK])
     now = clock.now()
-    transitions.request.apply_many(
-        rows, "expire", actor=TIMER, now=now, changes={"settled_at": now}
-    )
-    proposals = [row.proposal_id for row in rows]
-    uncertain.release_sums(proposals)
+
+    def expire(due: list[ApprovalRequest]) -> None:
+        changes = {"settled_at": now}
+        transitions.request.apply_many(
+            due, "expire", actor=TIMER, now=now, changes=changes
+        )
+        uncertain.release_sums([row.proposal_id for row in due])
+
+    expired = sweeps.apply_to_all(expire, rows)
+    proposals = [row.proposal_id for row in expired]
     failpoints.point("expiry_uncommitted")
     return proposals
 
@@ -83,17 +88,21 @@ def close_recall_windows() -> list[str]:
         locks.lock_due_requests(standing.exclude_alarmed_requests(over))[:CHUNK]
     )
     now = clock.now()
-    lacking = approvers.without_votes(rows)  # guard: window-votes
-    voted = [row for row in rows if row.pk not in lacking]
-    membership.load_sealed_versions(voted)  # load every sealed version in one query
-    conditions = approvers.load_conditions(voted)
-    tally.authorize_requests(voted, actor=TIMER, now=now, conditions=conditions)
-    for row in rows:
+
+    def authorize(due: list[ApprovalRequest]) -> None:
+        lacking = approvers.without_votes(due)  # guard: window-votes
+        voted = [row for row in due if row.pk not in lacking]
+        membership.load_sealed_versions(voted)  # every sealed version in one query
+        conditions = approvers.load_conditions(voted)
+        tally.authorize_requests(voted, actor=TIMER, now=now, conditions=conditions)
+        for row in due:
+            if row.pk in lacking:
+                standing.raise_for_missing_votes(row, now)
+
+    closed = sweeps.apply_to_all(authorize, rows)
+    for row in closed:
         failpoints.point("window_uncommitted", row.pk)
-    for row in rows:
-        if row.pk in lacking:
-            standing.raise_for_missing_votes(row, now)
-    return [row.proposal_id for row in rows]
+    return [row.proposal_id for row in closed]
 
 
 @transaction.atomic(durable=True)

@@ -49,18 +49,21 @@ def erase_results() -> int:
     kept = Execution.objects.filter(result__isnull=False, finished_at__lt=over)
     found = kept.select_related("proposal").order_by("finished_at")
     rows = list(locks.lock_due_executions(found)[:CHUNK])
-    pks = [row.pk for row in rows]
-    Execution.objects.filter(pk__in=pks).update(result=None, result_shown=None)
-    log.append_many(
-        log.Entry(
-            "execution.result_erased",
-            actor=RETENTION_ACTOR,
-            at=now,
-            proposal=row.proposal_id,
-            agent=row.proposal.agent,
-            thread=row.proposal.thread,
-            data={"execution": row.pk},
+
+    def erase(old: list[Execution]) -> None:
+        pks = [row.pk for row in old]
+        Execution.objects.filter(pk__in=pks).update(result=None, result_shown=None)
+        log.append_many(
+            log.Entry(
+                "execution.result_erased",
+                actor=RETENTION_ACTOR,
+                at=now,
+                proposal=row.proposal_id,
+                agent=row.proposal.agent,
+                thread=row.proposal.thread,
+                data={"execution": row.pk},
+            )
+            for row in old
         )
-        for row in rows
-    )
-    return len(rows)
+
+    return len(sweeps.apply_to_all(erase, rows))

@@ -11,7 +11,7 @@ from django.db import transaction
 from agents import locks, transitions
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
-from journal import clock
+from journal import clock, sweeps
 from journal.errors import Conflict
 from policies.models import Person
 from policies.people import build_actor
@@ -31,9 +31,12 @@ def give_up_overdue() -> int:
     )
     now = clock.now()
     rows = locks.lock_deliveries(found)
-    for letter in rows:
-        delivery.mark_dead(letter, {"last_error": "the endpoint was disabled"}, now)
-    return len(rows)
+
+    def end(overdue: list[Delivery]) -> None:
+        for letter in overdue:
+            delivery.mark_dead(letter, {"last_error": "the endpoint was disabled"}, now)
+
+    return len(sweeps.apply_to_all(end, rows))
 
 
 @transaction.atomic(durable=True)

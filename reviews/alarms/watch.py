@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -25,7 +26,7 @@ from django.db.models import (
     Value,
 )
 
-from journal import clock, restore_epochs
+from journal import clock, restore_epochs, sweeps
 from policies.choices import Role
 from reviews import locks
 from reviews.choices import (
@@ -264,17 +265,27 @@ def sweep_alarms() -> int:
     Returns how many changed. Concurrent runs are safe."""
     now, changed = clock.now(), 0
     for kind, name, search in SEARCHES:
-        for execution_id in search(now).values_list("pk", flat=True)[:CHUNK]:
-            changed += raise_found_alarm(
-                kind=kind, name=name, search=search, pk=execution_id
-            )
-    for request_id in select_unvoted_requests(now).values_list("pk", flat=True)[:CHUNK]:
-        changed += raise_unvoted_request(request_id=request_id)
+        found = search(now).values_list("pk", flat=True)[:CHUNK]
+        raising = partial(_raise_found, kind, name, search)
+        changed += sweeps.run_each(raising, found)
+    unvoted = select_unvoted_requests(now).values_list("pk", flat=True)[:CHUNK]
+    changed += sweeps.run_each(_raise_unvoted, unvoted)
     for kind in RESOLUTIONS:
-        found = select_resolved_alarms(kind).values_list("subject", flat=True)
-        for subject in found[:CHUNK]:
-            changed += close_disproved_alarm(kind=kind, execution_id=subject)
+        over = select_resolved_alarms(kind).values_list("subject", flat=True)[:CHUNK]
+        changed += sweeps.run_each(partial(_close_disproved, kind), over)
     return changed + sweep_undecidable()
+
+
+def _raise_found(kind: AlarmKind, name: str, search: AlarmSearch, pk: str) -> bool:
+    return raise_found_alarm(kind=kind, name=name, search=search, pk=pk)
+
+
+def _raise_unvoted(pk: str) -> bool:
+    return raise_unvoted_request(request_id=pk)
+
+
+def _close_disproved(kind: AlarmKind, pk: str) -> bool:
+    return close_disproved_alarm(kind=kind, execution_id=pk)
 
 
 @transaction.atomic(durable=True)
@@ -333,14 +344,11 @@ def sweep_undecidable() -> int:
     vain = {pk: number for pk, number, _ in voters.list_undecidable_requests()}
     alarms = Alarm.objects.filter(kind=KIND)
     standing = set(alarms.filter(STANDING).values_list("subject", flat=True))
-    changed = 0
-    for request_id in sorted(vain.keys() - standing - _list_closed_by_person(vain))[
-        :CHUNK
-    ]:
-        changed += raise_undecidable(request_id=request_id)
-    for request_id in sorted(standing - vain.keys())[:CHUNK]:
-        changed += close_undecidable(request_id=request_id)
-    return changed
+    new = sorted(vain.keys() - standing - _list_closed_by_person(vain))
+    over = sorted(standing - vain.keys())
+    return sweeps.run_each(
+        lambda pk: raise_undecidable(request_id=pk), new[:CHUNK]
+    ) + sweeps.run_each(lambda pk: close_undecidable(request_id=pk), over[:CHUNK])
 
 
 def _list_closed_by_person(vain: dict[str, int]) -> set[str]:

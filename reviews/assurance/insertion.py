@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
-from journal import clock, failpoints, log, restore_epochs, writes
+from journal import clock, failpoints, log, restore_epochs, sweeps, writes
 from journal.errors import DatabaseRestored
 from policies import active
 from policies.choices import Risk, Role
@@ -61,9 +61,8 @@ def insert_due_canaries(random_source: random.Random | None = None) -> int:
     if policy is None or not active.load_document(policy).assurance.canaries:
         return 0
     chance = random_source or random.SystemRandom()
-    return sum(
-        _insert_if_due(person, chance) for person in _list_people_at_work(clock.now())
-    )
+    people = _list_people_at_work(clock.now())
+    return sweeps.run_each(lambda person: _insert_if_due(person, chance), people)
 
 
 def _list_people_at_work(now: datetime) -> list[Person]:

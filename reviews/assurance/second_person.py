@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 
-from journal import clock, log
+from journal import clock, log, sweeps
 from journal.errors import Conflict, NotPermitted, TextMissing, build_field_error
 from journal.state_machine import Machine
 from policies.models import Person
@@ -85,12 +85,15 @@ def lapse_unanswered(
     now = clock.now()
     due = waiting.filter(asked_at__lte=now - ANSWERED_WITHIN)
     found = list(locks.lock_due_asked(due)[:MOST_LAPSED])
-    machine.apply_many(
-        found,
-        "lapse",
-        actor=TIMER,
-        now=now,
-        changes={"settled_at": now},
-        each=log_data,
-    )
-    return len(found)
+
+    def lapse(unanswered: list[A]) -> None:
+        machine.apply_many(
+            unanswered,
+            "lapse",
+            actor=TIMER,
+            now=now,
+            changes={"settled_at": now},
+            each=log_data,
+        )
+
+    return len(sweeps.apply_to_all(lapse, found))

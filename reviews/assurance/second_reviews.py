@@ -16,7 +16,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from journal import clock, log
+from journal import clock, log, sweeps
 from journal.errors import (
     AlreadyDecided,
     NotFound,
@@ -52,7 +52,9 @@ def choose_second_reviews() -> int:
     if not share:
         return 0
     chosen = list(_list_sampled(share, clock.now()))
-    return sum(choose_decision(decision_id=pk, cause=cause) for pk, cause in chosen)
+    return sweeps.run_each(
+        lambda one: choose_decision(decision_id=one[0], cause=one[1]), chosen
+    )
 
 
 def _list_sampled(share: float, now: datetime) -> Iterator[tuple[int, SampleCause]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, log
+from journal import clock, log, sweeps
 from journal.errors import NotFound
 from policies.models import Person
 from policies.people import build_actor
@@ -100,12 +100,15 @@ def end_lapsed_canaries() -> int:
     that was stopped. Returns how many."""
     now = clock.now()
     found = Canary.objects.filter(ending="").select_related("proposal__request")
-    ended = 0
-    for canary in found:
-        if ending := _find_ending(canary, now):
-            request_id = canary.proposal.request.pk
-            ended += end_undecided_canary(request_id=request_id, ending=ending)
-    return ended
+    return sweeps.run_each(lambda canary: _end_if_lapsed(canary, now), found)
+
+
+def _end_if_lapsed(canary: Canary, now: datetime) -> bool:
+    ending = _find_ending(canary, now)
+    if ending is None:
+        return False
+    request_id = canary.proposal.request.pk
+    return end_undecided_canary(request_id=request_id, ending=ending)
 
 
 def _find_ending(canary: Canary, now: datetime) -> CanaryEnding | None:

@@ -5,13 +5,15 @@ when it is full or dissolves when too few members remain."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, Max, OuterRef, QuerySet
 
-from journal import clock, log, notify
+from journal import clock, log, notify, sweeps
 from policies import active, tools
 from policies.choices import Tier
 from policies.documents import ToolDefinition
@@ -161,12 +163,15 @@ def form_missed_batches() -> list[str]:
 def _form_batches(among: QuerySet[ApprovalRequest]) -> list[str]:
     now = clock.now()
     loose = list(list_unbatched(among, now))
-    touched = []
+    touched: list[str] = []
+
+    def form(members: Sequence[UnbatchedRequest], key: str, group: str) -> None:
+        # Another process may just have formed it; the next sweep tries again.
+        with suppress(IntegrityError):
+            touched.extend(_join_or_create(key=key, group=group, members=members))
+
     for key, group, members in group_unbatched(loose, now):
-        try:
-            touched += _join_or_create(key=key, group=group, members=members)
-        except IntegrityError:
-            continue  # another process just formed it; the next sweep tries again
+        sweeps.run_each(partial(form, key=key, group=group), [members])
     return touched
 
 
@@ -244,8 +249,8 @@ def tidy_open_batches() -> int:
     """Tidy every batch that is not decided yet, and release recalled requests from
     decided batches. Returns how many undecided batches changed."""
     waiting = Batch.objects.filter(status__in=UNDECIDED).values_list("pk", flat=True)
-    release_recalled_items()
-    return sum(tidy_batch(batch_id=pk) for pk in waiting)
+    sweeps.run_each(lambda release: release(), [release_recalled_items])
+    return sweeps.run_each(lambda pk: tidy_batch(batch_id=pk), waiting)
 
 
 @transaction.atomic(durable=True)

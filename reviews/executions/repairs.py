@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from journal import canonical, clock, log
+from journal import canonical, clock, log, sweeps
 from journal.errors import Conflict, NotPermitted, TextMissing, build_field_error
 from policies.models import Person
 from policies.people import build_actor
@@ -110,15 +110,18 @@ def lapse_repairs() -> int:
     )
     rows = list(locks.lock_due_repairs(due)[:100])
     now = clock.now()
-    transitions.repair.apply_many(
-        rows,
-        "lapse",
-        actor=TIMER,
-        now=now,
-        changes={"settled_at": now},
-        each=_build_log_data,
-    )
-    return len(rows)
+
+    def lapse(unconfirmed: list[Repair]) -> None:
+        transitions.repair.apply_many(
+            unconfirmed,
+            "lapse",
+            actor=TIMER,
+            now=now,
+            changes={"settled_at": now},
+            each=_build_log_data,
+        )
+
+    return len(sweeps.apply_to_all(lapse, rows))
 
 
 def build_execution_repair(

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, log, notify, outbox
+from journal import clock, log, notify, outbox, sweeps
 from journal.clock import format_time
 from journal.errors import HeldByAnother, HoldLapsed
 from policies.models import Person
@@ -178,10 +178,13 @@ def free_lapsed_holds() -> int:
         holder__isnull=False, until__lte=now, asked_by__len__gt=0
     )
     rows = list(locks.lock_due_holds(over.order_by("pk"))[:CHUNK])
-    for lease in rows:
-        holder = lease.holder.public_id if lease.holder else ""
-        free_hold(lease, "lease.lapsed", TIMER, now, {"holder": holder})
-    return len(rows)
+
+    def free(lapsed: list[Lease]) -> None:
+        for lease in lapsed:
+            holder = lease.holder.public_id if lease.holder else ""
+            free_hold(lease, "lease.lapsed", TIMER, now, {"holder": holder})
+
+    return len(sweeps.apply_to_all(free, rows))
 
 
 def free_hold_of_person(

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock
+from journal import clock, sweeps
 from policies import active
 from policies.documents import Alert
 from reviews.alarms import standing
@@ -86,12 +86,11 @@ def sweep_alerts() -> int:
     rows = Alarm.objects.filter(kind=KIND)
     open_ones = set(rows.filter(STANDING).values_list("subject", flat=True))
     quiet = _list_closed_lately(crossed, now)
-    changed = 0
-    for subject in sorted(crossed.keys() - open_ones - quiet)[: standing.CHUNK]:
-        changed += raise_alert(crossed[subject])
-    for subject in sorted(open_ones - crossed.keys())[: standing.CHUNK]:
-        changed += close_alert(subject=subject)
-    return changed
+    new = sorted(crossed.keys() - open_ones - quiet)[: standing.CHUNK]
+    over = sorted(open_ones - crossed.keys())[: standing.CHUNK]
+    return sweeps.run_each(
+        lambda subject: raise_alert(crossed[subject]), new
+    ) + sweeps.run_each(lambda subject: close_alert(subject=subject), over)
 
 
 def list_crossed_alerts(now: datetime) -> Iterator[CrossedAlert]:

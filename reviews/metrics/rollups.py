@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from journal import clock
+from journal import clock, sweeps
 from reviews import locks
 from reviews.models import MetricDay, MetricRollup
 
@@ -89,7 +89,7 @@ def update_rollups() -> int:
         if monotonic() - began > BUDGET.total_seconds():
             break
         if not _rests(found, now):
-            computed += compute_day(day=found.day)
+            computed += sweeps.run_each(lambda day: compute_day(day=day), [found.day])
     return computed
 
 

@@ -153,21 +153,20 @@ def _enforce_once(stop_id: str, horizon: int) -> bool:
     # Ask before the search, which then finds all that those transactions wrote.
     over = transactions.have_transactions_ended(horizon)
     stop = Stop.objects.get(pk=stop_id)
-    for proposal_id in scope.list_proposals_to_withdraw(stop):
-        # It was settled or claimed since it was listed; go on with the others.
-        with suppress(AlreadyDecided, Conflict):
-            _withdraw_or_revoke(proposal_id, stop)
+    due = scope.list_proposals_to_withdraw(stop)
+    sweeps.run_each(lambda pk: _withdraw_or_revoke(pk, stop), due, must_repeat=True)
     failpoints.point("stop_enforced", stop_id)
     return over
 
 
 def _withdraw_or_revoke(proposal_id: str, stop: Stop) -> None:
     """Under a stop of a reviewer, revoke their approval; under any other stop, withdraw
-    the proposal."""
-    if stop.scope == Scope.REVIEWER:
-        revoke.revoke_approval(proposal_id=proposal_id, reviewer=stop.key)
-    else:
-        proposals.withdraw_stopped_proposal(proposal_id=proposal_id, code="stopped")
+    the proposal. Does nothing if it was settled or claimed since it was listed."""
+    with suppress(AlreadyDecided, Conflict):
+        if stop.scope == Scope.REVIEWER:
+            revoke.revoke_approval(proposal_id=proposal_id, reviewer=stop.key)
+        else:
+            proposals.withdraw_stopped_proposal(proposal_id=proposal_id, code="stopped")
 
 
 @task()

@@ -273,3 +273,40 @@ def test_a_claim_that_a_pause_keeps_stands_before_no_other(gate: Gate) -> None:
     Grant.objects.update(expires_at=clock.now() + timedelta(minutes=5))
     stops.lift_stop(stop_id=row.pk, person=gate.sue, reason="go on")
     assert set(deadlines.list_lapsed_executions()) == {kept.pk, looked.pk}
+
+
+BREAK = """
+CREATE FUNCTION test_break() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.id = '{}' THEN RAISE EXCEPTION 'not this one'; END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER test_break BEFORE UPDATE ON reviews_approvalrequest
+FOR EACH ROW EXECUTE FUNCTION test_break();
+"""
+
+
+def test_a_request_that_cannot_expire_keeps_no_other_back(gate: Gate) -> None:
+    requests = [propose(gate.agent, customer=f"C-{n}").request for n in range(3)]
+    for request in requests:
+        factories.overdue(request)
+    with connection.cursor() as cursor:
+        cursor.execute(BREAK.format(requests[1].pk))
+    expired = deadlines.expire_chunk()
+    assert set(expired) == {requests[0].proposal_id, requests[2].proposal_id}
+    statuses = {one.pk: one.status for one in ApprovalRequest.objects.all()}
+    assert statuses[requests[1].pk] == RequestStatus.PENDING
+    assert LogRecord.objects.filter(kind="request.expired").count() == 2
+
+
+def test_a_window_that_cannot_close_keeps_no_other_back(gate: Gate) -> None:
+    patient(gate)
+    requests = [propose(gate.agent, customer=f"C-{n}").request for n in range(3)]
+    for request in requests:
+        decide(request, gate.rita)
+        window_over(request)
+    with connection.cursor() as cursor:
+        cursor.execute(BREAK.format(requests[1].pk))
+    closed = deadlines.close_recall_windows()
+    assert set(closed) == {requests[0].proposal_id, requests[2].proposal_id}
+    assert Execution.objects.count() == Grant.objects.count() == 2

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.db import connection
+from structlog.testing import capture_logs
 
 from agents import proposals
 from agents.choices import ThreadResult
@@ -794,3 +795,31 @@ def test_what_a_pause_holds_back_is_no_alarm(gate: Gate) -> None:
     )
     watch.sweep_alarms()
     assert raised() == []
+
+
+BREAK_ALARMS_ABOUT = """
+CREATE FUNCTION test_break() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.subject = '{}' THEN RAISE EXCEPTION 'no alarm about this'; END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER test_break BEFORE INSERT ON reviews_alarm
+FOR EACH ROW EXECUTE FUNCTION test_break();
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_alarm_that_cannot_be_raised_keeps_no_other_back(gate: Gate) -> None:
+    first, second = sorted(
+        (ended(letter(gate, text)) for text in ("one", "two")), key=lambda one: one.pk
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(BREAK_ALARMS_ABOUT.format(first.pk))
+    try:
+        with capture_logs() as logged:
+            watch.sweep_alarms()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP FUNCTION test_break CASCADE")
+    assert {subject for _, subject, _ in raised()} == {second.pk}
+    assert first.pk in {one.get("row") for one in logged}
