@@ -6,15 +6,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.contrib.auth import authenticate
 from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
+from django.http import HttpRequest
 from guardian.shortcuts import assign_perm, remove_perm
 
 from journal import clock, log
-from journal.errors import Conflict, InvalidInput, NotPermitted, build_field_error
+from journal.errors import (
+    Conflict,
+    InvalidInput,
+    NotPermitted,
+    ReauthenticationRequired,
+    build_field_error,
+)
 
 from .choices import Role
 from .models import ONE_ACCOUNT, Person, Queue
@@ -151,6 +159,17 @@ def check_administrator(person: Person) -> None:
     """Raise NotPermitted unless this person is an active administrator."""
     if not is_administrator(person):
         raise NotPermitted("Only an administrator can do this. Nothing was changed.")
+
+
+def confirm_password(http: HttpRequest, person: Person, password: str) -> None:
+    """Check that the person just typed their own password. Wrong passwords count
+    towards the login lockout. Raises ReauthenticationRequired for a wrong one, and
+    always for a person without a usable one."""
+    found = authenticate(http, username=person.get_username(), password=password)
+    if found is None or found.pk != person.pk:
+        raise ReauthenticationRequired(
+            "That password is not right. Nothing has been decided yet."
+        )
 
 
 def check_owner_or_administrator(owner: Person, by: Person) -> None:

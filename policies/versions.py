@@ -4,16 +4,17 @@ one activates it, and an active version never changes."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
 from journal import clock
-from journal.errors import NotFound, PolicyViolation
+from journal.errors import NotFound, PolicyViolation, StaleVersion
 from journal.state_machine import NO_SOURCE, Edge, Machine
 
-from . import callables, locks, staffing, tools
+from . import callables, changes, locks, staffing, tools
 from .active import (
     NoActivePolicy,
     compute_digest,
@@ -28,7 +29,9 @@ from .people import build_actor, check_administrator
 
 __all__ = [
     "NoActivePolicy",
+    "ShownVersions",
     "activate_version",
+    "build_shown_versions",
     "find_active_policy",
     "load_active_policy",
     "load_document",
@@ -80,6 +83,16 @@ def save_draft(
     return machine.create(version, "save", actor=actor, now=clock.now(), **said)
 
 
+@dataclass(frozen=True, slots=True)
+class ShownVersions:
+    """What a person read before an activation: the digest of the draft, and the version
+    that was active then (0 without one) with its digest."""
+
+    digest: str
+    base: int
+    base_digest: str
+
+
 @transaction.atomic(durable=True)
 def prepare_queues(*, names: Collection[str]) -> list[Queue]:
     """The queues with these names. One that only a draft has is added, so that an
@@ -97,18 +110,31 @@ def prepare_queues(*, names: Collection[str]) -> list[Queue]:
 
 
 @transaction.atomic(durable=True)
-def activate_version(*, version_id: int, by: Person) -> PolicyVersion:
-    """Activate a draft, retire the version before it, and add its tools.
+def activate_version(
+    *,
+    version_id: int,
+    by: Person,
+    reason: str = "",
+    shown: ShownVersions | None = None,
+) -> PolicyVersion:
+    """Activate a draft, retire the version before it, and add its tools. The log record
+    says what the new version asks less for.
 
     Raises NotFound, NotPermitted for anyone but an administrator, PolicyViolation for
-    the author, and InvalidPolicy when the document fails today's checks or too few
-    people are admitted to decide what it asks for. Locks the policy versions.
+    the author, StaleVersion when the draft or the active version is not the one in
+    `shown`, and InvalidPolicy when the document fails today's checks or too few people
+    are admitted to decide what it asks for. Locks the policy versions.
     """
     check_administrator(by)
     locks.lock_policy_versions()
     version = PolicyVersion.objects.filter(pk=version_id).first()
     if version is None:
         raise NotFound
+    if shown is not None and shown != build_shown_versions(version):
+        raise StaleVersion(  # guard: activation-shown
+            "Another policy version is active now than when you opened this page."
+            " Nothing was activated. Read what changed, then activate it again."
+        )
     if version.author_id == by.pk:
         raise PolicyViolation(
             "A second administrator must activate a policy. Nothing was changed."
@@ -117,12 +143,23 @@ def activate_version(*, version_id: int, by: Person) -> PolicyVersion:
     if lacking := staffing.list_shortages(document):
         raise InvalidPolicy("Too few people can decide this policy.", errors=lacking)
     tools.sync_tools(document)
-    return _replace_active(version, by)
+    return _replace_active(version, by, reason)
 
 
-def _replace_active(version: PolicyVersion, by: Person) -> PolicyVersion:
+def build_shown_versions(version: PolicyVersion) -> ShownVersions:
+    """What a page shows now of this draft and the active version."""
+    current = PolicyVersion.objects.filter(status=Status.ACTIVE).first()
+    base = (current.number, current.digest) if current else (0, "")
+    return ShownVersions(version.digest, *base)
+
+
+def _replace_active(version: PolicyVersion, by: Person, reason: str) -> PolicyVersion:
     actor, now = build_actor(by), clock.now()
     before = PolicyVersion.objects.filter(status=Status.ACTIVE).first()
+    laxer = []
+    if before is not None:
+        old, new = load_document(before), load_document(version)
+        laxer = changes.list_laxer(changes.list_changes(old, new))
     if before is not None:  # retired first, because only one version may be active
         machine.apply(before, "retire", actor=actor, now=now)
     return machine.apply(
@@ -131,5 +168,6 @@ def _replace_active(version: PolicyVersion, by: Person) -> PolicyVersion:
         actor=actor,
         now=now,
         changes={"activated_by": by, "activated_at": now},
-        data={"digest": version.digest},
+        data={"digest": version.digest, **({"laxer": laxer} if laxer else {})},
+        private={"reason": reason} if reason else None,
     )

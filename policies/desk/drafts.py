@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NotRequired
 
-from journal.errors import DomainError, FieldError, NotFound
-from policies import active, versions
+from django import forms
+from django.http import HttpRequest
+
+from journal.errors import (
+    DomainError,
+    FieldError,
+    InvalidInput,
+    NotFound,
+    StaleVersion,
+    build_field_error,
+)
+from policies import active, changes, versions
+from policies.changes import PolicyChange
 from policies.documents import InvalidPolicy
 from policies.documents.source import write_source
 from policies.models import Person, PolicyVersion
-from policies.people import check_administrator
+from policies.people import check_administrator, confirm_password
+from policies.versions import ShownVersions
 
+_BASE = re.compile(r"[0-9]{1,9}")
 _CONTEXT = 3  # unchanged lines around a change
 _NOT_ACTIVATED = "Nothing was activated. Save a corrected text as a new version:"
 
@@ -55,14 +69,49 @@ class SourceLine:
 @dataclass(frozen=True, slots=True)
 class Activation:
     """What the page of a draft offers to an administrator. `hunks` are the differences
-    from the active version `base`; `by_author`: this person wrote the draft, so another
-    one must activate it."""
+    from the active version `base`, and `changes` say which of them ask for less;
+    `by_author`: this person wrote the draft, so another one must activate it. `shown`
+    is what the form sends back, so that nothing else is activated. `moved` are the
+    differences between the version that was active when the person opened the page and
+    the one that is active now."""
 
     base: int | None
     hunks: list[list[SourceLine]]
     by_author: bool
+    shown: ShownVersions
+    changes: Sequence[PolicyChange] = ()
+    moved: Sequence[list[SourceLine]] = ()
     problem: str = ""
+    problem_code: str = ""
     errors: Sequence[FieldError] = ()
+    reason: str = ""
+
+    @property
+    def laxer(self) -> list[str]:
+        """The sentences of what asks for less, or may."""
+        return changes.list_laxer(self.changes)
+
+    @property
+    def others(self) -> list[str]:
+        laxer = set(self.laxer)
+        return [one.text for one in self.changes if one.text not in laxer]
+
+
+class ActivationForm(forms.Form):
+    """What an administrator read, and why they activate it."""
+
+    digest = forms.CharField(max_length=80)
+    base = forms.IntegerField(min_value=0)
+    base_digest = forms.CharField(max_length=80, required=False)
+    reason = forms.CharField(
+        max_length=2000,
+        error_messages={"required": "Enter why this version is activated."},
+    )
+    password = forms.CharField(
+        max_length=1024,
+        strip=False,
+        error_messages={"required": "Enter your password."},
+    )
 
 
 def build_draft_form(person: Person, base: int | None) -> DraftForm:
@@ -117,19 +166,64 @@ def _describe(error: DomainError, title: str) -> str:
     return error.detail
 
 
+def activate(http: HttpRequest, person: Person, version: PolicyVersion) -> None:
+    """Activate the draft that the form shows. Raises what `versions.activate_version`
+    raises, InvalidInput for a form without reason, password or what was shown, and
+    ReauthenticationRequired for a wrong password."""
+    check_administrator(person)
+    if version.author_id == person.pk:
+        versions.activate_version(version_id=version.pk, by=person)  # refuses it
+    form = ActivationForm(http.POST)
+    if not form.is_valid():
+        found = [
+            build_field_error(name, str(form.errors[name][0])) for name in form.errors
+        ]
+        raise InvalidInput("Nothing was activated. Complete the form:", errors=found)
+    sent = form.cleaned_data
+    confirm_password(http, person, sent["password"])
+    shown = ShownVersions(sent["digest"], sent["base"], sent["base_digest"])
+    versions.activate_version(
+        version_id=version.pk, by=person, reason=sent["reason"], shown=shown
+    )
+
+
 def build_activation(
-    person: Person, version: PolicyVersion, refusal: DomainError | None = None
+    person: Person,
+    version: PolicyVersion,
+    refusal: DomainError | None = None,
+    sent: Mapping[str, str] = {},
 ) -> Activation:
-    """What an administrator is offered for a draft."""
+    """What an administrator is offered for a draft. `sent` is the form that was
+    refused."""
     current = active.find_active_policy()
     before = write_source(current.document) if current else ""
+    found: Sequence[PolicyChange] = ()
+    if current is not None:
+        documents = active.load_document(current), active.load_document(version)
+        found = changes.list_changes(*documents)
     return Activation(
         base=current.number if current else None,
         hunks=list(_list_hunks(before, write_source(version.document))),
         by_author=version.author_id == person.pk,
+        shown=versions.build_shown_versions(version),
+        changes=found,
+        moved=_list_moved(sent.get("base", ""), before, refusal),
         problem=_describe(refusal, _NOT_ACTIVATED) if refusal else "",
+        problem_code=refusal.code if refusal else "",
         errors=list(refusal.errors) if refusal else (),
+        reason=sent.get("reason", ""),
     )
+
+
+def _list_moved(
+    base: str, now: str, refusal: DomainError | None
+) -> Sequence[list[SourceLine]]:
+    """The differences between the version that was active when the page was made and
+    the text of the active one."""
+    if not isinstance(refusal, StaleVersion) or not _BASE.fullmatch(base):
+        return ()
+    then = PolicyVersion.objects.filter(number=int(base)).first()
+    return list(_list_hunks(write_source(then.document) if then else "", now))
 
 
 def _list_hunks(before: str, after: str) -> Iterator[list[SourceLine]]:

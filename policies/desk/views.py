@@ -6,6 +6,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -13,7 +14,6 @@ from django.views.decorators.http import (
 )
 
 from journal.errors import DomainError, NotPermitted
-from policies import versions
 from policies.models import Person, PolicyVersion
 from policies.people import is_administrator
 
@@ -56,12 +56,13 @@ def new_policy(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@sensitive_post_parameters("password")
 def activate(request: HttpRequest, number: int) -> HttpResponse:
     """Let a draft of another administrator be the policy from now on."""
     person = _read_person(request)
     page = pages.build_policy_page(person, number)
     try:
-        versions.activate_version(version_id=page.version.pk, by=person)
+        drafts.activate(request, person, page.version)
     except NotPermitted:
         raise
     except DomainError as error:
@@ -76,7 +77,8 @@ def _render_policy(
     person = _read_person(request)
     writes, activation = is_administrator(person), None
     if writes and page.version.status == PolicyVersion.Status.DRAFT:
-        activation = drafts.build_activation(person, page.version, refusal)
+        sent = {name: str(request.POST.get(name, "")) for name in ("base", "reason")}
+        activation = drafts.build_activation(person, page.version, refusal, sent)
     context = {"page": page, "writes": writes, "activation": activation}
     status = refusal.status if refusal else 200
     return render(request, "policies/policy.html", context, status=status)

@@ -19,15 +19,14 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from django.contrib.auth import authenticate
 from django.contrib.sessions.backends.base import SessionBase
 from django.core import signing
 from django.http import HttpRequest
 
 from journal import log
-from journal.errors import DigestMissing, DomainError, ReauthenticationRequired
+from journal.errors import DigestMissing, DomainError
 from policies.models import Person
-from policies.people import build_actor
+from policies.people import build_actor, confirm_password
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.grants.grants import NO_CONDITIONS, GrantConditions
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Snapshot
@@ -191,11 +190,7 @@ def prove_identity(
     """
     if not password:
         return None
-    found = authenticate(http, username=person.get_username(), password=password)
-    if found is None or found.pk != person.pk:
-        raise ReauthenticationRequired(
-            "That password is not right. Nothing has been decided yet."
-        )
+    confirm_password(http, person, password)
     return StepUpProof("password", now, bound.digest)
 
 

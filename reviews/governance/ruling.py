@@ -219,6 +219,25 @@ def reevaluate_revision(
     return policies_evaluation.evaluate(document, definition, known)
 
 
+def reevaluate_under_draft(
+    revision: Revision, draft: PolicyVersion, *, now: datetime
+) -> Evaluation | None:
+    """Evaluate a policy that is not active, whose tools are not stored, with the facts
+    known at proposal time. None where it lacks the tool, or the tool takes other
+    arguments."""
+    document = active.load_document(draft)
+    definition = document.tools.get(revision.known_tool.name)
+    if definition is None or not definition.validator.is_valid(revision.args):
+        return None
+    data = active.to_plain_data(definition)
+    row = Tool(name=definition.name, definition=data)
+    row.digest = active.compute_digest(data)
+    known = revision.facts
+    if known:
+        known = _rebase_facts(revision, document, row, None, now)
+    return policies_evaluation.evaluate(document, definition, known)
+
+
 def is_reading_incomplete(revision: Revision, policy: PolicyVersion | None) -> bool:
     """Whether `policy` declares keys or facts that were not read at proposal time.
 

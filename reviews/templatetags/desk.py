@@ -22,12 +22,15 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from journal import clock
 from journal.clock import format_time, to_zone
+from policies.models import PolicyVersion
 from reviews.desk.components.formatting import SelectOption
 from reviews.desk.components.states import StateLabel
 from reviews.desk.queue.page import QueueRow, QueueRowHead
 from reviews.effects import wording
 from reviews.effects.wording import format_duration
+from reviews.governance import simulation
 
 _BREAK = re.compile(r"(?<=[_/])(?=[^_/])")
 register = template.Library()
@@ -213,6 +216,27 @@ def row_state(label: StateLabel | None) -> SafeString | str:
     said = timed(label.note, label.note_at)
     note = format_html('<p class="two">{}</p>', said) if said else ""
     return format_html(_ROW_STATE, state(label), note)
+
+
+@register.simple_tag
+def draft_effects(draft: PolicyVersion) -> str:
+    """What a draft of the policy would mean for the requests that wait."""
+    found = simulation.compute_draft_effects(draft, now=clock.now())
+    if not found.waiting:
+        return "No request waits."
+    parts = [
+        f"{count} {words}"
+        for count, words in (
+            (found.more, "would need more, so an approval of it would not run"),
+            (found.gone, "could not run any more"),
+            (found.less, "would need less, and still need what they show"),
+        )
+        if count
+    ]
+    of = f"Of {wording.format_people(found.waiting, 'waiting request')}"
+    if found.judged < found.waiting:
+        of = f"{of}, of which the first {found.judged} were looked at"
+    return f"{of}: {'; '.join(parts) or 'none is concerned'}."
 
 
 @register.simple_tag

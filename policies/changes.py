@@ -1,0 +1,375 @@
+"""What a new policy asks for in place of another: less, more, or something that cannot
+be compared. Pure.
+
+A difference of two texts does not say which of them is laxer. This says it first: in
+which direction each part moves, and which tools it concerns. What has no direction is
+named, so that somebody checks it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from .calendars import describe_duration
+from .choices import Risk, Tier
+from .documents import Document, EffectClass, Rule, StepSpec, Then, ToolDefinition
+
+_COMPARISON = re.compile(r"(<=|>=|<|>)\s*(\d+(?:\.\d+)?)(?![\w.])")
+EVERY = "every tool"
+
+
+class Direction(StrEnum):
+    """Which way a part of a policy moves, the most important first."""
+
+    LESS = "less"
+    MAYBE_LESS = "maybe_less"
+    CHANGED = "changed"
+    MORE = "more"
+
+
+class PolicyChange(NamedTuple):
+    """One change, as a sentence that begins with what it concerns."""
+
+    direction: Direction
+    text: str
+
+
+def list_changes(before: Document, after: Document) -> list[PolicyChange]:
+    """The changes from one policy to another, laxer ones first."""
+    found = [
+        *_list_rule_changes(before, after),
+        *_list_tool_changes(before, after),
+        *_list_document_changes(before, after),
+    ]
+    order = list(Direction)
+    return sorted(dict.fromkeys(found), key=lambda one: order.index(one.direction))
+
+
+def list_laxer(changes: Iterable[PolicyChange]) -> list[str]:
+    """The sentences of what asks for less, or may."""
+    lax = {Direction.LESS, Direction.MAYBE_LESS}
+    return [one.text for one in changes if one.direction in lax]
+
+
+_VERBS = {
+    Direction.LESS: "asks for less",
+    Direction.MAYBE_LESS: "may ask for less",
+    Direction.CHANGED: "changed: check it",
+    Direction.MORE: "asks for more",
+}
+
+
+def _say(direction: Direction, what: str, how: str) -> PolicyChange:
+    said = f"{what} {_VERBS[direction]}"
+    return PolicyChange(direction, f"{said}: {how}." if how else f"{said}.")
+
+
+def _list_rule_changes(before: Document, after: Document) -> Iterator[PolicyChange]:
+    old = {rule.id: rule for rule in before.rules}
+    new = {rule.id: rule for rule in after.rules}
+    for name, rule in old.items():
+        what = f"Rule {name} ({_format_tools(rule.tools)})"
+        if name not in new:
+            yield _say(Direction.LESS, what, "it is removed")
+        elif new[name] != rule:
+            yield from _compare_rules(what, rule, new[name])
+    for name, rule in new.items():
+        if name not in old:
+            what = f"Rule {name} ({_format_tools(rule.tools)})"
+            yield _say(Direction.MORE, what, "it is new")
+
+
+def _compare_rules(what: str, old: Rule, new: Rule) -> Iterator[PolicyChange]:
+    if gone := [name for name in old.tools if not new.concerns(name)]:
+        how = f"it no longer concerns {_format_tools(gone)}"
+        yield _say(Direction.LESS, what, how)
+    if [name for name in new.tools if not old.concerns(name)]:
+        yield _say(Direction.MORE, what, f"it concerns {_format_tools(new.tools)}")
+    if old.when.split() != new.when.split():
+        direction = compare_conditions(old.when, new.when)
+        yield _say(direction, what, f"{_flatten(old.when)} → {_flatten(new.when)}")
+    for one in _compare_demands(old.then, new.then):
+        how = f"{old.then.describe()} → {new.then.describe()}"
+        yield _say(one, what, how)
+    if old.text != new.text:
+        yield _say(Direction.CHANGED, what, "its text")
+
+
+def compare_conditions(old: str, new: str) -> Direction:
+    """How often a condition holds, compared with another one. Only figures that are
+    compared with something have a direction."""
+    one, other = " ".join(old.split()), " ".join(new.split())
+    shape = _COMPARISON.sub(r"\1 #", one)
+    turned = "!" in shape.replace("!=", "") or "?" in shape
+    if turned or shape != _COMPARISON.sub(r"\1 #", other):
+        return Direction.MAYBE_LESS
+    found = set()
+    pairs = zip(_COMPARISON.findall(one), _COMPARISON.findall(other), strict=True)
+    for (sign, was), (_, now) in pairs:
+        if float(was) != float(now):
+            rarer = (float(now) > float(was)) is sign.startswith(">")
+            found.add(Direction.LESS if rarer else Direction.MORE)
+    return found.pop() if len(found) == 1 else Direction.MAYBE_LESS
+
+
+def _compare_demands(old: Then, new: Then) -> Iterator[Direction]:
+    """The directions in which the parts of a rule's demand move."""
+    steps = [(one.step.required if one.step else 0) for one in (old, new)]
+    ranks = [
+        (old.demands.rank, new.demands.rank),
+        (_rank_risk(old.risk), _rank_risk(new.risk)),
+        (steps[0], steps[1]),
+        (old.reason, new.reason),
+        (old.step_up, new.step_up),
+    ]
+    found = {
+        Direction.LESS if now < was else Direction.MORE
+        for was, now in ranks
+        if was != now
+    }
+    if old.timeout != new.timeout:
+        shorter = new.timeout and (not old.timeout or new.timeout < old.timeout)
+        found.add(Direction.MORE if shorter else Direction.LESS)
+    roles = [one.step.role if one.step else "" for one in (old, new)]
+    rest = (old.queue, old.flag) != (new.queue, new.flag)
+    if rest or (all(roles) and roles[0] != roles[1]):
+        found.add(Direction.CHANGED)
+    yield from sorted(found, key=list(Direction).index)
+
+
+def _rank_risk(risk: Risk | None) -> int:
+    return risk.rank if risk else -1
+
+
+def _list_tool_changes(before: Document, after: Document) -> Iterator[PolicyChange]:
+    for name, old in before.tools.items():
+        if name not in after.tools:
+            yield _say(
+                Direction.MORE, f"Tool {name}", "it is removed, so it is blocked"
+            )
+        elif after.tools[name] != old:
+            yield from _compare_tools(before, after, old, after.tools[name])
+    for name in after.tools:
+        if name not in before.tools:
+            how = "it is new, and was blocked before"
+            yield _say(Direction.LESS, f"Tool {name}", how)
+
+
+def _compare_tools(
+    before: Document, after: Document, old: ToolDefinition, new: ToolDefinition
+) -> Iterator[PolicyChange]:
+    what = f"Tool {old.name}"
+    yield from _compare_floors(what, old, new)
+    old_classes = {one.name: one for one in old.classes or []}
+    new_classes = {one.name: one for one in new.classes or []}
+    for name in {**old_classes, **new_classes}:
+        pair = old_classes.get(name), new_classes.get(name)
+        yield from _compare_classes(f"{what}, class {name},", *pair)
+    for tier in (Tier.APPROVE, Tier.ESCALATE):
+        steps = before.steps_for(old, tier), after.steps_for(new, tier)
+        if old.steps.get(tier) != new.steps.get(tier):
+            yield from _compare_steps(f"{what}, {tier},", *steps)
+    known = {"name", "floor", "risk", "classes", "steps", *_TOOL_PARTS}
+    for name, compare in _TOOL_PARTS.items():
+        pair = getattr(old, name), getattr(new, name)
+        if pair[0] != pair[1]:
+            yield _say(compare(*pair), what, f"{name} {_format_pair(*pair)}")
+    for name in type(old).model_fields:
+        if name not in known and getattr(old, name) != getattr(new, name):
+            yield _say(Direction.CHANGED, what, name)
+
+
+def _compare_floors(
+    what: str, old: ToolDefinition | EffectClass, new: ToolDefinition | EffectClass
+) -> Iterator[PolicyChange]:
+    for name, was, now in (
+        ("floor", old.base, new.base),
+        ("risk", old.risk, new.risk),
+    ):
+        if was != now:
+            less = now.rank < was.rank
+            direction = Direction.LESS if less else Direction.MORE
+            yield _say(direction, what, f"{name} {was} → {now}")
+
+
+def _compare_classes(
+    what: str, old: EffectClass | None, new: EffectClass | None
+) -> Iterator[PolicyChange]:
+    if old is None or new is None:
+        how = "it is new" if old is None else "it is removed"
+        yield _say(Direction.MAYBE_LESS, what, how)
+        return
+    yield from _compare_floors(what, old, new)
+    if old.when != new.when:
+        yield _say(Direction.MAYBE_LESS, what, "which calls belong to it")
+    if old.requires_reason != new.requires_reason:
+        direction = _compare_flags(old.requires_reason, new.requires_reason)
+        yield _say(direction, what, "requires_reason")
+    if old.profile != new.profile:
+        yield _say(Direction.CHANGED, what, "profile")
+
+
+def _compare_steps(
+    what: str, old: Sequence[StepSpec], new: Sequence[StepSpec]
+) -> Iterator[PolicyChange]:
+    if old == new:
+        return
+    fewer = _count_people(new) < _count_people(old)
+    fewer = fewer or _count_people(new, "supervisor") < _count_people(old, "supervisor")
+    how = f"{_format_steps(old)} → {_format_steps(new)}"
+    yield _say(Direction.LESS if fewer else Direction.MORE, what, how)
+
+
+def _count_people(steps: Iterable[StepSpec], role: str = "") -> int:
+    return sum(one.required for one in steps if not role or one.role == role)
+
+
+def _compare_flags(old: Any, new: Any) -> Direction:
+    """For parts that ask for something where they are there."""
+    return Direction.MORE if new and not old else Direction.LESS
+
+
+def _compare_sets(old: Any, new: Any) -> Direction:
+    """For lists of which each element asks for something."""
+    gone = [one for one in old if one not in new]
+    return Direction.LESS if gone else Direction.MORE
+
+
+def _compare_permits(old: Any, new: Any) -> Direction:
+    """For parts that allow something where they are there."""
+    if old is None or new is None:
+        return Direction.LESS if old is None else Direction.MORE
+    return Direction.MAYBE_LESS
+
+
+def _compare_caps(old: Any, new: Any) -> Direction:
+    """For figures of which a larger one allows more, and none or 0 allows anything."""
+    return Direction.LESS if not new or (old and new > old) else Direction.MORE
+
+
+def _compare_spans(old: Any, new: Any) -> Direction:
+    """For times in which something stays possible."""
+    return (
+        Direction.LESS
+        if old is not None and (not new or new > old)
+        else (Direction.MORE if old is not None else Direction.MAYBE_LESS)
+    )
+
+
+def _compare_edits(old: Any, new: Any) -> Direction:
+    return Direction.LESS if new == "alone" else Direction.MORE
+
+
+_TOOL_PARTS = {
+    "edit": _compare_edits,
+    "requires_reason": _compare_flags,
+    "requires_rationale": _compare_flags,
+    "timeout": _compare_spans,
+    "timeout_max": _compare_spans,
+    "window": _compare_spans,
+    "batchable": _compare_permits,
+    "standing_grant": _compare_permits,
+    "iteration_cap": _compare_caps,
+    "verifiers": _compare_sets,
+    "keys": _compare_sets,
+    "preconditions": _compare_sets,
+    "money": _compare_sets,
+    "amounts": _compare_sets,
+}
+
+
+def _list_document_changes(before: Document, after: Document) -> Iterator[PolicyChange]:
+    for tier in (Tier.APPROVE, Tier.ESCALATE):
+        steps = before.steps.get(tier, []), after.steps.get(tier, [])
+        yield from _compare_steps(f"Tier {tier} ({EVERY})", *steps)
+    yield from _compare_levels("Undo window", before.recall, after.recall)
+    floors = before.desk.time_floor, after.desk.time_floor
+    yield from _compare_levels("Minimum reading time", *floors)
+    checks = before.desk.micro_check, after.desk.micro_check
+    rates = [{key: 1 / n if n else 0 for key, n in one.items()} for one in checks]
+    yield from _compare_levels("Rate of attention checks", *rates)
+    for name, compare in (
+        ("desk.written_answer", _compare_sets),
+        ("desk.most_decisions", _compare_caps),
+        ("rejections_in_a_row", _compare_caps),
+    ):
+        pair = _get(before, after, name)
+        if pair[0] != pair[1]:
+            what = f"{name.removeprefix('desk.')} ({EVERY})"
+            yield _say(compare(*pair), what, _format_pair(*pair))
+    yield from _compare_figures(before, after)
+    yield from _list_other_changes(before, after)
+
+
+def _list_other_changes(before: Document, after: Document) -> Iterator[PolicyChange]:
+    for queue in {**before.verifiers, **after.verifiers}:
+        pair = before.verifiers.get(queue, []), after.verifiers.get(queue, [])
+        if pair[0] != pair[1]:
+            yield _say(_compare_sets(*pair), f"Verifiers of queue {queue}", "")
+    for name in sorted(set(after.free_form) - set(before.free_form)):
+        yield _say(Direction.LESS, f"Tool {name}", "free_form, which was blocked")
+    for name in {**before.measures, **after.measures}:
+        measures = before.measures.get(name), after.measures.get(name)
+        if measures[0] != measures[1]:
+            yield _say(Direction.CHANGED, f"Counter {name}", "")
+    for name in ("currency", "zone", "calendars", "queues", "assurance", "alerts"):
+        pair = _get(before, after, name)
+        if pair[0] != pair[1]:
+            yield _say(Direction.CHANGED, name.capitalize(), "")
+
+
+def _get(before: Document, after: Document, path: str) -> tuple[Any, Any]:
+    found: list[Any] = [before, after]
+    for name in path.split("."):
+        found = [getattr(one, name) for one in found]
+    return found[0], found[1]
+
+
+def _compare_figures(before: Document, after: Document) -> Iterator[PolicyChange]:
+    """`critical_above`: a larger amount than it is critical."""
+    old, new = before.critical_above, after.critical_above
+    if old == new:
+        return
+    pair = [f"{one.amount} {one.currency}" if one else "none" for one in (old, new)]
+    if old and new and old.currency != new.currency:
+        direction = Direction.MAYBE_LESS
+    else:
+        minor = [one.money.minor if one else None for one in (old, new)]
+        direction = _compare_caps(*minor)
+    what = f"critical_above ({EVERY})"
+    yield _say(direction, what, " → ".join(pair))
+
+
+def _compare_levels(
+    what: str, old: Mapping[Risk, float], new: Mapping[Risk, float]
+) -> Iterator[PolicyChange]:
+    """Figures by risk level, of which a smaller one asks for less."""
+    for risk in Risk:
+        was, now = old.get(risk, 0), new.get(risk, 0)
+        if was != now:
+            direction = Direction.LESS if now < was else Direction.MORE
+            yield _say(direction, f"{what} at {risk} risk", f"{was:g} → {now:g}")
+
+
+def _format_tools(names: Sequence[str]) -> str:
+    return ", ".join(EVERY if name == "*" else name for name in names)
+
+
+def _format_steps(steps: Iterable[StepSpec]) -> str:
+    return " and ".join(f"{one.required} {one.role}" for one in steps) or "nobody"
+
+
+def _format_pair(old: Any, new: Any) -> str:
+    if hasattr(old, "total_seconds") and hasattr(new, "total_seconds"):
+        return f"{describe_duration(old)} → {describe_duration(new)}"
+    plain = (str, int, bool)
+    if isinstance(old, plain) and isinstance(new, plain):
+        return f"{old} → {new}"
+    return ""
+
+
+def _flatten(text: str) -> str:
+    return " ".join(text.split())
