@@ -17,9 +17,12 @@ from reviews.batches import decide, similarity
 from reviews.batches.decide import BatchSubmission
 from reviews.batches.membership import BatchMember
 from reviews.choices import Verdict
-from reviews.desk.batches import lists, load, table
+from reviews.desk.batches import columns, lists, load, table
 from reviews.desk.batches.load import LoadedBatch
+from reviews.desk.batches.page import BatchPage, sum_line_costs
 from reviews.desk.components import cursors
+from reviews.effects import describe
+from reviews.presenters.common import Subject
 
 from . import requests, schemas
 from .people import PersonAuth, read_caller
@@ -53,9 +56,37 @@ class EntryOut(Schema):
     reading: str
 
 
+class FactOut(Schema):
+    """A fact of the tool's reader that the policy puts on the page."""
+
+    name: str
+    label: str
+    value: str
+
+
+class EvidenceSummaryOut(Schema):
+    """Where one item of evidence is from. Its text is on the request itself."""
+
+    kind: str
+    source: str
+    at: str
+    digest: str
+
+
 class BatchMemberOut(Schema):
     entry: EntryOut
     position: int
+    title: str = Field(description="The effect as one sentence.")
+    flags: list[str] = Field(description="Warnings, as on a row of the queue.")
+    tags: list[schemas.TagOut]
+    stands_out: list[str] = Field(
+        description="Why this item differs from the others, as the page says it."
+    )
+    facts: list[FactOut] = Field(
+        description="For whom it is, where it goes and what it costs, by the reader."
+    )
+    rationale: str = Field(description="The agent's words, not checked, redacted.")
+    evidence: list[EvidenceSummaryOut]
     args: dict[str, Any]
     amount: str | None
     status: str
@@ -64,8 +95,22 @@ class BatchMemberOut(Schema):
     execution: str | None
 
 
+class CostOut(Schema):
+    """What all items together cost beside the amounts that they move."""
+
+    label: str
+    total: str
+    known: int = Field(description="For how many items it is known.")
+
+
 class BatchDetailOut(Schema):
     id: str
+    title: str = Field(description="What all items together do, as one sentence.")
+    risk: str
+    rules: list[str]
+    costs: list[CostOut] = Field(
+        description="Sums over the items that are not in `leave_out`."
+    )
     status: str
     tool: str
     agent: str
@@ -126,9 +171,10 @@ def get_batch(
     batch_id: str,
     leave_out: Annotated[list[str], Query([])],
 ) -> HttpResponse:
-    """Return one batch with its members in order, and the digest of the list without
-    the members in `leave_out`."""
+    """Return one batch with its members in order, and the digest and the sums of the
+    list without the members in `leave_out`."""
     loaded = _load_batch(read_caller(request), batch_id)
+    _check_left_out(loaded, leave_out)
     return JsonResponse(_build_detail(loaded, frozenset(leave_out)))
 
 
@@ -162,6 +208,19 @@ def decide_batch(
     return JsonResponse(_build_detail(_load_batch(person, batch_id), frozenset()))
 
 
+def _check_left_out(loaded: LoadedBatch, left_out: list[str]) -> None:
+    """Raise InvalidInput for an id that is no member: the digest would be of a longer
+    list than the caller thinks."""
+    there = {member.id for member in loaded.members}
+    errors = [
+        build_field_error(f"leave_out[{at}]", "this is not an item of the batch")
+        for at, pk in enumerate(left_out[:MAX_ITEMS])
+        if pk not in there
+    ]
+    if errors:
+        raise InvalidInput(errors=errors)
+
+
 def _load_batch(person: Person, batch_id: str) -> LoadedBatch:
     return load.load_batch(person, batch_id, clock.now())
 
@@ -179,7 +238,7 @@ def _build_line(line: lists.BatchListItem) -> dict[str, Any]:
 
 
 def _build_detail(loaded: LoadedBatch, left_out: frozenset[str]) -> dict[str, Any]:
-    batch = loaded.batch
+    batch, page = loaded.batch, BatchPage(loaded)
     chosen = [member for member in loaded.members if member.id not in left_out]
     total = similarity.compute_total(member.version for member in chosen)
     digest = batch.digest or similarity.compute_list_digest(
@@ -187,6 +246,7 @@ def _build_detail(loaded: LoadedBatch, left_out: frozenset[str]) -> dict[str, An
     )
     return {
         "id": batch.pk,
+        **_build_sums(page, left_out),
         "status": batch.status,
         "tool": batch.tool.name,
         "agent": batch.agent,
@@ -202,16 +262,58 @@ def _build_detail(loaded: LoadedBatch, left_out: frozenset[str]) -> dict[str, An
         "halted": batch.halted_at is not None,
         "can_decide": not loaded.why_not,
         "why_not": loaded.why_not,
-        "items": [_build_member(loaded, member) for member in loaded.members],
+        "items": [_build_member(page, member) for member in loaded.members],
     }
 
 
-def _build_member(loaded: LoadedBatch, member: BatchMember) -> dict[str, Any]:
+def _build_sums(page: BatchPage, left_out: frozenset[str]) -> dict[str, Any]:
+    """What the items have in common and what they come to."""
+    if not page.lines:  # a batch that was dissolved
+        return {"title": page.definition.title, "risk": "", "rules": [], "costs": []}
+    lines = [line for line in page.lines if line.id not in left_out]
+    costs = sum_line_costs(page.definition, lines)
+    return {
+        "title": describe.format_sentence(page.title),
+        "risk": page.facts.risk,
+        "rules": page.facts.rules,
+        "costs": [
+            {"label": one.label, "total": one.said, "known": one.known} for one in costs
+        ],
+    }
+
+
+def _list_facts(member: BatchMember, subject: Subject) -> list[dict[str, str]]:
+    """The facts that the policy shows on the request page or in the batch's table."""
+    review = member.definition.review
+    names = dict.fromkeys([*review.columns, *review.facts])
+    cells = {name: columns.build_fact_cell(subject, name) for name in names}
+    return [
+        {"name": name, "label": subject.label(name), "value": cell.text}
+        for name, cell in cells.items()
+        if cell != columns.NOT_GIVEN
+    ]
+
+
+def _build_member(page: BatchPage, member: BatchMember) -> dict[str, Any]:
+    loaded, revision = page.loaded, member.version.revision
+    line = next(one for one in page.lines if one.id == member.id)
+    brief = describe.load_brief(revision)
+    reasons = {entry.id: entry.reasons for entry in page.table.entries}
     amount = table.find_amount(member)
     execution = loaded.executions.get(member.request.proposal_id)
     return {
         "entry": member.entry,
         "position": member.item.position,
+        "title": describe.format_sentence(brief.effect),
+        "flags": brief.flags,
+        "tags": [{"text": tag.text, "loud": tag.loud} for tag in line.tags],
+        "stands_out": list(reasons.get(member.id, ())),
+        "facts": _list_facts(member, line.subject),
+        "rationale": revision.rationale,
+        "evidence": [
+            {"kind": one.kind, "source": one.source, "at": one.at, "digest": one.digest}
+            for one in describe.list_evidence(revision)
+        ],
         "args": requests.hide_sensitive(member.version.revision),
         "amount": money.format_amount(amount) if amount else None,
         "status": member.request.status,

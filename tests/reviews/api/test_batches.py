@@ -15,6 +15,7 @@ from reviews.people import tokens
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.batches.batching import formed, members, proposed, said
+from tests.worlds import WORLD
 
 
 @pytest.fixture
@@ -173,3 +174,51 @@ def test_what_does_not_belong_is_refused_by_its_path(gate: Gate, rita: Client) -
         assert answer.status_code == 422
         assert [one["path"] for one in answer.json()["errors"]] == [path]
     assert statuses() == {RequestStatus.PENDING}
+
+
+def test_each_item_says_what_the_page_shows_of_it(gate: Gate, rita: Client) -> None:
+    document = factories.document_of_tests()
+    document["tools"]["repay"] |= {
+        "reader": {"kind": "callable", "path": "tests.worlds.read"},
+        "facts": ["customer_name", "destination", "fee", "fee_currency"],
+        "labels": {"fee": "Fee"},
+        "money": [],
+        "batchable": {"items": 50, "varying": ["customer", "amount", "note"]},
+        "review": {"facts": ["destination"], "columns": ["customer_name", "fee"]},
+    }
+    factories.policy(gate.people, document)
+    WORLD["facts"] = {
+        "customer_name": "Maria Brandt",
+        "destination": "Lindau",
+        "fee": "1.50",
+        "fee_currency": "EUR",
+    }
+    batch = formed(gate)
+    found = get(rita, batch)
+    item = found["items"][0]
+    assert item["title"].startswith("Pay ")
+    facts = {one["name"]: one["value"] for one in item["facts"]}
+    assert facts["customer_name"] == "Maria Brandt"
+    assert facts["destination"] == "Lindau"
+    assert item["rationale"]
+    assert {"tags", "flags", "stands_out", "evidence"} <= item.keys()
+    (cost,) = found["costs"]
+    assert (cost["label"], cost["total"], cost["known"]) == ("Fee", "4.50 EUR", 3)
+    assert "in total" in found["title"]
+    out = item["entry"]["request"]
+    (less,) = get(rita, batch, f"?leave_out={out}")["costs"]
+    assert less["total"] == "3.00 EUR"
+
+
+def test_an_item_that_is_none_is_not_left_out_in_silence(
+    gate: Gate, rita: Client
+) -> None:
+    answer = rita.get(f"/api/v1/batches/{formed(gate).pk}?leave_out=r-other")
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["path"] == "leave_out[0]"
+
+
+@pytest.fixture(autouse=True)
+def _facts() -> Any:
+    yield
+    WORLD.pop("facts", None)
