@@ -269,7 +269,10 @@ def _build_delegation(agent: Agent, body: ProposalIn) -> Delegation:
 
 
 def _dump_on_behalf_of(body: ProposalIn) -> dict[str, Any]:
-    return body.on_behalf_of.model_dump() if body.on_behalf_of else {}
+    said = body.on_behalf_of.model_dump() if body.on_behalf_of else {}
+    if not said.get("properties"):
+        said.pop("properties", None)
+    return said
 
 
 def _build_origin(body: ProposalIn, behind: Delegation) -> ProposalOrigin:

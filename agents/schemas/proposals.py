@@ -229,11 +229,13 @@ class CheckpointIn(Strict):
 
 class OnBehalfOf(Strict):
     """The party for whom the agent acts. People whom `id` or `chain` names may not
-    decide the proposal."""
+    decide the proposal. `properties` are what else the agent says about it; people read
+    them as not checked."""
 
     kind: Literal["customer", "user", "agent", "schedule"]
     id: ShortText = ""
     chain: Annotated[list[ShortText], Field(max_length=32)] = []
+    properties: Annotated[dict[str, Any], Field(max_length=32)] = {}
 
 
 Uncertainty = StrictBool | Annotated[float, Field(ge=0, le=1)]

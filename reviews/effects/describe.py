@@ -7,6 +7,7 @@ opening a page makes no look-up (ux.md 3.4).
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -389,11 +390,23 @@ def list_agent_claims(proposal: Proposal, revision: Revision) -> list[tuple[str,
         text = f"{action.rstrip('.')}. Rejected: {why_not}" if why_not else action
         found.append(("Alternative", text))
     found.append(("On behalf of", _format_on_behalf_of(proposal.on_behalf_of)))
+    properties = proposal.on_behalf_of.get("properties", {})
+    found.append(("Says about them", _format_members(properties)))
+    found.append(("Only if the record has", _format_members(revision.preconditions)))
     if not ids.is_id(proposal.parent, "p"):
         found.append(("Part of", proposal.parent))
     if revision.uncertain:
         found.append(("Certainty", "Says it is unsure"))
     return [(heading, text) for heading, text in found if text]
+
+
+def _format_members(said: Mapping[str, Any]) -> str:
+    """One line for each member of an object that the agent sent."""
+    texts = {
+        name: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
+        for name, one in sorted(said.items())
+    }
+    return "\n".join(f"{name}: {text}" for name, text in texts.items())
 
 
 def _format_on_behalf_of(who: Mapping[str, Any]) -> str:

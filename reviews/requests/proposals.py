@@ -36,6 +36,7 @@ from reviews.governance.ruling import (
 )
 from reviews.grants import grants, uncertain
 from reviews.models import ApprovalRequest, Proposal, Revision
+from reviews.redaction.redactor import Redactor
 from reviews.standing_grants.uses import StandingUse, take_use
 from reviews.stops import incidents, stops
 from reviews.stops.gate_state import GateState
@@ -107,7 +108,7 @@ def submit_proposal(
         tool_name=action.tool,
         barred=list(origin.barred),
         kept_out=list(origin.kept_out),
-        on_behalf_of=redactor.members(origin.on_behalf_of),
+        on_behalf_of=_redact_party(redactor, origin.on_behalf_of),
         parent=origin.parent,
         supersedes=origin.supersedes,
         group=origin.group,
@@ -146,6 +147,16 @@ def submit_proposal(
             proposal, revision, ruling, origin, actor, now, asks=asks, use=use
         )
     return proposal
+
+
+def _redact_party(redactor: Redactor, party: Mapping[str, Any]) -> dict[str, Any]:
+    """The party for whom the agent acts; the names of its properties are the agent's
+    own."""
+    known = {name: one for name, one in party.items() if name != "properties"}
+    found = redactor.members(known)
+    if said := party.get("properties"):
+        found["properties"] = redactor.foreign(said)
+    return found
 
 
 def check_time_to_answer(expires_in: int | None) -> None:

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import ValidationError
+
 from agents.models import Agent
 from agents.schemas import AccessRequestIn, EvaluationIn, ProposalIn
 from agents.schemas.proposals import CheckpointIn, OnBehalfOf
@@ -196,11 +198,17 @@ def build_proposal(
 
 
 def _build_on_behalf_of(agent: Agent, subject: JsonObject) -> OnBehalfOf | None:
+    """The subject as the party for whom the agent acts, with its properties: they are
+    signed with the approval, so people read them."""
     kind, name = subject["type"], subject["id"]
-    if (kind, name) == ("agent", agent.slug):
+    properties = subject.get("properties", {})
+    if (kind, name) == ("agent", agent.slug) and not properties:
         return None
-    said = {"kind": _KINDS.get(kind, kind), "id": name}
-    return OnBehalfOf.model_validate(said)
+    said = {"kind": _KINDS.get(kind, kind), "id": name, "properties": properties}
+    try:
+        return OnBehalfOf.model_validate(said)
+    except ValidationError as error:
+        raise _refuse("subject.properties", error.errors()[0]["msg"]) from None
 
 
 @contextmanager
@@ -235,6 +243,7 @@ _RENAMED: Mapping[str, Callable[[AccessTuple, str], str]] = {
     "args": _rename_args,
     "preconditions": lambda _, rest: f"context.preconditions{rest}",
     "thread": lambda _, rest: f"context.thread{rest}",
+    "on_behalf_of": lambda _, rest: f"subject{rest}",
     "rationale": lambda _, rest: f"context.business_justification{rest}",
     "tool": lambda _, rest: f"resource{rest}",
 }

@@ -97,6 +97,12 @@ export interface ApprovalReference {
 
 export interface BatchDetailOut {
   readonly id: string;
+  /** What all items together do, as one sentence. */
+  readonly title: string;
+  readonly risk: string;
+  readonly rules: ReadonlyArray<string>;
+  /** Sums over the items that are not in `leave_out`. */
+  readonly costs: ReadonlyArray<CostOut>;
   readonly status: string;
   readonly tool: string;
   readonly agent: string;
@@ -140,6 +146,18 @@ export interface BatchLineOut {
 export interface BatchMemberOut {
   readonly entry: EntryOut;
   readonly position: number;
+  /** The effect as one sentence. */
+  readonly title: string;
+  /** Warnings, as on a row of the queue. */
+  readonly flags: ReadonlyArray<string>;
+  readonly tags: ReadonlyArray<TagOut>;
+  /** Why this item differs from the others, as the page says it. */
+  readonly stands_out: ReadonlyArray<string>;
+  /** For whom it is, where it goes and what it costs, by the reader. */
+  readonly facts: ReadonlyArray<FactOut>;
+  /** The agent's words, not checked, redacted. */
+  readonly rationale: string;
+  readonly evidence: ReadonlyArray<EvidenceSummaryOut>;
   readonly args: JsonObject;
   readonly amount: string | null;
   readonly status: string;
@@ -230,6 +248,14 @@ export interface ConditionsIn {
   readonly not_before?: string | null;
   readonly not_after?: string | null;
   readonly expect?: ReadonlyArray<ExpectedIn>;
+}
+
+/** What all items together cost beside the amounts that they move. */
+export interface CostOut {
+  readonly label: string;
+  readonly total: string;
+  /** For how many items it is known. */
+  readonly known: number;
 }
 
 /**
@@ -361,6 +387,14 @@ export interface EvidenceOut {
   readonly note: string;
 }
 
+/** Where one item of evidence is from. Its text is on the request itself. */
+export interface EvidenceSummaryOut {
+  readonly kind: string;
+  readonly source: string;
+  readonly at: string;
+  readonly digest: string;
+}
+
 /** The proposal's newest execution. */
 export interface ExecutionOut {
   readonly id: string;
@@ -378,6 +412,13 @@ export interface ExecutionOut {
 export interface ExpectedIn {
   readonly field: string;
   readonly value: boolean | number | string | null;
+}
+
+/** A fact of the tool's reader that the policy puts on the page. */
+export interface FactOut {
+  readonly name: string;
+  readonly label: string;
+  readonly value: string;
 }
 
 /** How large the effect is, and for whom. */
@@ -509,12 +550,14 @@ export interface MovedOut {
 
 /**
  * The party for whom the agent acts. People whom `id` or `chain` names may not
- * decide the proposal.
+ * decide the proposal. `properties` are what else the agent says about it; people read
+ * them as not checked.
  */
 export interface OnBehalfOf {
   readonly kind: "customer" | "user" | "agent" | "schedule";
   readonly id?: string;
   readonly chain?: ReadonlyArray<string>;
+  readonly properties?: JsonObject;
 }
 
 /**
@@ -1223,8 +1266,8 @@ export interface Operations {
     readonly answer: BatchesOut;
   };
   /**
-   * Return one batch with its members in order, and the digest of the list without
-   * the members in `leave_out`.
+   * Return one batch with its members in order, and the digest and the sums of the
+   * list without the members in `leave_out`.
    */
   readonly reviews_batch_api_get_batch: {
     readonly path: {

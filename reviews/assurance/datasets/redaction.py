@@ -130,6 +130,7 @@ def list_people_named(
     ]
     party = proposal.on_behalf_of
     found += [party.get("id", ""), *party.get("chain", [])]
+    found += [leaf.value for leaf in collect_leaves(party.get("properties", {}))]
     return [text for one in found if isinstance(one, str) and (text := one.strip())]
 
 

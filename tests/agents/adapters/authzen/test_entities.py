@@ -6,17 +6,22 @@ from typing import Any
 
 import pytest
 import rfc8785
+from django.test import Client
 
 from agents.adapters.authzen import entities
 from agents.adapters.authzen.entities import AccessTuple
 from agents.schemas import EvaluationIn
 from journal.errors import InvalidInput
+from reviews.people import tokens
 from tests.agents.adapters.authzen.conftest import (
+    EVALUATION,
     EnforcementPoint,
     payment,
     request_of,
 )
 from tests.conftest import Gate
+from tests.markup import read_text
+from tests.reviews.api.test_people import call
 
 DOCUMENT = {"type": "document", "id": "q4-plan"}
 USER = {"type": "user", "id": "alice@example.com"}
@@ -183,3 +188,36 @@ def test_an_agent_that_asks_for_itself_asks_on_nobodys_behalf(
     body = payment()
     body["subject"] = {"type": "agent", "id": "riley"}
     assert request_of(pep.request(body)).proposal.on_behalf_of == {}
+
+
+CLAIMS = {"clearance": "level nine", "limit": 9, "roles": ["treasurer"]}
+
+
+@pytest.mark.parametrize("subject", [("user", "alice"), ("agent", "riley")])
+def test_what_is_said_about_the_subject_is_read_where_people_decide(
+    pep: EnforcementPoint, gate: Gate, subject: tuple[str, str]
+) -> None:
+    body = payment(preconditions={"row_version": 7})
+    body["subject"] = {"type": subject[0], "id": subject[1], "properties": CLAIMS}
+    request = request_of(pep.request(body))
+    client = Client()
+    client.force_login(gate.rita, "django.contrib.auth.backends.ModelBackend")
+    page = read_text(client.get(f"/requests/{request.pk}/"))
+    token = tokens.create_token(person=gate.rita, name="script")
+    claims = call(f"/requests/{request.pk}", token=token).json()["claims"]
+    said = {one["heading"]: one["text"] for one in claims}
+    lines = ["clearance: level nine", "limit: 9", 'roles: ["treasurer"]']
+    assert said["Says about them"].split("\n") == lines
+    assert said["Only if the record has"] == "row_version: 7"
+    assert "level nine" in page
+    assert "treasurer" in page
+    assert "row_version" in page
+
+
+def test_more_properties_than_people_read_are_refused(pep: EnforcementPoint) -> None:
+    body = payment()
+    many = {f"p{number}": number for number in range(33)}
+    body["subject"] = {"type": "user", "id": "alice", "properties": many}
+    answer = pep.call("POST", EVALUATION, body)
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["path"] == "subject.properties"
