@@ -78,8 +78,12 @@ def _record_restore(why: str, now: datetime) -> None:
 
 
 @transaction.atomic(durable=True)
-def confirm_restore(*, person: Person, reason: str) -> Epoch:
+def confirm_restore(
+    *, person: Person, reason: str, shown_asked: bool | None = None
+) -> Epoch:
     """Confirm a restore: one person says what happened, a second begins the epoch.
+    `shown_asked` says whether the person read that a first one confirmed; None without
+    a page.
 
     When the epoch begins, claimed executions become UNKNOWN, pending requests get their
     whole time again, and log records continue above every number that the lost history
@@ -95,6 +99,11 @@ def confirm_restore(*, person: Person, reason: str) -> Epoch:
     if epoch.asked_by == person.public_id:  # guard: epoch-by-two
         raise Conflict(
             "You have already confirmed. A second person must confirm as well."
+        )
+    if shown_asked is False:  # guard: epoch-shown
+        raise Conflict(
+            "Another person has confirmed since you opened this page, so yours would"
+            " resume work. Nothing was recorded. Read what they wrote, then confirm."
         )
     return _begin_epoch(epoch, person, reason.strip(), now)
 

@@ -265,6 +265,7 @@ class SettleForm(forms.Form):
         coerce=lambda value: value == "yes",
         error_messages={"required": "Choose whether it happened."},
     )
+    shown = forms.CharField(max_length=40, required=False)  # what the page knew
     reason = forms.CharField(
         max_length=NOTE_LENGTH,
         error_messages={"required": "Describe how you know. The audit log keeps it."},

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from journal import clock, failpoints
-from journal.errors import Conflict, GrantExpired, TextMissing
+from journal.errors import Conflict, GrantExpired, StaleVersion, TextMissing
 from policies import facts
 from policies.models import Person
 from policies.people import build_actor
@@ -17,7 +17,7 @@ from reviews.alarms import late_reports
 from reviews.choices import SETTLED_BY_PERSON, ExecutionStatus
 from reviews.governance import ruling
 from reviews.grants import sequence
-from reviews.models import Execution
+from reviews.models import Execution, LateReport
 
 from . import claims, rechecks
 
@@ -32,9 +32,10 @@ REPORTED_AS_DONE = (
 
 @transaction.atomic(durable=True)
 def settle_unknown(
-    *, execution_id: str, person: Person, happened: bool, reason: str
+    *, execution_id: str, person: Person, happened: bool, reason: str, shown: str = ""
 ) -> Execution:
-    """Settle an unknown outcome by a person's word, with their reason.
+    """Settle an unknown outcome by a person's word, with their reason. `shown` is the
+    `format_shown_outcome` that the person read; empty without a page.
 
     Raises NotFound, NotPermitted, TextMissing, Conflict. Locks: the grant, the
     execution.
@@ -46,6 +47,11 @@ def settle_unknown(
     permissions.check_can_settle_unknown(person, execution)
     if execution.status != ExecutionStatus.UNKNOWN:
         raise Conflict("Its result is already known. Nothing was recorded.")
+    if shown and shown != format_shown_outcome(execution):  # guard: outcome-shown
+        raise StaleVersion(
+            "Another attempt or a late report came since you opened this page. Nothing"
+            " was recorded. Read it again, then record the result."
+        )
     now = clock.now()
     transitions.execution.apply(
         execution,
@@ -62,6 +68,13 @@ def settle_unknown(
         facts.mark_effect_denied(execution.proposal_id)
     failpoints.point("settle_uncommitted", execution_id)
     return execution
+
+
+def format_shown_outcome(execution: Execution) -> str:
+    """What is known of an unknown outcome, as its form sends it back: the attempt, and
+    how many late reports there are."""
+    reports = LateReport.objects.filter(execution=execution).count()
+    return f"{execution.fence}.{reports}"
 
 
 @transaction.atomic(durable=True)

@@ -7,7 +7,13 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from journal import clock, log, notify, restore_epochs
-from journal.errors import Conflict, DomainError, NotPermitted, TextMissing
+from journal.errors import (
+    Conflict,
+    DomainError,
+    NotPermitted,
+    StaleVersion,
+    TextMissing,
+)
 from policies import active, standing_grants, tools
 from policies.documents import StandingTerms
 from policies.evaluation import Evaluation
@@ -26,10 +32,11 @@ from .uses import ISSUED
 
 @transaction.atomic(durable=True)
 def issue_standing_grant(
-    *, request_id: str, person: Person, reason: str
+    *, request_id: str, person: Person, reason: str, shown: str = ""
 ) -> StandingGrant:
     """Allow the calls of a request's tool in its run in advance, within the terms of
-    the active policy.
+    the active policy. `shown` is the `format_shown_terms` that the person read; empty
+    without a page.
 
     The request stays open. Raises NotFound, TextMissing, and under the lock
     NotPermitted, AlreadyEscalated, Conflict when the policy, the request or a stop does
@@ -46,6 +53,11 @@ def issue_standing_grant(
         raise Conflict("This is stopped or paused. Nothing was allowed.")
     person = permissions.load_deciders([person.pk])[person.pk].person
     terms = check_may_issue(person, request, state.policy, state.now)
+    if shown and shown != format_shown_terms(request, terms):  # guard: terms-shown
+        raise StaleVersion(
+            "The request or the terms of the policy changed since you opened this page."
+            " Nothing was allowed. Read them again."
+        )
     # Two requests of one run would otherwise each allow the same calls.
     locks.lock_standing_grants(*build_action_key(proposal))
     if _is_in_force(proposal):
@@ -69,6 +81,11 @@ def issue_standing_grant(
     row.save(force_insert=True)
     _log_change(ISSUED, row, person, state.now)
     return row
+
+
+def format_shown_terms(request: ApprovalRequest, terms: StandingTerms) -> str:
+    """What a standing grant would allow, as its form sends it back."""
+    return f"{request.version}.{terms.minutes}.{terms.uses}"
 
 
 def check_may_issue(

@@ -292,11 +292,15 @@ def _check_key(scope: Scope, key: str) -> str:
 
 
 @transaction.atomic(durable=True)
-def lift_stop(*, stop_id: int, person: Person, reason: str) -> Stop:
+def lift_stop(
+    *, stop_id: int, person: Person, reason: str, shown_asked: bool | None = None
+) -> Stop:
     """Lift a stop or a pause.
 
     Lifting a stop over everything takes two people: the first call only records the
-    wish. Raises NotFound, NotPermitted, or Conflict when it has been lifted already.
+    wish. `shown_asked` says whether the person read that somebody else asked already;
+    None without a page. Raises NotFound, NotPermitted, or Conflict when it has been
+    lifted already, or when the person read something else.
     """
     permissions.check_permission(person, permissions.Permission.LIFT)
     row = Stop.objects.filter(pk=stop_id).first()
@@ -315,6 +319,11 @@ def lift_stop(*, stop_id: int, person: Person, reason: str) -> Stop:
         return row
     if row.lift_asked_by == person.public_id:  # guard: lift-by-two
         raise NotPermitted("A second person must confirm before everything resumes.")
+    if row.lift_asked_by and shown_asked is False:  # guard: lift-shown
+        raise Conflict(
+            "Somebody else has asked to resume this since you opened the page, so your"
+            " confirmation would resume it at once. Nothing was changed. Read it again."
+        )
     _update_stop(row, lifted_by=person.public_id, lifted_at=now)
     _log_stop_change("stop.lifted", row, build_actor(person), now, reason)
     return row

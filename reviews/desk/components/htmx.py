@@ -86,3 +86,9 @@ def compute_form_status(error: DomainError | None, *, sent: bool) -> int:
     if error is not None:
         return error.status
     return 422 if sent else 200
+
+
+def read_shown_asked(request: HttpRequest) -> bool | None:
+    """Whether the page of a form said that a first person asked already, and this one
+    is the second; None for a form that does not say it."""
+    return {"1": True, "0": False}.get(request.POST.get("asked", ""))

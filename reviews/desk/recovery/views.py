@@ -128,7 +128,9 @@ def restored(request: HttpRequest) -> HttpResponse:
     error = None
     if request.method == "POST":
         error = htmx.catch_refusal(
-            lambda: recovery.confirm_restore(person=who, reason=reason)
+            lambda: recovery.confirm_restore(
+                person=who, reason=reason, shown_asked=htmx.read_shown_asked(request)
+            )
         )
         if error is None:
             done = recovery.find_waiting_epoch() is None

@@ -36,6 +36,7 @@ class IssuePage:
     tool: str
     url: str
     terms: StandingTerms | None
+    shown: str  # what the form sends back
     until: datetime | None
     why_not: str
 
@@ -54,6 +55,7 @@ def build_issue_page(person: Person, pk: str) -> IssuePage:
         tool=request.tool_name,
         url=reverse("reviews:request_detail", args=[request.pk]),
         terms=terms,
+        shown=issuance.format_shown_terms(request, terms) if terms else "",
         until=now + timedelta(minutes=terms.minutes) if terms else None,
         why_not=why_not,
     )

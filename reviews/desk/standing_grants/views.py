@@ -30,7 +30,10 @@ def issue_standing_grant(request: HttpRequest, pk: str) -> HttpResponse:
         reason = form.cleaned_data["reason"]
         problem = htmx.catch_refusal(
             lambda: issuance.issue_standing_grant(
-                request_id=pk, person=person, reason=reason
+                request_id=pk,
+                person=person,
+                reason=reason,
+                shown=request.POST.get("shown", ""),
             )
         )
         if problem is None:

@@ -115,7 +115,12 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
         return _render_stopped_page(request, pk, form)
     reason = form.cleaned_data["reason"]
     try:
-        row = stops.lift_stop(stop_id=pk, person=require_person(request), reason=reason)
+        row = stops.lift_stop(
+            stop_id=pk,
+            person=require_person(request),
+            reason=reason,
+            shown_asked=htmx.read_shown_asked(request),
+        )
     except DomainError as error:
         return _render_stopped_page(request, pk, form, error)
     said = "Resumed." if row.lifted_at else "Requested. A second person must confirm."

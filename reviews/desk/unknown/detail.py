@@ -103,6 +103,7 @@ class UnknownOutcomePage:
     settlers: list[str]
     why_not: str
     answers: list[SettlementAnswer]
+    shown: str  # what the form sends back
     upkeep: list[UpkeepTab]
 
     @property
@@ -137,6 +138,7 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
         settlers=_list_settlers(person, execution),
         why_not=why_not,
         answers=_build_answers(execution, now),
+        shown=settle.format_shown_outcome(execution),
         upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
     )
 

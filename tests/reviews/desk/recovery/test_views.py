@@ -60,6 +60,21 @@ def test_two_people_look_and_a_new_epoch_begins(gate: Gate) -> None:
     assert 'data-testid="no-restore"' in read_page(sam.get(URL))
 
 
+def test_who_read_that_nobody_confirmed_is_not_the_second(gate: Gate) -> None:
+    recovery.announce_restore(why=restore_epochs.BEHIND)
+    sue, sam = as_(gate, "sue"), as_(gate, "sam")
+    assert 'name="asked" value="0"' in read_page(sam.get(URL))
+    sue.post(URL, {"reason": "the disk was lost", "asked": "0"})
+    answer = sam.post(URL, {"reason": "books compared", "asked": "0"})
+    assert answer.status_code == 409
+    page = read_page(answer)
+    assert "Another person has confirmed since" in page
+    assert "books compared" in page
+    assert 'name="asked" value="1"' in page
+    assert Epoch.objects.get().began_at is None
+    assert sam.post(URL, {"reason": "read", "asked": "1"}).status_code == 302
+
+
 def test_a_reason_is_needed_and_the_refusal_is_on_the_page(gate: Gate) -> None:
     recovery.announce_restore(why=restore_epochs.ANOTHER)
     page = as_(gate, "sue").post(URL, {"reason": " "})

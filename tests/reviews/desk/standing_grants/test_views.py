@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from policies.models import StandingGrant
@@ -49,6 +51,19 @@ def test_the_page_says_what_it_allows_and_issues_it(
     assert "0 of 3 uses" in page
     assert "one ticket" in page
     assert 'data-testid="revoke"' in page
+
+
+def test_other_terms_than_were_read_are_not_allowed(
+    gate: Gate, request_: ApprovalRequest, as_: SignIn
+) -> None:
+    client, path = as_("sue"), f"/requests/{request_.pk}/allow/"
+    shown = read_page(client.get(path))
+    (sent,) = re.findall(r'name="shown" value="([^"]+)"', shown)
+    allow_tags(gate, minutes=60, uses=200)
+    answer = client.post(path, {"reason": "one ticket", "shown": sent})
+    assert answer.status_code == 409
+    assert "terms of the policy changed" in read_page(answer)
+    assert not StandingGrant.objects.exists()
 
 
 def test_who_may_not_reads_why(request_: ApprovalRequest, as_: SignIn) -> None:

@@ -282,6 +282,25 @@ def test_lifting_takes_a_reason_and_for_everything_two_people(
     assert as_("sue").get(url).status_code == 405
 
 
+def test_who_read_that_nobody_asked_is_not_the_second_to_lift(
+    gate: Gate, as_: SignIn
+) -> None:
+    row = stops.create_stop(
+        scope=Scope.EVERYTHING, person=gate.adam, mode=StopMode.PAUSED, reason="x"
+    )
+    url = f"/stop/{row.pk}/lift/"
+    assert 'name="asked" value="0"' in read_page(as_("sam").get(f"/stop/{row.pk}/"))
+    as_("sue").post(url, {"reason": "fixed", "asked": "0"})
+    answer = as_("sam").post(url, {"reason": "fixed too", "asked": "0"})
+    assert answer.status_code == 409
+    page = read_page(answer)
+    assert "Somebody else has asked to resume this" in page
+    assert 'name="asked" value="1"' in page
+    assert not Stop.objects.filter(lifted_at__isnull=False).exists()
+    as_("sam").post(url, {"reason": "read", "asked": "1"})
+    assert Stop.objects.filter(lifted_at__isnull=False).exists()
+
+
 def test_the_queue_says_that_something_is_unknown(gate: Gate, as_: SignIn) -> None:
     states.unknown(gate)
     link = 'href="/unknown/"'

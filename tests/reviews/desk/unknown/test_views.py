@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.db.models import F
 from django.test import Client
 from guardian.shortcuts import remove_perm
 
@@ -139,6 +142,20 @@ def test_a_supervisor_says_what_happened(gate: Gate, as_: SignIn) -> None:
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED
     assert read_text(response, "outcome") == lists.describe_outcome(execution)
+
+
+def test_another_attempt_than_was_read_is_not_settled(gate: Gate, as_: SignIn) -> None:
+    execution = states.unknown(gate)
+    client, path = as_("sue"), f"/unknown/{execution.pk}/"
+    (shown,) = re.findall(r'name="shown" value="([^"]+)"', page(client, execution))
+    Execution.objects.filter(pk=execution.pk).update(fence=F("fence") + 1)
+    answer = client.post(path, {**NO, "shown": shown})
+    assert answer.status_code == 409
+    assert "Another attempt or a late report" in read_page(answer)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.UNKNOWN
+    (shown,) = re.findall(r'name="shown" value="([^"]+)"', read_page(answer))
+    assert client.post(path, {**NO, "shown": shown}).status_code == 302
 
 
 @pytest.mark.parametrize("sent", [{}, {"happened": "yes"}, {"reason": "sure"}])
