@@ -341,4 +341,4 @@ def _describe_run(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, st
         return run.result.replace("_", " ").capitalize(), "ok"
     if waiting and not modes:
         return f"{waiting} pending", "wait"
-    return describe_running_state(modes, goes_on=run.goes_on)
+    return describe_running_state(modes, run)

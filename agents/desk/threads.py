@@ -351,7 +351,7 @@ def _describe_run(
     modes = {StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held}
     if not modes and waiting:
         return f"Waiting for approval, {waiting} pending", "wait"
-    return describe_running_state(modes, goes_on=run.goes_on)
+    return describe_running_state(modes, run)
 
 
 def _list_waiting_requests(

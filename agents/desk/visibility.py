@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from agents.choices import ThreadStatus
 from agents.models import Agent
+from journal.clock import format_time
 from journal.errors import NotFound
 from policies.models import Person
 from reviews import permissions
@@ -86,10 +88,18 @@ def build_agent_row(
     )
 
 
-def describe_running_state(modes: set[StopMode], *, goes_on: bool) -> tuple[str, str]:
-    """Return the word and the icon for a run under these switches."""
-    active = ("Running", "run") if goes_on else ("No activity for 24 hours", "wait")
-    return _describe_switch(modes) or active
+def describe_running_state(modes: set[StopMode], run: Any) -> tuple[str, str]:
+    """Return the word and the icon for an unfinished run under these switches; `run` is
+    annotated by `activity.annotate_goes_on`."""
+    if switched := _describe_switch(modes):
+        return switched
+    if not run.goes_on:
+        return "No activity for 24 hours", "wait"
+    if run.under_way:
+        return "Running", "run"
+    if run.blocked_by:
+        return "Blocked, nothing pending", "wait"
+    return f"Idle since {format_time(run.idle_since)}", "wait"
 
 
 def _describe_switch(modes: set[StopMode]) -> tuple[str, str] | None:

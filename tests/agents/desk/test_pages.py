@@ -64,7 +64,7 @@ def test_only_what_waits_or_was_done_within_a_day_goes_on(gate: Gate) -> None:
     ]
     run = threads.build_thread_page(fresh(gate.sue), "riley", "t-1", late)
     assert run.icon == "wait"
-    assert run_page(gate, run="t-1").icon == "run"
+    assert run_page(gate, run="t-1").state.startswith("Idle since ")
 
 
 def test_the_newest_ten_go_on_at_once_and_the_rest_on_demand(gate: Gate) -> None:

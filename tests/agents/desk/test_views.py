@@ -133,6 +133,22 @@ def test_an_owner_never_stops_anothers(gate: Gate) -> None:
     assert not Stop.objects.exists()
 
 
+def test_a_run_runs_only_while_something_of_it_is_open(gate: Gate) -> None:
+    owen = signed_in(gate, "owen")
+    request = propose(gate.agent).request
+    assert read_text(owen.get(RUN), "status") == "Waiting for approval, 1 pending"
+    decide(request, gate.sue, "reject")
+    request.refresh_from_db()
+    assert request.settled_at is not None
+    idle = f"Idle since {request.settled_at:%H:%M:%S} UTC"
+    assert read_text(owen.get(RUN), "status") == idle
+    assert idle in read_page(owen.get("/agents/riley/"))
+    propose(gate.agent, "unheard_of")
+    assert read_text(owen.get(RUN), "status") == "Blocked, nothing pending"
+    propose(gate.agent, amount="5.00", customer="C-9")
+    assert read_text(owen.get(RUN), "status") == "Waiting for approval, 1 pending"
+
+
 def test_a_stopped_run_says_so(gate: Gate) -> None:
     propose(gate.agent)
     stops.create_stop(scope=Scope.THREAD, key="riley/t-1", person=gate.sue, reason="x")
