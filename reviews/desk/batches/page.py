@@ -190,9 +190,8 @@ class TickedRows:
         if not self.in_vain:
             return ""
         many, of = len(self.in_vain), len(self.ids)
-        which = "these items" if many == of else f"{many} of these items"
-        lacking = describe_shortage(self.in_vain[0])
-        return f"Escalation is not possible for {which}: {lacking}."
+        which = "any of these items" if many == of else f"{many} of these items"
+        return describe_shortage(self.in_vain[0], which)
 
     @property
     def escalates(self) -> bool:

@@ -94,8 +94,6 @@ VERDICT_WORDINGS: Mapping[Verdict, VerdictWording] = {
     ),
 }
 
-SINGULAR = {"supervisors": "supervisor", "people": "person"}
-
 
 @dataclass(frozen=True, slots=True)
 class VerdictChoice:
@@ -128,19 +126,15 @@ def build_verdict_choice(
         permissions.describe_why_uncounted(
             person, version, [step for step, _ in votes]
         ),
-        f"You cannot escalate this: {describe_shortage(found)}." if found else "",
+        describe_shortage(found) if found else "",
     )
 
 
-def describe_shortage(lacking: Shortage) -> str:
-    """The shortage after an escalation as text: `an escalation needs 3 supervisors
-    besides you, and only 1 can decide it`."""
-    who = SINGULAR[lacking.who] if lacking.needed == 1 else lacking.who
-    there = f"only {lacking.there}" if lacking.there else "none"
-    return (
-        f"an escalation needs {lacking.needed} {who} besides you, and {there} can"
-        " decide it"
-    )
+def describe_shortage(lacking: Shortage, what: str = "this") -> str:
+    """Why it cannot be escalated, as a sentence about `what`."""
+    if not lacking.there:
+        return f"Nobody above you can decide {what}."
+    return f"You cannot escalate {what}: too few other {lacking.who} can decide."
 
 
 def find_shortage(
