@@ -35,7 +35,9 @@ SELECT clock_timestamp(),
       coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''))
     ORDER BY s.at DESC)
   FROM reviews_stop AS s LEFT JOIN policies_person AS p ON p.public_id = s.by
-  WHERE s.lifted_at IS NULL AND s.scope IN ('agent', 'tool', 'everything'))
+  WHERE s.lifted_at IS NULL AND (s.scope IN ('agent', 'tool', 'everything')
+    OR s.scope = 'reviewer' AND EXISTS (SELECT FROM policies_person AS w
+                                        WHERE w.public_id = s.key AND w.is_active)))
 """  # noqa: S608 the part is a constant
 
 
@@ -52,7 +54,8 @@ class IncidentBanner:
 
 @dataclass(frozen=True, slots=True)
 class SwitchBanner:
-    """One agent, tool or everything that a person paused or stopped, as a banner."""
+    """One agent, tool or everything that a person paused or stopped, as a banner; and
+    the decisions of an active person, for that person."""
 
     id: int
     scope: str

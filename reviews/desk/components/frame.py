@@ -17,6 +17,7 @@ from django.urls import reverse
 from journal import restore_epochs
 from policies.models import Person
 from reviews import permissions, standstills
+from reviews.choices import Scope
 from reviews.people import preferences
 from reviews.people.preferences import PersonPreferences
 from reviews.permissions import Permission
@@ -140,10 +141,17 @@ class PageFrame:
 
     @cached_property
     def switches(self) -> list[SwitchBanner]:
-        """The paused or stopped agents and tools that concern this person."""
-        if self.person is None or not self.moment.switches:
+        """The paused or stopped agents and tools that concern this person, and the stop
+        over their own decisions."""
+        person = self.person
+        if person is None:
             return []
-        return components_switches.filter_for_person(self.person, self.moment.switches)
+        own = [
+            one
+            for one in self.moment.switches
+            if one.scope != Scope.REVIEWER or one.key == person.public_id
+        ]
+        return components_switches.filter_for_person(person, own) if own else []
 
     @cached_property
     def person(self) -> Person | None:

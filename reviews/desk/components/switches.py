@@ -62,6 +62,15 @@ class SwitchLine:
         return f"{self.word}{running}"
 
     @property
+    def resumed_by(self) -> str:
+        """Who may resume it, for a reader who may not; empty for others."""
+        if self.lifted_at or self.may_lift or self.asked:
+            return ""
+        if self.everything:
+            return "Two supervisors or administrators can resume it together."
+        return "A supervisor or an administrator can resume it."
+
+    @property
     def url(self) -> str:
         return reverse("reviews:stopped", args=[self.id])
 

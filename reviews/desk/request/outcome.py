@@ -316,8 +316,8 @@ def describe_halt(loaded: LoadedRequest) -> str:
     if loaded.stopped is StopMode.STOPPED:
         return STOPPED_TEXT
     return (
-        "The run, agent or tool is paused. Nothing of it is executed until a person "
-        "resumes it."
+        "The run, agent or tool is paused. Nothing of it is executed until a "
+        "supervisor or an administrator resumes it."
     )
 
 

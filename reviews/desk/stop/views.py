@@ -14,7 +14,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from journal.errors import DomainError, NotPermitted
+from journal.errors import DomainError, NotFound, NotPermitted
 from reviews.choices import Scope, StopMode
 from reviews.desk.components import htmx
 from reviews.desk.components.frame import require_person
@@ -25,6 +25,11 @@ from . import result
 from .page import StopRequest, build_stop_page, check_visible, is_offered
 from .revoke import build_revoke_page
 
+RUN_NEEDS_AGENT = (
+    "The address names a run without its agent. Nothing was stopped. Write both, as in"
+    " thread=agent/run."
+)
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: HttpRequest) -> HttpResponse:
@@ -32,6 +37,10 @@ def stop(request: HttpRequest) -> HttpResponse:
     agent, thread, tool = (
         request.GET.get(name, "") for name in ("agent", "thread", "tool")
     )
+    if thread and not agent:  # the key by which lists and the log name a run
+        agent, slash, thread = thread.partition("/")
+        if not (slash and thread):
+            raise NotFound(RUN_NEEDS_AGENT)
     return render_stop_page(request, StopRequest(agent, thread, tool))
 
 

@@ -24,10 +24,10 @@ from reviews.executions import record as executions
 from reviews.executions import run as executions_run
 from reviews.models import Execution, Stop
 from reviews.requests import proposals
-from reviews.stops import stops
+from reviews.stops import accounts, stops
 from reviews.tool_services.executors import build_success
 from tests import factories
-from tests.conftest import Gate
+from tests.conftest import ROOT, Gate
 from tests.factories import decide, propose
 from tests.markup import read_page, read_text
 from tests.reviews import states
@@ -442,3 +442,92 @@ def test_it_says_who_asked_and_that_they_cannot_confirm(
     others = as_("alma").get(f"/stop/{row.pk}/")
     assert read_text(others, "second-of-two")
     assert "not you" not in read_text(others, "lift-asked")
+
+
+def test_the_key_of_a_run_is_an_address_of_its_stop(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    client = as_("sue")
+    by_key = client.get("/stop/?thread=riley/t-1")
+    assert targets(read_page(by_key)) == targets(read_page(client.get(RUN)))
+    assert 'value="thread:riley/t-1" checked' in read_page(by_key)
+    assert as_("rita").get("/stop/?thread=robin/t-1").status_code == 404
+    for nothing in ("t-1", "riley/", "/"):
+        answer = client.get("/stop/", {"thread": nothing})
+        assert answer.status_code == 404
+        assert "names a run without its agent" in read_page(answer)
+
+
+def test_an_owner_is_told_who_may_resume(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    row = stops.create_stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="x",
+    )
+    said = "A supervisor or an administrator can resume it."
+    for path in (f"/stop/{row.pk}/", "/stop/"):
+        assert read_text(as_("owen").get(path), "resumed-by") == said
+        assert 'data-testid="resumed-by"' not in read_page(as_("sue").get(path))
+    page = find_main(as_("owen").get(f"/stop/{row.pk}/"))
+    assert "until a supervisor or an administrator resumes it" in page
+    whole = stops.create_stop(
+        scope=Scope.EVERYTHING, key="", person=gate.adam, reason="x"
+    )
+    said = "Two supervisors or administrators can resume it together."
+    assert read_text(as_("owen").get(f"/stop/{whole.pk}/"), "resumed-by") == said
+
+
+def test_what_is_paused_stands_above_the_form(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    client = as_("sue")
+    source = find_main(client.get("/stop/"))
+    assert source.index("stop-form") < source.index("nothing-off")
+    stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    source = find_main(client.get("/stop/"))
+    assert source.count('data-testid="lift"') == 1
+    assert source.index('data-testid="lift"') < source.index("stop-form")
+
+
+def test_an_empty_reason_to_resume_is_answered_at_its_field(
+    gate: Gate, as_: SignIn
+) -> None:
+    propose(gate.agent)
+    row = stops.create_stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    client = as_("sue")
+    (field,) = re.findall("<textarea[^>]*>", find_main(client.get(f"/stop/{row.pk}/")))
+    assert " required" not in field
+    page = client.post(f"/stop/{row.pk}/lift/", {"reason": " "})
+    assert page.status_code == 422
+    (field,) = re.findall("<textarea[^>]*>", find_main(page))
+    assert 'aria-describedby="lift-error"' in field
+    assert 'id="lift-error"' in find_main(page)
+
+
+def test_no_reason_is_left_to_the_browsers_own_words() -> None:
+    """Each has an error of ours at its field, which a browser's bubble would hide."""
+    notes = {"reviews/_kept.html", "reviews/_message.html"}  # the last is never checked
+    for template in sorted((ROOT / "templates").rglob("*.html")):
+        if str(template.relative_to(ROOT / "templates")) in notes:
+            continue
+        for field in re.findall(r"<textarea[^>]*>", template.read_text()):
+            wants = re.search(r'name="(reason|answer|guidance|text)"', field)
+            assert not (wants and re.search(r"\srequired\b", field)), template
+
+
+def test_an_account_that_is_active_again_says_that_its_decisions_are_stopped(
+    gate: Gate, as_: SignIn
+) -> None:
+    accounts.deactivate_account(person=gate.rita, by=gate.adam)
+    row = Stop.objects.get(scope=Scope.REVIEWER)
+    page = read_page(as_("sue").get(f"/stop/{row.pk}/"))
+    assert "Reactivating their account does not resume them." in page
+    accounts.reactivate_account(person=gate.rita, by=gate.adam)
+    said = "You cannot decide until a supervisor or an administrator resumes your"
+    gate.rita.refresh_from_db()
+    assert said in read_text(as_("rita").get("/queue/"), "switched")
+    for name in ("tom", "sue"):
+        assert 'data-testid="switched"' not in read_page(as_(name).get("/queue/"))
+    stops.lift_stop(stop_id=row.pk, person=gate.sue, reason="back")
+    assert 'data-testid="switched"' not in read_page(as_("rita").get("/queue/"))
