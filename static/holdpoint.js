@@ -322,7 +322,7 @@
   };
   document.addEventListener("visibilitychange", () => { document.hidden ? shut() : listen(); });
   addEventListener("pagehide", shut);
-  addEventListener("pageshow", () => setTimeout(listen));
+  addEventListener("pageshow", () => { claimed = 0; setTimeout(listen); });
 
   /* The hold: taken once a panel is open, renewed while somebody acts on the page, given
      back on leaving. And drafts: kept on blur, and every 5 s while somebody types. */
@@ -335,17 +335,16 @@
     form.elements.beat.value = "";
   };
   const claim = () => {
-    const panel = $("#decide[data-draft]"), grip = $("#grip"), token = $("#decide [name=lease]");
-    if (token && grip?.dataset.lease) token.value = grip.dataset.lease;
-    if (!panel || panel === claimed || !grip || grip.dataset.held || document.hidden) return;
-    claimed = panel;
-    beat("");
+    const panel = $("form[data-draft]"), grip = $("#grip");
+    if (!panel || !grip || document.hidden) return;
+    const { lease } = grip.dataset, token = panel.elements.lease;
+    if (lease && token) token.value = lease;
+    if (!lease && panel !== claimed) { claimed = panel; beat(""); }
   };
   on("afterSettle", claim);
-  addEventListener("load", claim);
-  document.addEventListener("visibilitychange", claim);
-  for (const name of ["keydown", "pointerdown", "pointermove", "wheel"])
-    addEventListener(name, () => { if (name !== "pointermove" || $("#decide[data-draft]")) stirred = Date.now(); }, true);
+  for (const name of ["load", "visibilitychange"]) addEventListener(name, claim);
+  for (const name of ["keydown", "pointerdown", "wheel"])
+    addEventListener(name, () => { stirred = Date.now(); }, true);
   setInterval(() => {
     const { held } = $("#grip[data-held]")?.dataset || {};
     if (!held || document.hidden) return;
@@ -380,7 +379,6 @@
     const grip = $("#grip[data-held]");
     if (grip) post($("#release").action, { lease: grip.dataset.lease, leaving: 1 }).catch(() => {});
   });
-  addEventListener("pageshow", (event) => { if (event.persisted) $("#decide[data-draft]") ? beat("") : look("#live"); });
   /* Next and previous go on in the queue as it was filtered last. */
   if ($("#queue-table")) sessionStorage.setItem("queue", location.search);
   const filters = $("#step [name=filters]");
