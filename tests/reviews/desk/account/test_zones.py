@@ -113,8 +113,9 @@ def test_signing_in_tells_the_zone_once(gate: Gate) -> None:
     client = Client()
     client.post("/sign-in/", {**SIGN_IN, "zone": "America/New_York"})
     assert kept(gate) == "America/New_York"
-    foot = client.get("/queue/").content.decode().partition('<footer class="foot">')[2]
-    assert re.search(r"Server time <time [^>]*>[\d:]{8} E[SD]T<", foot)
+    path = f"/requests/{propose(gate.agent).request.pk}/"
+    source = client.get(path).content.decode()
+    assert re.search(r"Expires\s+<time [^>]*>[\d:]{8} E[SD]T<", source)
     Client().post("/sign-in/", {**SIGN_IN, "zone": "Asia/Kolkata"})
     assert kept(gate) == "America/New_York"
 
