@@ -324,8 +324,8 @@
   addEventListener("pagehide", shut);
   addEventListener("pageshow", () => { claimed = 0; setTimeout(listen); });
 
-  /* The hold: taken once a panel is open, renewed while somebody acts on the page, given
-     back on leaving. And drafts: kept on blur, and every 5 s while somebody types. */
+  /* The hold: taken once a panel is open, renewed while somebody acts, given back on
+     leaving. And drafts: kept on blur, and every 5 s while somebody types. */
   const post = (url, data) => fetch(url, { method: "POST", keepalive: true, headers: JSON.parse(body.getAttribute("hx-headers")), body: new URLSearchParams(data) });
   let stirred = 0, beaten = 0, warnedOf = "", typed = false, claimed;
   const beat = (mark) => {
