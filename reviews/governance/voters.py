@@ -87,6 +87,18 @@ _COUNTED_VOTES = PreparedQuery(
 )
 
 
+def build_undone_condition() -> Exists:
+    """Whether a recall took back the vote of a decision, as a subquery of decisions. A
+    recall seals the version after the one whose votes it takes back."""
+    return Exists(
+        RequestVersion.objects.filter(
+            request=OuterRef("request"),
+            number=OuterRef("version") + 1,
+            cause="recalled",
+        )
+    )
+
+
 def list_counted_votes(
     request_ids: Collection[str],
 ) -> dict[str, list[tuple[int, str]]]:

@@ -130,8 +130,8 @@ DECIDED = """(
 GIVEN = """reviews_decision AS decision
     JOIN reviews_approvalrequest AS request ON request.id = decision.request_id"""
 GIVEN_IN_DAY = "decision.at >= %(start)s AND decision.at < %(end)s"
-# Whether a decision was not undone by a recall. A recall seals the version after the
-# one whose votes it takes back.
+# Whether a decision was not undone by a recall, which seals the version after the one
+# whose votes it takes back.
 NOT_UNDONE = """NOT EXISTS (
     SELECT FROM reviews_requestversion AS later
     WHERE later.request_id = decision.request_id

@@ -56,6 +56,11 @@ WITH read AS MATERIALIZED (
     SELECT request.settled_at FROM concerned
     JOIN reviews_approvalrequest AS request ON request.proposal_id = concerned.id
     WHERE request.settled_at IS NOT NULL
+    UNION ALL  -- a recall takes back votes, perhaps of the day before
+    SELECT decision.at FROM read
+    JOIN reviews_approvalrequest AS request ON request.proposal_id = read.proposal
+    JOIN reviews_decision AS decision ON decision.request_id = request.id
+    WHERE read.kind = 'request.recalled'
     UNION ALL
     SELECT proposal.created_at FROM concerned
     JOIN reviews_proposal AS proposal ON proposal.id = concerned.id

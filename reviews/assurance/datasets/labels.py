@@ -28,6 +28,7 @@ RULINGS = {
     UpheldReview.FIRST: f"{SECOND_DISAGREED} and was ruled: the first was right",
     UpheldReview.SECOND: f"{SECOND_DISAGREED} and was ruled: the second was right",
 }
+RETURNED = "escalation was returned"
 EFFECT_SUCCEEDED = "effect succeeded"
 EFFECT_FAILED = "effect failed"
 EFFECT_UNDONE = "effect was undone"
@@ -55,15 +56,21 @@ def build_label(
     status: RequestStatus | None,
     decisions: Sequence[Decision],
     execution: Execution | None,
+    *,
+    returned: bool = False,
 ) -> LineLabel:
-    """The label of a version that people decided. `status` is the request's, if this is
-    its last version; `execution` is the effect's, if this version led to it."""
+    """The label of a version that people decided.
+
+    `status` is the request's, if this is its last version; `execution` is the effect's,
+    if this version led to it. `returned`: a supervisor gave the request back later.
+    """
     verdict = _find_verdict(status, decisions)
     given = [one for one in decisions if one.verdict == verdict]
     codes = [one.reason_code for one in given if one.reason_code]
     quality = [
         _describe_people(given, decisions),
         *_describe_second_reviews(given),
+        *([RETURNED] if returned and verdict == Verdict.ESCALATE else []),
         *_describe_effect(execution),
     ]
     return LineLabel(verdict, verdict, codes[-1] if codes else "", quality)

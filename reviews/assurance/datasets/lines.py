@@ -44,6 +44,11 @@ class _LineRows:
             "revision__tool", "request__proposal"
         )
         self.versions = {(one.request_id, one.number): one for one in found}
+        self.returned = {  # the last version that a supervisor gave back
+            one.request_id: one.number
+            for one in sorted(self.versions.values(), key=lambda one: one.number)
+            if one.cause == "returned"
+        }
         self.decisions = self._load_decisions(plan, wanted)
         proposals = {one.request.proposal_id for one in found}
         self.canaries = Canary.objects.in_bulk(proposals)
@@ -86,6 +91,7 @@ class _LineRows:
             RequestStatus(request.status) if last else None,
             self.decisions[(version.request_id, version.number)],
             self.find_execution(version),
+            returned=version.number < self.returned.get(version.request_id, 0),
         )
 
 

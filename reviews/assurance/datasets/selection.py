@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 
 from policies import tools
 from reviews.choices import CanaryEnding, RequestStatus, Verdict
+from reviews.governance import voters
 from reviews.models import ApprovalRequest, Canary, Dataset, Decision, RequestVersion
 
 from .redaction import build_pseudonym, list_customers
@@ -39,9 +40,10 @@ class DatasetPlan:
 
 
 def select_decisions(dataset: Dataset) -> QuerySet[Decision]:
-    """The decisions of the tools and the period. Before the consent `until_decision` is
-    0 and limits nothing."""
+    """The decisions of the tools and the period, without those that were undone. Before
+    the consent `until_decision` is 0 and limits nothing."""
     found = Decision.objects.filter(
+        ~voters.build_undone_condition(),
         at__gte=dataset.since,
         at__lt=dataset.until,
         request__tool_name__in=dataset.tools,

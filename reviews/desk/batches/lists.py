@@ -9,7 +9,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, F, Min, Q, QuerySet, Sum, TextField
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Sum,
+    TextField,
+)
 from django.db.models.functions import Cast
 from django.urls import reverse
 
@@ -159,8 +169,14 @@ def _load_totals(
     waiting = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
     decided = Q(**{f"{place}__batch__status": BatchStatus.DECIDED})
     recalled = Q(**{f"{place}__left_at__gt": F(f"{place}__batch__settled_at")})
+    later = RequestVersion.objects.filter(
+        request=OuterRef("request"),
+        cause="recalled",
+        created_at__gte=OuterRef(f"{place}__batch__settled_at"),
+    )
     rows = (
-        RequestVersion.objects.filter(
+        RequestVersion.objects.annotate(taken_back=Exists(later))
+        .filter(
             waiting | decided,
             Q(**{f"{place}__left_at": None}) | recalled,
             number=F("request__version"),
@@ -173,6 +189,7 @@ def _load_totals(
             hashes=ArrayAgg("revision__action_hash", order_by="revision"),
             sum=Sum("revision__amount_minor"),
             currency=Min("revision__currency"),
+            undone=Count("pk", filter=Q(taken_back=True)),
             expires=Min("request__expires_at"),
             since=Min("request__opened_at"),
             frozen=Min(F("request__expires_at") - F("request__frozen_through")),
@@ -237,8 +254,15 @@ def _build_item(batch: Batch, facts: Mapping[str, Any], now: datetime) -> BatchL
         decided=batch.status == BatchStatus.DECIDED,
         clock=_build_clock(facts, now) if waits else None,
         at=batch.settled_at or facts["expires"],
-        said="Stopped after a failure" if batch.halted_at else "",
+        said=_describe_end(batch, facts),
     )
+
+
+def _describe_end(batch: Batch, facts: Mapping[str, Any]) -> str:
+    """What came after the decision; empty while it stands."""
+    if facts["undone"]:
+        return "Undone" if facts["undone"] == facts["count"] else "Partly undone"
+    return "Stopped after a failure" if batch.halted_at else ""
 
 
 def _build_clock(facts: Mapping[str, Any], now: datetime) -> DeadlineClock:

@@ -19,6 +19,7 @@ from reviews.desk.components import visibility
 from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import QueueRow
+from reviews.governance import voters
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
 from reviews.permissions import Permission
 
@@ -196,8 +197,9 @@ def _build_vote(row: Decision) -> EscalationVote:
 
 
 def _compute_figures(now: datetime) -> EscalationFigures:
-    """Compute the figures from this week's newest decisions, at most MAX_DECISIONS."""
-    newest = Decision.objects.order_by("-pk")
+    """Compute the figures from this week's newest decisions, at most MAX_DECISIONS.
+    Approvals that were undone are none."""
+    newest = Decision.objects.exclude(voters.build_undone_condition()).order_by("-pk")
     columns = ("at", "verdict", "reason_code", "request", "version")
     rows = newest.values_list(*columns, "request__tool_name")[:MAX_DECISIONS]
     lately = [row for row in rows if row[0] > now - WEEK]

@@ -28,6 +28,7 @@ from reviews.desk.components import badges, saved_views, visibility
 from reviews.desk.components.formatting import FilterSelect
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.desk.components.saved_views import SavedViewList
+from reviews.metrics.measures import NOT_UNDONE
 from reviews.models import ApprovalRequest, Decision
 from reviews.requests.versions import RISK_BANDS
 
@@ -78,10 +79,11 @@ _UNKNOWN = """(SELECT count(*) FROM
 _ENOUGH = f"(SELECT greatest(people * {MAX_OPEN_EACH} + 1, {MOST_COUNTED}) FROM desk)"  # noqa: S608 our numbers
 _ENOUGH_DUE = f"(SELECT pace + {MOST_COUNTED} FROM desk)"  # noqa: S608 the same
 _MEASURED = (("true", _ENOUGH), ("r.expires_at <= %(now)s + %(lately)s", _ENOUGH_DUE))
-_OWN_DAY = """
+_OWN_DAY = f"""
 SELECT count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY took_ms)
-FROM reviews_decision WHERE reviewer_id = %s AND at >= date_trunc('day', %s, 'UTC')
-"""
+FROM reviews_decision AS decision
+WHERE reviewer_id = %s AND at >= date_trunc('day', %s, 'UTC') AND {NOT_UNDONE}
+"""  # noqa: S608 constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,8 @@ def count_queue(reach: QueueReach, now: datetime) -> QueueFigures:
 
 
 def load_own_day(reach: QueueReach, now: datetime) -> OwnDayFigures:
-    """Load the person's own day; the page shows it when nothing waits."""
+    """Load the person's own day without the approvals that were undone; the page shows
+    it when nothing waits."""
     with connection.cursor() as cursor:
         cursor.execute(_OWN_DAY, [reach.person.pk, now])
         decided, took = cursor.fetchone()

@@ -99,9 +99,10 @@ PLOT = Plot(
     definition=(
         "Asked: proposals for which people were asked, divided by all proposals that "
         "the policy did not block, on the day of the proposal. Caught: requests that "
-        "people rejected or changed, divided by those they decided, on the day of "
-        "the decision. A family is a tool, or an effect class of a tool. Often asked "
-        "and seldom caught costs attention; seldom asked and often caught is a gap."
+        "people rejected or changed, divided by those they decided, on the day of the "
+        "decision; an approval that was undone decides nothing. A family is a tool, or "
+        "an effect class of a tool. Often asked and seldom caught costs attention; "
+        "seldom asked and often caught is a gap."
     ),
     measures=[PROPOSED, CAUGHT],
     build=build_chart,

@@ -32,9 +32,10 @@ PLOT = Plot(
     group=Group.OUTCOMES,
     place=20,
     definition=(
-        "Rejected requests and requests that a person changed, divided by all "
-        "requests that people decided. A rise can mean weak proposals, a tool that "
-        "is too broad, or a risk level that does not fit."
+        "Rejected requests and requests that a person changed, divided by all requests "
+        "that people decided; an approval that was undone decides nothing. A rise can "
+        "mean weak proposals, a tool that is too broad, or a risk level that does not "
+        "fit."
     ),
     measures=[OUTCOMES],
     build=build_chart,

@@ -76,10 +76,10 @@ PLOT = Plot(
     place=10,
     definition=(
         "From when a person opened the page of a request until their decision: the "
-        "median and the p90 of each day, per risk level. The goals for the median "
-        "are 15 seconds for low, 30 for medium, 60 for high and 120 for critical. "
-        "Decisions that did not come from a page have no such time, and approvals "
-        "that were undone are left out."
+        "median and the p90 of each day, per risk level. The goals for the median are "
+        "15 seconds for low, 30 for medium, 60 for high and 120 for critical. "
+        "Decisions that did not come from a page have no such time, and approvals that "
+        "were undone are left out."
     ),
     measures=[DECISION_TIMES],
     build=build_chart,

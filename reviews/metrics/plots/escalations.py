@@ -93,10 +93,10 @@ PLOT = Plot(
     group=Group.TIMES,
     place=60,
     definition=(
-        "Requests that a person escalated, divided by all requests that people "
-        "decided or that expired, on the day on which they were settled; what became "
-        "of them; and the time from the first escalation until they were approved or "
-        "rejected. An escalation counts also when a supervisor returned it."
+        "Requests that a person escalated, divided by all requests that people decided "
+        "or that expired, on the day on which they were settled; what became of them; "
+        "and the time from the first escalation until they were approved or rejected. "
+        "An escalation counts also when a supervisor returned it."
     ),
     measures=[ESCALATED, ANSWERS],
     build=build_chart,

@@ -53,10 +53,10 @@ PLOT = Plot(
     place=10,
     definition=(
         "Requests with at least one flag that people approved without changing an "
-        "argument, divided by all flagged requests that they decided. A rule of the "
-        "policy sets a flag; Holdpoint does when the agent itself is uncertain, and "
-        "for a risk indicator: a contradiction, an imitated domain, a first payment "
-        "or an unusual amount."
+        "argument, divided by all flagged requests that they decided; an approval that "
+        "was undone decides nothing. A rule of the policy sets a flag; Holdpoint does "
+        "when the agent itself is uncertain, and for a risk indicator: a "
+        "contradiction, an imitated domain, a first payment or an unusual amount."
     ),
     measures=[FLAGGED],
     build=build_chart,

@@ -58,8 +58,7 @@ PLOT = Plot(
         "From when a request was opened until people approved or rejected it, on the "
         "day on which it was settled. Reading is the time that its deciders had its "
         "page open before their decisions, added up, also before one that was undone; "
-        "waiting is the rest. Expired, "
-        "withdrawn and superseded requests are left out."
+        "waiting is the rest. Expired, withdrawn and superseded requests are left out."
     ),
     measures=list(PARTS.values()),
     build=build_chart,

@@ -1,4 +1,4 @@
-"""How long a notification, claiming the request and deciding it take, per channel."""
+"""How long a notification, opening the request and deciding it take, per channel."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from reviews.metrics.measures import SEPARATOR, Measure, build_seconds_sql
 from reviews.metrics.readings import Bins, Readings, Times
 from reviews.metrics.series import list_time_cells
 
-# Per notice: the first time that its reader claimed the request after it, and their
+# Per notice: the first time that its reader opened the request after it, and their
 # first decision after that. Anybody may be the reader of a notice to a place.
 _STEPS = """
     FROM reviews_approvalrequest AS request
@@ -46,8 +46,10 @@ def _build_measure(name: str, interval: str) -> Measure:
 
 STEPS = {
     "Event to message": _build_measure("notice_sent", "(notice.sent_at - notice.at)"),
-    "Message to claim": _build_measure("notice_opened", "(opened.at - notice.sent_at)"),
-    "Claim to decision": _build_measure("notice_decided", "(decided.at - opened.at)"),
+    "Message to opened": _build_measure(
+        "notice_opened", "(opened.at - notice.sent_at)"
+    ),
+    "Opened to decided": _build_measure("notice_decided", "(decided.at - opened.at)"),
 }
 # A channel that is not listed here is shown by its own name.
 CHANNELS = {
@@ -81,14 +83,14 @@ def build_chart(readings: Readings) -> Chart:
     said = "Nobody was notified of a request that was settled in this period."
     if bars:
         said = (
-            f"Of {totals[0]:,} messages, {totals[1]:,} led to a claim of the request "
+            f"Of {totals[0]:,} messages, {totals[1]:,} led to the request being opened "
             f"and {totals[2]:,} to a decision."
         )
     return Chart(
         said,
         ("Channel", "Step", "Median", "p90", "Count"),
         rows,
-        [BarPanel(["decided", "claimed only", "not claimed"], bars)] if bars else [],
+        [BarPanel(["decided", "opened only", "not opened"], bars)] if bars else [],
         link_label="On call and drills",
         link="reviews:on_call",
     )
@@ -105,16 +107,16 @@ def _split_channels(bins: Bins) -> dict[str, Times]:
 
 PLOT = Plot(
     slug="notification-funnel",
-    title="Notified, claimed, decided",
+    title="Notified, opened, decided",
     group=Group.TIMES,
     place=70,
     definition=(
-        "For each message about a request, per channel: the time from the event to "
-        "the message, from the message until its reader claimed the request, and from "
-        "then until the same person first decided it, also if that was undone. Of a "
-        "message to a place, such as a room of a chat, anybody may be the reader. "
-        "It counts on the day on which the request was settled. Most messages lead to "
-        "no decision of their reader, because another person decides first."
+        "For each message about a request, per channel: the time from the event to the "
+        "message, from the message until its reader claimed the request, and from then "
+        "until the same person first decided it, also if that was undone. Of a message "
+        "to a place, such as a room of a chat, anybody may be the reader. It counts on "
+        "the day on which the request was settled. Most messages lead to no decision "
+        "of their reader, because another person decides first."
     ),
     measures=list(STEPS.values()),
     build=build_chart,

@@ -73,12 +73,12 @@ PLOT = Plot(
     group=Group.OUTCOMES,
     place=30,
     definition=(
-        "What became of the requests, on the day on which they were settled. A "
-        "request has one outcome: expired, rejected, changed and approved (a person "
-        "changed the arguments), approved after an escalation (a person escalated "
-        "it), or approved as proposed. An approval that was undone is no outcome; an "
-        "edit and an escalation count also when they were undone or returned. "
-        "Withdrawn and superseded requests are left out."
+        "What became of the requests, on the day on which they were settled. A request "
+        "has one outcome: expired, rejected, changed and approved (a person changed "
+        "the arguments), approved after an escalation (a person escalated it), or "
+        "approved as proposed. An approval that was undone is no outcome; an edit and "
+        "an escalation count also when they were undone or returned. Withdrawn and "
+        "superseded requests are left out."
     ),
     measures=[OUTCOMES],
     build=build_chart,

@@ -95,10 +95,10 @@ PLOT = Plot(
     group=Group.OUTCOMES,
     place=50,
     definition=(
-        "Rejections by the reason that the person chose, on the day of the decision. "
-        "The table has them per tool, rule of the policy and version of the agent: a "
-        "reason that repeats under one rule is a case for another policy. A "
-        "rejection under two rules stands in two rows of the table."
+        "Rejections by the reason that the person chose, on the day of the decision; "
+        "nothing undoes a rejection. The table has them per tool, rule of the policy "
+        "and version of the agent: a reason that repeats under one rule is a case for "
+        "another policy. A rejection under two rules stands in two rows of the table."
     ),
     measures=[REASONS],
     build=build_chart,

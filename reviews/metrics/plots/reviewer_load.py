@@ -99,11 +99,11 @@ PLOT = Plot(
     group=Group.ATTENTION,
     place=40,
     definition=(
-        "How many requests one person decided in a clock hour in which they decided "
-        "at least one, also one that was undone: the median and the p90 of all such "
+        "How many requests one person decided in a clock hour in which they decided at "
+        "least one, also one that was undone: the median and the p90 of all such "
         "hours. A repeat is a decision on the same agent, tool and arguments that the "
-        "same person decided within the seven days before; for repeats, approvals "
-        "that were undone are left out. Repeats tire people more than the number of "
+        "same person decided within the seven days before; for repeats, approvals that "
+        "were undone are left out. Repeats tire people more than the number of "
         "requests."
     ),
     measures=[LOAD, REPEATS, DECIDERS],

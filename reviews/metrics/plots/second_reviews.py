@@ -80,11 +80,11 @@ PLOT = Plot(
     group=Group.ATTENTION,
     place=100,
     definition=(
-        "Second reviews with the same verdict as the first, divided by all that were "
-        "answered, per tool and on the day on which the request was settled, with the "
-        "95 % interval. Kappa is the agreement beyond chance (Cohen): 1 is full "
-        "agreement, and 0 is what chance alone would give. The second reviewer does "
-        "not know the first verdict."
+        "Second reviews, which are only of decisions that were not undone, with the "
+        "same verdict as the first, divided by all that were answered, per tool and on "
+        "the day on which the request was settled, with the 95 % interval. Kappa is "
+        "the agreement beyond chance (Cohen): 1 is full agreement, and 0 is what "
+        "chance alone would give. The second reviewer does not know the first verdict."
     ),
     measures=[PAIRS, DECIDERS],
     build=build_chart,

@@ -69,10 +69,10 @@ PLOT = Plot(
     place=40,
     definition=(
         "Requests that people approved without changing an argument, divided by all "
-        "requests that they decided, with the 95 % interval (Wilson). Above 95 % "
-        "over 200 requests, the rule may be too broad, or people approve without "
-        "looking. Below 50 %, the agent's proposals are the problem. A sudden rise "
-        "after a change of the agent deserves a look."
+        "requests that they decided, with the 95 % interval (Wilson). An approval that "
+        "was undone is not counted. Above 95 % over 200 requests, the rule may be too "
+        "broad, or people approve without looking. Below 50 %, the agent's proposals "
+        "are the problem. A sudden rise after a change of the agent deserves a look."
     ),
     measures=[OUTCOMES],
     build=build_chart,

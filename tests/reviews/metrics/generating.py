@@ -41,6 +41,7 @@ SELECT base.*,
        fate = 'authorized' AND pg_temp.draw(n, 6) < 0.12 AS modified,
        fate IN ('authorized', 'rejected', 'expired') AND pg_temp.draw(n, 7) < 0.08
            AS escalated,
+       fate = 'expired' AND pg_temp.draw(n, 7) > 0.7 AS undone,
        CASE WHEN fate IN ('pending', 'recallable') THEN NULL
             ELSE opened + lasts END AS settled
 FROM (
@@ -185,15 +186,16 @@ def _make_requests(
         settled_at="settled",
         expires_at="opened + interval '3 hours'",
         expires_at_most="opened + interval '4 hours'",
-        version="1 + escalated::int + modified::int",
+        version="1 + escalated::int + modified::int + undone::int",
         repeat_key="md5(action::text)::uuid",
     )
     for number in (1, 2, 3):
         copy(
             version,
-            f"{ASKED} AND 1 + escalated::int + modified::int >= {number}",
+            f"{ASKED} AND 1 + escalated::int + modified::int + undone::int >= {number}",
             request_id="'r-' || n",
             number=str(number),
+            cause=f"CASE WHEN undone AND {number} = 2 THEN 'recalled' ELSE '' END",
             rules=RULES,
             revision_id=f"""(SELECT id FROM reviews_revision AS own
                 WHERE own.proposal_id = 'p-' || n AND own.number <=
@@ -318,6 +320,16 @@ def _make_decisions(decision: Model) -> None:
         reviewer_id="other",
         at="opened + (lasts) / 3",
         reason_code="'unclear'",
+        **common,
+    )
+    copy(
+        decision,
+        "undone",
+        version="1",
+        verdict="'approve'",
+        reviewer_id="person",
+        at="opened + (lasts) / 2",
+        reason_code="''",
         **common,
     )
     copy(

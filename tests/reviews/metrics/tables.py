@@ -81,7 +81,7 @@ WRITTEN = f"""
     FROM (
         SELECT r.tool_name, d.check_asked ? 'written' AS written,
                d.took_ms / 1000.0 AS s
-        FROM reviews_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
+        FROM kept_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
         WHERE d.took_ms >= 0 AND d.verdict = ANY ('{{approve,modify}}')
           AND r.risk = ANY ('{{high,critical}}')
           AND d.at >= :start AND d.at < :end AND :of(r)

@@ -178,7 +178,7 @@ COUNTS = {
     "fast_decisions": """
         SELECT unnest(ARRAY['timed',
                             CASE WHEN d.flags && '{fast}' THEN 'fast' END]) AS bin
-        FROM reviews_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
+        FROM kept_decision d JOIN reviews_approvalrequest r ON r.id = d.request_id
         WHERE d.took_ms >= 0 AND d.at >= :start AND d.at < :end AND :of(r)
     """,
     "attention_checks": """
@@ -220,7 +220,7 @@ COUNTS = {
     """,
     "repeats": """
         WITH asked AS (
-            SELECT d.id, d.at, d.reviewer_id, r.repeat_key FROM reviews_decision d
+            SELECT d.id, d.at, d.reviewer_id, r.repeat_key FROM kept_decision d
             JOIN reviews_approvalrequest r ON r.id = d.request_id
         )
         SELECT unnest(ARRAY['decided', CASE WHEN d.id IN (
@@ -229,7 +229,7 @@ COUNTS = {
             WHERE (early.at, early.id) < (late.at, late.id)
               AND late.at - early.at <= interval '7 days')
             THEN 'repeated' END]) AS bin
-        FROM reviews_decision d WHERE d.at >= :start AND d.at < :end
+        FROM kept_decision d WHERE d.at >= :start AND d.at < :end
     """,
     "reviewer_load": """
         SELECT count(DISTINCT request_id)::text AS bin FROM reviews_decision
@@ -262,12 +262,12 @@ COUNTS = {
 # These give (seconds) of each case; the percentiles are PostgreSQL's own.
 SECONDS = {
     "decision_times": """
-        SELECT d.took_ms / 1000.0 AS s FROM reviews_decision d
+        SELECT d.took_ms / 1000.0 AS s FROM kept_decision d
         JOIN reviews_approvalrequest r ON r.id = d.request_id
         WHERE d.took_ms IS NOT NULL AND d.at >= :start AND d.at < :end AND :of(r)
     """,
     "time_with_answer": """
-        SELECT d.took_ms / 1000.0 AS s FROM reviews_decision d
+        SELECT d.took_ms / 1000.0 AS s FROM kept_decision d
         JOIN reviews_approvalrequest r ON r.id = d.request_id
         WHERE d.took_ms IS NOT NULL AND d.at >= :start AND d.at < :end AND :of(r)
           AND d.verdict NOT IN ('reject', 'escalate')
@@ -275,7 +275,7 @@ SECONDS = {
           AND d.check_asked ->> 'written' IS NOT NULL
     """,
     "time_without_answer": """
-        SELECT d.took_ms / 1000.0 AS s FROM reviews_decision d
+        SELECT d.took_ms / 1000.0 AS s FROM kept_decision d
         JOIN reviews_approvalrequest r ON r.id = d.request_id
         WHERE d.took_ms IS NOT NULL AND d.at >= :start AND d.at < :end AND :of(r)
           AND d.verdict NOT IN ('reject', 'escalate')
@@ -331,19 +331,19 @@ HOURS = {
 # before it.
 DRIFT = """
     WITH begun AS MATERIALIZED (
-        SELECT reviewer_id, at FROM reviews_decision b
+        SELECT reviewer_id, at FROM kept_decision b
         WHERE verdict <> 'escalate' AND NOT EXISTS (
-            SELECT FROM reviews_decision e WHERE e.reviewer_id = b.reviewer_id
+            SELECT FROM kept_decision e WHERE e.reviewer_id = b.reviewer_id
               AND e.verdict <> 'escalate' AND (e.at, e.id) < (b.at, b.id)
               AND e.at > b.at - interval '30 minutes')
     ), placed AS (
         SELECT d.*, (SELECT count(*) FROM (
-            SELECT FROM reviews_decision c WHERE c.reviewer_id = d.reviewer_id
+            SELECT FROM kept_decision c WHERE c.reviewer_id = d.reviewer_id
               AND c.verdict <> 'escalate' AND (c.at, c.id) <= (d.at, d.id)
               AND c.at >= (SELECT max(at) FROM begun WHERE at <= d.at
                            AND reviewer_id = d.reviewer_id)
             ORDER BY c.at DESC LIMIT 60) AS upto) AS place
-        FROM reviews_decision d
+        FROM kept_decision d
         WHERE verdict <> 'escalate' AND at >= :start AND at < :end
     )
     SELECT least(place, 60) || :sep || kind AS bin
@@ -355,8 +355,15 @@ DRIFT = """
 
 
 # Once the figures are computed, only a copy of the canaries' own rows is left of them:
-# what a recount of agents' proposals finds cannot be a canary.
+# what a recount of agents' proposals finds cannot be a canary. The decisions that were
+# not undone are apart, too.
 CANARIES_APART = """
+    CREATE TEMPORARY TABLE kept_decision ON COMMIT DROP AS
+    SELECT * FROM reviews_decision WHERE (request_id, version) NOT IN (
+        SELECT request_id, number - 1 FROM reviews_requestversion
+        WHERE cause = 'recalled');
+    CREATE INDEX ON kept_decision (reviewer_id, at);
+    ANALYZE kept_decision;
     CREATE TEMPORARY TABLE canary_apart ON COMMIT DROP AS SELECT * FROM reviews_canary;
     DELETE FROM reviews_canary;
     DELETE FROM reviews_approvalrequest WHERE canary;

@@ -13,13 +13,21 @@ from django.test.utils import CaptureQueriesContext
 from agents import proposals
 from agents.choices import ThreadResult
 from journal import clock
+from reviews.decisions import recall
 from reviews.metrics import rollups
-from reviews.metrics.plots import list_measures, outcome_mix, rejection_recovery
+from reviews.metrics.plots import (
+    decision_time,
+    list_measures,
+    outcome_mix,
+    rejection_recovery,
+)
 from reviews.metrics.readings import MetricFilters, load_readings
-from reviews.models import ApprovalRequest, MetricDay, MetricRollup
+from reviews.models import ApprovalRequest, Decision, MetricDay, MetricRollup
+from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.journal import history
+from tests.reviews import states
 
 pytestmark = pytest.mark.django_db
 AGO = timedelta(days=3)
@@ -133,3 +141,24 @@ def test_figures_are_read_before_anything_is_written(
     begins = next(at for at, sql in enumerate(sent) if sql.startswith("SAVEPOINT"))
     assert begins > len(list_measures())
     assert not any("fact (tool, risk, bin, value)" in sql for sql in sent[begins:])
+
+
+def read_times() -> int:
+    """How many decisions have a time in these days."""
+    measure = decision_time.DECISION_TIMES
+    return sum(load_readings(read_days(), [measure]).bins(measure).values())
+
+
+def test_a_recall_takes_the_decision_out_of_the_day_before(gate: Gate) -> None:
+    request = states.recallable(gate)
+    decision = Decision.objects.get()
+    yesterday = clock.now() - timedelta(days=1)
+    worlds.rewrite(Decision, decision.pk, at=yesterday, took_ms=3000)
+    update()
+    MetricDay.objects.get_or_create(day=yesterday.date())
+    MetricDay.objects.update(due=True)
+    update()
+    assert read_times() == 1
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
+    update()
+    assert read_times() == 0

@@ -24,11 +24,13 @@ from reviews.choices import (
     UpheldReview,
     Verdict,
 )
+from reviews.decisions import recall, returns
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Dataset, DatasetPart, Decision, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews import states
 from tests.reviews.assurance.planting import plant
 from tests.reviews.models.test_constraints import update
 from tests.stack import Stack, wait_until
@@ -160,6 +162,9 @@ def test_a_label_says_what_backs_it(gate: Gate) -> None:
     args = {"customer": "C-5", "amount": "0.50", "currency": "USD"}
     decide(pay("5"), gate.rita, "modify", args=args, reason_code="wrong_amount")
     decide(pay("6"), gate.rita, "escalate")
+    back = pay("9")
+    decide(back, gate.rita, "escalate")
+    returns.return_with_guidance(request_id=back.pk, person=gate.sue, guidance="Try.")
     pay("7")
     canary = plant(gate, kind=DefectKind.AMOUNT_TENFOLD)
     decide(canary, gate.rita, "reject")
@@ -194,11 +199,23 @@ def test_a_label_says_what_backs_it(gate: Gate) -> None:
     assert edited["edited"] == ["amount"]
     assert "7" not in by_amount
     assert header["counts"]["label"]["canary: amount_tenfold"] == 1
-    assert header["counts"]["label"]["escalate"] == 1
+    assert header["counts"]["label"]["escalate"] == 2
+    assert by_amount["6"] == ["one person"]
+    assert by_amount["9"] == ["one person", "escalation was returned"]
     real = next(
         line for line in lines if line["thread"] == source and not line["canary"]
     )
     assert real["part"] == next(line["part"] for line in lines if line["canary"])
+
+
+def test_an_edit_that_was_undone_is_no_label(gate: Gate) -> None:
+    states.recall_windows(gate)
+    request = propose(gate.agent).request
+    args = {"customer": "C-1", "amount": "0.50", "currency": "USD"}
+    decide(request, gate.rita, "modify", args=args, reason_code="wrong_amount")
+    request = recall.recall_approval(request_id=request.pk, person=gate.rita)
+    decide(request, gate.rita, "reject")
+    assert [line["label"] for line in read(write(gate))[1]] == ["reject"]
 
 
 def decide_fast(gate: Gate, request: ApprovalRequest) -> int:

@@ -33,6 +33,9 @@ def test_the_result_page_recalls_retries_and_runs_the_rest(
     client.post(url(batch, "recall"))
     assert statuses() == {RequestStatus.PENDING}
     assert 'data-testid="recall"' not in read_page(client.get(url(batch)))
+    listed = find_element(read_page(client.get("/batches/")), "decided-batches")
+    assert "Undone" in listed
+    assert "Decided</span>" not in "".join(listed.split())
 
 
 def test_what_failed_is_retried_and_what_waits_is_run(gate: Gate, as_: SignIn) -> None:
