@@ -20,6 +20,7 @@ from ninja.responses import Response
 from agents import api as agents_api
 from agents import schema_alarm
 from agents.adapters import authzen
+from agents.api.auth import KEY_REQUIRED
 from agents.schemas import LetterOut
 from journal import canonical
 from journal.errors import (
@@ -68,9 +69,28 @@ class HoldpointApi(NinjaAPI):
         app, package, *_ = module.split(".")
         return f"{OPERATION_PREFIXES.get(module, f'{app}_{package}')}_{name}"
 
+    def get_openapi_schema(self, **options: Any) -> Any:
+        """The OpenAPI document, which also says which headers an endpoint refuses to do
+        without."""
+        description = super().get_openapi_schema(**options)
+        for call in description["paths"].values():
+            for operation in call.values():
+                for parameter in operation.get("parameters", []):
+                    _mark_required(parameter)
+        return description
+
     def get_root_path(self, path_params: dict[str, Any]) -> str:
         """The routers carry whole paths, so nothing stands before them."""
         return "/"
+
+
+def _mark_required(parameter: dict[str, Any]) -> None:
+    """Mark a parameter as required whose absence the endpoint itself refuses."""
+    if parameter.get("description") == KEY_REQUIRED:
+        schema = parameter["schema"]
+        (text,) = (one for one in schema.pop("anyOf") if one != {"type": "null"})
+        parameter["required"] = True
+        schema |= text
 
 
 api = HoldpointApi(

@@ -22,6 +22,12 @@ MAX_WAIT = 60  # seconds
 # Python the one of the endpoint's signature.
 Wait = Annotated[int, Query(0, ge=0, le=MAX_WAIT)]
 IdempotencyHeader = Annotated[str | None, Header(None, alias="Idempotency-Key")]
+# Of a call that is refused without the header. It has a default, so that the refusal is
+# our own; the OpenAPI document says by this description that it is required.
+KEY_REQUIRED = "Required: a call without it is refused."
+RequiredIdempotencyHeader = Annotated[
+    str | None, Header(None, alias="Idempotency-Key", description=KEY_REQUIRED)
+]
 
 
 class AgentAuth(HttpBearer):

@@ -37,7 +37,7 @@ from reviews.outbound.trace_context import HEADER, parse_traceparent
 
 from .auth import (
     AgentAuth,
-    IdempotencyHeader,
+    RequiredIdempotencyHeader,
     Wait,
     build_proposal_response,
     get_calling_agent,
@@ -136,7 +136,7 @@ def propose(
     request: HttpRequest,
     body: ProposalIn,
     wait: Wait = 0,
-    key: IdempotencyHeader = None,
+    key: RequiredIdempotencyHeader = None,
 ) -> HttpResponse:
     """Propose one action. A repeated call with the same `Idempotency-Key` and body
     returns the first response again, with status 200 and `Idempotent-Replayed: true`.
@@ -206,7 +206,7 @@ def revise(
     request: HttpRequest,
     proposal_id: str,
     body: RevisionIn,
-    key: IdempotencyHeader = None,
+    key: RequiredIdempotencyHeader = None,
 ) -> HttpResponse:
     """Revise a proposal. The previous revision is kept; the votes on it no longer
     count."""
@@ -233,7 +233,7 @@ def send_message(
     request: HttpRequest,
     proposal_id: str,
     body: MessageIn,
-    key: IdempotencyHeader = None,
+    key: RequiredIdempotencyHeader = None,
 ) -> HttpResponse:
     """Answer a reviewer's question about a pending proposal, or ask the reviewers one.
     The text is redacted like every text of an agent. Both sides may open a few rounds

@@ -50,3 +50,26 @@ def test_fields_have_the_names_that_are_sent() -> None:
     assert "schema" in schemas["ToolOut"]["properties"]
     for name in ("MessageOut", "RequestMessageOut"):
         assert "from" in schemas[name]["required"]
+
+
+def test_calls_that_are_refused_without_a_key_say_that_it_is_required() -> None:
+    paths = api.get_openapi_schema()["paths"]
+    required = {
+        path: header["required"]
+        for path, calls in paths.items()
+        for header in calls.get("post", {}).get("parameters", [])
+        if header["name"] == "Idempotency-Key"
+    }
+    assert required == {
+        "/api/v1/proposals": True,
+        "/api/v1/proposals/{proposal_id}/messages": True,
+        "/api/v1/proposals/{proposal_id}/revisions": True,
+        "/api/v1/grants/redeem": False,
+        "/access/v1/requests": False,
+    }
+    (header,) = (
+        one
+        for one in paths["/api/v1/proposals"]["post"]["parameters"]
+        if one["name"] == "Idempotency-Key"
+    )
+    assert header["schema"]["type"] == "string"

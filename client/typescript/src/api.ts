@@ -136,6 +136,8 @@ export interface BatchItemOut {
 
 export interface BatchLineOut {
   readonly id: string;
+  /** Warnings of any of its requests' pages. */
+  readonly flags: ReadonlyArray<string>;
   readonly tool: string;
   readonly agent: string;
   readonly risk: string;
