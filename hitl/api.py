@@ -158,7 +158,8 @@ def handle_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 @cache
 def build_description() -> dict[str, Any]:
     """The OpenAPI document. Cached: it is slow to build, and anyone may ask for it."""
-    return api.get_openapi_schema()
+    document: dict[str, Any] = api.get_openapi_schema()
+    return document
 
 
 @cache

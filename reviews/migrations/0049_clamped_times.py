@@ -34,7 +34,7 @@ def clamp(apps: Any, schema_editor: Any) -> None:
 class Migration(migrations.Migration):
 
     dependencies: ClassVar = [
-        ('reviews', '0043_first_targets'),
+        ('reviews', '0048_sealed_votes'),
     ]
 
     operations: ClassVar = [

@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
 
     dependencies: ClassVar = [
         ('policies', '0010_standing_grant_pattern_index'),
-        ('reviews', '0044_clamped_times'),
+        ('reviews', '0049_clamped_times'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
