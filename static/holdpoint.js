@@ -21,10 +21,15 @@
   const mine = keysOn ? JSON.parse(chosen) : {};
   const usual = Object.fromEntries(Object.entries(mine).map(([key, own]) => [own, key]));
   const meant = (key) => usual[key] || (key in mine ? "" : key);
-  const typing = (node) => node.closest("input:not([type=radio],[type=checkbox],[type=submit]),textarea:not([readonly]),select");
+  /* A field is whatever takes keys for itself; the ticks of rows are rows. */
+  const TEXT = "input:not([type=radio],[type=checkbox]),textarea,select";
+  const writes = (node) => node.closest(TEXT);
+  const inField = (node) => node.closest(`${TEXT},input:not([data-row],.swap)`);
   const shown = (node) => node.getClientRects().length > 0 && !node.disabled;
+  /* While one is open, only its own keys act. */
+  const findPanel = () => $$(".panel,.asks,.halt").find(shown);
   const press = (key) => {
-    const found = $$(`[data-key="${CSS.escape(key)}"]`);
+    const found = $$(`[data-key="${CSS.escape(key)}"]`, findPanel());
     const node = found.find(shown) || found.find((one) => one.tagName === "A");
     if (!node) return false;
     node.matches("input[type=search]") ? node.focus() : node.click();
@@ -57,24 +62,106 @@
     ".": fold,
     v: () => { const look = $("[data-peek]", document.activeElement.closest("tr") || body); return look && shown(look) && !look.click(); },
   };
+  /* Of a layout without Latin letters, the key in the same place counts. */
+  const PLACES = { BracketLeft: "[", BracketRight: "]", Period: ".", Slash: "/" };
+  const read = ({ key, code }) => {
+    const typed = key.length === 1 ? key.toLowerCase() : key;
+    if (!/^[^\0-\x7f\p{Script=Latin}]$/u.test(typed) || usual[typed] || typed in mine) return typed;
+    return PLACES[code] || code.replace(/^(Key|Digit)/, "").toLowerCase();
+  };
+  /* In a panel one digit chooses a preset. A digit that more follows is the begin of a
+     text: the choice is taken back, and all that was typed goes into the note. */
+  let digits = [];
+  const typeInto = (panel, typed, name) => {
+    const option = keysOn && /^[1-9]$/.test(name) && $$(`[data-key="${name}"]`, panel).find(shown);
+    if (option && !digits.some(([, one]) => one.name === option.name)) {
+      digits.push([name, option, $(`[name="${option.name}"]:checked`, panel)]);
+      option.focus();
+      option.click();
+      return true;
+    }
+    const note = $("#id_reason", panel);
+    if (!note || (typed === " " && !digits.length)) return false;
+    for (const [, one, before] of digits) { one.checked = false; if (before) before.checked = true; }
+    const text = digits.map(([digit]) => digit).join("") + typed;
+    digits = [];
+    note.focus();
+    return document.execCommand("insertText", false, text);
+  };
+  const commit = (target) => {
+    const button = $("[data-commit]", findPanel());
+    /* A field of another form is not the panel's. */
+    if (!button || !shown(button) || (writes(target) && target.form !== button.form)) return false;
+    button.click();
+    return true;
+  };
+  /* What is typed until the answer is there waits for it: a panel gets all of it, and
+     where none is open, a single key acts. */
+  let sent, waiting = [], leaving = 0, torn = false;
+  const isWaiting = (target) => writes(target) ? sent && target.closest("#decide") : sent || Date.now() - leaving < 4000;
+  const resume = () => {
+    const [verb, keys] = [sent, waiting];
+    sent = undefined;
+    waiting = [];
+    const panel = findPanel();
+    if (!panel && keys.length === 1 && keys[0].key.length === 1) act(keys[0].name);
+    if (verb !== "get" || !panel) return;
+    while (keys.length && !sent) {
+      const { key, name } = keys.shift();
+      const { activeElement } = document;
+      if (key === "Enter") commit(activeElement);
+      else if (key === "Escape") press(key);
+      else if (writes(activeElement)) document.execCommand("insertText", false, key);
+      else typeInto(panel, key, name);
+    }
+    waiting.push(...keys);
+  };
+  const act = (name) => keysOn && (acts[name]?.() || press(name));
   let chord = 0;
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.isComposing) return;
-    const { key, target } = event;
-    if (key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      const commit = $("[data-commit]");
-      if (commit && shown(commit)) { event.preventDefault(); commit.click(); }
+    if (event.defaultPrevented || event.isComposing || event.keyCode === 229 || $("dialog[open]")) return;
+    const { key, target, repeat } = event;
+    const modified = event.ctrlKey || event.metaKey;
+    const commits = key === "Enter" && modified;
+    const plain = key.length === 1 && !modified && !event.altKey;
+    const name = meant(read(event));
+    if (!plain && !/^(Shift|Dead)$/.test(key)) digits = [];
+    if (/^(Tab|Esc|Arrow)/.test(key)) torn = false;
+    if ((commits || plain || key === "Escape") && isWaiting(target)) {
+      event.preventDefault();
+      if (!repeat) waiting.push({ key, name });
       return;
     }
-    if ($("dialog[open]")) return;
-    if (key === "Escape" && press("Escape")) { event.preventDefault(); return; }
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(target) || !keysOn) return;
-    const typed = key.length === 1 ? key.toLowerCase() : key;
+    if (commits || key === "Escape") {
+      if (!repeat && (commits ? commit(target) : press(key))) event.preventDefault();
+      return;
+    }
+    if (modified || event.altKey || writes(target)) return;
+    const panel = findPanel();
+    if (panel || torn) {
+      if (plain && (torn || typeInto(panel, key, name))) event.preventDefault();
+      return;
+    }
+    if (!keysOn || inField(target) || (event.shiftKey && key.toLowerCase() !== key.toUpperCase()) || (repeat && !/[jk[\]]/.test(name))) return;
     const second = Date.now() - chord < 1200;
-    chord = typed === "g" ? Date.now() : 0;
-    const name = meant(typed);
-    if ((second && press(meant(`g ${typed}`))) || acts[name]?.() || press(name)) event.preventDefault();
+    chord = name === "g" ? Date.now() : 0;
+    if (second ? press(meant(`g ${read(event)}`)) : act(name)) event.preventDefault();
   });
+  document.addEventListener("pointerdown", () => { digits = []; torn = false; });
+  addEventListener("beforeunload", () => { leaving = Date.now(); });
+  addEventListener("pageshow", () => { leaving = 0; });
+  /* A panel begins at its first field, a form that is unfolded too. On a telephone that
+     would open the keyboard over what is to be read. */
+  const slim = matchMedia("(max-width: 767px) and (pointer: coarse)");
+  const enter = (place, within) => {
+    const field = !slim.matches && within && $$(`${TEXT},input`, within).find((one) => shown(one) && !one.readOnly);
+    const node = field?.type === "radio" ? $(`[name="${field.name}"]:checked`, within) || field : field || place;
+    node?.focus();
+    node?.matches("textarea") ? node.setSelectionRange(1e6, 1e6) : node?.select?.();
+  };
+  document.addEventListener("toggle", ({ target }) => {
+    if (target.open && document.activeElement === $("summary", target)) enter(document.activeElement, target);
+  }, true);
   const hints = (within) => {
     for (const node of $$("[data-key]", within)) {
       const own = mine[node.dataset.key];
@@ -116,7 +203,7 @@
       if (!("warn" in node.dataset)) continue;
       const before = last.get(node.dataset.until) ?? ms;
       for (const [seconds, note, urgent] of warnings)
-        if (before > seconds * 1000 && ms <= seconds * 1000) say(seconds && $("#extend kbd") ? `${note} ${$("#extend kbd").textContent} extends it.` : note, urgent);
+        if (before > seconds * 1000 && ms <= seconds * 1000) say(seconds && $("#extend") && !findPanel() ? `${note} ${$("#extend kbd").textContent}, then Ctrl+Enter, extends it.` : note, urgent);
       last.set(node.dataset.until, ms);
     }
   };
@@ -212,6 +299,7 @@
     /* A whole page where a fragment belongs: signed out, or an error. */
     if (!/^\s*<!doctype/i.test(xhr.responseText)) { clear(); return; }
     event.detail.shouldSwap = false;
+    sent = undefined;
     if (/^\w+:..[^/]+.sign-in/.test(xhr.responseURL)) trouble("You are signed out. Nothing will be sent.", `/sign-in/?next=${encodeURIComponent(location.pathname)}`);
     else trouble(xhr.status >= 500 ? "The server failed. Reload to see whether it was recorded." : "This failed. Reload the page.");
   });
@@ -224,21 +312,43 @@
     listen();
     /* Polls never move the focus; what a person asked for does. */
     const asked = requestConfig?.triggeringEvent && !requestConfig.elt?.matches("[data-poll],.forms form");
-    const into = elt.dataset?.focus || (target?.isConnected ? target.dataset.focus : "");
+    const into = (!beside.has(elt.id) && elt.dataset?.focus) || (target?.isConnected ? target.dataset.focus : "");
     const place = asked && into && $(into);
-    if (place) place.focus();
+    if (place) enter(place, into === "#panel" && findPanel());
     else if (requestConfig?.elt?.matches(".forms form") && document.activeElement === body) $("#live")?.focus();
+    if (asked && requestConfig.verb === sent) resume();
+  });
+  const isDecision = ({ target, triggeringEvent }) => target?.id === "decide" && /submit|click/.test(triggeringEvent?.type);
+  on("confirm", ({ detail }) => { if (isDecision(detail)) { sent = detail.verb; waiting = []; } });
+  for (const name of ["sendError", "sendAbort", "timeout", "swapError"]) on(name, () => { sent = undefined; });
+  /* An answer that leads to another page: the undo comes first. */
+  on("beforeOnLoad", (event) => {
+    const { elt, xhr } = event.detail;
+    const to = sent === "post" && xhr.getResponseHeader("HX-Redirect");
+    if (!to || waiting.length !== 1 || waiting[0].name !== "z") return;
+    sessionStorage.setItem("undo", "1");
+    event.preventDefault();
+    location.href = elt.matches("form.decide") ? new URL(".", new URL("..", elt.action)) : to;
+  });
+  addEventListener("load", () => {
+    if (!sessionStorage.getItem("undo")) return;
+    sessionStorage.removeItem("undo");
+    press("z");
   });
   const announce = (node) => {
     if (node?.dataset?.say) say(node.dataset.say, "urgent" in node.dataset);
   };
   on("afterSwap", (event) => announce(event.detail.elt));
-  /* Where what had the focus goes away, the same place keeps it. */
+  /* Where what had the focus goes away, the same place keeps it. What is swapped beside
+     the target takes no focus. */
+  const beside = new Set();
+  on("beforeOnLoad", () => beside.clear());
   let within = "", writing = false;
   on("oobBeforeSwap", (event) => {
     const { target } = event.detail;
     const { activeElement } = document;
-    if (target?.id && target.contains(activeElement)) { within = target.id; writing = activeElement.matches("textarea"); }
+    beside.add(target?.id);
+    if (target?.id && target.contains(activeElement)) { within = target.id; writing = activeElement.matches("textarea"); torn = Boolean(writes(activeElement)); }
   });
   const refocus = () => {
     const home = within && document.getElementById(within);
@@ -250,14 +360,25 @@
 
   /* As seen: the page's own token goes with whatever is asked from it. On a small touch
      screen what is high waits until the change and the way back were scrolled by. */
-  const slim = matchMedia("(max-width: 767px) and (pointer: coarse)");
   on("configRequest", ({ detail }) => {
     const seen = $("#seen");
     if (seen) detail.headers["X-Seen"] = seen.value;
     if (slim.matches && detail.elt.id === "decide") detail.parameters.narrow = "1";
   });
   const review = $(".review");
-  if (review && !$("[autofocus]")) $("#h1", review)?.focus({ preventScroll: true });
+  /* Beside the text, why it is asked stands below the decision, in one rail. */
+  const why = $(".review > .why");
+  if (why) {
+    const wide = matchMedia("(min-width: 1200px)");
+    const place = document.createComment("");
+    why.before(place);
+    const seat = () => wide.matches ? $(".rail").append(why) : place.before(why);
+    wide.addEventListener("change", seat);
+    seat();
+  }
+  const opened = findPanel();
+  if (opened && (!$("[autofocus]") || $("[autofocus]:is(h1,h2)"))) enter(undefined, opened);
+  else if (review && !$("[autofocus]")) $("#h1", review)?.focus({ preventScroll: true });
   if (review && "scroll" in review.dataset && slim.matches) {
     const left = new Set($$("#r2,#r3"));
     const watch = new IntersectionObserver((found) => {

@@ -27,6 +27,7 @@ NOTE_LENGTH = 2000
 MAX_NUMBER = 2**31 - 1  # of a version or a round: the database stores no larger one
 # A message to the agent: a question or an answer, and a request to revise.
 MESSAGE_PANELS = ("ask", "send_back")
+EXTENSION_PANEL = "extend"
 ALL_AGENTS_PHRASE = "all agents"  # typed to confirm a stop of every agent
 REASON_REQUIRED = "Enter a reason. The audit log keeps it."
 STOP_REASON_REQUIRED = "Choose a reason, or enter details. The audit log keeps them."
@@ -59,9 +60,11 @@ def _check_years(found: date | None) -> None:
 
 
 class ArmForm(forms.Form):
-    """Which panel is opened: of a verdict, or of a message."""
+    """Which panel is opened: of a verdict, a message, or more time."""
 
-    arm = forms.ChoiceField(choices=[(v, v) for v in [*Verdict, *MESSAGE_PANELS]])
+    arm = forms.ChoiceField(
+        choices=[(v, v) for v in [*Verdict, *MESSAGE_PANELS, EXTENSION_PANEL]]
+    )
 
 
 class DecisionForm(forms.Form):

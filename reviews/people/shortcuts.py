@@ -48,14 +48,16 @@ SHORTCUTS = (
     Shortcut("b", "Review", "Send back to the agent for revision"),
     Shortcut("c", "Review", "Claim or release, or accept what is offered to you"),
     Shortcut("h", "Review", "Hand over to a colleague"),
-    Shortcut("e", "Review", "Extend the deadline"),
+    Shortcut("e", "Review", "Open Extend"),
     Shortcut("r", "Review", "Review the new version"),
     Shortcut("d", "Review", "Switch between unified and side-by-side differences"),
     Shortcut(".", "Review", "Expand or collapse all sections"),
     Shortcut("[", "Review", "Previous heading"),
     Shortcut("]", "Review", "Next heading"),
     Shortcut("z", "Review", "Undo approval, while the window is open"),
-    _build_fixed_shortcut("1-9", "Panel", "Choose a reason or an answer"),
+    _build_fixed_shortcut(
+        "1-9", "Panel", "Choose a reason or an answer; two digits begin the note"
+    ),
     _build_fixed_shortcut("Control+Enter", "Panel", "Confirm the open panel"),
     _build_fixed_shortcut("Escape", "Panel", "Cancel and return the focus"),
     Shortcut("s", "Everywhere", "Open Stop; nothing stops until you confirm"),

@@ -87,7 +87,7 @@ def test_taken_apart_and_escalated_by_keyboard(gate: Gate, sit_down: SitDown) ->
     page.keyboard.press("u")
     expect(page.get_by_test_id("commit")).to_contain_text("Escalate 2 repayments")
     assert desk.violations() == []
-    desk.gets_focus("panel")
+    page.wait_for_selector("[data-testid=panel]:focus-within")
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_test_id("state")).to_contain_text("2 escalated")

@@ -87,7 +87,7 @@ def test_fifty_by_keyboard(gate: Gate, sit_down: SitDown) -> None:
     left = page.locator(".tick:not(:checked)").get_attribute("value")
     hand.press("a")
     expect(page.get_by_test_id("commit")).to_contain_text("Approve 49 repayments")
-    focused(page, "panel")
+    page.wait_for_selector("[data-testid=panel]:focus-within")
     hand.press("Control+Enter")
     expect(page.get_by_test_id("batch-results")).to_be_visible()
     assert hand.count <= MOST_STROKES

@@ -84,7 +84,7 @@ def wait_for_row(page: Page, there: Callable[[], bool]) -> None:
 def approve(page: Page, **fields: str) -> None:
     """`A`, read until the page lets one decide, `Ctrl` and `Enter`."""
     page.keyboard.press("a")
-    expect(page.locator("#panel")).to_be_focused()
+    page.wait_for_selector("[data-testid=panel]:focus-within")
     for name, value in fields.items():
         page.fill(f"[name={name}]", value)
     wait_floor(page)
@@ -142,7 +142,7 @@ def reject_and_stop(demo: Demo) -> None:
     rita = demo.sign_in("reviewer")
     open_first(rita, REFUND)
     rita.keyboard.press("x")
-    expect(rita.locator("#panel")).to_be_focused()
+    rita.wait_for_selector("[data-testid=panel]:focus-within")
     rita.keyboard.press("2")
     rita.keyboard.press("Control+Enter")
     expect(rita.locator("#outcome")).to_contain_text("Rejected")

@@ -19,6 +19,7 @@ from reviews.stops import incidents
 
 from .holding import HoldStatus
 
+APPROVAL_UNDONE = "Approval undone. Nothing was executed."
 PENDING_WORD = "Pending"  # of a request about which nothing else is to be said
 
 
@@ -155,9 +156,7 @@ def _build_pending_state(
             "waiting", "Approval needed again: one was revoked", icon="back"
         )
     if cause == "recalled":
-        return StateLabel(
-            "waiting", "Approval undone. Nothing was executed.", icon="back"
-        )
+        return StateLabel("waiting", APPROVAL_UNDONE, icon="back")
     return StateLabel("waiting", PENDING_WORD)
 
 

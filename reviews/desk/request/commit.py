@@ -134,7 +134,7 @@ def adapt_page(request: HttpRequest, page: ReviewPage, *, partial: bool) -> None
     page.partial, page.on_screen = partial, find_page_on_screen(request, page.loaded)
     page.notice = CommitNotice(request.session, page)
     if page.moved:
-        page.writing = None
+        page.writing, page.extending = None, False
     if page.armed is None:
         return
     if page.moved:

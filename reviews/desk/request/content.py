@@ -34,6 +34,7 @@ class ReviewPageBase:
         *,
         armed: Any = None,
         writing: Any = None,
+        extending: bool = False,
         read: int | None = None,
         screen: int | None = None,
         problem: DomainError | None = None,
@@ -47,6 +48,7 @@ class ReviewPageBase:
         self.loaded = loaded
         self.armed = armed
         self.writing = writing  # the panel of a message
+        self.extending = extending  # the panel that confirms more time
         self.read = read  # the version they read
         self.screen = screen  # the version still on their screen after this answer
         self.problem = problem

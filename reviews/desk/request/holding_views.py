@@ -67,11 +67,12 @@ def extend(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = _load_request(request, pk)
     before = loaded.request.expires_at
     until = deadlines.extend_deadline(request_id=pk, person=loaded.person).expires_at
-    said = (
+    messages.success(
+        request,
         f"Extended by {format_duration(until - before)}: "
-        f"it expires at {format_time(until)}."
+        f"it expires at {format_time(until)}.",
     )
-    return _render_strip(request, pk, said)
+    return _redirect_to_request(pk)
 
 
 @require_POST
@@ -236,12 +237,19 @@ def _load_for_decider(request: HttpRequest, pk: str) -> LoadedRequest:
     return loaded
 
 
-def _render_strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
+def join_news(request: HttpRequest, said: str) -> str:
+    """What this person's own act did, before what is said of the state; no sentence
+    twice."""
+    news = [str(one) for one in messages.get_messages(request)]
+    return " ".join([*(one for one in news if one not in said), said])
+
+
+def _render_strip(request: HttpRequest, pk: str) -> HttpResponse:
     """The current strip for an open page; without htmx a redirect to the page."""
     if not htmx.wants_partial(request):
         return _redirect_to_request(pk)
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
-    return strip.render_strip(request, _load_request(request, pk), told)
+    return strip.render_strip(request, _load_request(request, pk))
 
 
 def _redirect_to_request(pk: str) -> HttpResponse:

@@ -460,10 +460,23 @@ DECIDES_NOTHING = "This decides nothing, and the deadline stands."
 
 
 def list_message_buttons(loaded: LoadedRequest) -> tuple[MessageButton, ...]:
-    """Send back, and Ask, which is Answer while a question of the agent is
-    unanswered."""
+    """Ask, which is Answer while a question of the agent is unanswered, and Send back
+    until the agent has it."""
     asked = loaded.dialogue.list_questions(by_agent=True)
-    return (ANSWER if asked else ASK, SEND_BACK)
+    back = () if loaded.request.with_agent_since else (SEND_BACK,)
+    return (ANSWER if asked else ASK, *back)
+
+
+def describe_sent(loaded: LoadedRequest, name: str) -> str:
+    """The confirmation of a message; `loaded` is the request before it was sent."""
+    if name == "send_back":
+        return (
+            "Sent back. The agent has the request until it answers; you can still"
+            " decide it."
+        )
+    if loaded.dialogue.list_questions(by_agent=True):
+        return "Your answer is sent."
+    return "Your question is sent. The answer appears on this page."
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@ verdict, recall, retry."""
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
@@ -19,7 +20,9 @@ from reviews.decisions import drafts
 from reviews.decisions import recall as recalls
 from reviews.desk.components import frame, htmx
 from reviews.desk.components.frame import require_person
+from reviews.desk.components.states import APPROVAL_UNDONE
 from reviews.desk.forms import (
+    EXTENSION_PANEL,
     MESSAGE_PANELS,
     ArmForm,
     DecisionForm,
@@ -42,8 +45,11 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
     armed_before = request.GET.get("from", "")
     if armed_before in {*Verdict, *MESSAGE_PANELS}:
         return _render_page(request, ReviewPage(loaded, focus=f"verb-{armed_before}"))
+    if armed_before == EXTENSION_PANEL:
+        return _render_page(request, ReviewPage(loaded, focus="extend"))
     since = commit.parse_version(request.GET.get("since", "")) or 0
-    return _render_page(request, ReviewPage(loaded, said=loaded.said, since=since))
+    said = holding_views.join_news(request, loaded.said)
+    return _render_page(request, ReviewPage(loaded, said=said, since=since))
 
 
 @require_safe
@@ -92,6 +98,7 @@ def send_message(request: HttpRequest, pk: str) -> HttpResponse:
     form = MessageForm(request.POST)
     error = htmx.catch_refusal(lambda: commit.commit_message(loaded, form))
     if error is None:
+        messages.success(request, panels.describe_sent(loaded, form.meant))
         return _redirect_to_request(pk)
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
     loaded = _load_request(request, pk)
@@ -111,6 +118,7 @@ def recall(request: HttpRequest, pk: str) -> HttpResponse:
     """Take an approval back while its recall window is open."""
     loaded = _load_request(request, pk)
     recalls.recall_approval(request_id=loaded.request.pk, person=loaded.person)
+    messages.success(request, APPROVAL_UNDONE)
     return _redirect_to_request(pk)
 
 
@@ -140,6 +148,9 @@ def _render_armed_panel(request: HttpRequest, loaded: LoadedRequest) -> HttpResp
     form = ArmForm(request.GET)
     if not form.is_valid() or not loaded.able:
         return _render_page(request, ReviewPage(loaded))
+    if form.cleaned_data["arm"] == EXTENSION_PANEL:
+        page = ReviewPage(loaded, extending=True)
+        return _render_page(request, page, beside=False)
     draft = drafts.find_draft(loaded.person, loaded.request)
     arm = form.cleaned_data["arm"]
     if arm in MESSAGE_PANELS:
