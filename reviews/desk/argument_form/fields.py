@@ -21,7 +21,7 @@ from .sheet import CURRENCY, HIDDEN, STATE, ZONE, FormContext, build_element_id
 from .values import BadValue
 
 GIVEN, ABSENT, NULL = "given", "absent", "null"
-STATE_LABELS = {GIVEN: "Set", ABSENT: "Omitted", NULL: "Empty (null)"}
+STATE_LABELS = {GIVEN: "Given", ABSENT: "Not given", NULL: "Empty (null)"}
 
 
 class InputOption(NamedTuple):

@@ -27,7 +27,8 @@ from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus
 from reviews.decisions import submission
 from reviews.decisions.submission import PageToken
-from reviews.desk.components import formatting, states, undo
+from reviews.desk.components import banners, formatting, states, undo
+from reviews.desk.components.banners import PolicyChange
 from reviews.desk.components.choice import describe_shortage
 from reviews.desk.components.formatting import DeadlineClock
 from reviews.desk.components.undo import ReversedEffect
@@ -244,6 +245,14 @@ class BatchFacts:
     @property
     def policy(self) -> int:
         return self.first.version.policy.number
+
+    @cached_property
+    def policy_change(self) -> PolicyChange | None:
+        """What a policy change since the proposals means for them; None without one."""
+        if self.loaded.over or self.loaded.told is not None:
+            return None
+        versions = (one.version for one in self.loaded.members)
+        return banners.find_policy_change(versions, self.loaded.now)
 
     @property
     def rules(self) -> list[str]:

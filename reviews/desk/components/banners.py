@@ -1,5 +1,5 @@
 """The notices on every page: the database's clock, open alarms, declared incidents and
-switches; and the model of the incidents page."""
+switches, and a policy that has changed; and the model of the incidents page."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from typing import Any
 from django.db import connection
 from django.db.models import Count, Q
 
-from policies.models import Person, Queue
+from policies import active, tools
+from policies.choices import Tier
+from policies.evaluation import Evaluation
+from policies.models import Person, PolicyVersion, Queue
 from reviews import permissions
 from reviews.choices import EVERY_QUEUE_VALUE, OPEN, SCOPE_NOUNS, Scope
-from reviews.models import ApprovalRequest, Incident
+from reviews.executions import rechecks
+from reviews.governance import ruling
+from reviews.models import ApprovalRequest, Incident, RequestVersion
 from reviews.permissions import Permission
 
 from . import log_lines
@@ -218,3 +223,63 @@ def _count_frozen_requests(kept: Mapping[int, int], row: Incident) -> int:
     if row.queue_id is None:
         return sum(kept.values())
     return kept.get(row.queue_id, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """What a policy that was activated after the proposal means for it. `after` is its
+    number, `text` says what follows."""
+
+    after: int
+    text: str
+    refuses: bool  # the check before execution would refuse an approval of this
+
+
+def find_policy_change(
+    versions: Iterable[RequestVersion], now: datetime
+) -> PolicyChange | None:
+    """The gravest change for these sealed versions of open requests; None while the
+    policy of each proposal is still active."""
+    policy = active.find_active_policy()
+    if policy is None:
+        return None
+    changed = [one for one in versions if one.policy_id != policy.pk]
+    found = [_describe_policy_change(one, policy, now) for one in changed]
+    return min(found, key=lambda one: not one.refuses) if found else None
+
+
+_TOOL_GONE = "The policy no longer contains this tool, so this cannot run."
+_ARGUMENTS_INVALID = "The tool no longer accepts these arguments, so this cannot run."
+_NEEDS_MORE_READINGS = (
+    "Its rules need more data than was read; Holdpoint reads it before this runs."
+)
+_ASKS_LESS = "It requires less now. What is shown here is still required."
+_ASKS_SAME = "It requires the same. Nothing changes."
+
+
+def _describe_policy_change(
+    version: RequestVersion, policy: PolicyVersion, now: datetime
+) -> PolicyChange:
+    revision, tier = version.revision, Tier(version.tier)
+    current = tools.find_current_tool(revision.known_tool.name, policy)
+    if current is None:
+        return PolicyChange(policy.number, _TOOL_GONE, refuses=True)
+    if tools.list_argument_errors(current, revision.args):
+        return PolicyChange(policy.number, _ARGUMENTS_INVALID, refuses=True)
+    if ruling.is_reading_incomplete(revision, policy):
+        return PolicyChange(policy.number, _NEEDS_MORE_READINGS, refuses=False)
+    asked = ruling.reevaluate_revision(revision, policy, now=now)
+    was = Evaluation.from_json(revision.evaluation)
+    if asked.tier.rank > tier.rank or _needs_more_authority(asked, was):
+        tightened = rechecks.describe_tightening(revision, asked)
+        text = f"It requires more now: {tightened}"
+        return PolicyChange(policy.number, text, refuses=True)
+    text = _ASKS_LESS if asked.tier.rank < tier.rank else _ASKS_SAME
+    return PolicyChange(policy.number, text, refuses=False)
+
+
+def _needs_more_authority(asked: Evaluation, was: Evaluation) -> bool:
+    """Whether the approvals asked for here may not be enough under the new policy."""
+    people = sum(step.required for step in asked.steps)
+    before = sum(step.required for step in was.steps)
+    return people > before or (asked.step_up and not was.step_up)

@@ -17,6 +17,7 @@ from reviews.models import Stop
 from reviews.permissions import Permission
 from reviews.stops import scope as stop_work
 from reviews.stops import stops
+from reviews.stops.stops import StoppableAction
 
 from . import in_flight, log_lines, visibility
 from .banners import SwitchBanner
@@ -92,6 +93,30 @@ def list_agent_switches(
     return build_switch_lines(person, Stop.objects.filter(mine, lifted_at__isnull=True))
 
 
+def list_switches_over(person: Person, action: StoppableAction) -> list[SwitchBanner]:
+    """The stops and pauses in force over one action that this person may see, newest
+    first."""
+    agent, thread, tool = action
+    over = Q(scope=Scope.EVERYTHING) | Q(scope=Scope.AGENT, key=agent)
+    over |= Q(scope=Scope.TOOL, key=tool)
+    over |= Q(scope=Scope.THREAD, key=stops.build_thread_key(agent, thread))
+    found = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-at")
+    rows = filter_for_person(person, list(found))
+    names = _load_names(rows)
+    return [
+        SwitchBanner(
+            id=row.pk,
+            scope=row.scope,
+            key=row.key,
+            mode=row.mode,
+            at=row.at,
+            reason=row.reason,
+            by=_name_author(row, names),
+        )
+        for row in rows
+    ]
+
+
 def build_switch_lines(person: Person, found: Iterable[Stop]) -> list[SwitchLine]:
     """Stop rows as lines: one query for the names, one for what still runs."""
     rows = list(found)
@@ -126,7 +151,7 @@ def _build_switch_line(
         target=f"{row.scope}:{row.key}",
         said=_describe_target(row, names),
         paused=row.mode == StopMode.PAUSED,
-        by="Holdpoint" if row.by == stops.SYSTEM else names.get(row.by, "Someone"),
+        by=_name_author(row, names),
         at=row.at,
         reason=row.reason,
         asked=open_ and bool(row.lift_asked_by),
@@ -138,6 +163,10 @@ def _build_switch_line(
         lifted_at=row.lifted_at,
         lifted_by=names.get(row.lifted_by, "Someone") if row.lifted_by else "",
     )
+
+
+def _name_author(row: Stop, names: dict[str, str]) -> str:
+    return "Holdpoint" if row.by == stops.SYSTEM else names.get(row.by, "Someone")
 
 
 def _may_lift(person: Person, row: Stop) -> bool:

@@ -1,5 +1,5 @@
-"""Comparisons for the review page: an edit beside the proposal and the state now, two
-readings of the business state, and the policy of now beside that of the proposal."""
+"""Comparisons for the review page: an edit beside the proposal and the state now, and
+two readings of the business state."""
 
 from __future__ import annotations
 
@@ -7,21 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies import active, tools
-from policies.choices import Tier
-from policies.evaluation import Evaluation
-from policies.models import PolicyVersion
+from policies import tools
 from reviews.effects import describe
 from reviews.effects.describe import ArgumentChange, build_concealer
 from reviews.effects.wording import format_scalar
-from reviews.executions import rechecks
-from reviews.governance import ruling
 from reviews.models import Revision
 from reviews.presenters import build_argument_subject, present_effect
 from reviews.presenters.arguments import Leaf, collect_leaves
 from reviews.presenters.shapes import Cell, FieldChange, ValueRow
-
-from .load import LoadedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,59 +126,3 @@ def _format_value(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {_format_value(one)}" for key, one in value.items())
     return format_scalar(value)
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyChange:
-    """`before` and `after` are policy version numbers; `text` says what follows."""
-
-    before: int
-    after: int
-    text: str
-    refuses: bool  # the check before execution would refuse an approval of this
-
-
-def find_policy_change(loaded: LoadedRequest) -> PolicyChange | None:
-    """None while the policy of the proposal is still active, and once the request is
-    decided."""
-    policy = active.find_active_policy()
-    sealed = loaded.sealed
-    if policy is None or policy.pk == sealed.policy_id or not loaded.waiting:
-        return None
-    text, refuses = _describe_change(loaded, policy)
-    return PolicyChange(sealed.policy.number, policy.number, text, refuses)
-
-
-_TOOL_GONE = "The policy no longer contains this tool, so this cannot run."
-_ARGUMENTS_INVALID = "The tool no longer accepts these arguments, so this cannot run."
-_NEEDS_MORE_READINGS = (
-    "Its rules need more data than was read; Holdpoint reads it before this runs."
-)
-_ASKS_LESS = "It requires less now. This request still requires what is shown here."
-_ASKS_SAME = "It requires the same. Nothing changes for this request."
-
-
-def _describe_change(loaded: LoadedRequest, policy: PolicyVersion) -> tuple[str, bool]:
-    revision, tier = loaded.sealed.revision, Tier(loaded.request.tier)
-    current = tools.find_current_tool(revision.known_tool.name, policy)
-    if current is None:
-        return _TOOL_GONE, True
-    if tools.list_argument_errors(current, revision.args):
-        return _ARGUMENTS_INVALID, True
-    if ruling.is_reading_incomplete(revision, policy):
-        return _NEEDS_MORE_READINGS, False
-    asked = ruling.reevaluate_revision(revision, policy, now=loaded.now)
-    was = Evaluation.from_json(revision.evaluation)
-    if asked.tier.rank > tier.rank or _needs_more_authority(asked, was):
-        return (
-            f"It requires more now: {rechecks.describe_tightening(revision, asked)}",
-            True,
-        )
-    return (_ASKS_LESS if asked.tier.rank < tier.rank else _ASKS_SAME), False
-
-
-def _needs_more_authority(asked: Evaluation, was: Evaluation) -> bool:
-    """Whether the approvals asked for here may not be enough under the new policy."""
-    people = sum(step.required for step in asked.steps)
-    before = sum(step.required for step in was.steps)
-    return people > before or (asked.step_up and not was.step_up)

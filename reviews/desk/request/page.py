@@ -21,7 +21,15 @@ from reviews import deadlines, permissions
 from reviews.choices import REVERSAL_SOURCE, RequestStatus
 from reviews.decisions import drafts
 from reviews.desk.batches import links
-from reviews.desk.components import formatting, log_lines, snapshots, undo
+from reviews.desk.components import (
+    banners,
+    formatting,
+    log_lines,
+    snapshots,
+    switches,
+    undo,
+)
+from reviews.desk.components.banners import PolicyChange, SwitchBanner
 from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictChoice
 from reviews.desk.components.formatting import DeadlineClock
 from reviews.desk.components.states import StateLabel
@@ -39,7 +47,6 @@ from reviews.standing_grants import issuance
 from . import comparison, next_proposals, versions
 from . import escalation as escalations
 from . import outcome as outcomes
-from .comparison import PolicyChange
 from .content import RenderedRegions
 from .load import LoadedRequest
 from .next_proposals import NextProposal
@@ -189,6 +196,15 @@ class StripRegion(RenderedRegions):
     def halt(self) -> str:
         """That what it asks for is paused or stopped; empty unless it is."""
         return outcomes.describe_halt(self.loaded)
+
+    @cached_property
+    def halts(self) -> list[SwitchBanner]:
+        """What is paused or stopped, by whom and why, as far as this person may see
+        it."""
+        if not self.halt:
+            return []
+        action = (self.agent, self.thread, self.tool)
+        return switches.list_switches_over(self.loaded.person, action)
 
     @property
     def notices_url(self) -> str:
@@ -486,6 +502,7 @@ class DecisionRegion(HistoryRegion):
 PRELOADED_PARTS = (
     *(
         "banner",
+        "halts",
         "escalation",
         "policy_change",
         "reverses",
@@ -526,8 +543,12 @@ class ReviewPage(DecisionRegion):
 
     @cached_property
     def policy_change(self) -> PolicyChange | None:
-        """What a policy change since the proposal means for it; None without one."""
-        return comparison.find_policy_change(self.loaded)
+        """What a policy change since the proposal means for it; None without one, and
+        once the request is decided."""
+        loaded = self.loaded
+        if not loaded.waiting:
+            return None
+        return banners.find_policy_change([loaded.sealed], loaded.now)
 
     @cached_property
     def banner(self) -> ChangeBanner | None:
