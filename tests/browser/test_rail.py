@@ -10,7 +10,7 @@ from reviews.choices import Scope, StopMode
 from reviews.models import ApprovalRequest
 from reviews.stops import stops
 from tests import factories
-from tests.browser.conftest import NARROW, WIDE, Desk, SitDown, arm
+from tests.browser.conftest import NARROW, WIDE, Desk, SitDown, arm, settle
 from tests.conftest import Gate
 from tests.factories import propose
 
@@ -57,7 +57,9 @@ def waiting(gate: Gate) -> ApprovalRequest:
 
 def open_request(desk: Desk, request: ApprovalRequest) -> Page:
     page = desk.open(f"/requests/{request.pk}/")
+    page.keyboard.press("c")
     expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
+    settle(page)
     return page
 
 

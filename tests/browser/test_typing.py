@@ -81,9 +81,15 @@ def type_sentences(page: Page, seed: str, most: int = 1200) -> str:
 def open_request(gate: Gate, sit_down: SitDown, name: str = "rita") -> Desk:
     request = propose(gate.agent).request
     desk = sit_down(name)
-    page = desk.open(f"/requests/{request.pk}/")
-    expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
+    desk.open(f"/requests/{request.pk}/")
     return desk
+
+
+def arm_and_claim(desk: Desk, key: str) -> None:
+    """Open a panel and wait for the claim that comes with it."""
+    arm(desk, key)
+    expect(desk.page.get_by_test_id("state")).to_contain_text("Claimed by you")
+    settle(desk.page)
 
 
 @pytest.mark.parametrize("key", ["q", "b", "a", "x", "u"])
@@ -92,7 +98,7 @@ def test_a_panel_of_a_request_takes_every_letter(
 ) -> None:
     desk = open_request(gate, sit_down)
     page = desk.page
-    arm(desk, key)
+    arm_and_claim(desk, key)
     before, address = record_state(), page.url
     text = type_sentences(page, key)
     settle(page)
@@ -104,7 +110,7 @@ def test_a_panel_of_a_request_takes_every_letter(
 def test_an_edit_changes_its_field_alone(gate: Gate, sit_down: SitDown) -> None:
     desk = open_request(gate, sit_down)
     page = desk.page
-    arm(desk, "m")
+    arm_and_claim(desk, "m")
     before, address = record_state(), page.url
     text = type_sentences(page, "m", most=400)
     settle(page)
@@ -179,6 +185,9 @@ def test_what_is_typed_before_the_panel_is_there_is_kept(
 ) -> None:
     desk = open_request(gate, sit_down)
     page = desk.page
+    page.keyboard.press("c")
+    expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
+    settle(page)
     before = record_state()
     held = Held(page, "**/decide/*", "GET")
     page.keyboard.press(key)
@@ -353,7 +362,7 @@ def test_what_goes_on_after_the_field_is_gone_does_nothing(
     """Another version takes the panel away in the middle of a word."""
     desk = open_request(gate, sit_down)
     page = desk.page
-    arm(desk, "m")
+    arm_and_claim(desk, "m")
     page.keyboard.type("C-1 becau")
     request = ApprovalRequest.objects.get()
     factories.revise(gate.agent, request.proposal, amount="400.00")

@@ -128,7 +128,7 @@ def reduce_alone(demo: Demo) -> None:
     page = demo.sign_in("supervisor")
     open_first(page, "Refund 899.00 USD for order 78291")
     page.keyboard.press("m")
-    expect(page.locator("#panel")).to_be_focused()
+    page.wait_for_selector("[data-testid=panel]:focus-within")
     page.fill("[name='arg.amount']", "449.50")
     written = page.get_by_test_id("check").locator("[name=written]")
     written.fill("The carrier confirmed by phone that it was stolen.")

@@ -237,19 +237,17 @@ def _load_for_decider(request: HttpRequest, pk: str) -> LoadedRequest:
     return loaded
 
 
-def join_news(request: HttpRequest, said: str) -> str:
-    """What this person's own act did, before what is said of the state; no sentence
-    twice."""
-    news = [str(one) for one in messages.get_messages(request)]
-    return " ".join([*(one for one in news if one not in said), said])
+def join_news(request: HttpRequest) -> str:
+    """What this person's own act just did; empty if the page was merely opened."""
+    return " ".join(str(one) for one in messages.get_messages(request))
 
 
-def _render_strip(request: HttpRequest, pk: str) -> HttpResponse:
+def _render_strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
     """The current strip for an open page; without htmx a redirect to the page."""
     if not htmx.wants_partial(request):
         return _redirect_to_request(pk)
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
-    return strip.render_strip(request, _load_request(request, pk))
+    return strip.render_strip(request, _load_request(request, pk), told)
 
 
 def _redirect_to_request(pk: str) -> HttpResponse:

@@ -76,14 +76,17 @@ STRIP_TEMPLATE = "reviews/request.html#live"
 NEXT_PROPOSAL_TEMPLATE = "reviews/_following.html"
 
 
-def render_strip(request: HttpRequest, loaded: LoadedRequest) -> HttpResponse:
+def render_strip(
+    request: HttpRequest, loaded: LoadedRequest, told: str = ""
+) -> HttpResponse:
     """The strip, or 204 while the page shows it already. The regions being read never
-    move."""
+    move. `told` says what the person's own action did."""
     tag = request.headers.get("If-None-Match", "").strip('"')
     key, _, _ = tag.partition(".")
     changed = bool(key) and key != loaded.key
     talked = bool(key) and loaded.has_new_messages(tag)
     said = [
+        told,
         loaded.said if changed else "",
         "There is a new message." if talked else "",
         loaded.lost_since(tag) if key else "",

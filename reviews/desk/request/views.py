@@ -48,7 +48,7 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
     if armed_before == EXTENSION_PANEL:
         return _render_page(request, ReviewPage(loaded, focus="extend"))
     since = commit.parse_version(request.GET.get("since", "")) or 0
-    said = holding_views.join_news(request, loaded.said)
+    said = holding_views.join_news(request) or loaded.said
     return _render_page(request, ReviewPage(loaded, said=said, since=since))
 
 

@@ -70,20 +70,21 @@ def test_the_time_is_told_and_given_once_more(
     page.evaluate(LISTEN)
     draws_near(rita, request, 60)
     status = page.locator("#sr-status")
-    expect(status).to_contain_text("One minute left. E extends it.")
+    expect(status).to_contain_text("One minute left. E, then Ctrl+Enter, extends it.")
     draws_near(rita, request, 20)
     alert = page.locator("#sr-alert")
-    expect(alert).to_contain_text("20 seconds left. E extends it.")
+    expect(alert).to_contain_text("20 seconds left. E, then Ctrl+Enter, extends it.")
     near = request.expires_at
     rita.hand.do(EXTEND)
+    rita.hand.commit()
     request.refresh_from_db()
     assert request.expires_at == near + timedelta(minutes=60)
     expiry = page.get_by_test_id("expiry")
     expect(expiry).to_contain_text(f"Expires {request.expires_at:%H:%M:%S}")
-    rita.gets_focus("h1" if way is Way.KEYBOARD else "extend")
+    rita.gets_focus("decide")
     assert told(rita) == [
-        "One minute left. E extends it.",
-        "20 seconds left. E extends it.",
+        "One minute left. E, then Ctrl+Enter, extends it.",
+        "20 seconds left. E, then Ctrl+Enter, extends it.",
         f"Extended by 60 min: it expires at {request.expires_at:%H:%M:%S} UTC.",
     ]
     counts_down_in_silence(rita)
