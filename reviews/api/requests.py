@@ -24,9 +24,10 @@ from reviews.batches import membership
 from reviews.choices import RequestStatus, Verdict
 from reviews.decisions import checks
 from reviews.decisions.modify import EditRequirements
-from reviews.desk.components import choice, cursors, page_evidence
+from reviews.desk.components import choice, cursors, page_evidence, states
 from reviews.desk.components.cursors import CursorPosition
 from reviews.desk.components.regions import Regions
+from reviews.desk.components.states import EndedParent
 from reviews.dialogue import rounds
 from reviews.effects import describe
 from reviews.governance import readings as state_readings
@@ -58,6 +59,7 @@ class RequestForPerson:
     why_not: str  # why this person may not approve; empty if they may
     verdicts: list[Verdict]  # the verdicts that this person may give
     newest: StateReading | None  # None while the revision's own reading is current
+    ended_parent: EndedParent | None
 
     @property
     def revision(self) -> Revision:
@@ -96,9 +98,9 @@ def select_after(
 def load_for_person(
     person: Person, requests: Collection[ApprovalRequest]
 ) -> list[RequestForPerson]:
-    """Load these requests for one person, in the given order: eight queries for any
-    number of them, and two for each of their queues. Caller loaded their proposals and
-    queues."""
+    """Load these requests for one person, in the given order: at most nine queries for
+    any number of them, and two for each of their queues. Caller loaded their proposals
+    and queues."""
     ids = [request.pk for request in requests]
     versions = membership.load_sealed_versions(requests)
     readings = state_readings.list_newest_by_revision(
@@ -109,6 +111,7 @@ def load_for_person(
         permissions.load_decider_facts(person, ids),
     )
     deciders = functools.cache(voters.list_voters)
+    ended = states.list_ended_parents(request.proposal for request in requests)
     found = []
     for request in requests:
         version, votes = versions[request.pk], counted[request.pk]
@@ -125,7 +128,15 @@ def load_for_person(
         newest = readings.get(version.revision_id)
         given = [step for step, _ in votes]
         found.append(
-            RequestForPerson(request, version, given, why_not, verdicts, newest)
+            RequestForPerson(
+                request,
+                version,
+                given,
+                why_not,
+                verdicts,
+                newest,
+                ended.get(request.proposal.parent),
+            )
         )
     return found
 
@@ -199,6 +210,7 @@ def build_line(asked: RequestForPerson) -> dict[str, Any]:
     return {
         "id": row.pk,
         "proposal": row.proposal_id,
+        "ended_parent": _build_ended_parent(asked.ended_parent),
         "agent": row.proposal.agent,
         "thread": row.proposal.thread,
         "tool": row.proposal.tool_name,
@@ -225,6 +237,13 @@ def build_line(asked: RequestForPerson) -> dict[str, Any]:
         "why_not": asked.why_not,
         "verdicts": asked.verdicts,
     }
+
+
+def _build_ended_parent(parent: EndedParent | None) -> dict[str, str] | None:
+    if parent is None:
+        return None
+    at = parent.at.isoformat()
+    return {"proposal": parent.proposal, "status": parent.status, "at": at}
 
 
 def build_detail(person: Person, asked: RequestForPerson) -> dict[str, Any]:

@@ -40,9 +40,22 @@ class RequestStepOut(Schema):
     given: int
 
 
+class EndedParentOut(Schema):
+    """The call that the agent named as the parent, and that ended without running."""
+
+    proposal: str
+    status: str = Field(
+        description="`rejected`, `expired`, `withdrawn`, `superseded` or `blocked`."
+    )
+    at: str
+
+
 class RequestLineOut(Schema):
     id: str
     proposal: str
+    ended_parent: EndedParentOut | None = Field(
+        description="Null without a parent, and while it may still run or has run."
+    )
     agent: str
     thread: str
     tool: str

@@ -31,6 +31,7 @@ from reviews.desk.components import banners, formatting, states, undo
 from reviews.desk.components.banners import PolicyChange
 from reviews.desk.components.choice import describe_shortage
 from reviews.desk.components.formatting import DeadlineClock
+from reviews.desk.components.states import EndedParent
 from reviews.desk.components.undo import ReversedEffect
 from reviews.effects.wording import format_people, format_required_people
 from reviews.presenters.common import build_reversibility
@@ -454,10 +455,21 @@ class BatchPage:
             changed=self.selection.changed.get(member.id, ""),
             blocked=self.loaded.blocked(member),
             with_agent=states.format_with_agent(since) if since else "",
+            parent_ended=self._describe_ended_parent(member),
             checked=member.id in self.choice.ids,
             sample=member.id in self.samples,
             peek=self._peek(member),
         )
+
+    def _describe_ended_parent(self, member: BatchMember) -> str:
+        found = self.ended_parents.get(member.request.proposal.parent)
+        return f"The call that it is part of {found.said}" if found else ""
+
+    @cached_property
+    def ended_parents(self) -> dict[str, EndedParent]:
+        """The parents of members that ended without running."""
+        members = self.loaded.members
+        return states.list_ended_parents(one.request.proposal for one in members)
 
     @cached_property
     def reverses(self) -> dict[str, ReversedEffect]:

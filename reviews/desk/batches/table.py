@@ -140,6 +140,7 @@ class BatchRow:
     changed: str
     blocked: str
     with_agent: str  # that people have sent it back to the agent; empty if not
+    parent_ended: str  # that the call it is part of ended without running
     checked: bool
     sample: bool
     peek: BatchPeek | None  # None until it is opened

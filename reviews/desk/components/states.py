@@ -7,14 +7,17 @@ outcome is never called failed (gate.md sections 3 and 7).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+
+from django.db.models import Q
 
 from journal.clock import format_time
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.effects.wording import format_duration
 from reviews.grants import uncertain
-from reviews.models import ApprovalRequest, Execution
+from reviews.models import ApprovalRequest, Execution, Proposal
 from reviews.stops import incidents
 
 from .holding import HoldStatus
@@ -227,3 +230,49 @@ def build_execution_state(execution: Execution | None) -> StateLabel:
             "refused", f"Refused{clock}. Nothing was executed.", icon="void", at=at
         ),
     }[status]
+
+
+# How a call ended that never ran, for the calls that name it as their parent.
+PARENT_ENDINGS = {
+    RequestStatus.REJECTED: "was rejected",
+    RequestStatus.EXPIRED: "expired",
+    RequestStatus.WITHDRAWN: "was withdrawn",
+    RequestStatus.SUPERSEDED: "was replaced",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EndedParent:
+    """The call that an agent named as the parent of another, and that never ran."""
+
+    proposal: str
+    status: str  # of its request; `blocked` if it never had one
+    at: datetime
+
+    @property
+    def said(self) -> str:
+        """How it ended: `was rejected`."""
+        if self.status == "blocked":
+            return "was blocked"
+        return PARENT_ENDINGS[RequestStatus(self.status)]
+
+
+def list_ended_parents(proposals: Iterable[Proposal]) -> dict[str, EndedParent]:
+    """The parents of these proposals that ended without running, by the parent's id;
+    one query, and none if no proposal names a parent."""
+    wanted = {one.parent for one in proposals if one.parent}
+    if not wanted:
+        return {}
+    ended = Q(request__status__in=PARENT_ENDINGS, request__canary=False)
+    shut = Q(blocked_by__gt="") | Q(repeats__gt="")
+    rows = Proposal.objects.filter(ended | shut, pk__in=wanted).values_list(
+        "pk", "blocked_by", "request__status", "request__settled_at", "created_at"
+    )
+    return {
+        pk: EndedParent(
+            pk,
+            "blocked" if blocked else status or RequestStatus.REJECTED.value,
+            settled or created,
+        )
+        for pk, blocked, status, settled, created in rows
+    }

@@ -27,7 +27,7 @@ from reviews.desk.components import states, visibility
 from reviews.desk.components.choice import VerdictChoice, build_verdict_choice
 from reviews.desk.components.holding import HoldStatus
 from reviews.desk.components.log_sentences import HIDDEN_NAME
-from reviews.desk.components.states import ApprovalTally, StateLabel
+from reviews.desk.components.states import ApprovalTally, EndedParent, StateLabel
 from reviews.dialogue import rounds
 from reviews.dialogue.rounds import Dialogue
 from reviews.effects.wording import format_people
@@ -162,6 +162,13 @@ class LoadedRequest:
             return HoldStatus()
         return components_holding.build_hold_status(self.person, self.request, self.now)
 
+    @cached_property
+    def ended_parent(self) -> EndedParent | None:
+        """The call that its agent says it is part of, if that call ended without
+        running. One query if it names one."""
+        proposal = self.request.proposal
+        return states.list_ended_parents([proposal]).get(proposal.parent)
+
     @property
     def unreached(self) -> str:
         """Why nobody was told of a request that waits; empty once somebody was."""
@@ -251,7 +258,7 @@ class LoadedRequest:
         """A text that changes whenever the state strip changes."""
         until = f"{self.request.expires_at.timestamp():.0f}"
         told, said = int(bool(self.lost)), self.request.message_count
-        reached = int(not self.unreached)
+        reached = f"{int(not self.unreached)}{int(bool(self.ended_parent))}"
         asked = f"{self.given}.{self.request.joined}.{reached}"
         return f"{self.key}.{asked}.{until}.{self.holding.key}.{said}.{told}"
 

@@ -32,7 +32,7 @@ from reviews.desk.components import (
 from reviews.desk.components.banners import PolicyChange, SwitchBanner
 from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictChoice
 from reviews.desk.components.formatting import DeadlineClock
-from reviews.desk.components.states import StateLabel
+from reviews.desk.components.states import EndedParent, StateLabel
 from reviews.effects import describe
 from reviews.effects.wording import format_names, format_people, format_required_people
 from reviews.evidence import reveals
@@ -191,6 +191,11 @@ class StripRegion(RenderedRegions):
         """That nobody was told of the request, and why; empty once somebody was."""
         why = self.loaded.unreached
         return f"{reach.UNREACHED}: {why}" if why else ""
+
+    @property
+    def ended_parent(self) -> EndedParent | None:
+        """The parent call that ended without running."""
+        return self.loaded.ended_parent
 
     @property
     def halt(self) -> str:
@@ -504,6 +509,7 @@ PRELOADED_PARTS = (
         "banner",
         "halts",
         "escalation",
+        "ended_parent",
         "policy_change",
         "reverses",
         "guidance",

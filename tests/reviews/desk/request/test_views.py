@@ -9,15 +9,19 @@ import pytest
 from django.test import Client
 from guardian.shortcuts import remove_perm
 
+from journal import clock
 from policies.models import Queue
+from reviews import deadlines
 from reviews.choices import RequestStatus
 from reviews.executions import run
-from reviews.models import ApprovalRequest, Decision
+from reviews.models import ApprovalRequest, Decision, Proposal
+from reviews.people import tokens
 from tests import factories, pages, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.markup import read_page
+from tests.markup import read_page, read_text
 from tests.reviews import states
+from tests.reviews.batches.batching import formed
 from tests.reviews.desk.conftest import HTMX, SignIn
 from tests.reviews.executions import attempts
 
@@ -462,3 +466,83 @@ def test_a_page_that_is_loaded_after_cancel_gives_the_verb_the_focus(
     part = read_page(as_("rita", **HTMX).get(url))
     assert 'data-testid="verb-approve"' in part
     assert "autofocus" not in part
+
+
+def reject_parent(gate: Gate, parent: Proposal) -> None:
+    decide(parent.request, gate.sue, "reject")
+
+
+def withdraw_parent(gate: Gate, parent: Proposal) -> None:
+    states.withdraw(gate.agent, parent)
+
+
+def expire_parent(gate: Gate, parent: Proposal) -> None:
+    factories.overdue(parent.request)
+    deadlines.expire_chunk()
+
+
+@pytest.mark.parametrize(
+    ("end", "said", "status"),
+    [
+        (reject_parent, "was rejected", "rejected"),
+        (withdraw_parent, "was withdrawn", "withdrawn"),
+        (expire_parent, "expired", "expired"),
+    ],
+)
+def test_a_child_says_how_its_parent_ended(
+    gate: Gate, as_: SignIn, end: Any, said: str, status: str
+) -> None:
+    parent = propose(gate.agent)
+    fields = {"thread": "t-2", "amount": "41.00", "parent": parent.pk}
+    request = propose(gate.agent, **fields).request
+    client = as_("rita")
+    before = client.get(url(request, "live"), headers={"HX-Request": "true"})
+    assert 'data-testid="parent-ended"' not in read_page(client.get(url(request)))
+    assert detail_of(gate, request)["ended_parent"] is None
+    end(gate, parent)
+    answer = client.get(
+        url(request, "live"),
+        headers={"HX-Request": "true", "If-None-Match": before["ETag"]},
+    )
+    for page in (answer, client.get(url(request))):
+        text = read_text(page, "parent-ended")
+        assert text.startswith(f"The call that this is part of {said} ")
+        assert "It did not run." in text
+    told = detail_of(gate, request)["ended_parent"]
+    assert (told["proposal"], told["status"]) == (parent.pk, status)
+
+
+def test_a_child_says_that_its_parent_was_blocked(gate: Gate, as_: SignIn) -> None:
+    parent = propose(gate.agent, "unheard_of")
+    request = propose(gate.agent, parent=parent.pk).request
+    page = as_("rita").get(url(request))
+    assert "part of was blocked" in read_text(page, "parent-ended")
+
+
+@pytest.mark.parametrize("parent", ["", "p-nowhere"])
+def test_without_a_parent_that_ended_nothing_is_said(
+    gate: Gate, as_: SignIn, parent: str
+) -> None:
+    request = propose(gate.agent, parent=parent).request
+    assert 'data-testid="parent-ended"' not in read_page(as_("rita").get(url(request)))
+
+
+def test_a_member_of_a_batch_says_that_its_parent_ended(
+    gate: Gate, as_: SignIn
+) -> None:
+    parent = propose(gate.agent, amount="7.00", thread="t-parent")
+    batch = formed(gate, parent=parent.pk)
+    path = f"/batches/{batch.pk}/"
+    assert 'data-testid="parent-ended"' not in read_page(as_("rita").get(path))
+    decide(parent.request, gate.sue, "reject")
+    source = read_page(as_("rita").get(path))
+    said = "The call that it is part of was rejected"
+    assert source.count(said) == batch.items.filter(left_at=None).count()
+
+
+def detail_of(gate: Gate, request: ApprovalRequest) -> dict[str, Any]:
+    """The request as Tom's programs read it."""
+    token = tokens.create_token(person=gate.tom, name=f"script-{clock.now()}")
+    headers = {"Authorization": f"Bearer {token}"}
+    path = f"/api/v1/requests/{request.pk}"
+    return dict(Client().get(path, headers=headers).json())
