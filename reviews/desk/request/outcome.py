@@ -224,7 +224,7 @@ def _describe_other_hold(loaded: LoadedRequest) -> Iterator[str]:
         yield from _describe_read_only(loaded)
         return
     if hold.offered:
-        yield f"{hold.by} offers this request to you."
+        yield f"Accept it to decide it. If you decline it, {hold.by} keeps it."
     else:
         yield (
             f"You can decide it when {hold.by} releases it, or after "
@@ -551,7 +551,7 @@ def _build_hold_links(loaded: LoadedRequest) -> Iterator[OutcomeLink]:
         yield OutcomeLink("Accept", url, "C", post=True, testid="take-over")
         url = reverse("reviews:decline_offer", args=pk)
         yield OutcomeLink("Decline", url, post=True, testid="decline")
-    if not hold.asked and not loaded.why_not:
+    if not hold.asked and not hold.offered and not loaded.why_not:
         url = reverse("reviews:ask_hold", args=pk)
         yield OutcomeLink("Notify me", url, post=True, testid="notify")
     if holding.may_break_hold(loaded.person, loaded.request):

@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 from journal import clock
 from reviews import deadlines
 from reviews.batches import formation
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Batch, Execution
 from reviews.people import preferences
 from tests import factories
@@ -50,7 +51,8 @@ def fill_lists(gate: StoreGate) -> None:
     for _ in range(3):
         gate.refund("15.00", order="78290", thread="ticket-7")
     gate.hold(gate.refund("22.00"), gate.rita)
-    gate.hold(gate.refund("23.00"), gate.tom)
+    offered = gate.hold(gate.refund("23.00"), gate.tom)
+    take.offer_hold(request_id=offered.pk, person=gate.tom, to=gate.rita)
     decide(gate.refund("24.00"), gate.rita, "escalate", reason_code="unclear")
     decide(gate.refund("25.00"), gate.rita)
     decide(gate.refund("26.00"), gate.rita, "reject", reason_code="unsafe")
@@ -65,7 +67,7 @@ def fill_lists(gate: StoreGate) -> None:
 
 
 LISTS.add("open", "59.00", "/queue/")
-LISTS.add("mine", "22.00", "/queue/?tab=mine")
+LISTS.add("mine", "offers this to you", "/queue/?tab=mine")
 LISTS.add("waiting", "24.00", "/queue/?tab=waiting")
 LISTS.add("done", "26.00", "/queue/?tab=done")
 LISTS.add("narrowed", "carrier claim", "/queue/?risk=medium")

@@ -37,7 +37,7 @@ from tests.gallery.store import HERE, StoreGate, change_order, policy
 from tests.reviews import states
 from tests.reviews.executions import attempts
 
-from .review import after, await_hold, newest, release_hold, withdraw
+from .review import after, await_claim_button, newest, withdraw
 
 OVER = SceneGroup("over")
 ALARMS = SceneGroup(
@@ -162,13 +162,13 @@ OVER.add("expired", "Nobody decided in time.", after(expire))
 
 
 def expire_open(gate: StoreGate, page: Page) -> None:
-    await_hold(page)
+    await_claim_button(page)
     factories.overdue(newest())
     look(page)
 
 
 def decide_open(gate: StoreGate, page: Page) -> None:
-    release_hold(page)
+    await_claim_button(page)
     decide(newest(), gate.tom, "reject", reason_code="unsafe")
     look(page)
 

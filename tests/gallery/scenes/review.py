@@ -61,21 +61,16 @@ def newest() -> ApprovalRequest:
     return ApprovalRequest.objects.latest("opened_at")
 
 
-def await_hold(page: Page) -> None:
-    expect(page.get_by_test_id("state")).to_contain_text(MINE)
-
-
-def release_hold(page: Page) -> None:
-    await_hold(page)
-    page.keyboard.press("c")
-    expect(page.get_by_test_id("state")).to_contain_text("Pending")
+def await_claim_button(page: Page) -> None:
+    """Until the page is ready and nobody holds what it shows."""
+    expect(page.get_by_test_id("take")).to_be_visible()
 
 
 WAITING.add("waiting", "Pending", StoreGate.refund, "sue")
-WAITING.add("mine", MINE, lambda gate: gate.refund("59.00"))
-WAITING.add("medium", MINE, StoreGate.label)
-WAITING.add("mail", MINE, StoreGate.mail)
-WAITING.add("critical", MINE, StoreGate.address, "sue")
+WAITING.add("mine", MINE, lambda gate: gate.hold(gate.refund("59.00"), gate.rita))
+WAITING.add("medium", "Pending", StoreGate.label)
+WAITING.add("mail", "Pending", StoreGate.mail)
+WAITING.add("critical", "Pending", StoreGate.address, "sue")
 WAITING.add(
     "onlooker",
     "Can decide",
@@ -103,9 +98,7 @@ def break_hold(gate: StoreGate, request: ApprovalRequest) -> None:
 
 WAITING.add("held", "Claimed by Tom Example", after(hold_as_tom))
 WAITING.add("held-supervisor", "End claim…", after(hold_as_tom), "sue")
-WAITING.add(
-    "held-offered", "offers this request to you", after(hold_as_tom, offer_hold)
-)
+WAITING.add("held-offered", "offers this to you", after(hold_as_tom, offer_hold))
 WAITING.add("hold-broken", "ended your claim", after(break_hold, hold_as_tom))
 
 
@@ -147,13 +140,13 @@ def second(gate: StoreGate) -> ApprovalRequest:
 
 
 def change_open(gate: StoreGate, page: Page) -> None:
-    await_hold(page)
+    await_claim_button(page)
     gate.revise(newest(), **CHANGES)
     look(page)
 
 
 def move_open(gate: StoreGate, page: Page) -> None:
-    release_hold(page)
+    await_claim_button(page)
     change_order(newest(), "Returned parcel received at depot")
     page.keyboard.press("c")
 
@@ -266,13 +259,13 @@ def soon(gate: StoreGate) -> ApprovalRequest:
 
 
 def go_offline(gate: StoreGate, page: Page) -> None:
-    await_hold(page)
+    await_claim_button(page)
     page.context.set_offline(True)
     look(page)
 
 
 def sign_out(gate: StoreGate, page: Page) -> None:
-    await_hold(page)
+    await_claim_button(page)
     page.context.clear_cookies()
     look(page)
 
