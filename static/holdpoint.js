@@ -206,10 +206,18 @@
         if (before > seconds * 1000 && ms <= seconds * 1000) say(seconds && $("#extend") && !findPanel() ? `${note} ${$("#extend kbd").textContent}, then Ctrl+Enter, extends it.` : note, urgent);
       last.set(node.dataset.until, ms);
     }
+    for (const node of $$("[data-since]")) {
+      const text = `${words(Date.now() + offset - Date.parse(node.dataset.since))} old`;
+      if (node.textContent !== text) node.textContent = text;
+    }
   };
   sync(document);
   tick();
   setInterval(tick, 1000);
+  addEventListener("beforeprint", () => {
+    const now = new Date(Date.now() + offset).toISOString();
+    for (const node of $$("[data-printed]")) node.textContent = ` · printed ${now.slice(0, 10)} ${now.slice(11, 19)} UTC`;
+  });
 
   for (const node of $$("[data-zone]")) node.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
 

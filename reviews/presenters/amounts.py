@@ -124,7 +124,7 @@ def describe_sum_contents(subject: Subject, name: str) -> str:
         return "including this one"
     others = number - 1
     if not others:
-        return f"only this one in {describe_duration(window)}"
+        return f"no other in {describe_duration(window)}"
     more = f"{others:,} other{'' if others == 1 else 's'}"
     return f"this one and {more}, open or completed in {describe_duration(window)}"
 

@@ -57,13 +57,14 @@ class HtmlReading:
 
     @property
     def summary(self) -> str:
-        """A note for the page: `HTML not rendered: 4 links, 1 image`."""
+        """A note for the page: `HTML shown as text, without 4 links and 1 image`."""
         if not self.is_read:
             return "HTML not read: not a normal email"
-        found = [_format_count(self.links, "link"), _format_count(self.images, "image")]
-        if self.forms:
-            found.append(_format_count(self.forms, "form"))
-        return f"HTML not rendered: {', '.join(found)}"
+        counts = ((self.links, "link"), (self.images, "image"), (self.forms, "form"))
+        found = [_format_count(number, thing) for number, thing in counts if number]
+        *most, last = found or [""]
+        left = " and ".join(filter(None, (", ".join(most), last)))
+        return "HTML shown as text" + (f", without {left}" if left else "")
 
     @property
     def addresses(self) -> str:

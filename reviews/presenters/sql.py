@@ -28,7 +28,7 @@ MOST_CHARACTERS = 10_000  # characters; a person cannot check a longer statement
 MOST_BRACKETS = 100  # square ones, whose nesting sqlglot reads in quadratic time
 SHOWN_KEYS = 5  # of the affected rows that are shown
 OTHERWISE = "MySQL and SQL Server may read it otherwise"
-EVERY_ROW = "No WHERE that selects rows: every row"
+EVERY_ROW = "Affects every row: no WHERE limits it"
 _CREATABLE = ("TABLE", "INDEX", "VIEW", "SCHEMA")  # anything else created may be code
 # sqlglot's warnings quote the statement, and arguments do not belong in a log.
 logging.getLogger("sqlglot").addFilter(lambda record: False)

@@ -32,6 +32,7 @@ from reviews.effects import wording
 from reviews.effects.wording import format_duration
 from reviews.governance import simulation
 
+LONGEST_UNBROKEN = 24  # characters, for which a telephone has room
 _BREAK = re.compile(r"(?<=[_/])(?=[^_/])")
 register = template.Library()
 register.filter("short_hash", wording.format_short_hash)
@@ -45,6 +46,14 @@ def breakable(name: str) -> SafeString:
     *parts, last = _BREAK.split(name)
     head = format_html_join("", "{}<wbr>", ((part,) for part in parts))
     return format_html("{}{}", head, last)
+
+
+@register.filter
+def unbroken(name: str) -> SafeString:
+    """An id or the name of a run: whole on one line, unless it is long."""
+    if len(name) > LONGEST_UNBROKEN:
+        return breakable(name)
+    return format_html('<span class="nowrap">{}</span>', name)
 
 
 @register.simple_tag
@@ -146,12 +155,12 @@ CACHED_HEADS = 5000
 _EXPIRES = (
     '<span class="lead{0}">{1}<time datetime="{2}" data-until="{2}">{3} left</time>'
     '</span><p class="two"><span><span class="vh">expires at </span>{4}</span>'
-    '<time class="age" datetime="{5}">{6} old</time></p>'
+    '<time class="age" data-since="{5}" datetime="{5}">{6} old</time></p>'
 )
 _SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
 _FROZEN = (
-    '<span class="lead">{}Paused, {} left</span>'
-    '<p class="two"><time class="age" datetime="{}">{} old</time></p>'
+    '<span class="lead">{0}Paused, {1} left</span><p class="two">'
+    '<time class="age" data-since="{2}" datetime="{2}">{3} old</time></p>'
 )
 _STATE = "{}<span>{}{}</span>"
 _ROW_STATE = '<span class="lead">{}</span>{}'

@@ -82,6 +82,11 @@ class PageFrame:
         return str(settings.HOLDPOINT.deployment)
 
     @property
+    def address(self) -> str:
+        """The address of this installation, to which a printed link belongs."""
+        return str(settings.HOLDPOINT.base_url)
+
+    @property
     def restored(self) -> bool:
         """Whether nothing runs until two people have checked the restored database."""
         return bool(restore_epochs.last_status.why) and not self.unread

@@ -41,7 +41,7 @@ BLAST_RADIUS_WORDS = {
     5: "Impact: legal, financial or reputational",
 }
 UNCLEAR_OUTCOME_WORDS = {
-    ExecutionClass.KEYED: "Can be repeated: the service performs each key once",
+    ExecutionClass.KEYED: "Safe to repeat: the service carries it out only once",
     ExecutionClass.QUERYABLE: "Looked up by its key, then recorded or retried",
     ExecutionClass.OPAQUE: "Never retried: a person records what happened",
 }

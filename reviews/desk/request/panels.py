@@ -377,8 +377,8 @@ def _describe_verdict(loaded: LoadedRequest, verdict: Verdict) -> list[str]:
     if verdict is Verdict.APPROVE:
         version, digest = loaded.request.version, loaded.request.action_hash
         said = (
-            f"You are approving version {version} exactly as shown "
-            f"(fingerprint {format_short_hash(digest)})."
+            f"You are approving version {version} exactly as shown. "
+            f"The audit log names it {format_short_hash(digest)}."
         )
         return [said, *_describe_further_votes(loaded)]
     if verdict is Verdict.REJECT:

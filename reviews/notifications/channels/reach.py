@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from reviews.models import ApprovalRequest, Notice
 
 UNREACHED = "No message was sent"
-UNREAD = "Sent, not claimed"
+UNREAD = "People were notified; nobody claimed it"
 
 
 def build_refusal_subquery() -> Subquery:

@@ -24,7 +24,7 @@ def item(gate: Gate, text: str) -> describe.EvidenceItem:
 def test_evidence_in_html_is_its_text_and_says_what_is_left_out(gate: Gate) -> None:
     found = item(gate, MAIL)
     assert found.text == "Hello Dana\npay"
-    assert found.note == "HTML not rendered: 1 link, 0 images"
+    assert found.note == "HTML shown as text, without 1 link"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -67,7 +67,7 @@ def test_a_sum_is_said_in_the_currency_of_what_is_moved():
 @pytest.mark.parametrize(
     ("number", "window", "note"),
     [
-        (1, {"hours": 24}, "only this one in 24 h"),
+        (1, {"hours": 24}, "no other in 24 h"),
         (2, {"hours": 24}, "this one and 1 other, open or completed in 24 h"),
         (3, {"days": 7}, "this one and 2 others, open or completed in 7 days"),
         (

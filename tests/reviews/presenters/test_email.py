@@ -121,7 +121,7 @@ def test_html_is_read_as_text_and_its_source_is_kept():
         Cell("Hello Dana\ngo", "text", True),
     )
     assert source.cell.text == body
-    assert source.note == "HTML not rendered: 1 link, 1 image"
+    assert source.note == "HTML shown as text, without 1 link and 1 image"
     assert source.also == "evil.example, track.example"
     assert "Contains HTML, shown as text" in tags(shown)
 
@@ -130,7 +130,7 @@ def test_our_own_notes_repeat_no_host_that_hides_something():
     body = "<a href='http://a\u202eb.example/'>x</a><img src='http://[x/'>"
     source = show(body=body).other[-1]
     assert (source.note, source.also) == (
-        "HTML not rendered: 1 link, 1 image",
+        "HTML shown as text, without 1 link and 1 image",
         "an unreadable address",
     )
 

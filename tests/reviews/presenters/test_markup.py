@@ -51,7 +51,7 @@ def test_what_it_would_have_loaded_is_counted():
         "<iframe src='https://e.example'></iframe></form>"
         "<img src='https://f.example'><a href='javascript:x'>y</a>"
     )
-    assert found.summary == "HTML not rendered: 2 links, 4 images, 1 form"
+    assert found.summary == "HTML shown as text, without 2 links, 4 images and 1 form"
     assert found.addresses == (
         "a.example, b.example, c.example, d.example, e.example, 1 more host"
     )

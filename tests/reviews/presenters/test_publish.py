@@ -35,7 +35,7 @@ def test_html_is_read_as_text():
     row = shown.views[-1].rows[0]
     assert (row.cell.text, row.note, row.also) == (
         "Hello",
-        "HTML not rendered: 0 links, 1 image",
+        "HTML shown as text, without 1 image",
         "t.example",
     )
     assert [one.cell.text for one in shown.other] == [

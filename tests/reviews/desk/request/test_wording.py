@@ -109,7 +109,8 @@ def test_a_panel_says_what_the_verdict_does(gate: Gate, as_: SignIn) -> None:
     page = as_("sue").get(url(request) + "decide/?arm=approve")
     panel = read_text(page, "panel")
     for said in (
-        f"You are approving version 1 exactly as shown (fingerprint {digest}).",
+        "You are approving version 1 exactly as shown. "
+        f"The audit log names it {digest}.",
         "One more supervisor must approve, without seeing your decision.",
         "Note optional, visible to auditors",
         "Confirms your identity. Used once, for this decision only.",
