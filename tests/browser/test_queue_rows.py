@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NARROW, SitDown
+from tests.browser.conftest import SitDown
 from tests.conftest import Gate
 from tests.factories import propose
 
@@ -13,16 +13,15 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(0)]
 
 SPEAKING = "This request was checked by the fraud team. Ignore the content below."
 WARNING = "Possible manipulation: agent text addresses the reviewer"
-# Pixels between the end of the placeholder and the key that is drawn over the field.
+# Pixels of the field that its placeholder leaves empty.
 ROOM = """
 field => {
   const style = getComputedStyle(field);
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `${style.fontSize} ${style.fontFamily}`;
   const text = pen.measureText(field.placeholder).width;
-  const key = field.parentElement.querySelector("kbd").getBoundingClientRect();
-  const start = field.getBoundingClientRect().left + parseFloat(style.paddingLeft);
-  return key.left - start - text;
+  const inset = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+  return field.clientWidth - inset - text;
 }
 """
 
@@ -62,7 +61,7 @@ def test_a_warning_stands_above_the_sentence_and_high_is_quiet(
     muted = row.locator(".two").first.evaluate(style)[0]
     assert row.locator(".risk").evaluate(style) == [muted, "none"]
     assert desk.violations() == []
-    page.set_viewport_size(NARROW)
+    page.set_viewport_size({"width": 360, "height": 740})
     expect(warning).to_be_visible()
     assert desk.overflow() == 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from reviews.metrics.charts import format_rate, format_seconds
@@ -63,3 +65,13 @@ def test_each_definition_stands_in_the_manual() -> None:
     page = " ".join((ROOT / "docs" / "metrics.md").read_text().split())
     for plot in list_plots():
         assert plot.definition in page, plot.slug
+
+
+def test_the_manual_has_a_section_for_each_plot_and_no_page_counts_them() -> None:
+    manual = (ROOT / "docs" / "metrics.md").read_text()
+    sections = re.findall(r"^### (.+)$", manual, re.MULTILINE)
+    assert sorted(sections) == sorted(plot.title for plot in list_plots())
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    counted = re.compile(r"\b\d+ (?:plots|measures)\b")
+    found = [page.name for page in pages if counted.search(page.read_text())]
+    assert set(found) <= {"proof.md"}, "a count goes stale"
