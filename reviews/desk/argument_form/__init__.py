@@ -15,7 +15,7 @@ from journal.errors import FieldError
 from policies.documents import ToolDefinition
 
 from .fields import FieldPlace, FormField
-from .nested import GroupField, ListField
+from .nested import GroupField, ListField, find_excess
 from .schema import build_spec
 from .sheet import PREFIX, ROWS, FormContext, is_within
 
@@ -72,12 +72,19 @@ def build_form(
     `labels` are the reader's labels by dotted path; `errors` are shown at their inputs,
     or in `above` where they belong to none.
     """
-    sheet = FormContext(definition, labels or {}, sent, tuple(errors), args)
-    spec = build_spec(definition.arguments, definition.arguments, args)
-    root = GroupField(FieldPlace(sheet, PREFIX, ROOT, (), "", spec, dict(args)))
-    made = ArgumentForm(root)
+    proposed = _build_root(FormContext(definition, labels or {}, args=args), args)
+    excess = find_excess(proposed)
+    sheet = FormContext(definition, labels or {}, sent, tuple(errors), args, excess)
+    made = ArgumentForm(_build_root(sheet, args))
+    root = made.root
+    sheet.counted["inputs"] = sum(node.inputs for node in made.walk())
     known = {node.at.place: node.name for node in made.walk()}
     return ArgumentForm(root, tuple(sheet.place_errors(known)))
+
+
+def _build_root(sheet: FormContext, args: Mapping[str, Any]) -> GroupField:
+    spec = build_spec(sheet.root, sheet.root, args)
+    return GroupField(FieldPlace(sheet, PREFIX, ROOT, (), "", spec, dict(args)))
 
 
 def parse_edits(

@@ -87,6 +87,15 @@ class FormField:
             yield from child.walk()
 
     @property
+    def inputs(self) -> int:
+        """How many values the browser sends for this field itself."""
+        return 1 + bool(self.state_options)
+
+    def count_inputs(self) -> int:
+        """How many values the browser sends for this field and all inside it."""
+        return sum(field.inputs for field in self.walk())
+
+    @property
     def changed(self) -> bool:
         """Whether this field itself differs from the proposal, regardless of those
         inside."""
@@ -328,6 +337,10 @@ class MomentField(LineField):
     kind: ClassVar[str] = "moment"
 
     @property
+    def inputs(self) -> int:
+        return super().inputs + 1  # the zone
+
+    @property
     def local(self) -> str:
         return values.shorten_local_time(self._sent[0])
 
@@ -361,6 +374,13 @@ INVISIBLE = "Contains characters that a form would lose or hide. Stays as propos
 LOCKED = "Cannot be edited here. Stays as proposed."
 FIXED = "Fixed by the tool."
 TOO_MANY = "Too long to edit here. Stays as proposed."
+# Django refuses a form with more than DATA_UPLOAD_MAX_NUMBER_FIELDS; the rest of the
+# panel needs some as well.
+MOST_INPUTS = 900
+TOO_MANY_INPUTS = (
+    "More fields than one form can send. Stays as proposed: change it by the API, or "
+    "send the request back to its agent."
+)
 
 
 @dataclass(frozen=True)
@@ -369,6 +389,10 @@ class LockedField(FormField):
 
     why: str = LOCKED
     kind: ClassVar[str] = "locked"
+
+    @property
+    def inputs(self) -> int:
+        return 0
 
     @property
     def value(self) -> str:
@@ -393,6 +417,8 @@ def find_lock_reason(where: FieldPlace) -> str:
         return CURRENCY
     if "const" in spec.schema:
         return FIXED
+    if where.name in sheet.locked:
+        return TOO_MANY_INPUTS
     if len(where.path) > MOST_LEVELS or not _has_inputs(where):
         return LOCKED
     if values.loses_characters(where.was):

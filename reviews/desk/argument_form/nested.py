@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -13,6 +13,7 @@ from . import values
 from .fields import (
     ABSENT,
     GIVEN,
+    MOST_INPUTS,
     MOST_ROWS,
     NULL,
     ChoiceField,
@@ -32,6 +33,10 @@ class GroupField(FormField):
     """An object: declared members as inputs, undeclared ones as they are."""
 
     kind: ClassVar[str] = "group"
+
+    @property
+    def inputs(self) -> int:
+        return super().inputs - 1  # only its state, if there is a choice
 
     @property
     def may_revert(self) -> bool:
@@ -140,7 +145,11 @@ class ListField(FormField):
     @property
     def may_add(self) -> bool:
         most = self.at.spec.schema.get("maxItems", MOST_ROWS)
-        return bool(len(self.keys) < min(most, MOST_ROWS))
+        if len(self.keys) >= min(most, MOST_ROWS):
+            return False
+        row = self._row(len(self.keys), self.fresh_key())
+        total = self.at.sheet.counted.get("inputs", 0)
+        return total + row.count_inputs() <= MOST_INPUTS
 
     @property
     def changed(self) -> bool:
@@ -226,3 +235,22 @@ def build_field(where: FieldPlace) -> FormField:
     ):
         return MomentField(where)
     return LineField(where)
+
+
+def find_excess(root: GroupField) -> frozenset[str]:
+    """The names of the fields to lock so that the form has at most MOST_INPUTS: in the
+    form's order, each member that does not fit any more. A list is locked as a
+    whole."""
+    return frozenset(_walk_excess(root.children, [MOST_INPUTS]))
+
+
+def _walk_excess(fields: Sequence[FormField], left: list[int]) -> Iterator[str]:
+    for field in fields:
+        needed = field.count_inputs()
+        if needed <= left[0]:
+            left[0] -= needed
+        elif isinstance(field, GroupField) and field.inputs <= left[0]:
+            left[0] -= field.inputs
+            yield from _walk_excess(field.children, left)
+        else:
+            yield field.name

@@ -67,6 +67,7 @@ class FormContext:
     sent: Mapping[str, str] | None = None
     errors: tuple[FieldError, ...] = ()
     args: Mapping[str, Any] = field(default_factory=dict)  # as proposed
+    locked: frozenset[str] = frozenset()  # names whose inputs are too many to be sent
 
     @property
     def root(self) -> Mapping[str, Any]:
@@ -124,6 +125,12 @@ class FormContext:
         if len(said) < 2:
             return "".join(said)
         return " ".join(one if one.endswith(".") else f"{one}." for one in said)
+
+    @cached_property
+    def counted(self) -> dict[str, int]:
+        """The number of inputs of the whole form, under "inputs"; `build_form` fills
+        it."""
+        return {}
 
     @cached_property
     def wrong(self) -> dict[str, list[str]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 
 from policies.documents import ToolDefinition
 from reviews.desk import argument_form
@@ -490,3 +492,59 @@ def test_an_amount_whose_currency_is_in_the_form_says_that_it_is_in_minor_units(
     assert amount.text == "4200"
     assert "smallest unit" in amount.hint
     assert [one.label for one in fee.options][1:] == ["5.00 USD", "10.00 USD"]
+
+
+def invoice(lines: int, fields_of_line: int) -> tuple[ToolDefinition, dict[str, Any]]:
+    """A tool whose argument has a list of lines with optional texts, and a call."""
+    names = [f"f{number}" for number in range(fields_of_line)]
+    item = {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in names},
+    }
+    order = {
+        "type": "object",
+        "required": ["lines", "note"],
+        "properties": {
+            "lines": {"type": "array", "items": item},
+            "note": {"type": "string"},
+        },
+    }
+    schema = {"type": "object", "required": ["order"], "properties": {"order": order}}
+    args = {"order": {"lines": [{"f0": "x"}] * lines, "note": "soon"}}
+    return tool_of(schema), args
+
+
+def test_a_list_with_more_inputs_than_can_be_sent_is_locked_before_anybody_types() -> (
+    None
+):
+    tool, args = invoice(50, 14)
+    made = form(tool, args=args)
+    by_name = {node.name: node for node in made.walk()}
+    assert by_name["arg.order.lines"].kind == "locked"
+    assert "change it by the API" in by_name["arg.order.lines"].why
+    assert by_name["arg.order.note"].kind == "line"
+    edited, wrong = form(tool, {"arg.order.note": "later"}, args=args).read()
+    assert (edited["order"]["lines"], wrong) == (args["order"]["lines"], [])
+    assert edited["order"]["note"] == "later"
+
+
+def test_lists_inside_lists_count_together_and_a_full_form_takes_no_more_rows() -> None:
+    tool, args = invoice(32, 14)
+    made = form(tool, args=args)
+    rows = {node.name: node for node in made.walk()}["arg.order.lines"]
+    total = sum(node.inputs for node in made.walk())
+    assert rows.kind == "rows"
+    assert 800 < total <= fields.MOST_INPUTS
+    assert not rows.may_add
+    fewer = form(tool, {"arg.order.lines:rows": "0 1"}, args=args)
+    assert {node.name: node for node in fewer.walk()}["arg.order.lines"].may_add
+
+
+def test_what_the_form_counts_is_what_its_page_sends() -> None:
+    tool, args = invoice(3, 4)
+    made = form(tool, args=args)
+    html = "".join(
+        render_to_string("reviews/_field.html", {"node": node}) for node in made.fields
+    )
+    sent = re.findall(r'<(?:input|select|textarea)[^>]*\sname="arg', html)
+    assert len(sent) == sum(node.inputs for node in made.walk())
