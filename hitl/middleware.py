@@ -16,7 +16,7 @@ from csp.constants import HEADER as CONTENT_POLICY
 from csp.utils import build_policy
 from django.core.exceptions import SuspiciousOperation
 from django.db import OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.functional import SimpleLazyObject
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 from structlog.contextvars import bind_contextvars, clear_contextvars
@@ -123,6 +123,8 @@ class Boundary:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            response = views.refuse_method(request, response)
         response.headers.setdefault("Cache-Control", "private, no-store")
         return response
 
@@ -158,7 +160,19 @@ def _find_form_problem(request: HttpRequest) -> str:
     texts = [text for _, values in request.POST.lists() for text in values]
     if any(UNSTORABLE.search(str(text)) for text in (*names, *texts)):
         return "A field has a character that cannot be stored, such as U+0000."
+    if any("\r" in str(text) for text in texts):
+        request.POST = _normalise_lines(request.POST)  # type: ignore[assignment]
     return ""
+
+
+def _normalise_lines(sent: QueryDict) -> QueryDict:
+    """The form with `\\n` for each end of a line. A browser sends two characters for
+    each, and counts one against the length that a field allows."""
+    found = sent.copy()
+    for name, texts in sent.lists():
+        lines = [str(one).replace("\r\n", "\n").replace("\r", "\n") for one in texts]
+        found.setlist(name, lines)
+    return found
 
 
 class DomainErrors:

@@ -11,12 +11,13 @@ from agents.webhooks import endpoints
 from journal import canonical
 from journal.errors import DomainError, InvalidInput
 from reviews.choices import RepairChange
+from reviews.desk.forms import TextField
 
 
 class EndpointForm(forms.Form):
     """The address of a new webhook endpoint."""
 
-    url = forms.CharField(
+    url = TextField(
         max_length=MAX_URL_LENGTH,
         error_messages={"required": "Enter the URL that receives the webhooks."},
     )
@@ -38,7 +39,7 @@ class EndpointForm(forms.Form):
 class ReversalForm(forms.Form):
     """The reason for a reversal."""
 
-    reason = forms.CharField(
+    reason = TextField(
         max_length=2000,
         error_messages={
             "required": "Enter a reason. The people who decide will read it."
@@ -51,15 +52,15 @@ class RepairForm(forms.Form):
     the execution's id for a change of one; `resume_at` and `state` are the corrected
     checkpoint's."""
 
-    change = forms.CharField(
+    change = TextField(
         max_length=80, error_messages={"required": "Choose what to repair."}
     )
-    reason = forms.CharField(
+    reason = TextField(
         max_length=2000,
         error_messages={"required": "Describe what is wrong. It is logged."},
     )
-    resume_at = forms.CharField(max_length=128, required=False)
-    state = forms.CharField(max_length=70_000, required=False)
+    resume_at = TextField(max_length=128, required=False)
+    state = TextField(max_length=70_000, required=False)
 
     def clean_change(self) -> tuple[RepairChange, str]:
         change, _, execution = self.cleaned_data["change"].partition(":")
@@ -88,7 +89,7 @@ class RepairAnswerForm(forms.Form):
     """The second person's answer to a repair: confirm, or refuse with a reason."""
 
     do = forms.ChoiceField(choices=[("confirm", ""), ("refuse", "")])
-    answer = forms.CharField(max_length=2000, required=False)
+    answer = TextField(max_length=2000, required=False)
 
     def clean(self) -> None:
         said = self.cleaned_data

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import Any, cast
 
 from django import forms
+from django.core.validators import MaxLengthValidator
 from django.db.models import QuerySet
 
 from journal import clock
@@ -34,6 +35,22 @@ STOP_REASON_REQUIRED = "Choose a reason, or enter details. The audit log keeps t
 STOP_DETAILS_REQUIRED = "Enter details of the other reason. The audit log keeps them."
 
 TIME_ERRORS = {"invalid": "Enter a date and a time, such as 2026-11-25 14:00."}
+
+
+class _BrowserLengthValidator(MaxLengthValidator):
+    def clean(self, x: Any) -> int:
+        return len(str(x).encode("utf-16-le", "surrogatepass")) // 2
+
+
+class TextField(forms.CharField):
+    """A text whose `max_length` is counted as a browser counts `maxlength`: in UTF-16
+    code units, so that an emoji is two."""
+
+    def __init__(self, *, max_length: int | None = None, **more: Any) -> None:
+        super().__init__(**more)
+        self.max_length = max_length
+        if max_length is not None:
+            self.validators.append(_BrowserLengthValidator(max_length))
 
 
 class TimeField(forms.DateTimeField):
@@ -74,7 +91,7 @@ class DecisionForm(forms.Form):
     version = forms.IntegerField(min_value=1, max_value=MAX_NUMBER)
     action_hash = forms.RegexField(r"^sha256:[0-9a-f]{64}$", max_length=80)
     reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
-    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+    reason = TextField(max_length=NOTE_LENGTH, required=False)
     leaning = forms.ChoiceField(
         choices=[("approve", ""), ("reject", "")], required=False
     )
@@ -82,7 +99,7 @@ class DecisionForm(forms.Form):
     # Conditions, only to approve: times in the reader's zone.
     not_before = TimeField(required=False, error_messages=TIME_ERRORS)
     not_after = TimeField(required=False, error_messages=TIME_ERRORS)
-    password = forms.CharField(max_length=4096, required=False, strip=False)
+    password = TextField(max_length=4096, required=False, strip=False)
 
     @property
     def meant(self) -> Verdict:
@@ -105,7 +122,7 @@ class MessageForm(forms.Form):
     version = forms.IntegerField(min_value=1, max_value=MAX_NUMBER)
     round = forms.IntegerField(min_value=1, max_value=MAX_NUMBER, required=False)
     # Named like the note of a verdict, so that drafts keep it. The operation checks it.
-    reason = forms.CharField(required=False, strip=False)
+    reason = TextField(required=False, strip=False)
 
     @property
     def meant(self) -> str:
@@ -122,7 +139,7 @@ class StopForm(forms.Form):
     preset, text, or both. `sure` must be typed only to stop all agents.
     """
 
-    target = forms.CharField(
+    target = TextField(
         max_length=240, error_messages={"required": "Choose what to stop."}
     )
     mode = forms.ChoiceField(
@@ -132,8 +149,8 @@ class StopForm(forms.Form):
     reason_code = forms.ChoiceField(
         choices=list(STOP_REASON_LABELS.items()), required=False
     )
-    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
-    sure = forms.CharField(max_length=40, required=False)
+    reason = TextField(max_length=NOTE_LENGTH, required=False)
+    sure = TextField(max_length=40, required=False)
 
     def clean_target(self) -> tuple[Scope, str]:
         scope, _, key = self.cleaned_data["target"].partition(":")
@@ -165,15 +182,15 @@ class StopForm(forms.Form):
 class RevealForm(forms.Form):
     """Which hidden argument to reveal, and why."""
 
-    name = forms.CharField(max_length=200)
-    reason_code = forms.CharField(max_length=16, required=False)
-    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+    name = TextField(max_length=200)
+    reason_code = TextField(max_length=16, required=False)
+    reason = TextField(max_length=NOTE_LENGTH, required=False)
 
 
 class ReasonForm(forms.Form):
     """A reason alone, for breaking a hold or lifting a stop."""
 
-    reason = forms.CharField(
+    reason = TextField(
         max_length=NOTE_LENGTH,
         error_messages={"required": REASON_REQUIRED},
     )
@@ -184,10 +201,8 @@ class IncidentForm(forms.Form):
     explicit choice. An empty choice is an error, so that nothing is frozen by
     omission."""
 
-    queue = forms.CharField(
-        max_length=20, error_messages={"required": "Choose a queue."}
-    )
-    reason = forms.CharField(
+    queue = TextField(max_length=20, error_messages={"required": "Choose a queue."})
+    reason = TextField(
         max_length=NOTE_LENGTH,
         error_messages={"required": "Describe what happened. It is shown and logged."},
     )
@@ -206,7 +221,7 @@ class IncidentForm(forms.Form):
 class CloseAlarmForm(forms.Form):
     """What an alarm was about, and what was done."""
 
-    note = forms.CharField(
+    note = TextField(
         max_length=NOTE_LENGTH,
         error_messages={"required": "Describe what you found. The audit log keeps it."},
     )
@@ -220,7 +235,7 @@ class DraftForm(forms.Form):
         choices=[(v.value, v.value) for v in Verdict], required=False
     )
     reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
-    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+    reason = TextField(max_length=NOTE_LENGTH, required=False)
 
     @property
     def edits(self) -> dict[str, str]:
@@ -236,7 +251,7 @@ class DraftForm(forms.Form):
 class NoteForm(forms.Form):
     """A note for the record."""
 
-    text = forms.CharField(max_length=NOTE_LENGTH, required=False)
+    text = TextField(max_length=NOTE_LENGTH, required=False)
 
 
 class HandOverForm(forms.Form):
@@ -268,8 +283,8 @@ class SettleForm(forms.Form):
         coerce=lambda value: value == "yes",
         error_messages={"required": "Choose whether it happened."},
     )
-    shown = forms.CharField(max_length=40, required=False)  # what the page knew
-    reason = forms.CharField(
+    shown = TextField(max_length=40, required=False)  # what the page knew
+    reason = TextField(
         max_length=NOTE_LENGTH,
         error_messages={"required": "Describe how you know. The audit log keeps it."},
     )
@@ -278,7 +293,7 @@ class SettleForm(forms.Form):
 class TokenForm(forms.Form):
     """The name of a new personal token, and for how many days it is valid."""
 
-    name = forms.CharField(
+    name = TextField(
         max_length=64, error_messages={"required": "Enter what will use the token."}
     )
     days = forms.TypedChoiceField(
@@ -298,7 +313,7 @@ class GuidanceForm(forms.Form):
     """What reviewers should look at, for a request that a supervisor gives back to
     them."""
 
-    guidance = forms.CharField(
+    guidance = TextField(
         max_length=NOTE_LENGTH,
         error_messages={"required": "Enter guidance for the reviewers."},
     )
@@ -307,7 +322,7 @@ class GuidanceForm(forms.Form):
 class ArbitrationForm(forms.Form):
     """What a supervisor concludes from a disagreement between reviewers."""
 
-    text = forms.CharField(
+    text = TextField(
         max_length=NOTE_LENGTH,
         error_messages={"required": "Enter what was learned."},
     )
@@ -316,6 +331,6 @@ class ArbitrationForm(forms.Form):
 class SavedViewForm(forms.Form):
     """The name of a saved view."""
 
-    name = forms.CharField(
+    name = TextField(
         max_length=64, error_messages={"required": "Give the view a name."}
     )

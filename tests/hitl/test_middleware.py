@@ -14,6 +14,10 @@ from structlog.contextvars import get_contextvars
 from structlog.testing import capture_logs
 
 from hitl import middleware
+from reviews.models import Stop
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.security.world import BACKEND
 
 HTMX = {"HX-Request": "true"}
 
@@ -152,3 +156,75 @@ def _lock_both(both_have_one: threading.Barrier, first: int, second: int) -> Non
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [second])
     finally:
         connection.close()
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "cause"),
+    [
+        (b"a=x%00y", FORM, "A field has a character that cannot be stored"),
+        (b"%00=x", FORM, "A field has a character that cannot be stored"),
+        (b"&".join(b"f%d=" % n for n in range(1100)), FORM, "more than 1,000 fields"),
+        (b"a=x", f"{FORM}; charset=utf-16", "A form must be sent in UTF-8."),
+        (
+            b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\\ud800'
+            b"\r\n--b--\r\n",
+            "multipart/form-data; boundary=b; charset=raw_unicode_escape",
+            "A form must be sent in UTF-8.",
+        ),
+        (
+            b'--b\r\nContent-Disposition: form-data; name="f"; filename="a%00.txt"'
+            b"\r\n\r\nx\x00\r\n--b--\r\n",
+            "multipart/form-data; boundary=b",
+            "",  # a file may have any bytes, and its name is harmless
+        ),
+        (b"x", "multipart/form-data", "The form is malformed."),
+    ],
+    ids=["value", "name", "many", "charset", "multipart", "file", "malformed"],
+)
+def test_a_form_that_cannot_be_read_is_refused_with_its_cause(
+    gate: Gate, body: bytes, kind: str, cause: str
+) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(gate.sue, BACKEND)
+    answer = client.post("/stop/", body, content_type=kind)
+    text = answer.content.decode()
+    if not cause:
+        assert answer.status_code == 422
+        return
+    assert answer.status_code == 400
+    assert cause in text
+    assert "Nothing was done." in text
+    assert "Check the address" not in text
+
+
+def test_a_query_is_read_as_utf_8_whatever_the_request_says(gate: Gate) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(gate.rita, BACKEND)
+    kind = "text/plain; charset=unicode_escape"
+    answer = client.get("/queue/?q=%5Cx00", headers={"content-type": kind})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("a\r\n" * 999 + "ab", 302),  # 2,000 characters as the browser counts them
+        ("a\r\n" * 999 + "abc", 422),
+        ("\U0001f600" * 1000, 302),
+        ("\U0001f600" * 1000 + "a", 422),
+    ],
+    ids=["lines", "one more", "emoji", "one after"],
+)
+def test_lengths_are_counted_as_the_browser_counts_them(
+    gate: Gate, text: str, status: int
+) -> None:
+    propose(gate.agent)
+    client = Client()
+    client.force_login(gate.adam, BACKEND)
+    sent = {"target": "agent:riley", "mode": "stopped", "reason": text}
+    assert client.post("/stop/", sent).status_code == status
+    if status == 302:
+        assert Stop.objects.get().reason == text.replace("\r", "")

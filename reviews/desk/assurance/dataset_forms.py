@@ -13,7 +13,7 @@ from reviews.assurance.datasets.consent import (
     describe_share_problem,
 )
 from reviews.assurance.second_person import LONGEST_TEXT
-from reviews.desk.forms import DayField
+from reviews.desk.forms import DayField, TextField
 
 _DAY_ERRORS = {
     "required": "Enter a day, such as 2026-11-25.",
@@ -34,7 +34,7 @@ def _build_share(percent: int) -> forms.IntegerField:
 class DatasetForm(forms.Form):
     """Purpose, owner, tools, period and split. The operation checks how they fit."""
 
-    purpose = forms.CharField(
+    purpose = TextField(
         max_length=LONGEST_TEXT,
         error_messages={"required": "Say what the dataset is for."},
     )

@@ -10,6 +10,7 @@ from django import forms
 from django.http import QueryDict
 
 from reviews.choices import REASON_LABELS, VERDICT_SPECS, Verdict
+from reviews.desk.forms import TextField
 
 MAX_ROWS = 100
 MAX_TOKEN_LENGTH = 500
@@ -53,11 +54,11 @@ class BatchForm(forms.Form):
         choices=[(verdict.value, verdict.value) for verdict in VERDICTS],
         required=False,
     )
-    digest = forms.CharField(max_length=80, required=False)
+    digest = TextField(max_length=80, required=False)
     reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
-    reason = forms.CharField(max_length=2000, required=False)
+    reason = TextField(max_length=2000, required=False)
     stop = forms.BooleanField(required=False)
-    split = forms.CharField(max_length=20, required=False)
+    split = TextField(max_length=20, required=False)
 
     def __init__(self, data: QueryDict) -> None:
         super().__init__(data)
