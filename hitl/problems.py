@@ -17,6 +17,7 @@ from django.urls import reverse
 from agents.adapters import authzen
 from journal.errors import DatabaseRestored, DomainError, FieldError, SignedOut
 from reviews.desk.components.htmx import wants_partial
+from reviews.desk.forms import ArmForm
 
 ACCESS = "/access/"
 JSON_PATHS = ("/api/", ACCESS)
@@ -103,7 +104,9 @@ def render_error_page(
         "detail": detail.replace(API_HINT, ""),
         "errors": errors or [],
         "request_url": known_request if leads_back and not signs_in else "",
-        "sign_in_url": _build_sign_in_url(known_request) if signs_in else "",
+        "sign_in_url": _build_sign_in_url(_find_armed_url(request) or known_request)
+        if signs_in
+        else "",
         "request_id": getattr(request, "request_id", ""),
     }
     # After a server error, the context processors' queries may fail too.
@@ -127,6 +130,19 @@ def _find_request_url(request: HttpRequest) -> str:
     if match is None or not match.route.startswith("requests/<str:pk>/"):
         return ""
     return reverse("reviews:request_detail", args=[match.kwargs["pk"]])
+
+
+def _find_armed_url(request: HttpRequest) -> str:
+    """The page with the panel that was sent, if this was the form of one."""
+    match = request.resolver_match
+    armed = request.POST.get("verdict", "") or request.POST.get("panel", "")
+    if (
+        match is None
+        or "pk" not in match.kwargs
+        or not ArmForm({"arm": armed}).is_valid()
+    ):
+        return ""
+    return f"{reverse('reviews:decide', args=[match.kwargs['pk']])}?arm={armed}"
 
 
 def _build_sign_in_url(then: str) -> str:

@@ -308,7 +308,7 @@
     if (!/^\s*<!doctype/i.test(xhr.responseText)) { clear(); return; }
     event.detail.shouldSwap = false;
     sent = undefined;
-    if (/^\w+:..[^/]+.sign-in/.test(xhr.responseURL)) trouble("You are signed out. Nothing will be sent.", `/sign-in/?next=${encodeURIComponent(location.pathname)}`);
+    if (/^\w+:..[^/]+.sign-in/.test(xhr.responseURL)) trouble("You are signed out. Nothing will be sent.", signIn());
     else trouble(xhr.status >= 500 ? "The server failed. Reload to see whether it was recorded." : "This failed. Reload the page.");
   });
   on("afterSettle", (event) => {
@@ -455,7 +455,8 @@
 
   /* The hold: taken once a panel is open, renewed while somebody acts, given back on
      leaving. And drafts: kept on blur, and every 5 s while somebody types. */
-  const post = (url, data) => fetch(url, { method: "POST", keepalive: true, headers: JSON.parse(body.getAttribute("hx-headers")), body: new URLSearchParams(data) });
+  const post = (url, data) => fetch(url, { method: "POST", keepalive: true, headers: JSON.parse(body.getAttribute("hx-headers")), body: new URLSearchParams(data) })
+    .then((answer) => { if (!answer.ok || answer.redirected) throw answer; });
   let stirred = 0, beaten = 0, warnedOf = "", typed = false, claimed;
   const beat = (mark) => {
     const form = $("#hold");
@@ -498,7 +499,7 @@
     typed = false;
     const data = new FormData(form);
     for (const name of ["password", "seen"]) data.delete(name);
-    post(form.dataset.draft, data).catch(() => { typed = true; });
+    post(form.dataset.draft, data).then(clear, (answer) => { typed = true; notSaved(form, answer); });
   };
   document.addEventListener("input", (event) => { if (event.target.closest("form[data-draft]")) typed = true; });
   document.addEventListener("focusout", keepDraft);
@@ -508,6 +509,60 @@
     const grip = $("#grip[data-held]");
     if (grip) post($("#release").action, { lease: grip.dataset.lease, leaving: 1 }).catch(() => {});
   });
+
+  /* Text outlives the session: kept for the form's address and its person until it was
+     taken, and forgotten at the sign-out. */
+  const SIGN_OUT = "form[action$='/sign-out/']";
+  const owner = $(`${SIGN_OUT} button`)?.textContent.trim();
+  const keptAs = (form) => `typed ${owner} ${new URL(form.getAttribute("action") || location.href, location.href).pathname}`;
+  const textsOf = (form) => [...form.elements].filter((one) => one.name && !one.readOnly && one.matches("textarea,input:not([type]),input[type=text]"));
+  const keepTyped = (form) => sessionStorage.setItem(keptAs(form), JSON.stringify(textsOf(form).map(({ name, value }) => [name, value])));
+  const restoreTyped = () => {
+    for (const form of $$("form[method=post]")) {
+      const kept = owner && JSON.parse(sessionStorage.getItem(keptAs(form)));
+      for (const [name, value] of kept || []) {
+        const field = textsOf(form).find((one) => one.name === name);
+        if (!field || field.value === value || field.value !== field.defaultValue) continue;
+        field.value = value;
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+    }
+  };
+  /* Where to go on after signing in: the panel that is open, too. */
+  const here = () => {
+    const { verdict, panel } = $("form[data-draft]")?.elements || {};
+    const arm = (verdict || panel)?.value;
+    return arm ? `${location.pathname.replace(/(decide\/)?$/, "decide/")}?arm=${arm}` : location.pathname + location.search;
+  };
+  const signIn = () => `/sign-in/?next=${encodeURIComponent(here())}`;
+  const notSaved = (form, answer) => {
+    if (!(answer instanceof Response)) return;
+    keepTyped(form);
+    if (answer.redirected || answer.status === 401 || answer.status === 403) trouble("Not saved: you are signed out, or signed in again. Your text is kept in this tab.", signIn());
+    else trouble("Not saved. Your text is kept in this tab.");
+  };
+  document.addEventListener("submit", ({ target }) => {
+    if (target.matches(SIGN_OUT)) for (const key of Object.keys(sessionStorage)) if (key.startsWith("typed ")) sessionStorage.removeItem(key);
+    if (!owner || target.method !== "post" || target.matches(SIGN_OUT)) return;
+    keepTyped(target);
+    sessionStorage.setItem("sent", keptAs(target));
+  }, true);
+  on("beforeOnLoad", ({ detail: { elt, xhr } }) => {
+    const form = elt.closest("form[method=post]");
+    if (!form) return;
+    sessionStorage.removeItem("sent");
+    if (xhr.status < 400 && !xhr.responseURL.includes("/sign-in/")) sessionStorage.removeItem(keptAs(form));
+    else keepTyped(form);
+  });
+  /* A form that led to a page was taken, unless that is the sign-in or an error. */
+  const taken = sessionStorage.getItem("sent");
+  if (taken) {
+    sessionStorage.removeItem("sent");
+    if (owner && !$("[data-testid=error]")) sessionStorage.removeItem(taken);
+  }
+  restoreTyped();
+  on("afterSettle", restoreTyped);
+
   /* Next and previous go on in the queue as it was filtered last. */
   if ($("#queue-table")) sessionStorage.setItem("queue", location.search);
   const filters = $("#step [name=filters]");
