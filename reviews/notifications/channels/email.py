@@ -51,19 +51,20 @@ class EmailChannel(Channel):
 
 
 CHANNEL = EmailChannel()
+TEMPLATES: dict[type[object], str] = {
+    Alarm: "mail/alarm.txt",
+    Execution: "mail/execution.txt",
+    NotificationDrill: "mail/drill.txt",
+}
 
 
 def send_mail(person: Person, line: MessageLine) -> str:
     """Send a person a mail about one subject. Returns its Message-ID."""
     facts = content.build_facts(line)
     subject = f"{content.format_subject(line)} ({line.about.pk})"
-    if isinstance(line.about, Alarm):
-        return _send_template(person, subject, "mail/alarm.txt", facts)
-    if isinstance(line.about, Execution):
-        return _send_template(person, subject, "mail/execution.txt", facts)
-    if isinstance(line.about, NotificationDrill):
-        return _send_template(person, subject, "mail/drill.txt", facts)
-    return _send_template(person, subject, "mail/request.txt", facts)
+    template = TEMPLATES.get(type(line.about), "mail/request.txt")
+    proposal = getattr(line.about, "proposal_id", None) or ""
+    return _send_template(person, subject, template, facts, proposal=proposal)
 
 
 def send_digest_mail(
@@ -102,12 +103,24 @@ def send_incident_mail(incident: str, *, person: str, kind: str) -> None:
 
 
 def _send_template(
-    person: Person, subject: str, template: str, facts: Mapping[str, object]
+    person: Person,
+    subject: str,
+    template: str,
+    facts: Mapping[str, object],
+    *,
+    proposal: str = "",
 ) -> str:
+    """Send the mail and return its Message-ID. Mails about one proposal refer to one
+    message that nobody sends, so that a mail program shows them together. No program
+    answers a mail that says it is generated (RFC 3834)."""
     with timezone.override(UTC):
         body = render_to_string(template, dict(facts))
-    name = make_msgid(domain=settings.HOLDPOINT.hostname)
-    EmailMessage(
-        subject=subject, body=body, to=[person.email], headers={"Message-ID": name}
-    ).send()
-    return name
+    host = settings.HOLDPOINT.hostname
+    headers = {
+        "Message-ID": make_msgid(domain=host),
+        "Auto-Submitted": "auto-generated",
+    }
+    if proposal:
+        headers |= dict.fromkeys(("In-Reply-To", "References"), f"<{proposal}@{host}>")
+    EmailMessage(subject=subject, body=body, to=[person.email], headers=headers).send()
+    return headers["Message-ID"]

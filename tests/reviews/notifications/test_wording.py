@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.conf import settings
 from django.core import mail
 
 from reviews.alarms import wording
@@ -202,3 +203,33 @@ def test_a_mail_warns_before_it_says_what_would_happen(gate: Gate) -> None:
     body = str(mail.outbox[0].body)
     assert f"Warning: {WARNING}\nPay" in body
     assert SPEAKING not in body
+
+
+@pytest.mark.parametrize("topic", OCCASIONS)
+def test_a_mail_says_that_it_is_generated_and_which_run_it_belongs_to(
+    topic: str, gate: Gate
+) -> None:
+    OCCASIONS[topic](gate)
+    drain(topic)
+    drain_digests()
+    assert mail.outbox
+    for sent in mail.outbox:
+        headers = sent.message()
+        assert headers["Auto-Submitted"] == "auto-generated"
+        host = settings.HOLDPOINT.hostname
+        assert re.fullmatch(rf"<[^@<>]+@{re.escape(host)}>", headers["Message-ID"])
+
+
+def test_the_mails_of_one_proposal_are_one_conversation(gate: Gate) -> None:
+    first, second = (propose(gate.agent, customer=f"C-{n}").request for n in range(2))
+    execution = states.unknown(gate)
+    for about in (first, first, second, execution):
+        email.send_mail(gate.rita, MessageLine("x", about))
+    email.send_test_mail(gate.rita)
+    found = [sent.message() for sent in mail.outbox]
+    threads = [headers["References"] for headers in found]
+    assert [headers["In-Reply-To"] for headers in found] == threads
+    assert threads[0] == threads[1] != threads[2]
+    assert f"<{execution.proposal_id}@" in threads[3]
+    assert threads[4] is None
+    assert len({headers["Message-ID"] for headers in found}) == 5
