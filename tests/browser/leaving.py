@@ -69,7 +69,7 @@ def files(auditor: Person, chosen: Sequence[str]) -> int:
         assert row.isascii()
         assert row.isprintable()
         assert json.loads(json.loads(row)["leaf"])
-    rows = list(csv.reader(io.StringIO(_exported(auditor, "csv"))))
+    rows = list(csv.reader(io.StringIO(_exported(auditor, "csv").lstrip("\ufeff"))))
     for cell in itertools.chain(*rows):
         assert is_seen(cell), cell
         assert "\n" not in cell

@@ -89,6 +89,8 @@ PART_SIZE = 500  # records
 MAX_RECORDS = 200_000  # records in one export
 BUDGET_S = 8.0  # seconds of one outbox delivery; the rest is enqueued again
 # Characters that begin a formula, with their full-width forms.
+# By it, a spreadsheet knows that the file is UTF-8.
+BYTE_ORDER_MARK = "\ufeff"
 _FORMULA_STARTS = "=+-@\uff1d\uff0b\uff0d\uff20"
 COLUMNS = (
     "record",
@@ -237,6 +239,7 @@ def _format_csv(pairs: Iterable[RecordLine], *, heads: bool) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     if heads:
+        out.write(BYTE_ORDER_MARK)
         writer.writerow(COLUMNS)
     for row, event in pairs:
         writer.writerow([format_cell(said) for said in _list_cells(row, event)])

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from reviews.desk.components import frame
 from reviews.desk.components.frame import require_person
-from reviews.desk.log.exports import format_cell
+from reviews.desk.log.exports import BYTE_ORDER_MARK, format_cell
 from reviews.metrics.charts import Group
 
 from . import page as queries
@@ -45,6 +45,7 @@ def download_plot(request: HttpRequest, slug: str) -> HttpResponse:
             "Cache-Control": "no-store",
         },
     )
+    answer.write(BYTE_ORDER_MARK)
     writer = csv.writer(answer, lineterminator="\r\n")
     for row in (chart.columns, *chart.rows):
         writer.writerow(format_cell(cell) for cell in row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -31,7 +32,9 @@ def written(gate: Gate, file_format: str = "csv", query: str = "") -> str:
     )
     assert exports.write_export(export.pk)
     done = exports.load_finished_export(gate.otto, export.pk)
-    return b"".join(done.parts.stream_bodies()).decode()
+    body = b"".join(done.parts.stream_bodies())
+    assert body.startswith(codecs.BOM_UTF8) is (file_format == "csv")
+    return body.decode("utf-8-sig")
 
 
 def test_a_csv_has_every_record_that_fits_and_says_what_happened(gate: Gate) -> None:
@@ -82,7 +85,9 @@ def test_a_killed_job_goes_on_where_it_was(gate: Gate, monkeypatch) -> None:
     assert before == 0
     assert export.status == ExportStatus.DONE
     rows = list(
-        csv.DictReader(io.StringIO(b"".join(export.parts.stream_bodies()).decode()))
+        csv.DictReader(
+            io.StringIO(b"".join(export.parts.stream_bodies()).decode("utf-8-sig"))
+        )
     )
     numbers = [int(row["record"]) for row in rows]
     assert numbers == sorted(set(numbers))
@@ -107,7 +112,8 @@ def test_what_one_delivery_cannot_do_is_promised_again(gate: Gate, monkeypatch) 
 
 
 @pytest.mark.parametrize(
-    ("file_format", "size"), [("csv", len(",".join(exports.COLUMNS)) + 2), ("jsonl", 0)]
+    ("file_format", "size"),
+    [("csv", len(",".join(exports.COLUMNS)) + 2 + 1), ("jsonl", 0)],
 )
 def test_of_no_record_there_is_a_file_as_well(
     gate: Gate, client: Any, file_format: str, size: int

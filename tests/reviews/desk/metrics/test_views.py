@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from xml.etree import ElementTree
@@ -91,14 +92,15 @@ def test_how_one_person_works_is_for_supervisors(counted: None, as_: SignIn) -> 
     for who in ("adam", "otto"):
         assert read(as_, "/statistics/attention/", who).count(said) == 6
         file = as_(who).get("/statistics/plots/reviewer-load/")
-        assert file.content.strip() == b""
+        assert file.content.decode("utf-8-sig").strip() == ""
 
 
 def test_a_file_has_the_table_and_no_formula(counted: None, as_: SignIn) -> None:
     MetricRollup.objects.filter(tool="pay").update(tool="=cmd|'/c calc'!A1")
     answer = as_("sue").get("/statistics/plots/outcome-mix/")
     assert answer["Content-Type"].startswith("text/csv")
-    rows = list(csv.reader(answer.content.decode().splitlines()))
+    assert answer.content.startswith(codecs.BOM_UTF8)
+    rows = list(csv.reader(answer.content.decode("utf-8-sig").splitlines()))
     assert rows[0][0] == "Tool"
     assert rows[1] == ["'=cmd|'/c calc'!A1", "1", "0", "0", "1", "0", "2"]
 
