@@ -8,7 +8,7 @@ needs no row of its own and is the same after any crash.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -310,9 +310,7 @@ def _find_newest_execution(
 
 def format_timestamp(at: datetime | None) -> str | None:
     """Format a time as RFC 3339 in UTC with milliseconds."""
-    if at is None:
-        return None
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if at is None else clock.format_instant(at)
 
 
 def is_final(described: dict[str, Any]) -> bool:

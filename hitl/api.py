@@ -5,7 +5,8 @@ The endpoints themselves are in `agents.api`, `agents.adapters` and `reviews.api
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from typing import Any, get_args
 
 from django.http import HttpRequest, HttpResponse
@@ -25,6 +26,7 @@ from agents.schemas import LetterOut
 from journal import canonical
 from journal.errors import (
     DomainError,
+    EncodedBody,
     InvalidAgentKey,
     InvalidInput,
     InvalidOutcome,
@@ -37,9 +39,12 @@ from .live.callers import ACCESS, API
 
 
 class StrictParser(Parser):
-    """Accepts UTF-8 JSON without duplicate keys or NaN; see `journal.canonical`."""
+    """Accepts UTF-8 JSON without duplicate keys or NaN; see `journal.canonical`. A body
+    that is compressed is refused: its size would not be known before it is read."""
 
     def parse_body(self, request: HttpRequest) -> Any:
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise EncodedBody
         return canonical.parse(request.body)
 
 
@@ -182,8 +187,26 @@ def build_routes() -> list[Any]:
     for route in routes:
         if route.name == "openapi-json":
             route.callback = openapi
+        route.callback = _answer_head(route.callback)
         route.callback.login_required = False
     return routes
+
+
+def _answer_head(view: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a view that answers GET answer HEAD too (RFC 9110, 9.3.2). The server leaves
+    out the body."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **values: Any) -> Any:
+        if request.method != "HEAD":
+            return view(request, *args, **values)
+        request.method = "GET"
+        try:
+            return view(request, *args, **values)
+        finally:
+            request.method = "HEAD"
+
+    return answer
 
 
 def _to_field_error(fault: dict[str, Any]) -> Any:

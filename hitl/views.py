@@ -18,6 +18,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
+from django.urls import Resolver404, resolve
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -179,7 +180,34 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """404 for an unknown address or an object that this person may not see."""
     detail = "Page not found, or you do not have access."
+    shorter = request.path.rstrip("/")
+    if request.path.startswith(problems.JSON_PATHS) and _is_address(shorter):
+        detail = f"The addresses of the API have no slash at their end: use {shorter}."
     return _render_error(request, 404, "not_found", detail)
+
+
+def _is_address(path: str) -> bool:
+    try:
+        resolve(path)
+    except Resolver404:
+        return False
+    return True
+
+
+def refuse_method(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """405 as problem details for the API; other answers of 405 stay as they are."""
+    if not request.path.startswith(problems.JSON_PATHS):
+        return response
+    methods = set(response.headers.get("Allow", "").replace(" ", "").split(","))
+    methods |= {"HEAD"} if "GET" in methods else set()
+    allowed = ", ".join(sorted(methods - {""}))
+    detail = (
+        f"{request.method} is not allowed here. Nothing was done. "
+        f"{f'Use {allowed}.' if allowed else ''}"
+    ).strip()
+    answer = problems.build_problem(405, "method_not_allowed", detail)
+    answer["Allow"] = allowed
+    return answer
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

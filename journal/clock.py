@@ -15,6 +15,8 @@ _NOW = Statement("SELECT clock_timestamp()")
 # a lifetime may be added to or taken from them.
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 LATEST = datetime(2101, 1, 1, tzinfo=UTC)
+# What the API's description says of each time; `format_instant` writes them.
+TIMESTAMP_RULE = "RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z"
 YEARS_RULE = f"must be from {EARLIEST.year} to {LATEST.year - 1}"
 
 
@@ -60,6 +62,13 @@ def to_zone(at: datetime, zone: tzinfo | None = None) -> datetime:
         return timezone.localtime(at, zone)
     except OverflowError:
         return at
+
+
+def format_instant(at: datetime) -> str:
+    """A time as the API and the webhooks write it: RFC 3339 in UTC, with milliseconds,
+    such as `2026-11-27T14:05:00.000Z`."""
+    utc = to_zone(at, UTC)
+    return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def format_time(at: datetime | None) -> str:

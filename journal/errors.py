@@ -59,7 +59,15 @@ def build_field_error(path: str, message: str) -> FieldError:
     return {"path": path, "message": message}
 
 
-# 400: the request cannot be read.
+# 400 and 415: the request cannot be read.
+class EncodedBody(DomainError):
+    """Content-Encoding is not supported. Nothing was stored. Send the body as plain
+    JSON."""
+
+    code = "content_encoding"
+    status = 415
+
+
 class InvalidJson(DomainError):
     """The body is not strict JSON. Nothing was stored. Send it again as valid JSON."""
 

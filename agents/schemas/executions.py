@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StrictInt
 
-from .types import Strict
+from .types import Strict, Timestamp
 
 
 class RedeemIn(Strict):
@@ -41,5 +41,5 @@ class RedeemOut(BaseModel):
     action_hash: str
     idempotency_key: str
     fence: int
-    lease_until: str
+    lease_until: Timestamp
     grant: str

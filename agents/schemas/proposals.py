@@ -43,7 +43,7 @@ class RequestOut(BaseModel):
     id: str
     url: str
     version: int
-    expires_at: str
+    expires_at: Timestamp
     steps: list[StepOut]
 
 
@@ -64,7 +64,7 @@ class GrantOut(BaseModel):
     `not_before` if an approval says so."""
 
     token: str
-    expires_at: str
+    expires_at: Timestamp
     not_before: Timestamp | None = None
 
 

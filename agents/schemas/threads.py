@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agents.choices import ThreadResult
 
 from .proposals import ProposalOut
-from .types import Strict
+from .types import Strict, Timestamp
 
 
 class FinishIn(Strict):
@@ -27,7 +27,7 @@ class CheckpointOut(BaseModel):
     blob: str | None
     blob_sha256: str | None
     resume_at: str
-    created_at: str
+    created_at: Timestamp
 
 
 class ResumeOut(BaseModel):

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from journal.clock import TIMESTAMP_RULE
+
 MAX_TEXT_LENGTH = 20_000
 
 
@@ -38,7 +40,14 @@ ProposalStatusName = Literal[
 ExecutionStatusName = Literal[
     "queued", "claimed", "succeeded", "failed", "unknown", "refused"
 ]
-Timestamp = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)$")]
+Timestamp = Annotated[
+    str,
+    Field(
+        pattern=r"^\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)$",
+        description=TIMESTAMP_RULE,
+        json_schema_extra={"format": "date-time"},
+    ),
+]
 Sha256Text = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 LongText = Annotated[str, Field(max_length=MAX_TEXT_LENGTH)]
 ShortText = Annotated[str, Field(max_length=128)]

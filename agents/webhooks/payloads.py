@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from agents import representation
 from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
 from agents.schemas import LetterOut
-from journal import canonical
+from journal import canonical, clock
 from journal.models import OutboxMessage
 from reviews.choices import (
     UNGRANTED_STATUSES,
@@ -63,7 +63,7 @@ def build_payload(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
     ended = _find_settled_request(facts)
     return {
         "type": facts["event"],
-        "timestamp": facts["at"],
+        "timestamp": clock.format_instant(datetime.fromisoformat(facts["at"])),
         "data": {
             "outcome": compute_event_id(message)
             if _is_outcome(facts, proposal)

@@ -26,6 +26,7 @@ from reviews.presenters.common import Subject
 
 from . import requests, schemas
 from .people import PersonAuth, read_caller
+from .schemas import Timestamp
 
 MAX_ITEMS = 50
 
@@ -90,7 +91,7 @@ class BatchMemberOut(Schema):
     args: dict[str, Any]
     amount: str | None
     status: str
-    expires_at: str
+    expires_at: Timestamp
     why_not: str
     execution: str | None
 
@@ -116,9 +117,9 @@ class BatchDetailOut(Schema):
     agent: str
     queue: str
     group: str
-    formed_at: str
-    closes_at: str
-    settled_at: str | None
+    formed_at: Timestamp
+    closes_at: Timestamp
+    settled_at: Timestamp | None
     digest: str
     total: str | None
     currency: str | None
@@ -136,7 +137,7 @@ class BatchLineOut(Schema):
     agent: str
     risk: str
     status: str
-    expires_at: str | None
+    expires_at: Timestamp | None
 
 
 class BatchesOut(Schema):
@@ -233,7 +234,7 @@ def _build_line(line: lists.BatchListItem) -> dict[str, Any]:
         "agent": line.agent,
         "risk": line.risk,
         "status": "decided" if line.decided else "open",
-        "expires_at": line.clock.at.isoformat() if line.clock else None,
+        "expires_at": clock.format_instant(line.clock.at) if line.clock else None,
     }
 
 
@@ -252,9 +253,11 @@ def _build_detail(loaded: LoadedBatch, left_out: frozenset[str]) -> dict[str, An
         "agent": batch.agent,
         "queue": batch.queue.name,
         "group": batch.group,
-        "formed_at": batch.formed_at.isoformat(),
-        "closes_at": batch.closes_at.isoformat(),
-        "settled_at": batch.settled_at.isoformat() if batch.settled_at else None,
+        "formed_at": clock.format_instant(batch.formed_at),
+        "closes_at": clock.format_instant(batch.closes_at),
+        "settled_at": clock.format_instant(batch.settled_at)
+        if batch.settled_at
+        else None,
         "digest": digest,
         "total": money.format_amount(total) if total else None,
         "currency": total.currency if total else None,
@@ -317,7 +320,7 @@ def _build_member(page: BatchPage, member: BatchMember) -> dict[str, Any]:
         "args": requests.hide_sensitive(member.version.revision),
         "amount": money.format_amount(amount) if amount else None,
         "status": member.request.status,
-        "expires_at": member.request.expires_at.isoformat(),
+        "expires_at": clock.format_instant(member.request.expires_at),
         "why_not": loaded.blocked(member) if loaded.waits else "",
         "execution": execution.status if execution else None,
     }

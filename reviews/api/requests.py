@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.dateparse import parse_datetime
 from ninja import Schema
 
 from journal import clock
@@ -34,6 +35,7 @@ from reviews.governance import readings as state_readings
 from reviews.governance import voters
 from reviews.models import ApprovalRequest, RequestVersion, Revision, StateReading
 from reviews.presenters import Presentation
+from reviews.presenters.shapes import DryRun
 
 from .schemas import (
     ChangeOut,
@@ -223,9 +225,9 @@ def build_line(asked: RequestForPerson) -> dict[str, Any]:
         "tier": row.tier,
         "risk": row.risk,
         "queue": row.queue.name,
-        "opened_at": row.opened_at.isoformat(),
-        "expires_at": row.expires_at.isoformat(),
-        "settled_at": row.settled_at.isoformat() if row.settled_at else None,
+        "opened_at": clock.format_instant(row.opened_at),
+        "expires_at": clock.format_instant(row.expires_at),
+        "settled_at": clock.format_instant(row.settled_at) if row.settled_at else None,
         "steps": asked.steps,
         "joined": row.joined,
         "requires_reason": version.requires_reason,
@@ -259,7 +261,7 @@ def build_detail(person: Person, asked: RequestForPerson) -> dict[str, Any]:
         "reversal": _dump_one(ReversalOut, regions.reversal),
         "rationale": regions.rationale,
         "claims": [{"heading": head, "text": text} for head, text in regions.claims],
-        "said_at": regions.said_at.isoformat(),
+        "said_at": clock.format_instant(regions.said_at),
         "written_for": regions.written_for,
         "evidence": _dump_all(EvidenceOut, regions.evidence),
         "since": _build_since(regions),
@@ -280,13 +282,13 @@ def _build_dialogue(request: ApprovalRequest) -> dict[str, Any]:
     since = request.with_agent_since
     found = rounds.list_messages(request) if request.message_count else []
     return {
-        "returned_at": since.isoformat() if since else None,
+        "returned_at": clock.format_instant(since) if since else None,
         "messages": [
             {
                 "from": one.role or "agent",
                 "kind": one.kind,
                 "text": one.text,
-                "at": one.at.isoformat(),
+                "at": clock.format_instant(one.at),
                 "round": one.round,
             }
             for one in found
@@ -313,8 +315,12 @@ def _build_presentation(regions: Regions) -> dict[str, Any]:
         "views": _dump_all(ViewOut, shown.views),
         "other": _dump_all(RowOut, shown.other),
         "uninspectable": _dump_all(UninspectableOut, shown.uninspectable),
-        "dry_run": _dump_one(DryRunOut, shown.dry_run) if shown.dry_run else None,
+        "dry_run": _build_dry_run(shown.dry_run) if shown.dry_run else None,
     }
+
+
+def _build_dry_run(found: DryRun) -> dict[str, Any]:
+    return {**_dump_one(DryRunOut, found), "at": _format_stored_time(found.at)}
 
 
 def _build_before(regions: Regions, shown: Presentation | None) -> dict[str, Any]:
@@ -324,7 +330,7 @@ def _build_before(regions: Regions, shown: Presentation | None) -> dict[str, Any
         "known": known,
         "problem": "" if known else regions.no_before,
         "source": str(reading.get("source") or ""),
-        "at": str(reading.get("at") or ""),
+        "at": _format_stored_time(reading.get("at")),
         "top": _dump_all(RowOut, shown.top if shown else ()),
         "unchanged": _dump_all(RowOut, shown.unchanged if shown else ()),
         "now": _dump_all(RowOut, shown.now if shown else ()),
@@ -346,6 +352,12 @@ def build_edit_preview(found: EditRequirements) -> dict[str, Any]:
         "step_up": made.step_up,
         "written_answer": checks.describe_written_answer(made) if found.counts else "",
     }
+
+
+def _format_stored_time(text: object) -> str:
+    """A time of a stored reading as the API writes it; empty for none."""
+    at = parse_datetime(str(text or ""))
+    return clock.format_instant(at) if at else ""
 
 
 def _build_since(regions: Regions) -> dict[str, Any] | None:

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Schema
 from pydantic import Field
 
+from journal import clock
 from journal.errors import InvalidInput, build_field_error
 
+Timestamp = Annotated[
+    str,
+    Field(description=clock.TIMESTAMP_RULE, json_schema_extra={"format": "date-time"}),
+]
 CURSOR = "Send it as `cursor` for the next page; null on the last page."
 CAN_DECIDE = (
     "Whether an approval by you would be accepted and count now. If not, `why_not` says"
@@ -68,9 +73,9 @@ class RequestLineOut(Schema):
     tier: str
     risk: str
     queue: str
-    opened_at: str
-    expires_at: str
-    settled_at: str | None
+    opened_at: Timestamp
+    expires_at: Timestamp
+    settled_at: Timestamp | None
     steps: list[RequestStepOut]
     joined: int = Field(
         description="How many later calls proposed the same action while it was open."
@@ -288,7 +293,7 @@ class RequestMessageOut(Schema):
     )
     kind: str = Field(description="`question`, `answer` or `guidance`.")
     text: str
-    at: str
+    at: Timestamp
     round: int = Field(description="An answer has the round of its question.")
 
 
@@ -332,7 +337,7 @@ class RequestDetailOut(RequestLineOut):
     reversal: ReversalOut
     rationale: str = Field(description="The agent's words, not checked, redacted.")
     claims: list[ClaimOut] = Field(description="The agent's other statements.")
-    said_at: str
+    said_at: Timestamp
     written_for: str = Field(description="The version it was written for, if another.")
     evidence: list[EvidenceOut] = Field(description="From outside, not checked.")
     since: SinceOut | None
@@ -342,7 +347,7 @@ class RequestDetailOut(RequestLineOut):
         description="How many people of the queue may not decide by the agent's claims."
     )
     attention_check: bool = Field(description=ATTENTION_CHECK)
-    returned_at: str | None = Field(
+    returned_at: Timestamp | None = Field(
         description="Since when it is with its agent for revision; it can be decided."
     )
     messages: list[RequestMessageOut]

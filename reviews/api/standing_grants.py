@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from journal import clock
 from policies.models import StandingGrant
@@ -18,6 +18,7 @@ from reviews.standing_grants import issuance
 
 from . import schemas
 from .people import PersonAuth, load_visible_request, read_caller
+from .schemas import Timestamp
 
 PAGE = 50
 
@@ -42,9 +43,9 @@ class StandingGrantOut(Schema):
     request: str
     issued_by: str = Field(description="Who issued it.")
     reason: str
-    issued_at: AwareDatetime
-    expires_at: AwareDatetime
-    revoked_at: AwareDatetime | None
+    issued_at: Timestamp
+    expires_at: Timestamp
+    revoked_at: Timestamp | None
     uses: int
     budget: int = Field(description="The most uses it allows.")
     in_force: bool
@@ -118,9 +119,9 @@ def _build_line(
         "request": row.request,
         "issued_by": str(row.issued_by),
         "reason": row.reason,
-        "issued_at": row.issued_at.isoformat(),
-        "expires_at": row.expires_at.isoformat(),
-        "revoked_at": row.revoked_at.isoformat() if row.revoked_at else None,
+        "issued_at": clock.format_instant(row.issued_at),
+        "expires_at": clock.format_instant(row.expires_at),
+        "revoked_at": clock.format_instant(row.revoked_at) if row.revoked_at else None,
         "uses": row.uses,
         "budget": row.budget,
         "in_force": in_force,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from journal import clock
 from journal.clock import format_time
 from journal.errors import (
     AlreadyDecided,
@@ -84,7 +85,7 @@ def _build_expired_error(request: ApprovalRequest, now: datetime) -> DomainError
     return RequestExpired(
         f"This expired at {format_time(request.expires_at)}, {_format_duration(late)} "
         f"before your decision arrived. {uncertain.describe_effect(request)}",
-        expired_at=request.expires_at.isoformat(),
+        expired_at=clock.format_instant(request.expires_at),
     )
 
 

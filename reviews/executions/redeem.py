@@ -146,7 +146,7 @@ def _build_not_due_error(execution: Execution) -> DomainError:
     return Conflict(
         f"The approval holds from {format_time(begins)}. Nothing was done. Redeem the "
         "grant then.",
-        not_before=begins.isoformat(),
+        not_before=clock.format_instant(begins),
     )
 
 

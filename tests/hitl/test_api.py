@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+from django.test import Client
 from pydantic import BaseModel
 
+from agents import keys
+from agents.webhooks import payloads
 from hitl.api import api
+from journal.models import OutboxMessage
+from reviews.models import Batch
+from reviews.people import tokens
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews.batches import batching
 
 SCHEMAS = ("agents.schemas", "reviews.api")
 
@@ -73,3 +85,107 @@ def test_calls_that_are_refused_without_a_key_say_that_it_is_required() -> None:
         if one["name"] == "Idempotency-Key"
     )
     assert header["schema"]["type"] == "string"
+
+
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+
+
+def list_times(value: Any) -> Iterator[str]:
+    """Every text in a JSON value that looks like a time."""
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from list_times(part)
+    elif isinstance(value, str) and LOOKS_LIKE_TIME.match(value):
+        yield value
+
+
+@pytest.mark.django_db
+def test_both_halves_of_the_api_write_times_alike(gate: Gate) -> None:
+    batching.formed(gate)
+    request = propose(gate.agent, "pay_queryable", thread="t-9").request
+    decide(request, gate.rita)
+    bearers = {
+        "agent": keys.issue_key(agent=gate.agent, by=gate.owen),
+        "person": tokens.create_token(person=gate.rita, name="script"),
+    }
+    paths = [
+        ("agent", "/proposals"),
+        ("agent", f"/proposals/{request.proposal_id}"),
+        ("person", "/requests"),
+        ("person", "/requests?status=authorized"),
+        ("person", f"/requests/{request.pk}"),
+        ("person", "/batches"),
+        ("person", f"/batches/{Batch.objects.get().pk}"),
+    ]
+    for who, path in paths:
+        headers = {"Authorization": f"Bearer {bearers[who]}"}
+        answer = Client().get(f"/api/v1{path}", headers=headers)
+        found = list(list_times(answer.json()))
+        assert found, path
+        assert [one for one in found if not STAMP.fullmatch(one)] == [], path
+
+
+@pytest.mark.django_db
+def test_a_webhook_writes_its_time_as_the_api_does(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    message = OutboxMessage.objects.filter(topic="proposal.told").first()
+    assert message is not None
+    payload = payloads.build_payload(message, request.proposal)
+    assert STAMP.fullmatch(payload["timestamp"])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "POST"])
+def test_a_method_that_is_not_allowed_is_a_problem(gate: Gate, method: str) -> None:
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
+    headers = {"Authorization": f"Bearer {key}"}
+    answer = Client().generic(method, "/api/v1/whoami", headers=headers)
+    assert answer.status_code == 405
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer["Allow"] == "GET, HEAD"
+    assert answer.json()["code"] == "method_not_allowed"
+    assert answer.json()["detail"].endswith("Use GET, HEAD.")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/whoami", "/tools", "/proposals", "/openapi.json"])
+def test_head_answers_where_get_does(gate: Gate, path: str) -> None:
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
+    headers = {"Authorization": f"Bearer {key}"}
+    got = Client().get(f"/api/v1{path}", headers=headers)
+    head = Client().head(f"/api/v1{path}", headers=headers)
+    assert (got.status_code, head.status_code) == (200, 200)
+    assert head.content == b""
+    assert head["Content-Type"] == got["Content-Type"]
+    assert Client().head("/api/v1/whoami").status_code == 401
+
+
+@pytest.mark.django_db
+def test_a_slash_at_the_end_is_named(gate: Gate) -> None:
+    for path in ("proposals", "requests", "requests/r-1"):
+        answer = Client().post(f"/api/v1/{path}/", b"{}", "application/json")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        assert f"no slash at their end: use /api/v1/{path}." in answer.json()["detail"]
+    assert "slash" not in Client().get("/api/v1/nothing/").json()["detail"]
+
+
+@pytest.mark.django_db
+def test_a_compressed_body_is_refused_by_its_name(gate: Gate) -> None:
+    key = keys.issue_key(agent=gate.agent, by=gate.owen)
+    headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "k-1"}
+    body = gzip.compress(b'{"thread": "t-1", "tool": "look", "args": {"q": "a"}}')
+    path = "/api/v1/proposals"
+    answer = Client().post(
+        path,
+        body,
+        "application/json",
+        headers={**headers, "Content-Encoding": "gzip"},
+    )
+    assert (answer.status_code, answer.json()["code"]) == (415, "content_encoding")
+    assert answer.json()["detail"].startswith("Content-Encoding is not supported.")
+    plain = {**headers, "Content-Encoding": "identity"}
+    body = gzip.decompress(body)
+    answer = Client().post(path, body, "application/json", headers=plain)
+    assert answer.status_code == 201

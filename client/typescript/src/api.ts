@@ -108,7 +108,9 @@ export interface BatchDetailOut {
   readonly agent: string;
   readonly queue: string;
   readonly group: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly formed_at: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly closes_at: string;
   readonly settled_at: string | null;
   readonly digest: string;
@@ -163,6 +165,7 @@ export interface BatchMemberOut {
   readonly args: JsonObject;
   readonly amount: string | null;
   readonly status: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly expires_at: string;
   readonly why_not: string;
   readonly execution: string | null;
@@ -234,6 +237,7 @@ export interface CheckpointOut {
   readonly blob: string | null;
   readonly blob_sha256: string | null;
   readonly resume_at: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly created_at: string;
 }
 
@@ -299,6 +303,7 @@ export interface DecisionOut {
   readonly reason: string | null;
   readonly final_args: JsonObject;
   readonly by_role: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly decided_at: string;
 }
 
@@ -450,6 +455,7 @@ export interface FinishIn {
  */
 export interface GrantOut {
   readonly token: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly expires_at: string;
   readonly not_before?: string | null;
 }
@@ -490,6 +496,7 @@ export interface LetterDecision {
   readonly verdict: "approve" | "reject" | "modify" | "escalate";
   readonly reason_code: string | null;
   readonly by_role: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly decided_at: string;
 }
 
@@ -502,6 +509,7 @@ export interface LetterExecution {
 /** A webhook event, in the form of Standard Webhooks. */
 export interface LetterOut {
   readonly type: "proposal.settled" | "proposal.executed" | "request.opened" | "request.escalated" | "request.asked" | "request.answered" | "request.sent_back" | "execution.unknown";
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly timestamp: string;
   readonly data: LetterData;
 }
@@ -539,6 +547,7 @@ export interface MessageOut {
   readonly from: string;
   readonly kind: "question" | "guidance" | "answer";
   readonly text: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly at: string;
   readonly round: number;
 }
@@ -638,6 +647,7 @@ export interface ProposalOut {
   readonly repeats?: string | null;
   readonly parent?: string | null;
   readonly source?: string | null;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly created_at: string;
   readonly settled_at: string | null;
 }
@@ -664,6 +674,7 @@ export interface RedeemOut {
   readonly action_hash: string;
   readonly idempotency_key: string;
   readonly fence: number;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly lease_until: string;
   readonly grant: string;
 }
@@ -685,7 +696,9 @@ export interface RequestDetailOut {
   readonly tier: string;
   readonly risk: string;
   readonly queue: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly opened_at: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly expires_at: string;
   readonly settled_at: string | null;
   readonly steps: ReadonlyArray<RequestStepOut>;
@@ -717,6 +730,7 @@ export interface RequestDetailOut {
   readonly rationale: string;
   /** The agent's other statements. */
   readonly claims: ReadonlyArray<ClaimOut>;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly said_at: string;
   /** The version it was written for, if another. */
   readonly written_for: string;
@@ -752,7 +766,9 @@ export interface RequestLineOut {
   readonly tier: string;
   readonly risk: string;
   readonly queue: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly opened_at: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly expires_at: string;
   readonly settled_at: string | null;
   readonly steps: ReadonlyArray<RequestStepOut>;
@@ -790,6 +806,7 @@ export interface RequestMessageOut {
   /** `question`, `answer` or `guidance`. */
   readonly kind: string;
   readonly text: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly at: string;
   /** An answer has the round of its question. */
   readonly round: number;
@@ -800,6 +817,7 @@ export interface RequestOut {
   readonly id: string;
   readonly url: string;
   readonly version: number;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly expires_at: string;
   readonly steps: ReadonlyArray<StepOut>;
 }
@@ -902,7 +920,9 @@ export interface StandingGrantOut {
   /** Who issued it. */
   readonly issued_by: string;
   readonly reason: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly issued_at: string;
+  /** RFC 3339, in UTC with milliseconds: 2026-11-27T14:05:00.000Z */
   readonly expires_at: string;
   readonly revoked_at: string | null;
   readonly uses: number;
