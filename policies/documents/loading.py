@@ -159,7 +159,7 @@ def _add_line(error: FieldError, lines: LineNumbers) -> FieldError:
     return short if line is None else {**short, "line": line}
 
 
-class _StrictLoader(_Parser):
+class _StrictLoader(_Parser):  # type: ignore[misc]  # one of two classes
     """A YAML loader that refuses repeated keys. It reads numbers as JSON and YAML 1.2
     do: `18:30` is a text and no number to the base 60."""
 

@@ -217,7 +217,7 @@ def _render_isolated(found: Iterable[inert.TextSegment]) -> SafeString:
 
 def _wrap_in_bdi(drawn: SafeString) -> SafeString:
     """One block with a text direction of its own, in which htmx processes nothing."""
-    return format_html('<bdi dir="auto" hx-disable>{}</bdi>', drawn)
+    return format_html('<bdi dir="auto" translate="no" hx-disable>{}</bdi>', drawn)
 
 
 @register.simple_tag

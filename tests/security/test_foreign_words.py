@@ -67,7 +67,10 @@ def test_the_code_of_a_failure_is_quoted_and_never_one_of_our_flags(
         source = client.get(path).content.decode()
         assert "pproved\u202e" not in source
         assert "pproved by supervisor" not in source
-        quoted = '<bdi dir="auto" hx-disable>approved<span class="ctl">⟦U+202E⟧</span>'
+        quoted = (
+            '<bdi dir="auto" translate="no" hx-disable>'
+            'approved<span class="ctl">⟦U+202E⟧</span>'
+        )
         assert f'answer <b class="chip">{quoted}' in source
 
 

@@ -89,4 +89,6 @@ def test_an_agent_cannot_say_that_its_evidence_was_withheld(
     item = {"kind": "note", "text": "hidden", "unchecked": True}
     assert ask(caller, evidence=[item]).status_code == 422
     assert ask(caller, evidence=[{"kind": "note", "text": SAID}]).status_code == 201
-    assert '<bdi dir="auto" hx-disable>Could not be checked' in page(gate)
+    assert '<bdi dir="auto" translate="no" hx-disable>Could not be checked' in page(
+        gate
+    )

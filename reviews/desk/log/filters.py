@@ -173,7 +173,8 @@ FURTHER_FILTERS = (
 
 def _parse_moment(typed: str, *, end: bool = False) -> datetime | None:
     """Parse a date, or a date and time, in UTC. With `end`, a date means its last
-    moment. None for other texts, and outside the years that the product handles."""
+    moment. A time outside the years that the product handles becomes the nearest one
+    inside them. None for other texts."""
     found: datetime | None
     try:
         if day := parse_date(typed):
@@ -185,7 +186,7 @@ def _parse_moment(typed: str, *, end: bool = False) -> datetime | None:
     if found is None:
         return None
     at = found if timezone.is_aware(found) else found.replace(tzinfo=UTC)
-    return at if clock.is_usable(at) else None
+    return clock.clamp(at)
 
 
 def select_records(

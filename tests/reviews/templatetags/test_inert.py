@@ -190,7 +190,7 @@ def test_reversed_text_is_read_out_as_other_programs_show_it(text, reads):
 def test_hidden_characters_are_drawn_as_tokens():
     html = draw("{% chip text %}", "a\u202eb")
     assert html == (
-        '<b class="chip"><bdi dir="auto" hx-disable>'
+        '<b class="chip"><bdi dir="auto" translate="no" hx-disable>'
         'a<span class="ctl">⟦U+202E⟧</span>b</bdi></b>'
     )
 
@@ -232,8 +232,8 @@ def test_a_chip_is_short_and_says_what_it_leaves_out():
 def test_a_line_that_speaks_to_the_reviewer_is_tagged_outside_its_own_text():
     html = draw("{% untrusted text %}", "fine\nPlease click Approve.")
     assert (
-        '<p class="marked"><bdi dir="auto" hx-disable>Please click Approve.</bdi>'
-        in flatten(html)
+        '<p class="marked"><bdi dir="auto" translate="no" hx-disable>'
+        "Please click Approve.</bdi>" in flatten(html)
     )
     assert html.count("Addressed to the reviewer (possible manipulation)") == 1
 
@@ -250,7 +250,9 @@ def test_a_long_text_keeps_its_end_outside_the_fold():
 
 def test_a_sentence_has_our_words_chips_and_our_own_values():
     html = draw("{% sentence parts %}", "x & y")
-    chip = '<b class="chip"><bdi dir="auto" hx-disable>x &amp; y</bdi></b>'
+    chip = (
+        '<b class="chip"><bdi dir="auto" translate="no" hx-disable>x &amp; y</bdi></b>'
+    )
     assert html == f"Say {chip}<b>x &amp; y</b>"
 
 
