@@ -355,6 +355,9 @@ def _find_shortfall(
     votes = approvers.list_votes(ballot, deciders)
     if not approvers.are_approvers_valid(votes, ballot.request, revision):
         return APPROVER_GONE
+    # A version that asks for less than the policy was written past Holdpoint.
+    if not approvers.can_fill_steps(votes, asked.steps):  # guard: votes-policy
+        return build_tightened_refusal(revision, asked)
     if _collect_requirements(asked) == _collect_requirements(
         Evaluation.from_json(revision.evaluation)
     ):

@@ -426,15 +426,16 @@ def _is_revoked(vote: ApproverVote) -> bool:
 def has_enough_votes(given: Sequence[ApproverVote], asked: Evaluation) -> bool:
     """Whether these votes satisfy what the policy demands now."""
     return (
-        _can_fill_steps(given, asked.steps)
+        can_fill_steps(given, asked.steps)
         and (not asked.step_up or all(vote.proved for vote in given))
         and all(_is_admitted(vote.person, asked.queue) for vote in given)
     )
 
 
-def _can_fill_steps(
+def can_fill_steps(
     given: Iterable[ApproverVote], steps: Iterable[RequiredStep]
 ) -> bool:
+    """Whether the people who voted can fill these steps in their present roles."""
     needed: Counter[Role] = Counter()
     for step in steps:
         needed[step.role] += step.required

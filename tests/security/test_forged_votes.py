@@ -230,6 +230,20 @@ def test_a_version_that_carries_one_vote_needs_a_vote_of_its_own(gate: Gate) -> 
     assert worlds.effects() == []
 
 
+def test_a_real_vote_on_an_inserted_version_is_not_enough(gate: Gate) -> None:
+    """The version asks for one reviewer, and the policy for two supervisors."""
+    request = propose(gate.agent, amount=LARGE).request
+    version = RequestVersion.objects.get()
+    version.pk, version.number = None, 2
+    version.steps = [{"role": "reviewer", "required": 1}]
+    version.save(force_insert=True)
+    ApprovalRequest.objects.filter(pk=request.pk).update(version=2)
+    request.refresh_from_db()
+    decide(request, gate.sue)
+    assert run_one(Execution.objects.get()) == ("refused", "policy_tightened")
+    assert worlds.effects() == []
+
+
 def test_a_vote_under_other_steps_is_refused(gate: Gate) -> None:
     """As the owner of the tables, who rewrites what the version asks for."""
     request = propose(gate.agent, amount=LARGE).request
