@@ -5,7 +5,8 @@ Migrations use these functions, and tests freeze the SQL they return.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from django.db.migrations import RunSQL
 
@@ -69,3 +70,72 @@ def legal_steps(table: str, steps: Iterable[tuple[str, str]]) -> RunSQL:
         """,
         f"DROP TRIGGER {name} ON {table}; DROP FUNCTION {name}();",
     )
+
+
+def kept(table: str, *, but_for: str = "") -> RunSQL:
+    """A migration whose triggers refuse DELETE and TRUNCATE of `table`. `but_for` is an
+    SQL condition about OLD: such rows may be deleted, because nothing depends on them
+    any more."""
+    if but_for:
+        deletion = f"BEFORE DELETE ON {table} FOR EACH ROW WHEN (NOT ({but_for}))"
+    else:
+        deletion = f"BEFORE DELETE ON {table} FOR EACH STATEMENT"
+    refuse = "EXECUTE FUNCTION journal_refuse_loss()"
+    return RunSQL(
+        f"""
+        CREATE TRIGGER {table}_kept {deletion} {refuse};
+        CREATE TRIGGER {table}_whole BEFORE TRUNCATE ON {table}
+            FOR EACH STATEMENT {refuse};
+        """,
+        f"DROP TRIGGER {table}_whole ON {table}; DROP TRIGGER {table}_kept ON {table};",
+    )
+
+
+def fixed(
+    table: str,
+    columns: Sequence[str] = (),
+    *,
+    rules: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> RunSQL:
+    """A migration whose trigger refuses every change of `columns`. `rules` has
+    conditions about OLD and NEW, each with the columns that it names: they refuse some
+    changes of these. An UPDATE of other columns does not call the trigger."""
+    named = dict.fromkeys([*columns, *(name for of in rules.values() for name in of)])
+    refused = [f"OLD.{name} IS DISTINCT FROM NEW.{name}" for name in columns]
+    refused += [f"({rule})" for rule in rules]
+    return RunSQL(
+        f"""
+        CREATE TRIGGER {table}_fixed BEFORE UPDATE OF {", ".join(named)} ON {table}
+            FOR EACH ROW WHEN ({" OR ".join(refused)})
+            EXECUTE FUNCTION journal_refuse_rewrite();
+        """,
+        f"DROP TRIGGER {table}_fixed ON {table};",
+    )
+
+
+def once(mark: str, *columns: str) -> dict[str, Sequence[str]]:
+    """A rule of `fixed`: `mark` and `columns` no longer change once `mark` is set."""
+    every = [mark, *columns]
+    differ = " OR ".join(f"OLD.{name} IS DISTINCT FROM NEW.{name}" for name in every)
+    return {f"OLD.{mark} IS NOT NULL AND ({differ})": every}
+
+
+def growing(*columns: str) -> dict[str, Sequence[str]]:
+    """Rules of `fixed`: these numbers never fall."""
+    return {f"NEW.{name} < OLD.{name}": [name] for name in columns}
+
+
+def shortening(*columns: str) -> dict[str, Sequence[str]]:
+    """Rules of `fixed`: these times never become later, and are never removed. Who
+    makes one earlier only takes authority away."""
+    return {
+        f"NEW.{name} > OLD.{name} OR NEW.{name} IS NULL AND OLD.{name} IS NOT NULL": [
+            name
+        ]
+        for name in columns
+    }
+
+
+def widening(*columns: str) -> dict[str, Sequence[str]]:
+    """Rules of `fixed`: these arrays lose no member."""
+    return {f"NOT NEW.{name} @> OLD.{name}": [name] for name in columns}

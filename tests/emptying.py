@@ -35,7 +35,9 @@ ALWAYS = """
 
 # It began long before every row of a test, so that no row counts as one from a backup.
 NEXT_EPOCH = """
+    SET LOCAL session_replication_role = replica;
     DELETE FROM journal_epoch;
+    SET LOCAL session_replication_role = origin;
     INSERT INTO journal_epoch
         (number, noticed_at, began_at, why, asked_by, reason, by, from_record)
     VALUES ({number}, '2000-01-01Z', '2000-01-01Z', 'told', 'one', '', 'other', 0)
@@ -118,7 +120,7 @@ def begin_epoch() -> None:
     """Begin an epoch that is newer than that of the test before, whose processes may
     still write what they know of its log, however late: such a mark then makes nobody
     take the emptied database for an older one."""
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(NEXT_EPOCH.format(number=next(_epochs)))
 
 

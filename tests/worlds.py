@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.db import connection
+from django.db import connection, transaction
 
 from reviews.tool_services.executors import Call, KnownFailure
 
@@ -171,7 +171,7 @@ def read(args: Mapping[str, Any]) -> dict[str, Any]:
 
 def rewrite(model: type[Any], pk: Any, **values: Any) -> None:
     """Change a row that may never change, as an attacker with the table would."""
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         model.objects.filter(pk=pk).update(**values)
         cursor.execute("SET LOCAL session_replication_role = origin")

@@ -167,11 +167,11 @@ class TestUpdate:
         self, gate: Gate, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         drop = PreparedUpdate(
-            lambda: (Queue.objects.filter(pk=ID), {"name": Parameter("name")})
+            lambda: (Queue.objects.filter(pk=ID), {"title": Parameter("title")})
         )
         queue = Queue.objects.earliest("pk")
-        assert drop.execute(pk=queue.pk, name="one") == 1
+        assert drop.execute(pk=queue.pk, title="one") == 1
         monkeypatch.setattr(SQLUpdateCompiler, "as_sql", None)
-        assert drop.execute(pk=queue.pk, name="%s") == 1
+        assert drop.execute(pk=queue.pk, title="%s") == 1
         queue.refresh_from_db()
-        assert queue.name == "%s"
+        assert queue.title == "%s"

@@ -16,7 +16,7 @@ from django.db import (
 )
 from django.db.transaction import TransactionManagementError
 
-from journal import statements
+from journal import clock, statements
 from journal.models import Heartbeat
 from journal.statements import Statement, run_statement
 from policies.models import Queue
@@ -83,11 +83,10 @@ def test_a_value_can_be_null_and_each_type_is_prepared_apart() -> None:
 
 
 def test_a_statement_without_rows_returns_how_many_it_changed() -> None:
-    Queue.objects.all().delete()
     for name in "ab":
-        Queue.objects.create(name=name)
-    assert Statement("UPDATE policies_queue SET name = name || 'x'").execute() == 2
-    assert Statement("DELETE FROM policies_queue").fetch_all() == []
+        Heartbeat.objects.create(name=name, at=clock.now())
+    assert Statement("UPDATE journal_heartbeat SET name = name || 'x'").execute() == 2
+    assert Statement("DELETE FROM journal_heartbeat").fetch_all() == []
 
 
 @pytest.mark.django_db(transaction=True)

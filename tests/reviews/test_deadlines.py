@@ -16,7 +16,7 @@ from reviews.decisions import recall
 from reviews.holds import rows, take
 from reviews.models import ApprovalRequest, Execution, Grant
 from reviews.stops import stops
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
@@ -203,7 +203,7 @@ def test_what_is_paused_does_not_stand_before_the_others(
     assert named == ([] if scope is Scope.EVERYTHING else [other.pk])
     Grant.objects.filter(pk=paused.grant_id).update(expires_at=clock.now())
     assert paused.pk in deadlines.list_overdue_executions(quiet=timedelta())
-    Grant.objects.filter(pk=paused.grant_id).update(expires_at=other.grant.expires_at)
+    worlds.rewrite(Grant, paused.grant_id, expires_at=other.grant.expires_at)
     stops.lift_stop(stop_id=row.pk, person=gate.alma, reason="go on")
     if scope is Scope.EVERYTHING:
         stops.lift_stop(stop_id=row.pk, person=gate.sue, reason="go on")
@@ -270,7 +270,9 @@ def test_a_claim_that_a_pause_keeps_stands_before_no_other(gate: Gate) -> None:
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=kept.grant_id).update(expires_at=past)
     assert set(deadlines.list_lapsed_executions()) == {kept.pk, looked.pk}
-    Grant.objects.update(expires_at=clock.now() + timedelta(minutes=5))
+    later = clock.now() + timedelta(minutes=5)
+    for one in (kept, looked):
+        worlds.rewrite(Grant, one.grant_id, expires_at=later)
     stops.lift_stop(stop_id=row.pk, person=gate.sue, reason="go on")
     assert set(deadlines.list_lapsed_executions()) == {kept.pk, looked.pk}
 

@@ -17,7 +17,7 @@ from reviews.choices import Scope, StopMode
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution, Proposal
 from reviews.stops import stops
-from tests import factories
+from tests import factories, worlds
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body
@@ -243,7 +243,8 @@ def test_a_key_that_is_stored_already_still_gets_its_answer(
 ) -> None:
     """A key of a release that took any text."""
     first = caller.propose("look", key="plain").json()
-    IdempotencyKey.objects.update(key="ann@mail.example")
+    stored = IdempotencyKey.objects.get()
+    worlds.rewrite(IdempotencyKey, stored.pk, key="ann@mail.example")
     again = caller.propose("look", key="ann@mail.example")
     assert (again.status_code, again.json()) == (200, first)
 

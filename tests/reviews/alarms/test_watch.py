@@ -170,7 +170,7 @@ def test_what_stays_queued_is_found_and_closes_itself_when_it_runs(gate: Gate) -
     execution = ended(states.queued(gate))
     assert watch.sweep_alarms() == 1
     later = clock.now() + timedelta(minutes=5)
-    Grant.objects.filter(pk=execution.grant_id).update(expires_at=later)
+    worlds.rewrite(Grant, execution.grant_id, expires_at=later)
     run.run_execution(execution.pk)
     assert (watch.sweep_alarms(), watch.sweep_alarms()) == (1, 0)
     alarm = the_alarm()
@@ -754,7 +754,7 @@ def waits(execution: Execution, *, since: timedelta, window: timedelta) -> Execu
     """It has been due for so long, of a window of so long."""
     due = clock.now() - since
     Execution.objects.filter(pk=execution.pk).update(due_at=due)
-    Grant.objects.filter(pk=execution.grant_id).update(expires_at=due + window)
+    worlds.rewrite(Grant, execution.grant_id, expires_at=due + window)
     return execution
 
 

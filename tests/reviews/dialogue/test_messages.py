@@ -18,7 +18,7 @@ from reviews.dialogue import messages
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision, Lease, Message
 from reviews.stops import stops
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
@@ -356,8 +356,6 @@ def test_only_who_asked_is_told_of_the_answer(
 
 def test_no_agent_is_asked_about_what_a_person_proposed(gate: Gate) -> None:
     request: ApprovalRequest = propose(gate.agent).request
-    type(request.proposal).objects.filter(pk=request.proposal_id).update(
-        source="reversal"
-    )
+    worlds.rewrite(type(request.proposal), request.proposal_id, source="reversal")
     with pytest.raises(errors.Conflict, match="A person proposed this"):
         ask(request, gate.rita)

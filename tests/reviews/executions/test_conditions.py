@@ -64,7 +64,7 @@ def test_nothing_runs_before_the_time(gate: Gate) -> None:
     Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
     assert ran(execution).status == ExecutionStatus.QUEUED
     assert worlds.effects() == []
-    Grant.objects.filter(pk=execution.grant_id).update(not_before=clock.now())
+    worlds.rewrite(Grant, execution.grant_id, not_before=clock.now())
     assert ran(execution).status == ExecutionStatus.SUCCEEDED
 
 
@@ -110,7 +110,7 @@ def test_one_is_not_true(gate: Gate) -> None:
 
 def test_a_grant_that_lost_its_condition_is_checked_by_its_votes(gate: Gate) -> None:
     execution = approved(gate, GrantConditions(expected=(AMOUNT,)))
-    Grant.objects.filter(pk=execution.grant_id).update(expected=None)
+    worlds.rewrite(Grant, execution.grant_id, expected=None)
     worlds.WORLD["before"] = {"amount": "5.00"}
     assert ran(execution).code == "condition"
 

@@ -201,7 +201,7 @@ def test_what_a_look_up_said_had_failed_is_performed_when_it_is_tried_again(
 def tried_again(execution: Execution, gate: Gate) -> Execution:
     """By a person, while there is time."""
     window = clock.now() + timedelta(minutes=5)
-    Grant.objects.filter(pk=execution.grant_id).update(expires_at=window)
+    worlds.rewrite(Grant, execution.grant_id, expires_at=window)
     settle.retry_execution(execution_id=execution.pk, person=gate.rita)
     run.run_execution(execution.pk)
     execution.refresh_from_db()

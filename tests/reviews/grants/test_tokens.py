@@ -17,7 +17,7 @@ from reviews.choices import ExecutionStatus
 from reviews.executions import claims, redeem
 from reviews.grants import grants, tokens
 from reviews.models import Execution, Grant
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
@@ -209,7 +209,7 @@ def test_a_token_of_a_window_that_was_moved_says_so(gate: Gate) -> None:
     grant = deployment(gate)
     token = grants.load_token(grant.pk)
     later = grant.expires_at + timedelta(minutes=5)
-    Grant.objects.filter(pk=grant.pk).update(expires_at=later)
+    worlds.rewrite(Grant, grant.pk, expires_at=later)
     with pytest.raises(errors.GrantExpired, match="new token"):
         redeem.redeem_grant(token=token, agent="riley")
     redeemed(grants.load_token(grant.pk))

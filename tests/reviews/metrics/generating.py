@@ -25,7 +25,6 @@ from reviews.models import (
     RequestVersion,
     Reversal,
     SecondReview,
-    Stop,
 )
 from reviews.stops import stops
 from tests.journal import history
@@ -116,8 +115,7 @@ def generate_past(
     stop = stops.create_stop(
         scope=Scope.TOOL, key="unused", person=deciders[-1], reason="odd"
     )
-    Stop.objects.filter(pk=stop.pk).update(lifted_at=clock.now(), lifted_by="someone")
-    stop.refresh_from_db()
+    stop = stops.lift_stop(stop_id=stop.pk, person=deciders[-1], reason="odd")
     with transaction.atomic(), history.past():
         with connection.cursor() as cursor:
             values: dict[str, Any] = {

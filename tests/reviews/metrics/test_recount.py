@@ -365,9 +365,11 @@ CANARIES_APART = """
     CREATE INDEX ON kept_decision (reviewer_id, at);
     ANALYZE kept_decision;
     CREATE TEMPORARY TABLE canary_apart ON COMMIT DROP AS SELECT * FROM reviews_canary;
+    SET LOCAL session_replication_role = replica;
     DELETE FROM reviews_canary;
     DELETE FROM reviews_approvalrequest WHERE canary;
     DELETE FROM reviews_proposal WHERE canary;
+    SET LOCAL session_replication_role = origin;
 """
 
 

@@ -17,7 +17,7 @@ from reviews.decisions import recall
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Grant, Incident
 from reviews.stops import incidents
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
@@ -203,7 +203,7 @@ def test_a_request_that_left_the_scope_runs_again(gate: Gate) -> None:
     declare(gate, "money")
     incidents.advance_frozen_deadlines()
     mail_queue = Queue.objects.get(name="mail")
-    ApprovalRequest.objects.filter(pk=request.pk).update(queue=mail_queue)
+    worlds.rewrite(ApprovalRequest, request.pk, queue=mail_queue)
     incidents.advance_frozen_deadlines()
     assert near(left(request), had)
     assert fresh(request).frozen_through is None

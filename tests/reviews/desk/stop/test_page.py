@@ -22,7 +22,7 @@ from reviews.executions import run as executions
 from reviews.models import Execution, Stop
 from reviews.stops import stops
 from reviews.tool_services.executors import EffectOutcome, OutcomeStatus
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
@@ -264,9 +264,9 @@ def test_what_holds_a_run_back_is_listed_with_its_reasons(gate: Gate) -> None:
 def test_old_ends_are_none_of_its_business(gate: Gate) -> None:
     states.succeeded(gate)
     row = stop(gate)
-    Stop.objects.filter(pk=row.pk).update(at=clock.now() - timedelta(minutes=1))
+    worlds.rewrite(Stop, row.pk, at=clock.now() - timedelta(minutes=1))
     row.refresh_from_db()
     assert fates(row) == {"finished": 1}
-    Stop.objects.filter(pk=row.pk).update(at=clock.now())
+    worlds.rewrite(Stop, row.pk, at=clock.now())
     row.refresh_from_db()
     assert fates(row) == {}
