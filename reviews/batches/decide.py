@@ -28,7 +28,7 @@ from journal.errors import (
     VerifierRefused,
     build_field_error,
 )
-from policies import tools
+from policies import active, tools
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, transitions
@@ -41,6 +41,7 @@ from reviews.decisions.votes import StepVote
 from reviews.governance import readings
 from reviews.models import Batch, BatchItem
 from reviews.stops import incidents
+from reviews.tool_services import verifiers
 
 from . import membership, similarity
 from .membership import BatchMember
@@ -231,20 +232,23 @@ Preflights = Mapping[str, Preflight]
 def run_preflights(said: BatchSubmission) -> Preflights:
     """Call the verifiers of every named item, before any lock is taken.
 
-    Returns the results by request id; empty unless this approves a batch of a tool with
-    verifiers. Raises InvalidInput, NotFound, VerifierRefused and what
+    Returns the results by request id; empty unless this approves a batch whose tool or
+    queue has verifiers. Raises InvalidInput, NotFound, VerifierRefused and what
     `preflight.run_preflight` raises.
     """
     if not VERDICT_SPECS[said.verdict].batchable:
         raise InvalidInput(
             "A batch can be approved, rejected or escalated. Nothing was recorded."
         )
-    batch = Batch.objects.select_related("tool").filter(pk=said.batch_id).first()
+    rows = Batch.objects.select_related("tool", "queue")
+    batch = rows.filter(pk=said.batch_id).first()
     if batch is None:
         raise NotFound
     if not VERDICT_SPECS[said.verdict].commits:
         return {}
-    if not tools.load_definition(batch.tool).verifiers:
+    definition, policy = tools.load_definition(batch.tool), active.find_active_policy()
+    # guard: batch-verifiers
+    if not verifiers.list_verifiers(definition, batch.queue.name, policy):
         return {}
     members = membership.load_members(batch, now=clock.now())
     named = [one for one in members if one.id in said.items and not one.gone]

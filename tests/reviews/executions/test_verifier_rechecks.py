@@ -17,6 +17,7 @@ from reviews.tool_services.verifiers import VerifierDemand, VerifierRefusal
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews.batches import batching
 
 HERE = "tests.reviews.executions.test_verifier_rechecks"
 
@@ -24,6 +25,11 @@ HERE = "tests.reviews.executions.test_verifier_rechecks"
 def notes(sealed: Mapping[str, Any], *, stage: str) -> None:
     """Agrees, and remembers when it was asked."""
     worlds.WORLD.setdefault("asked", []).append(stage)
+
+
+def keeps(sealed: Mapping[str, Any], *, stage: str) -> None:
+    """Agrees, and remembers about what it was asked."""
+    worlds.WORLD.setdefault("sealed", []).append(sealed)
 
 
 def refuses(
@@ -95,6 +101,33 @@ class TestOfAQueue:
         of_queue(gate, "money", called("refuses", at="decision"))
         with pytest.raises(errors.VerifierRefused):
             decide(request, gate.rita)
+
+    def test_an_edit_is_verified_where_it_goes_to(self, gate: Gate) -> None:
+        document = factories.document_of_tests()
+        rule: dict[str, Any] = {"id": "pay.mail", "text": "To mail.", "tools": ["pay"]}
+        rule |= {"when": "args.amount == 3900", "then": {"queue": "mail"}}
+        document["rules"].append(rule)
+        document["verifiers"] = {"mail": [called("refuses", at="decision")]}
+        factories.policy(gate.people, document)
+        request = propose(gate.agent).request
+        with pytest.raises(errors.VerifierRefused):
+            decide(request, gate.rita, "modify", args=paying("39.00"))
+        decide(request, gate.rita, "modify", args=paying("38.00"))
+
+    def test_an_edit_is_verified_by_what_it_makes(self, gate: Gate) -> None:
+        of_queue(gate, "money", called("keeps"))
+        request = propose(gate.agent).request
+        decide(request, gate.rita, "modify", args=paying("600.00"))
+        request.refresh_from_db()
+        (seen,) = worlds.WORLD["sealed"]
+        assert seen["action_hash"] == request.action_hash
+        assert (seen["tier"], seen["args"]["amount"]) == ("escalate", "600.00")
+
+    def test_a_batch_asks_the_verifiers_of_its_queue(self, gate: Gate) -> None:
+        of_queue(gate, "money", called("refuses", at="decision"))
+        batch = batching.formed(gate)
+        with pytest.raises(errors.VerifierRefused):
+            batching.decide(batch, gate.rita)
 
     def test_the_queue_that_a_rule_names_counts(self, gate: Gate) -> None:
         document = factories.document_of_tests()
