@@ -186,6 +186,7 @@ REVIEWS = (
     Operation(
         ("reviews.decisions.decide.decide_request",),
         private=(
+            "reviews.decisions.preflight._draft_edit",
             "reviews.decisions.decide._record_verdict",
             "reviews.decisions.decide._log_refusal",
         ),

@@ -8,7 +8,6 @@ nothing, and calls no verifier.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,8 +16,8 @@ from django.db import transaction
 
 from journal import clock
 from journal.errors import (
+    Conflict,
     InvalidArgs,
-    InvalidInput,
     NotFound,
     PolicyViolation,
     StaleVersion,
@@ -37,13 +36,13 @@ from reviews.governance.ruling import (
 from reviews.models import ApprovalRequest, RequestVersion, Revision
 from reviews.quorum import StepData
 from reviews.requests import versions
-from reviews.requests.revisions import Narrative, draft_revision, replace_revision
+from reviews.requests.revisions import Narrative, draft_version, replace_revision
 from reviews.tool_services import readers
 from reviews.tool_services.readers import ToolReading
 
 from .case import DecisionContext
 from .checks import check_made_version
-from .preflight import Preflight
+from .preflight import Preflight, build_edited_action
 from .submission import VerdictSubmission
 from .tally import tally_votes
 from .votes import StepVote, log_decision_event, record_votes
@@ -133,12 +132,15 @@ def assess_edit(case: DecisionContext, *, firmly: bool = True) -> EditAssessment
     person and nobody else can decide it; InvalidInput when nothing changed. `firmly` as
     in `govern`.
     """
-    action = _build_edited_action(case, case.version.revision)
+    action = build_edited_action(case.said, case.version, case.preflight.reading)
     ruling = govern(action, now=case.now, firmly=firmly)
     if ruling.tier is Tier.BLOCK:  # guard: edit-blocked
         raise build_policy_refusal(ruling)
     _check_may_lower_tier(case, ruling)
-    made = _draft_version(case, action, ruling)
+    least = case.preflight.least
+    made = draft_version(case.version, action, ruling, least=least)
+    if case.preflight.queue not in {"", made.queue.name}:  # guard: edit-verifiers
+        raise Conflict  # the verifiers of another queue were asked
     found = EditAssessment(
         action,
         ruling,
@@ -150,27 +152,6 @@ def assess_edit(case: DecisionContext, *, firmly: bool = True) -> EditAssessment
     if found.widenings:
         _check_second_person(case, found)
     return found
-
-
-def _draft_version(
-    case: DecisionContext, action: ProposedAction, ruling: Ruling
-) -> RequestVersion:
-    """The version that the edit makes, as `replace_revision` seals it."""
-    evaluation, made = ruling.evaluation, copy.copy(case.version)
-    asked = versions.compute_required_authority(
-        case.request, evaluation, by_agent=False, least=case.preflight.least
-    )
-    made.pk, made.number = None, case.version.number + 1
-    made.revision = draft_revision(case.version.revision, action, ruling)
-    made.tier, made.risk, made.steps = asked.tier, evaluation.risk, asked.steps
-    made.queue = versions.load_queue(ruling)
-    made.requires_reason = evaluation.requires_reason
-    made.step_up = evaluation.step_up or asked.tier is Tier.ESCALATE
-    made.carried = []
-    if ruling.policy is not None:
-        made.policy = ruling.policy
-    made.rules = [rule.as_json() for rule in evaluation.rules]
-    return made
 
 
 def _list_widenings(
@@ -247,29 +228,6 @@ def _check_may_lower_tier(case: DecisionContext, ruling: Ruling) -> None:
     if lower or quorum.is_weaker(asks, than=asked):  # guard: edit-lowers
         message = "this requires fewer people than before; a supervisor must edit it"
         raise PolicyViolation(errors=[{"path": "args", "message": message}])
-
-
-def _build_edited_action(case: DecisionContext, before: Revision) -> ProposedAction:
-    if case.said.args is None or dict(case.said.args) == before.args:
-        raise InvalidInput(
-            "Nothing changed. Use Approve.",
-            errors=[{"path": "args", "message": "at least one change"}],
-        )
-    proposal = case.request.proposal
-    return ProposedAction(
-        proposal=proposal.pk,
-        tool=proposal.tool_name,
-        args=case.said.args,
-        agent=proposal.agent,
-        thread=proposal.thread,
-        preconditions=before.preconditions,
-        reading=case.preflight.reading,
-        uncertain=before.uncertain,
-        resembles=bool(before.facts.get("resembles")),
-        narrowed=before.facts.get("narrowed") or {},
-        agent_version=before.agent_version,
-        unattended=bool(before.facts.get("agent", {}).get("unattended")),
-    )
 
 
 def _copy_narrative(revision: Revision) -> Narrative:

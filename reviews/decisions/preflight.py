@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
 from django.db.models import F, Subquery
 
-from journal.errors import InvalidArgs, NotFound, VerifierRefused
+from journal import clock
+from journal.errors import InvalidArgs, InvalidInput, NotFound, VerifierRefused
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies import active, tools
 from policies.choices import Tier
@@ -17,7 +19,9 @@ from policies.models import PolicyVersion
 from reviews import permissions
 from reviews.choices import RequestStatus, Verdict
 from reviews.governance import readings
+from reviews.governance.ruling import ProposedAction, govern
 from reviews.models import ApprovalRequest, RequestVersion
+from reviews.requests.revisions import draft_version
 from reviews.tool_services import readers, verifiers
 from reviews.tool_services.readers import ToolReading
 
@@ -50,6 +54,7 @@ class Preflight:
     # escalation, and an edit is sealed with at least that tier.
     raised: bool = False
     version: RequestVersion | None = None  # the newest, as read before the lock
+    queue: str = ""  # whose verifiers were asked about an edit; empty if none were
 
     def reuse_version(self, request: ApprovalRequest) -> None:
         """Spare the locked request a query for its version, if it still has this one:
@@ -83,30 +88,96 @@ def run_preflight(said: VerdictSubmission) -> Preflight:
 
 def _ask_services(said: VerdictSubmission, version: RequestVersion) -> Preflight:
     """Call the reader and the verifiers. Raises NotPermitted, InvalidArgs,
-    VerifierRefused."""
-    request, revision = version.request, version.revision
-    definition = tools.load_definition(revision.known_tool)
-    asked = verifiers.list_verifiers(
-        definition, request.queue.name, _load_active_policy(version)
-    )
-    if said.verdict is not Verdict.MODIFY and not asked:
-        return Preflight(version=version)
-    permissions.check_can_decide(said.person, request, version)
-    args: Mapping[str, Any] = revision.args
-    reading = None
+    InvalidInput, VerifierRefused."""
     if said.verdict is Verdict.MODIFY and said.args is not None:
-        args = said.args
-        _check_edited_args(args, version)
-        asker = readings.build_asker(request.proposal)
-        reading = readers.read_state(definition, args, asker=asker)
+        return _ask_about_edit(said, version)
+    if not _list_verifiers(version, version):
+        return Preflight(version=version)
+    permissions.check_can_decide(said.person, version.request, version)
+    least = _ask_verifiers(said, version, version)
+    raised = least.rank > Tier(version.tier).rank
+    return Preflight(least=least, raised=raised, version=version)
+
+
+def _ask_about_edit(said: VerdictSubmission, version: RequestVersion) -> Preflight:
+    """Read the state for the edited arguments, and ask the verifiers of the version
+    that the edit makes: it may go to another queue."""
+    request, args = version.request, said.args or {}
+    permissions.check_can_decide(said.person, request, version)
+    _check_edited_args(args, version)
+    definition = tools.load_definition(version.revision.known_tool)
+    asker = readings.build_asker(request.proposal)
+    reading = readers.read_state(definition, args, asker=asker)
+    made = _draft_edit(said, version, reading)
+    if made is None:  # the policy forbids it, which is said under the lock
+        return Preflight(reading=reading, version=version)
+    least = _ask_verifiers(said, version, made)
+    return Preflight(
+        reading=reading, least=least, version=version, queue=made.queue.name
+    )
+
+
+@transaction.atomic(durable=True)
+def _draft_edit(
+    said: VerdictSubmission, version: RequestVersion, reading: ToolReading
+) -> RequestVersion | None:
+    """The version that the edit would make now, or None where the policy forbids it. It
+    reads the sums and locks none: the edit is judged again under the lock."""
+    action = build_edited_action(said, version, reading)
+    ruling = govern(action, now=clock.now(), firmly=False)
+    return None if ruling.tier is Tier.BLOCK else draft_version(version, action, ruling)
+
+
+def build_edited_action(
+    said: VerdictSubmission, version: RequestVersion, reading: ToolReading | None
+) -> ProposedAction:
+    """The action with the edited arguments. Raises InvalidInput when nothing
+    changed."""
+    before, proposal = version.revision, version.request.proposal
+    if said.args is None or dict(said.args) == before.args:
+        raise InvalidInput(
+            "Nothing changed. Use Approve.",
+            errors=[{"path": "args", "message": "at least one change"}],
+        )
+    return ProposedAction(
+        proposal=proposal.pk,
+        tool=proposal.tool_name,
+        args=said.args,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        preconditions=before.preconditions,
+        reading=reading,
+        uncertain=before.uncertain,
+        resembles=bool(before.facts.get("resembles")),
+        narrowed=before.facts.get("narrowed") or {},
+        agent_version=before.agent_version,
+        unattended=bool(before.facts.get("agent", {}).get("unattended")),
+    )
+
+
+def _list_verifiers(
+    version: RequestVersion, judged: RequestVersion
+) -> list[verifiers.Verifier]:
+    return verifiers.list_verifiers(
+        tools.load_definition(judged.revision.known_tool),
+        judged.queue.name if judged is not version else version.request.queue.name,
+        _load_active_policy(version),
+    )
+
+
+def _ask_verifiers(
+    said: VerdictSubmission, version: RequestVersion, judged: RequestVersion
+) -> Tier:
+    """The tier that the verifiers of the judged version demand. Raises
+    VerifierRefused."""
     found = verifiers.run_verifiers(
-        asked, _build_verifier_input(said, version, args), stage="decision"
+        _list_verifiers(version, judged),
+        _build_verifier_input(said, version, judged),
+        stage="decision",
     )
     if isinstance(found, verifiers.VerifierRefusal):
         raise VerifierRefused(found.detail, verifier=found.code)
-    least = found.tier if found else Tier.AUTO
-    raised = least.rank > Tier(version.tier).rank
-    return Preflight(reading=reading, least=least, raised=raised, version=version)
+    return found.tier if found else Tier.AUTO
 
 
 def _preflight_canary(said: VerdictSubmission, version: RequestVersion) -> Preflight:
@@ -130,17 +201,18 @@ def _load_active_policy(version: Any) -> PolicyVersion | None:
 
 
 def _build_verifier_input(
-    said: VerdictSubmission, version: RequestVersion, args: Mapping[str, Any]
+    said: VerdictSubmission, version: RequestVersion, judged: RequestVersion
 ) -> dict[str, Any]:
-    """The input of a verifier: facts about the request, never the agent's words."""
+    """The input of a verifier: facts about the request, never the agent's words.
+    `judged` is the version that an edit makes, otherwise the version itself."""
     return {
         "request": version.request_id,
         "version": version.number,
         "seal": version.seal,
         "tool": version.revision.known_tool.name,
-        "tier": version.tier,
-        "risk": version.risk,
+        "tier": str(judged.tier),
+        "risk": str(judged.risk),
         "verdict": said.verdict.value,
-        "args": dict(args),
-        "action_hash": version.revision.action_hash,
+        "args": dict(judged.revision.args),
+        "action_hash": judged.revision.action_hash,
     }

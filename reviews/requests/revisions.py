@@ -13,7 +13,7 @@ from policies.choices import Tier
 from reviews import transitions
 from reviews.effects import describe
 from reviews.governance.ruling import ProposedAction, Ruling, record_observations
-from reviews.models import ApprovalRequest, Proposal, Revision
+from reviews.models import ApprovalRequest, Proposal, RequestVersion, Revision
 from reviews.redaction.redactor import Redactor, load_redactor
 
 from . import versions
@@ -107,6 +107,31 @@ def draft_revision(
     for name, value in values.items():
         setattr(revision, name, value)
     return revision
+
+
+def draft_version(
+    sealed: RequestVersion,
+    action: ProposedAction,
+    ruling: Ruling,
+    *,
+    least: Tier = Tier.AUTO,
+) -> RequestVersion:
+    """The version that an edit of this one makes, as `replace_revision` seals it. It is
+    not stored."""
+    evaluation, made = ruling.evaluation, copy.copy(sealed)
+    asked = versions.compute_required_authority(
+        sealed.request, evaluation, by_agent=False, least=least
+    )
+    made.pk, made.number, made.carried = None, sealed.number + 1, []
+    made.revision = draft_revision(sealed.revision, action, ruling)
+    made.tier, made.risk, made.steps = asked.tier, evaluation.risk, asked.steps
+    made.queue = versions.load_queue(ruling)
+    made.requires_reason = evaluation.requires_reason
+    made.step_up = evaluation.step_up or asked.tier is Tier.ESCALATE
+    made.rules = [rule.as_json() for rule in evaluation.rules]
+    if ruling.policy is not None:
+        made.policy = ruling.policy
+    return made
 
 
 def build_redactor(
