@@ -1,10 +1,17 @@
-"""Finds the values of arguments that a tool's policy names, however they are spaced,
-split or capitalised in a text (gate.md 4, "per-tool fields too")."""
+"""Finds the values of arguments that a tool's policy names, and names of people,
+however they are spaced, split, joined or capitalised in a text (gate.md 4, "per-tool
+fields too")."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
+from itertools import permutations
 from typing import Any, NamedTuple
+
+from reviews.presenters import unicode
 
 from . import spans
 from .normalise import MASK, fold_text
@@ -86,8 +93,12 @@ def _build_concealed(text: str, kind: str) -> Iterator[ConcealedValue]:
 
 
 def _lowercase_char(char: str) -> str:
-    lower = char.lower()
-    return lower if len(lower) == 1 else char
+    """One character as values are compared: without an accent, and in the letter that
+    it looks like, if that is one character."""
+    if char.isascii():
+        return char.lower()
+    folded = _fold_name_char(char)
+    return folded if len(folded) == 1 else char
 
 
 def _is_match(view: str, start: int, end: int, value: ConcealedValue) -> bool:
@@ -114,3 +125,196 @@ def _widen_span(view: str, start: int, end: int, value: ConcealedValue) -> Span:
     if value.after and view.startswith(value.after, end):
         end += len(value.after)
     return Span(start, end, value.kind, value.value)
+
+
+# Letters that stand for others although Unicode does not decompose them.
+_LETTERS = str.maketrans(
+    {
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "æ": "ae",
+        "œ": "oe",
+        "\u0131": "i",
+    }
+)
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+_SPELT_BREAK = re.compile(r"\\[nrt]")
+_PIECES = re.compile(r"[^\W\d_]+")
+# What may stand inside a word of a name: a hyphen, or a line break.
+_WORD_GAP = re.compile(r"-|-?\s*\n\s*")
+_INITIAL_BEFORE = re.compile(r"(?:^|[^a-z])(([a-z])[. _-]{1,3})$")
+_INITIAL_AFTER = re.compile(r"[, ._-]{1,3}([a-z])(?=[^a-z]|$)\.?")
+MOST_NAME_WORDS = 6  # a longer text is no name
+
+
+class _Form(NamedTuple):
+    """One way to write a name: where its words begin in the letters, and the first
+    letters of its other words."""
+
+    joints: frozenset[int]
+    initials: frozenset[str]
+
+
+class PeopleFinder:
+    """Finds people's names in texts: whole, each word alone, in either order, joined
+    (`sue_lindqvist`, `SueLindqvist`, `slindqvist`), with initials, and split.
+
+    Case, accents, invisible characters and lookalike letters make no difference. A word
+    of `never`, such as the name of a field, is no name by itself.
+    """
+
+    def __init__(self, names: Iterable[str], never: Collection[str] = ()) -> None:
+        self._never = frozenset(_fold_letters(word) for word in never)
+        self._forms: dict[str, _Form] = {}
+        for name in dict.fromkeys(names):
+            for spelling in {name, name.casefold().translate(_UMLAUTS)}:
+                self._add_name(spelling)
+
+    def _add_name(self, name: str) -> None:
+        given = [_fold_letters(word) for word in name.split()]
+        parts = [word for word in given if word]
+        if not 0 < len(parts) <= MOST_NAME_WORDS or any(map(str.isdigit, name)):
+            return
+        pieces = [_fold_letters(one) for one in _PIECES.findall(name)]
+        for word in {*parts, *pieces}:
+            if len(word) >= MIN_LENGTH and word not in self._never:
+                others = frozenset(one[0] for one in parts if one != word)
+                self._add_form([word], others)
+        if len(parts) > 1:
+            pairs = {tuple(parts), (parts[0], parts[-1])}
+            for pair in pairs | {tuple(reversed(one)) for one in pairs}:
+                self._add_form(pair, frozenset())
+            for one, other in permutations((parts[0], parts[-1])):
+                if len(other) >= MIN_LENGTH:
+                    self._add_form([one[0] + other], frozenset())
+                    self._add_form([other + one[0]], frozenset())
+
+    def _add_form(self, words: Iterable[str], initials: frozenset[str]) -> None:
+        letters, joints = "", set()
+        for word in words:
+            joints.add(len(letters))
+            letters += word
+        if len(letters) < MIN_LENGTH or letters in self._never:
+            return
+        known = self._forms.get(letters, _Form(frozenset(), frozenset()))
+        self._forms[letters] = _Form(known.joints | joints, known.initials | initials)
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        return sorted({len(letters) for letters in self._forms}, reverse=True)
+
+    def hide(self, text: str, said: str) -> str:
+        """The text with `said` in place of each name."""
+        parts, done = [], 0
+        for start, end in self.find(text):
+            parts += [text[done:start], said]
+            done = end
+        return "".join([*parts, text[done:]])
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """The places of names in a text, in order, without overlaps."""
+        if not self._forms:
+            return
+        seen = _FoldedLetters(text)
+        at = 0
+        while at < len(seen.letters):
+            found = self._find_at(seen, at)
+            if found is None:
+                at += 1
+                continue
+            start, end, at = found
+            yield start, end
+
+    def _find_at(self, seen: _FoldedLetters, at: int) -> tuple[int, int, int] | None:
+        begins = seen.begins(at)
+        for length in self._lengths:
+            if not begins and length < MIN_INFIX_LENGTH:
+                return None
+            form = self._forms.get(seen.letters[at : at + length])
+            if form is None or at + length > len(seen.letters):
+                continue
+            end = seen.find_end(at + length, loose=length >= MIN_INFIX_LENGTH)
+            if end and seen.hangs_together(at, at + length, form.joints):
+                return (*seen.widen(at, end, form.initials), end)
+        return None
+
+
+class _FoldedLetters:
+    """A text as its folded letters, each with its place."""
+
+    def __init__(self, text: str) -> None:
+        self.text = _SPELT_BREAK.sub(" \n", text)
+        folded: list[str] = []
+        self.origins: list[int] = []
+        for place, char in enumerate(self.text):
+            for one in _fold_name_char(char):
+                folded.append(one)
+                self.origins.append(place)
+        self.folded = "".join(folded)
+        self.places = [at for at, one in enumerate(folded) if one.isalpha()]
+        self.letters = "".join(folded[at] for at in self.places)
+
+    def begins(self, at: int) -> bool:
+        """Whether a word begins at this letter."""
+        if at == 0 or self.places[at] - self.places[at - 1] > 1:
+            return True
+        before, here = self._char(at - 1), self._char(at)
+        if not here.isupper():
+            return False
+        after = self._char(at + 1) if at + 1 < len(self.letters) else ""
+        return before.islower() or after.islower()
+
+    def find_end(self, end: int, *, loose: bool) -> int:
+        """The end of the word that ends before this letter, or with an `s` of its own
+        after it; 0 if the word goes on."""
+        if end >= len(self.letters) or self.begins(end):
+            return end
+        plural = self.letters[end] == "s"
+        if plural and (end + 1 >= len(self.letters) or self.begins(end + 1)):
+            return end + 1
+        return end if loose else 0
+
+    def hangs_together(self, at: int, end: int, joints: frozenset[int]) -> bool:
+        """Whether only what splits a word is between these letters, or the same between
+        all of them, as in `B R A N D T`."""
+        gaps = []
+        for one in range(at + 1, end):
+            gap = self.folded[self.places[one - 1] + 1 : self.places[one]]
+            at_joint = one - at in joints and len(gap) <= 4
+            if not (not gap or at_joint or _WORD_GAP.fullmatch(gap)):
+                gaps.append(gap)
+        every = len(gaps) == end - at - 1 - len(joints - {0})
+        return not gaps or (every and len(set(gaps)) == 1 and len(gaps[0]) == 1)
+
+    def widen(self, at: int, end: int, initials: frozenset[str]) -> tuple[int, int]:
+        """The place of these letters in the text, with an initial beside them."""
+        first, last = self.places[at], self.places[end - 1] + 1
+        before = _INITIAL_BEFORE.search(self.folded[max(first - 5, 0) : first])
+        after = _INITIAL_AFTER.match(self.folded, last)
+        if before and before[2] in initials:
+            first -= len(before[1])
+        elif after and after[1] in initials:
+            last = after.end()
+        return self.origins[first], self.origins[last - 1] + 1
+
+    def _char(self, at: int) -> str:
+        return self.text[self.origins[self.places[at]]]
+
+
+def _fold_letters(text: str) -> str:
+    folded = "".join(map(_fold_name_char, text))
+    return "".join(char for char in folded if char.isalpha())
+
+
+@lru_cache(maxsize=8192)
+def _fold_name_char(char: str) -> str:
+    """One character as the names' letters are compared: without accents, in the Latin
+    letter that it looks like, in lower case. Invisible characters are empty."""
+    if char.isascii():
+        return char.lower()
+    folded = fold_text(unicodedata.normalize("NFKD", char)).text
+    plain = unicode.compute_skeleton(folded).casefold().translate(_LETTERS)
+    return "".join(c for c in plain if not unicodedata.category(c).startswith("M"))

@@ -67,7 +67,9 @@ def _prepare_writing(dataset_id: str) -> _Writing | None:
     key = encryption.unwrap_key(bytes(dataset.key), dataset.pk)
     plan = selection.build_plan(dataset, key)
     customers = frozenset().union(*plan.customers.values())
-    return _Writing(key, plan, build_hidden_names(Person.objects.all(), customers))
+    people = Person.objects.all()
+    others = build_hidden_names(people, customers, plan.named, plan.schema_words)
+    return _Writing(key, plan, others)
 
 
 @transaction.atomic(durable=True)

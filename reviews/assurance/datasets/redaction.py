@@ -20,6 +20,7 @@ from policies.models import Person
 from reviews import redaction
 from reviews.models import Proposal, Revision
 from reviews.presenters.arguments import Leaf, collect_leaves, is_personal_name
+from reviews.redaction.named_values import MOST_NAME_WORDS, PeopleFinder
 from reviews.redaction.normalise import fold_text
 from reviews.redaction.redactor import list_withheld_arguments, load_redactor
 
@@ -52,7 +53,11 @@ _LONG_NUMBER = re.compile(r"\d{6,}")
 _INDEX = re.compile(r"\[[^\]]*\]")
 _CHIP_TAG = re.compile(r"(?<= · redacted · #)[0-9a-f]{4}(?=\])")
 _SAME_PERSON = re.compile(r"\[person\](?: \[person\])+")
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NAME_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+# What this redaction writes: pseudonyms, and chips with their kind.
+_WRITTEN = re.compile(r"\b[a-z]+-[a-p]{16}\b|\[person\]|\[[^\[\]]* · redacted · #\w*\]")
+_OWN_WORDS = ("customer", "person", "redacted")
 # Words of a text, each kind a part of the one before: a path, its steps, their parts.
 _TOKENS = (
     re.compile(r"\w(?:[\w@.+/-]*\w)?"),
@@ -112,7 +117,10 @@ def list_people_named(
     proposal: Proposal, revision: Revision, definition: ToolDefinition
 ) -> list[str]:
     """Names of people and data about them that a revision has in arguments, in the
-    reading of its state, or as the party for whom the agent acts."""
+    reading of its state, or as the party for whom the agent acts.
+
+    Words of the tool's own schema are none, and labels name fields, not people.
+    """
     roles = (*TARGET_ROLES, *_PEOPLE_ROLES)
     wanted = frozenset(definition.roles.get(role, "") for role in roles) - {""}
     found = [
@@ -120,18 +128,56 @@ def list_people_named(
         for leaf in collect_leaves(revision.args)
         if _is_named(leaf, wanted, _PERSON_NAME) or _is_personal(leaf)
     ]
-    before = revision.reading.get("before") or {}
-    found += [leaf.value for leaf in collect_leaves(before) if _is_read_name(leaf)]
-    labels = revision.reading.get("labels") or {}
-    found += [
-        text
-        for name, text in labels.items()
-        if name in wanted or name in definition.keys or _CUSTOMER_NAME.search(name)
-    ]
+    for part in ("before", "facts"):
+        read = collect_leaves(revision.reading.get(part) or {})
+        found += [leaf.value for leaf in read if _is_read_name(leaf)]
+    keys = map(str, (revision.reading.get("keys") or {}).values())
+    found += [key for key in keys if not any(map(str.isdigit, key))]
     party = proposal.on_behalf_of
     found += [party.get("id", ""), *party.get("chain", [])]
     found += [leaf.value for leaf in collect_leaves(party.get("properties", {}))]
-    return [text for one in found if isinstance(one, str) and (text := one.strip())]
+    own = list_schema_words(definition, revision)
+    return [
+        text
+        for one in found
+        if isinstance(one, str)
+        and (text := one.strip())
+        and not set(_split_words(text)) <= own
+    ]
+
+
+def list_schema_words(definition: ToolDefinition, revision: Revision) -> set[str]:
+    """The words of a tool's own names, labels, titles and closed sets of values."""
+    labels = (revision.reading.get("labels") or {}).items()
+    texts = [definition.name, definition.title, *definition.facts, *definition.keys]
+    texts += [text for pair in definition.labels.items() for text in pair]
+    texts += [str(text) for pair in labels for text in pair]
+    texts += _list_schema_texts(definition.arguments)
+    return {word for text in texts for word in _split_words(text)}
+
+
+def _list_schema_texts(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        for name, part in schema.items():
+            if name in ("properties", "$defs") and isinstance(part, Mapping):
+                yield from part
+            if name in ("enum", "const", "title"):
+                yield from _list_texts(part)
+            yield from _list_schema_texts(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _list_schema_texts(part)
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, str):
+            yield one
+
+
+def _split_words(text: str) -> list[str]:
+    """The words of a name such as `order_id` or `orderId`, in lower case."""
+    return [word.lower() for word in _NAME_PART.findall(text)]
 
 
 def _is_personal(leaf: Leaf) -> bool:
@@ -157,42 +203,42 @@ class LineSubject:
 
 @dataclass(frozen=True, slots=True)
 class HiddenNames:
-    """Whom no line of a dataset may name: the people of the installation, by each word
-    of their names, and the customers of all lines."""
+    """Whom no line of a dataset may name: the people of the installation and all whom
+    the lines name, by each word of their names, and the customers of all lines."""
 
-    people: frozenset[str]
-    short: re.Pattern[str]  # full names with a word too short to be found alone
+    people: frozenset[str]  # user names and public ids
+    names: PeopleFinder
     customers: frozenset[str]
 
-    def hide_people(self, text: str, more: Collection[str] = ()) -> str:
-        """Replace the people of the installation, and the words in `more`."""
-        text = self.short.sub(HIDDEN_PERSON, text)
-        text = _WORD.sub(
-            lambda match: (
-                HIDDEN_PERSON
-                if match.group() in self.people or match.group() in more
-                else match.group()
-            ),
-            text,
-        )
-        return _SAME_PERSON.sub(HIDDEN_PERSON, text)
+    def hide_people(self, text: str) -> str:
+        """Replace every name. What this redaction wrote itself stays as it is."""
+        parts, done = [], 0
+        for match in _WRITTEN.finditer(text):
+            parts += [self._hide(text[done : match.start()]), match.group()]
+            done = match.end()
+        parts.append(self._hide(text[done:]))
+        return _SAME_PERSON.sub(HIDDEN_PERSON, "".join(parts))
+
+    def _hide(self, text: str) -> str:
+        return self.names.hide(text, HIDDEN_PERSON)
 
 
 def build_hidden_names(
-    people: Iterable[Person], customers: frozenset[str]
+    people: Iterable[Person],
+    customers: frozenset[str],
+    named: Iterable[str] = (),
+    schema_words: Collection[str] = (),
 ) -> HiddenNames:
-    """Collect user names, public ids, and names: as wholes and each word alone."""
-    words: set[str] = set()
-    short: set[str] = set()
-    for person in people:
-        full = person.get_full_name()
-        words |= {person.username, person.public_id, *_WORD.findall(full)}
-        if any(len(word) < _LEAST_LETTERS for word in full.split()):
-            short.add(full)
-    either = "|".join(map(re.escape, sorted(short))) or r"(?!)"
+    """Collect user names, public ids and full names of people, and names that lines
+    have. Words of the tools' schemas are no names."""
+    people = list(people)
+    names = [person.get_full_name() for person in people]
+    names += [" ".join(_LETTERS.findall(person.username)) for person in people]
+    names += [text for text in named if len(text.split()) <= MOST_NAME_WORDS]
+    words = {word for one in people for word in (one.username, one.public_id)}
     return HiddenNames(
         frozenset(word for word in words if len(word) >= _LEAST_LETTERS),
-        re.compile(rf"(?<!\w)(?:{either})(?!\w)"),
+        PeopleFinder(names, {*schema_words, *_OWN_WORDS}),
         customers,
     )
 
@@ -217,7 +263,6 @@ class LineRedactor:
         }
         named = list_people_named(proposal, revision, subject.definition)
         self.hidden = [*thread.hidden, *self._conceal(named)]
-        self.names = _list_name_words(named)
         self.chips = {
             redaction.format_chip(CUSTOMER, one, self.thread_key): pseudonym
             for one, pseudonym in self.pseudonyms.items()
@@ -270,7 +315,7 @@ class LineRedactor:
         for chip, pseudonym in self.chips.items():
             text = text.replace(chip, pseudonym)
         text = self._replace_tokens(text)
-        text = self.others.hide_people(text, self.names)
+        text = self.others.hide_people(text)
         return _CHIP_TAG.sub(self._replace_tag, text)
 
     def _replace_tokens(self, text: str, depth: int = 0) -> str:
@@ -315,15 +360,3 @@ def _list_record_ids(args: Mapping[str, Any]) -> Iterator[str]:
         last = _INDEX.sub("", leaf.path).rpartition(".")[2]
         if _ID_NAME.search(last) and any(map(str.isdigit, said)):
             yield said
-
-
-def _list_name_words(named: Iterable[str]) -> set[str]:
-    """The words of names, which texts use alone: `Ann` of `Ann Smith`. A value with
-    anything but words is no name."""
-    return {
-        word
-        for text in named
-        if len(words := text.split()) <= 4 and all(map(_WORD.fullmatch, words))
-        for word in words
-        if word[0].isupper()
-    }

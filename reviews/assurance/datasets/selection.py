@@ -19,7 +19,12 @@ from reviews.choices import CanaryEnding, RequestStatus, Verdict
 from reviews.governance import voters
 from reviews.models import ApprovalRequest, Canary, Dataset, Decision, RequestVersion
 
-from .redaction import build_pseudonym, list_customers
+from .redaction import (
+    build_pseudonym,
+    list_customers,
+    list_people_named,
+    list_schema_words,
+)
 
 MOST_DECISIONS = 10_000  # in one dataset
 PARTS = ("train", "validation", "test")
@@ -31,12 +36,15 @@ Version = tuple[str, int]  # the id of a request, and the number of its version
 @dataclass(frozen=True, slots=True)
 class DatasetPlan:
     """Every line of a dataset in the order of the file. `decisions` are the ids of
-    those that each line is about; a canary has none."""
+    those that each line is about; a canary has none. `named` are people whom the lines
+    name, and `schema_words` words of their tools that are no names."""
 
     lines: Sequence[Version]
     decisions: Mapping[Version, Sequence[int]]
     parts: Mapping[str, str]  # by the id of the request
     customers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
+    schema_words: frozenset[str] = frozenset()
 
 
 def select_decisions(dataset: Dataset) -> QuerySet[Decision]:
@@ -80,13 +88,13 @@ def build_plan(dataset: Dataset, key: bytes) -> DatasetPlan:
     groups = _Groups()
     for _, planted, source in canaries:
         groups.join([f"proposal {planted}", f"proposal {source}"])
-    customers = _join_requests(groups, {request for request, _ in lines})
+    customers, named, words = _join_requests(groups, {request for request, _ in lines})
     shares = (dataset.train, dataset.validation, dataset.test)
     parts = {
         request: choose_part(key, groups.find(f"request {request}"), shares)
         for request, _ in lines
     }
-    return DatasetPlan(lines, decided, parts, customers)
+    return DatasetPlan(lines, decided, parts, customers, named, words)
 
 
 def choose_part(key: bytes, group: str, shares: Sequence[int]) -> str:
@@ -146,14 +154,18 @@ def _load_last_versions(dataset: Dataset, requests: Collection[str]) -> set[Vers
 
 def _join_requests(
     groups: _Groups, requests: Collection[str]
-) -> dict[str, frozenset[str]]:
-    """Join each request with its thread and its customers; return the customers."""
+) -> tuple[dict[str, frozenset[str]], frozenset[str], frozenset[str]]:
+    """Join each request with its thread and its customers. Return the customers, the
+    people whom the versions name, and the words of their tools' schemas."""
     found: dict[str, set[str]] = defaultdict(set)
+    named: set[str] = set()
+    words: set[str] = set()
     for version in _load_versions(requests):
         revision, proposal = version.revision, version.request.proposal
-        customers = list_customers(
-            proposal, revision, tools.load_definition(revision.known_tool)
-        )
+        definition = tools.load_definition(revision.known_tool)
+        customers = list_customers(proposal, revision, definition)
+        named.update(list_people_named(proposal, revision, definition))
+        words.update(list_schema_words(definition, revision))
         found[version.request_id] |= customers
         groups.join(
             [
@@ -163,7 +175,8 @@ def _join_requests(
                 *(f"customer {one}" for one in sorted(customers)),
             ]
         )
-    return {request: frozenset(customers) for request, customers in found.items()}
+    known = {request: frozenset(customers) for request, customers in found.items()}
+    return known, frozenset(named), frozenset(words)
 
 
 def _load_versions(requests: Collection[str]) -> Iterator[RequestVersion]:
