@@ -131,12 +131,13 @@ FREE = {
 }
 
 
-def run(text: str, *values: object) -> int:
+def run(text: str, *values: Any) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(text, values)
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-        return cursor.rowcount
+        count: int = cursor.rowcount
+        return count
 
 
 def refuses(text: str, *values: object) -> bool:

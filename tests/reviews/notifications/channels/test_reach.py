@@ -13,6 +13,7 @@ from journal import clock
 from policies.models import Person
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Notice
+from reviews.notifications.channels import reach
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.markup import read_text
