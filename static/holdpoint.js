@@ -97,7 +97,7 @@
   };
   /* What is typed until the answer is there waits for it: a panel gets all of it, and
      where none is open, a single key acts. */
-  let sent, waiting = [], leaving = 0, torn = false;
+  let sent, waiting = [], leaving = 0, wrote, torn = false;
   const isWaiting = (target) => writes(target) ? sent && target.closest("#decide") : sent || Date.now() - leaving < 4000;
   const resume = () => {
     const [verb, keys] = [sent, waiting];
@@ -147,9 +147,10 @@
     chord = name === "g" ? Date.now() : 0;
     if (second ? press(meant(`g ${read(event)}`)) : act(name)) event.preventDefault();
   });
+  document.addEventListener("input", ({ target }) => { wrote = target; });
   document.addEventListener("pointerdown", () => { digits = []; torn = false; });
   addEventListener("beforeunload", () => { leaving = Date.now(); });
-  addEventListener("pageshow", () => { leaving = 0; });
+  addEventListener("pageshow", () => { leaving = 0; sent = undefined; });
   /* A panel begins at its first field, a form that is unfolded too. On a telephone that
      would open the keyboard over what is to be read. */
   const slim = matchMedia("(max-width: 767px) and (pointer: coarse)");
@@ -327,7 +328,7 @@
     if (asked && requestConfig.verb === sent) resume();
   });
   const isDecision = ({ target, triggeringEvent }) => target?.id === "decide" && /submit|click/.test(triggeringEvent?.type);
-  on("confirm", ({ detail }) => { if (isDecision(detail)) { sent = detail.verb; waiting = []; } });
+  on("confirm", ({ detail }) => { if (!isDecision(detail)) return; if (!sent) waiting = []; sent = detail.verb; });
   for (const name of ["sendError", "sendAbort", "timeout", "swapError"]) on(name, () => { sent = undefined; });
   /* An answer that leads to another page: the undo comes first. */
   on("beforeOnLoad", (event) => {
@@ -356,7 +357,7 @@
     const { target } = event.detail;
     const { activeElement } = document;
     beside.add(target?.id);
-    if (target?.id && target.contains(activeElement)) { within = target.id; writing = activeElement.matches("textarea"); torn = Boolean(writes(activeElement)); }
+    if (target?.id && target.contains(activeElement)) { within = target.id; writing = activeElement.matches("textarea"); torn = wrote === activeElement; }
   });
   const refocus = () => {
     const home = within && document.getElementById(within);
@@ -385,7 +386,7 @@
     seat();
   }
   const opened = findPanel();
-  if (opened && (!$("[autofocus]") || $("[autofocus]:is(h1,h2)"))) enter(undefined, opened);
+  if (opened && (!$("[autofocus]") || $("[autofocus]:is(h1,h2)"))) requestAnimationFrame(() => enter(undefined, opened));
   else if (review && !$("[autofocus]")) $("#h1", review)?.focus({ preventScroll: true });
   if (review && "scroll" in review.dataset && slim.matches) {
     const left = new Set($$("#r2,#r3"));

@@ -227,7 +227,7 @@ def test_the_undo_is_kept_while_the_approval_is_sent(
         page.fill("[name='arg.amount']", "12.00")
     held = Held(page, "**/decide/", "POST")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_test_id("commit")).to_contain_text("Sending…")
+    expect(page.get_by_test_id("commit").locator(".busy")).to_be_visible()
     page.keyboard.press("z")
     held.release()
     message = page.get_by_test_id("message")
