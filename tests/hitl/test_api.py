@@ -13,9 +13,7 @@ from django.test import Client
 from pydantic import BaseModel
 
 from agents import keys
-from agents.webhooks import payloads
 from hitl.api import api
-from journal.models import OutboxMessage
 from reviews.models import Batch
 from reviews.people import tokens
 from tests.conftest import Gate
@@ -124,16 +122,6 @@ def test_both_halves_of_the_api_write_times_alike(gate: Gate) -> None:
         found = list(list_times(answer.json()))
         assert found, path
         assert [one for one in found if not STAMP.fullmatch(one)] == [], path
-
-
-@pytest.mark.django_db
-def test_a_webhook_writes_its_time_as_the_api_does(gate: Gate) -> None:
-    request = propose(gate.agent).request
-    decide(request, gate.rita)
-    message = OutboxMessage.objects.filter(topic="proposal.told").first()
-    assert message is not None
-    payload = payloads.build_payload(message, request.proposal)
-    assert STAMP.fullmatch(payload["timestamp"])
 
 
 @pytest.mark.django_db

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -110,3 +111,8 @@ def test_who_tells_calls_for_what_is_first(
     tasks.tell(told.pk)
     assert waiting() == 4
     assert called == [letters[0]]
+
+
+def test_a_letter_writes_its_time_as_the_api_does(letters: list[str]) -> None:
+    payload = Delivery.objects.earliest("pk").payload
+    assert re.fullmatch(r"[\d-]{10}T[\d:]{8}\.\d{3}Z", payload["timestamp"])

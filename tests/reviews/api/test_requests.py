@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -72,7 +73,8 @@ def test_it_says_what_its_page_says(gate: Gate) -> None:
         (c.path, c.kind) for c in shown.changes
     ]
     assert said["before"]["known"] is True
-    assert said["before"]["at"] == regions.reading["at"]
+    read_at = datetime.fromisoformat(regions.reading["at"])
+    assert said["before"]["at"] == clock.format_instant(read_at)
     state = [
         *said["before"]["top"],
         *said["before"]["unchanged"],

@@ -236,7 +236,7 @@ def test_an_agent_redeems_when_the_approval_holds(gate: Gate) -> None:
     assert tokens.verify_token(token)["nbf"] >= begins.timestamp()
     with pytest.raises(errors.Conflict, match="The approval holds from") as caught:
         redeem.redeem_grant(token=token, agent="riley")
-    assert caught.value.facts == {"not_before": begins.isoformat()}
+    assert caught.value.facts == {"not_before": clock.format_instant(begins)}
 
 
 def test_without_conditions_nothing_is_stored(gate: Gate) -> None:

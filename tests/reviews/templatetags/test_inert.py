@@ -86,6 +86,7 @@ HARMLESS = {
     "tabindex",
     "href",
     "hx-disable",
+    "translate",
 }
 WAYS = {
     "blocks": "{% untrusted text %}",
