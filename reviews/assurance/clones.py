@@ -55,18 +55,18 @@ def select_sources(person: Person, now: datetime) -> QuerySet[ApprovalRequest]:
         practice__started_at__gt=since,
     )
     met = Canary.objects.filter(source=OuterRef("proposal"), reviewer=person)
+    found = ApprovalRequest.objects.filter(
+        ~Exists(decided),
+        ~Exists(practised),
+        ~Exists(met),
+        status=RequestStatus.AUTHORIZED,
+        tier=Tier.APPROVE,
+        settled_at__gt=now - LATELY,
+        queue__in=permissions.queues_of(person),
+    )
+    found = found.exclude(proposal__kept_out__contains=[me])  # guard: source-kept-out
     return (
-        ApprovalRequest.objects.filter(
-            ~Exists(decided),
-            ~Exists(practised),
-            ~Exists(met),
-            status=RequestStatus.AUTHORIZED,
-            tier=Tier.APPROVE,
-            settled_at__gt=now - LATELY,
-            queue__in=permissions.queues_of(person),
-        )
-        .exclude(barred__contains=[me])
-        .exclude(proposal__kept_out__contains=[me])
+        found.exclude(barred__contains=[me])
         .exclude(proposal__source=REVERSAL_SOURCE)
         .select_related("proposal")
         .order_by("-settled_at")

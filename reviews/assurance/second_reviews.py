@@ -115,11 +115,11 @@ def choose_decision(*, decision_id: int, cause: SampleCause) -> bool:
 def select_open_reviews(person: Person, now: datetime) -> QuerySet[SecondReview]:
     """The second reviews that this person may answer now."""
     me = person.public_id
+    found = _select_of_queues(person).filter(answered_at__isnull=True, due_at__gt=now)
+    # guard: second-barred
+    found = found.exclude(decision__request__barred__contains=[me])
     return (
-        _select_of_queues(person)
-        .filter(answered_at__isnull=True, due_at__gt=now)
-        .exclude(decision__reviewer=person)
-        .exclude(decision__request__barred__contains=[me])
+        found.exclude(decision__reviewer=person)
         .exclude(decision__request__closed_to__contains=[me])
         .order_by("due_at")
     )

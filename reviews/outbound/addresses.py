@@ -152,6 +152,7 @@ def resolve_host(target: Target, *, resolve: Resolver, timeout: float) -> list[s
 def is_allowed(answer: str, networks: Networks) -> bool:
     """Whether this address is public or inside one of the networks."""
     address = _parse_literal(answer)
+    # guard: zone
     if address is None or "%" in answer:  # a zone names a local interface
         return False
     return _is_within(address, networks) or _is_public(address)

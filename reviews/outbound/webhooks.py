@@ -182,7 +182,7 @@ def post_body(
     pinned = addresses.resolve_allowed(
         target, networks=networks, resolve=resolve, timeout=timeout
     )
-    if foreign:
+    if foreign:  # guard: push-own-answers
         own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
     sent = {"Accept-Encoding": "identity", "User-Agent": "Holdpoint", **headers}
     with (

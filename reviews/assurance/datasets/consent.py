@@ -234,7 +234,7 @@ def describe_why_no_answer(dataset: Dataset, person: Person) -> str:
     """Why this administrator may not consent or refuse; empty when they may."""
     if person.pk == dataset.asked_by_id:
         return "You requested it. Another administrator must answer."
-    if person.pk == dataset.owner_id:
+    if person.pk == dataset.owner_id:  # guard: dataset-owner
         return "You are its owner. Another administrator must answer."
     return ""
 

@@ -15,7 +15,7 @@ from journal.errors import AlreadyDecided, Conflict, NotFound, NotPermitted
 from policies.models import Person
 from reviews.assurance import clones, practice
 from reviews.choices import DefectKind, PracticeEnding, Verdict
-from reviews.models import Decision, Practice, PracticeItem
+from reviews.models import Decision, Practice, PracticeItem, Proposal
 from tests.conftest import Gate
 
 from .planting import approve_source, plant_only, reload
@@ -179,3 +179,11 @@ def test_what_somebody_practised_on_is_no_canary_for_a_week(gate: Gate) -> None:
     later = now + clones.REMEMBERED
     assert clones.select_sources(rita, later).count() == 10
     assert PracticeItem.objects.count() == 10
+
+
+def test_who_is_kept_out_of_a_request_gets_no_copy_of_it(gate: Gate) -> None:
+    proposal = approve_source(gate)
+    rita, now = reload(gate.rita), clock.now()
+    assert clones.select_sources(rita, now).count() == 1
+    Proposal.objects.filter(pk=proposal).update(kept_out=[rita.public_id])
+    assert not clones.select_sources(rita, now).exists()

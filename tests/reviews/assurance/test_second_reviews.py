@@ -15,7 +15,7 @@ from policies.models import Person
 from reviews.assurance import second_reviews
 from reviews.choices import SampleCause, UpheldReview, Verdict
 from reviews.metrics.plots.second_reviews import compute_kappa
-from reviews.models import Decision, SecondReview
+from reviews.models import ApprovalRequest, Decision, SecondReview
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -153,3 +153,12 @@ def test_the_queue_says_how_many_wait(gate: Gate, client: Client) -> None:
     )
     client.force_login(Person.objects.get(pk=gate.rita.pk))  # made the first decision
     assert 'data-testid="second-reviews"' not in read_page(client.get("/queue/"))
+
+
+def test_who_is_barred_from_the_request_gives_no_second_review(gate: Gate) -> None:
+    decision = choose(gate)
+    now = clock.now()
+    assert second_reviews.select_open_reviews(gate.tom, now).exists()
+    barred = [*decision.request.barred, gate.tom.public_id]
+    ApprovalRequest.objects.filter(pk=decision.request_id).update(barred=barred)
+    assert not second_reviews.select_open_reviews(gate.tom, now).exists()

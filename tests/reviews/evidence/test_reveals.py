@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
+from journal.errors import NotFound
 from journal.models import LogRecord
+from reviews.choices import RevealReason
 from reviews.desk.announced import page
 from reviews.desk.components import badges
 from reviews.evidence import reveals
@@ -62,3 +66,11 @@ def test_who_was_not_told_marks_nothing(gate: Gate) -> None:
     assert page.list_announced_to(fresh(gate.rita), [execution.pk]) == [execution]
     assert page.list_announced_to(fresh(gate.otto), [execution.pk]) == []
     assert page.list_announced_to(fresh(gate.owen), [execution.pk]) == []
+
+
+def test_only_a_sensitive_argument_is_revealed(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    asked = {"person": gate.sue, "reason_code": RevealReason.OTHER, "reason": "x"}
+    with pytest.raises(NotFound):
+        reveals.reveal_argument(request_id=request.pk, name="amount", **asked)
+    assert not LogRecord.objects.filter(kind="value.revealed").exists()

@@ -124,3 +124,20 @@ def test_the_network_of_tools_is_not_open_to_letters(
         )
     assert service.connections == 0
     assert webhooks.post_signed_json(service.url, {}, timeout=5).status == 200
+
+
+def test_an_address_with_a_zone_is_in_no_network() -> None:
+    networks = [ip_network("fe80::/10")]
+    assert addresses.is_allowed("fe80::1", networks)
+    assert not addresses.is_allowed("fe80::1%lo", networks)
+
+
+def test_a_name_at_an_own_port_is_no_push_endpoint(
+    configure: Any, service: Service
+) -> None:
+    """Only the resolved address shows that it is this machine."""
+    configure(port=[service.port])
+    url = f"http://mine.example:{service.port}/"
+    with pytest.raises(NotAllowed, match="the gate's own"):
+        webhooks.post_body(url, b"", {}, timeout=5, foreign=True, resolve=lookup)
+    assert service.connections == 0

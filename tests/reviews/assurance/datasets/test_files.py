@@ -336,6 +336,15 @@ def test_a_dataset_is_withdrawn_by_whoever_asked_or_lapses(gate: Gate) -> None:
 
 @pytest.mark.servers
 @pytest.mark.django_db(transaction=True)
+def test_its_owner_does_not_consent(gate: Gate) -> None:
+    """They may have become an administrator since."""
+    approved(gate)
+    dataset = ask(gate)
+    gate.otto.groups.set(gate.alma.groups.all())
+    with pytest.raises(NotPermitted, match="You are its owner"):
+        consent(gate, dataset, gate.otto)
+
+
 def test_a_worker_writes_the_file_after_the_consent(gate: Gate, live: Stack) -> None:
     """The consent is the only nudge: nothing else tells the worker of the dataset."""
     approved(gate)
