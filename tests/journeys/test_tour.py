@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PAINTED
-from tests.installations import copy_installation, up
-from tests.stack import free_port
+from tests.installations import Up, copy_installation, up
+from tests.stack import free_port, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.servers]
 
@@ -48,13 +48,21 @@ class Demo:
         return page
 
 
+def find_addresses(running: Up) -> list[str]:
+    """The addresses on the lines that it has printed to their end."""
+    lines = running.said.rpartition("\n")[0]
+    return re.findall(r"http://[\d.]+:\d+", lines)
+
+
 @pytest.fixture
 def demo(tmp_path: Path, browser: Browser) -> Iterator[Demo]:
     state = tmp_path / "state"
     copy_installation(state)
     expect.set_options(timeout=WITHIN_MS)
     with up(state, free_port(), DEMO="1", RILEY_PACE="2") as running:
-        said = re.findall(r"http://[\d.:]+", running.said)
+        # The store's address is printed after Holdpoint's own.
+        wait_until(lambda: len(find_addresses(running)) >= 2, 60, lambda: running.said)
+        said = find_addresses(running)
         handed = json.loads((state / "demo.json").read_text())
         yield Demo(browser, said[0], said[1], handed["logins"])
 
