@@ -72,9 +72,13 @@ def _list_money_reasons(
     except InvalidMoney:  # the tool reads the arguments otherwise since
         before = []
     after = amounts.list_placed_amounts(definition, new.args, new.before)
+    nothing = {one.amount for one in definition.money if one.absent == "none"}
+    nothing |= {one.name for one in definition.amounts if one.absent == "none"}
     for name in dict.fromkeys(one.name for one in (*before, *after)):
         was = [one for one in before if one.name == name]
         now = [one for one in after if one.name == name]
+        if was and not now and not was[0].place and name not in nothing:
+            yield REMOVES
         yield from _compare_amounts(was, now)
 
 
@@ -83,8 +87,6 @@ def _compare_amounts(
 ) -> Iterator[str]:
     """Compare the amounts of one declaration. In a list that became shorter, each row
     that is left belongs to one that was there."""
-    if was and not now and not was[0].place:
-        yield REMOVES
     pairs = zip_longest(was, now) if len(now) >= len(was) else _match_rows(was, now)
     for one, other in pairs:
         if other is None or (one is None and not other.money.minor):

@@ -110,6 +110,12 @@ def test_an_amount_that_appears_or_is_left_out_widens() -> None:
     assert compare(tool(**PAIR), without, {**ASKED, "amount": "0.00"}) == []
 
 
+def test_an_amount_that_counts_as_nothing_may_be_left_out() -> None:
+    (pair,) = PAIR["money"]
+    definition = tool(money=[{**pair, "absent": "none"}])
+    assert compare(definition, ASKED, {"customer": "C-1"}) == []
+
+
 def row(payee: str, price: str, **more: Any) -> dict[str, Any]:
     return {"payee": payee, "price": price, **more}
 

@@ -62,7 +62,7 @@ AGENTS.add("policy-new", "Save as a draft", "/policies/new/", "adam")
 @AGENTS.scene("policy-draft", "Activate version", "alma")
 def policy_draft(gate: StoreGate) -> str:
     """What a draft of another administrator would change."""
-    text = change_policy("over 500.00 USD", "over 400.00 USD")
+    text = change_policy("args.amount > 50000", "args.amount > 90000")
     draft = versions.save_draft(text_or_mapping=text, author=gate.adam)
     return f"/policies/{draft.number}/"
 

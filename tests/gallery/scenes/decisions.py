@@ -64,6 +64,12 @@ def modify_checked(gate: StoreGate) -> Submission:
     return Submission(f"{typed.path}?check=1", typed.fields)
 
 
+@ARMED.scene("modify-widens", "This edit needs another person")
+def modify_widens(gate: StoreGate) -> Submission:
+    typed = sent(gate.refund(), "modify", edit="check", **amount("95.00"))
+    return Submission(f"{typed.path}?check=1", typed.fields)
+
+
 ARMED.add("reject", "Wrong target", arm("reject", StoreGate.refund))
 ARMED.add("escalate", "Your opinion", arm("escalate", StoreGate.refund))
 ARMED.add(
