@@ -17,6 +17,7 @@ from ..errors import FieldError, HoldpointError, InvalidArguments
 from ..gate import AsyncGate
 from ..models import Claim, Proposal
 from ..operations import Details
+from ..policy_schemas import UntakenSchema
 from ..signatures import build_call_id
 from ..tool_errors import (
     ApprovalPending,
@@ -25,7 +26,7 @@ from ..tool_errors import (
     ToolError,
 )
 from ..tools import ToolCall, ToolDefinition, ToolOptions, ToolResult, get_claim
-from .policy_entries import build_entry
+from .policy_entries import build_entry, describe_refusal
 from .results import (
     Json,
     ReadFailed,
@@ -258,7 +259,10 @@ class RemoteTool(ToolDefinition):
 
     def build_declaration(self) -> str:
         """The entry for `tools:` of the policy, as `import` prints it."""
-        return build_entry(self.name, self._tool)
+        try:
+            return build_entry(self.name, self._tool)
+        except UntakenSchema as error:
+            return describe_refusal(self._tool, str(error))
 
 
 @dataclass(slots=True)

@@ -17,10 +17,12 @@ from typing import Any
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
+from ..policy_schemas import UntakenSchema, adapt_schema
 from .tool_list import RefusedTool, Tool, ToolNames, dump_fingerprints, show_name
 
 TITLE_CHARACTERS = 80
 DESCRIPTION_CHARACTERS = 300
+EFFECT_CHARACTERS = 300
 INDENT = "  "
 ARGUMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
@@ -81,9 +83,14 @@ def describe_server(
     refused: list[str] = []
     for tool in tools:
         try:
-            taken.append((names.to_policy(str(tool.get("name"))), tool))
-        except RefusedTool as error:
+            name = names.to_policy(str(tool.get("name")))
+            if any(name == other for other, _ in taken):
+                raise RefusedTool(f"An earlier tool has the name {name} in the policy.")
+            adapt_schema(tool.get("inputSchema"))
+        except (RefusedTool, UntakenSchema) as error:
             refused.append(describe_refusal(tool, str(error)))
+        else:
+            taken.append((name, tool))
     entries = build_entries(taken, queue=queue)
     text = "\n".join([*refused, entries]) + "\n"
     return ImportedServer(text, dump_fingerprints(t for _, t in taken), len(taken))
@@ -108,37 +115,42 @@ def parse_names(prefix: str, pairs: Sequence[str]) -> ToolNames:
 
 def build_entry(name: str, tool: Tool, *, queue: str = "<queue>") -> str:
     """The entry of one tool, below `tools:`. Every text of the server is in quotes and
-    ASCII."""
+    ASCII. Raises UntakenSchema."""
     return "\n".join(_list_lines(name, tool, queue))
 
 
 def build_entries(entries: Iterable[tuple[str, Tool]], *, queue: str) -> str:
     """Entries for `tools:`, one after the other."""
     blocks = [build_entry(name, tool, queue=queue) for name, tool in entries]
+    if not blocks:
+        return "tools: {}"
     return "tools:\n" + "\n\n".join(_indent_block(block) for block in blocks)
 
 
 def _list_lines(name: str, tool: Tool, queue: str) -> Iterator[str]:
     hints = read_hints(tool)
-    for comment in list_comments(tool, hints):
-        yield f"# {comment}"
+    adapted = adapt_schema(tool.get("inputSchema"))
+    for comment in (*list_comments(tool, hints), *adapted.notes):
+        yield f"# {_write_comment(comment)}"
     yield f"{name}:"
-    for key, value in build_fields(name, tool, hints, queue).items():
+    for key, value in build_fields(name, tool, hints, queue, adapted.schema).items():
         yield f"{INDENT}{key}: {_write_value(value)}"
 
 
 def build_fields(
-    name: str, tool: Tool, hints: Mapping[str, bool], queue: str
+    name: str,
+    tool: Tool,
+    hints: Mapping[str, bool],
+    queue: str,
+    schema: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The fields of the entry. Destructive tools are critical: two supervisors."""
-    schema = tool.get("inputSchema")
-    schema = dict(schema) if isinstance(schema, Mapping) else {"type": "object"}
     title = str(tool.get("title") or _read_annotation(tool, "title") or name)
     words = str(tool.get("description") or "")
     fields = {
         "title": _shorten(title.replace("_", " "), TITLE_CHARACTERS),
         "description": _shorten(words, DESCRIPTION_CHARACTERS),
-        "schema": {key: part for key, part in schema.items() if key != "$schema"},
+        "schema": schema,
         "queue": queue,
         "risk": "critical" if hints.get("destructiveHint") else "high",
         # A server cannot say that nothing outside it changes.
@@ -174,7 +186,7 @@ def read_hints(tool: Tool) -> dict[str, bool]:
 
 def describe_refusal(tool: Tool, reason: str) -> str:
     """A comment in place of the entry of a tool that the gate cannot take."""
-    return f"# {show_name(str(tool.get('name')))} is left out: {reason}"
+    return f"# {show_name(str(tool.get('name')))} is left out: {_write_comment(reason)}"
 
 
 def _read_annotation(tool: Tool, name: str) -> Any:
@@ -184,7 +196,8 @@ def _read_annotation(tool: Tool, name: str) -> Any:
 
 def _build_sentence(name: str, schema: Mapping[str, Any]) -> str:
     """The effect sentence: every argument of the call. Empty where an argument's name
-    could not stand in one; people then see the arguments without a sentence."""
+    could not stand in one, or where there are too many; people then see the arguments
+    without a sentence."""
     required = schema.get("required")
     properties = schema.get("properties")
     names = [str(part) for part in required] if isinstance(required, list) else []
@@ -192,17 +205,28 @@ def _build_sentence(name: str, schema: Mapping[str, Any]) -> str:
         return ""
     optional = isinstance(properties, Mapping) and set(properties) - set(names)
     parts = [*(f"{{{part}}}" for part in names), *(["{...}"] if optional else [])]
-    return " ".join([name.replace("_", " "), *parts])
+    sentence = " ".join([name.replace("_", " "), *parts])
+    return sentence if len(sentence) <= EFFECT_CHARACTERS else ""
 
 
 def _shorten(text: str, limit: int) -> str:
-    line = " ".join(text.split())
+    """One line that a policy can hold: it reads `${NAME}` as a variable."""
+    whole = text.encode(errors="replace").decode().replace("${", "$ {")
+    line = " ".join(whole.split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
 def _write_value(value: Any) -> str:
     """The value as YAML on one line: JSON in ASCII is YAML in quotes."""
     return json.dumps(value, ensure_ascii=True)
+
+
+def _write_comment(text: str) -> str:
+    """The text of one comment: one line in ASCII, whatever a server named its parts."""
+    plain = text.encode("ascii", "backslashreplace").decode()
+    return "".join(
+        char if char.isprintable() else f"\\x{ord(char):02x}" for char in plain
+    )
 
 
 def _indent_block(block: str) -> str:
