@@ -22,6 +22,7 @@ from .calls import Effect, Flow, Pause
 from .errors import ApiError, FieldError, HoldpointError, InvalidArguments
 from .models import Claim, Proposal
 from .operations import QUICK, Details, Operations
+from .policy_schemas import UntakenSchema, adapt_schema
 from .signatures import Signature, ToolSignature, build_call_id, build_call_key
 from .tool_errors import (
     ApprovalPending,
@@ -30,6 +31,9 @@ from .tool_errors import (
     ReturnedForRevision,
     build_tool_error,
 )
+
+MOST_CHARACTERS = 300
+"""The longest description and effect sentence of an entry for the policy."""
 
 PROMPT_SECONDS = 5.0
 """How long a call that does not wait for people waits for an effect under way."""
@@ -323,22 +327,38 @@ class ToolDefinition:
         return self.signature.load_arguments(claim.args)
 
     def build_declaration(self) -> str:
-        """An entry for `tools:` of the policy, as YAML. An administrator chooses queue,
-        risk and profile."""
+        """An entry for `tools:` of the policy, as YAML. An administrator chooses queue
+        and risk. A lower risk also needs another profile."""
+        schema = self.signature.build_schema()
+        required = schema.get("required", [])
+        chips = [
+            f"{{{name}}}" if name in required else f"{{{name}?}}"
+            for name in self.signature.names
+        ]
+        effect = " ".join([self.name, *chips])
+        plain = effect.isascii() and len(effect) <= MOST_CHARACTERS
         entry = {
             "title": self.name.replace("_", " ").capitalize(),
-            "description": self.description.partition("\n\n")[0],
-            "schema": self.signature.build_schema(),
+            "description": self.description.partition("\n\n")[0][:MOST_CHARACTERS],
+            "schema": _adapt_schema(schema),
             "queue": "<queue>",
-            "risk": "<low, medium, high or critical>",
+            "risk": "<high or critical>",
             "profile": {"reversible": False, "blast_radius": 4},
-            "effect": f"{self.name} "
-            + " ".join(f"{{{name}}}" for name in self.signature.names),
+            "effect": effect if plain else "",
             "execution_class": "opaque",
             "executor": {"kind": "agent"},
         }
         # JSON is YAML, and needs no package to write.
         return json.dumps({self.name: entry}, indent=2, ensure_ascii=False)
+
+
+def _adapt_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as the gate takes it, or unchanged: the gate then says what it is that
+    it does not take."""
+    try:
+        return adapt_schema(schema).schema
+    except UntakenSchema:
+        return schema
 
 
 def is_edited(

@@ -3,9 +3,14 @@ the whole product, with people who decide through its own operations."""
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
 from typing import Any, Literal
 
 import anyio
@@ -31,10 +36,12 @@ from holdpoint_client import (
     get_claim,
 )
 from holdpoint_client.grants import InvalidGrant
+from policies.documents import loading
 from reviews import deadlines
 from reviews.decisions import returns
 from reviews.models import ApprovalRequest, Execution, Proposal
 from tests import conftest, factories
+from tests.client.mcp.conftest import POLICY
 from tests.factories import decide
 from tests.stack import Stack, wait_until
 
@@ -359,3 +366,37 @@ def test_a_call_whose_process_died_in_the_effect_is_repeated_with_its_key(
     execution = Execution.objects.get()
     assert (execution.fence, execution.status) == (2, "succeeded")
     assert [key for _, _, key in desk.sent] == [dead.idempotency_key]
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@pytest.mark.parametrize("risk", ["high", "critical"])
+def test_the_entry_that_is_printed_loads_with_every_risk_that_it_offers(
+    desk: Desk, risk: str
+) -> None:
+    def issue_credit(
+        amount: Decimal,
+        customer: str,
+        colour: Colour = Colour.RED,
+        day: date | None = None,
+        notes: dict[str, list[int]] | None = None,
+    ) -> None: ...
+
+    def nothing() -> None: ...
+
+    issue_credit.__doc__ = "It is long. " * 100
+    calls: list[tuple[Any, list[Any]]]
+    calls = [(issue_credit, [Decimal("1.50"), "c-1"]), (nothing, [])]
+    for function, given in calls:
+        with desk.gate.thread("t-1"), pytest.raises(ToolNotDeclared) as caught:
+            desk.gate.tool()(function)(*given)
+        text = caught.value.declaration
+        offered = re.search(r'"risk": "<(.*?)>"', text)
+        assert offered is not None
+        assert re.split(", | or ", offered[1]) == ["high", "critical"]
+        entry = json.loads(text.replace(offered[0], f'"risk": "{risk}"'))
+        entry[function.__name__]["queue"] = "notes"
+        loaded = loading.parse_document({**POLICY, "tools": entry})
+        assert loaded.tools[function.__name__].risk == risk
