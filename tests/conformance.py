@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,7 +37,6 @@ from tests.stack import (
     free_port,
     list_descendants,
     stop_process,
-    wait_until,
 )
 
 FOLDER = ROOT / "var" / "conformance"
@@ -76,15 +76,40 @@ def start_gate(state: Path) -> Iterator[dict[str, Any]]:
         up = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=file, stderr=file)
     try:
         url = f"http://{LOOPBACK}:{environ['PORT']}"
-        wait_until(lambda: is_ready(url, up), 4 * START_S, log.read_text)
+        wait_for_gate(url, up, log)
         yield describe_gate(url, state, environ, up.pid)
     finally:
         stop_process(up, 30)
 
 
-def is_ready(url: str, up: subprocess.Popen[bytes]) -> bool:
-    """Whether the gate answers. Raises AssertionError when it has ended."""
-    assert up.poll() is None, "the gate did not start"
+def wait_for_gate(
+    url: str, up: subprocess.Popen[bytes], log: Path, seconds: float = 4 * START_S
+) -> None:
+    """Wait until the gate is ready, as long as it gets further: it has `seconds` from
+    each new line of its output. Prints what it waits for. Raises SystemExit with where
+    the output is when the gate has ended or stands still."""
+    sys.stdout.write(f"Waiting until {url}/readyz answers. Output: {log}\n")
+    said, end = "", time.monotonic() + seconds
+    while not is_ready(url):
+        lines = log.read_text().splitlines()
+        if lines and lines[-1] != said:
+            said, end = lines[-1], time.monotonic() + seconds
+            sys.stdout.write(f"  {said[:100]}\n")
+            sys.stdout.flush()
+        ended = up.poll()
+        if ended is not None or time.monotonic() > end:
+            why = f"for {seconds:.0f} s nothing happened"
+            why = f"it ended ({ended})" if ended is not None else why
+            tail = "\n".join(lines[-20:])
+            raise SystemExit(
+                f"The gate did not start: {url}/readyz never answered with 200, and"
+                f" {why}. Its output is in {log}:\n{tail}"
+            )
+        time.sleep(0.2)
+
+
+def is_ready(url: str) -> bool:
+    """Whether the gate answers."""
     try:
         return httpx2.get(f"{url}/readyz", trust_env=False).status_code == 200
     except httpx2.TransportError:

@@ -79,9 +79,11 @@ def main() -> int:
         print_line(files(__package__).joinpath("policy.yaml").read_text())
         return 0
     modes = (False,) if given.bare else (True,) if given.holdpoint else (False, True)
-    scores = run_framework(
-        build_target(given), given.framework, modes=modes, names=given.check
-    )
+    target = build_target(given)
+    if True in modes and (lacks := target.list_lacks()):
+        sys.stderr.write("\n".join([*lacks, "No check was run.", ""]))
+        return 2
+    scores = run_framework(target, given.framework, modes=modes, names=given.check)
     print_line(format_table(scores))
     if given.json is not None:
         save_record(given.json, scores)

@@ -28,16 +28,34 @@ class Reviewer:
             timeout=TIMEOUT,
         )
 
-    def list_requests(self, agent: str, thread: str) -> list[dict[str, Any]]:
-        """What waits in this run."""
-        rows = self.list_agent_requests(agent)
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def list_requests(
+        self, agent: str, thread: str, status: str = "pending"
+    ) -> list[dict[str, Any]]:
+        """What waits in this run, or is in another status."""
+        rows = self.list_agent_requests(agent, status)
         return [row for row in rows if row["thread"] == thread]
 
-    def list_agent_requests(self, agent: str) -> list[dict[str, Any]]:
-        """What waits of this agent."""
-        answer = self._http.get("/requests", params={"agent": agent})
-        found: list[dict[str, Any]] = answer.raise_for_status().json()["items"]
-        return found
+    def list_agent_requests(
+        self, agent: str, status: str = "pending"
+    ) -> list[dict[str, Any]]:
+        """The requests of this agent that wait, or that are in another status."""
+        found: list[dict[str, Any]] = []
+        cursor = ""
+        while True:
+            given = {"agent": agent, "status": status, "cursor": cursor}
+            page = self._http.get("/requests", params=given).raise_for_status().json()
+            found += page["items"]
+            cursor = page["next_cursor"] or ""
+            if not cursor:
+                return found
+
+    def check_token(self) -> int:
+        """The status of a call with this person's token."""
+        return self._http.get("/requests").status_code
 
     def read_request(self, request: str) -> dict[str, Any]:
         """One request in full."""

@@ -5,20 +5,24 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 import signal
 import subprocess
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from http import HTTPStatus
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
 import httpx2
 
-from holdpoint_client.errors import ApiError
+from holdpoint_client.errors import ApiError, HoldpointError
 from holdpoint_client.gate import Gate
 
 from .catalogue import CheckFailed, CheckNotRun, expect
@@ -29,6 +33,7 @@ from .worker import Job, Pending, Report, run_job
 
 PROCESS_SECONDS = 90.0  # for one process of an agent
 PATIENCE_SECONDS = 60.0  # for what the gate does in the background
+WINDOW_SECONDS = 900.0  # for the longest undo window that the kit waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +61,50 @@ class Target:
         data = json.loads(path.read_text())
         return cls(**{**data, "kill_web": tuple(data.get("kill_web", ()))})
 
-    def get_login(self, role: str) -> Mapping[str, str]:
-        """A person's login. Raises CheckNotRun without one."""
-        if role not in self.logins:
-            raise CheckNotRun(f"no login of the role {role} was given")
-        return self.logins[role]
+    def get_login(self, role: str, *needed: str) -> Mapping[str, str]:
+        """What is known of a person, with these parts: `username`, `password`, `token`.
+        Raises CheckNotRun where one was not given."""
+        login = self.logins.get(role, {})
+        lacking = [part for part in needed if not login.get(part)]
+        if lacking:
+            raise CheckNotRun(f"no {lacking[0]} of the role {role} was given")
+        return login
+
+    def get_token(self, role: str) -> str:
+        """A person's token. Raises CheckNotRun without one."""
+        return self.get_login(role, "token")["token"]
 
     def sign_in(self, role: str) -> Visitor:
-        """A session of that person at the pages."""
-        return Visitor.sign_in(self.url, self.get_login(role))
+        """A session of that person at the pages. Raises CheckNotRun without a
+        password."""
+        login = self.get_login(role, "password", "username")
+        return Visitor.sign_in(self.url, login)
+
+    def list_lacks(self) -> list[str]:
+        """What this gate lacks so that no check could hold, one sentence each."""
+        try:
+            with self.connect() as gate:
+                names = {tool.name for tool in gate.tools()}
+        except ApiError as error:
+            return [f"The gate does not take the agent's key: {error}"]
+        except (HoldpointError, httpx2.TransportError) as error:
+            return [f"No gate answers at {self.url}: {error}"]
+        lacks = []
+        if missing := sorted(set(list_kit_tools()) - names):
+            lacks.append(
+                f"The agent may not use {', '.join(missing)}: add the tools that"
+                " --policy prints to the gate's policy, and allow them to the agent."
+            )
+        token = self.logins.get("reviewer", {}).get("token", "")
+        if token:
+            with closing(Reviewer(self.url, token)) as reviewer:
+                if reviewer.check_token() != HTTPStatus.OK:
+                    lacks.append("The gate does not take the reviewer's token.")
+        return lacks
+
+    def connect(self) -> Gate:
+        """The agent's own view of the gate."""
+        return Gate(self.url, self.key, http=httpx2.Client(trust_env=False))
 
     def restart_web(self) -> None:
         """Kill the web processes and wait until new ones answer."""
@@ -80,6 +120,12 @@ class Target:
         except httpx2.TransportError:
             return False
         return answer.status_code == 200
+
+
+def list_kit_tools() -> list[str]:
+    """The names of the tools in the kit's policy."""
+    text = files(__package__).joinpath("policy.yaml").read_text()
+    return re.findall(r"^  (\w+):$", text.partition("\ntools:\n")[2], re.M)
 
 
 def wait_for(
@@ -246,7 +292,10 @@ class Subject:
         return self.ledger.list_effects()
 
     def spawn(self, action: str, **more: Any) -> AgentProcess:
-        """A process that does one action of `Job`."""
+        """A process that does one action of `Job`. A run goes on only when nothing that
+        people decided can still be taken back."""
+        if action == "resume":
+            self.wait_for_undo_window()
         given = {"answers": self._answers, **self.options, **more}
         variant = VARIANTS[self.variant]
         begin = NodeProcess if variant.under_node else PythonProcess
@@ -288,20 +337,30 @@ class Subject:
         """Go on in a new process with what people decided."""
         return self.run("resume", wait_seconds=wait_seconds, **more)
 
+    def wait_for_undo_window(self) -> None:
+        """Wait until the people's decisions can no longer be recalled."""
+        if not self.gated or not self.target.logins.get("reviewer", {}).get("token"):
+            return
+        reviewer, agent = self.reviewer, self.target.agent
+        wait_for(
+            lambda: not reviewer.list_requests(agent, self.thread, "recallable"),
+            "the gate's undo window did not close",
+            WINDOW_SECONDS,
+        )
+
     def list_requests(self) -> list[dict[str, Any]]:
         """What waits for people at the gate."""
         return self.reviewer.list_requests(self.target.agent, self.thread)
 
-    @property
+    @cached_property
     def reviewer(self) -> Reviewer:
         """The person who decides by program."""
-        return Reviewer(self.target.url, self.target.get_login("reviewer")["token"])
+        return Reviewer(self.target.url, self.target.get_token("reviewer"))
 
     @property
     def gate(self) -> Gate:
         """The agent's own view of the gate."""
-        http = httpx2.Client(trust_env=False)
-        return Gate(self.target.url, self.target.key, http=http)
+        return self.target.connect()
 
     def find_request(self) -> dict[str, Any]:
         """The one request that waits. Raises CheckFailed for another number."""
@@ -335,6 +394,8 @@ class Subject:
 
     def close(self) -> None:
         """End the run at the gate, so that nothing of it waits any more."""
+        if "reviewer" in self.__dict__:
+            self.reviewer.close()
         if self.gated:
             with suppress(ApiError):  # the gate knows no such run
                 self.gate.finish(self.thread, "gave_up")

@@ -12,26 +12,28 @@ REASON = "Ann is on leave until Monday."
 def check_queue(subject: Subject) -> None:
     """The queue's page, for a person who may decide. It shows equal requests in one
     row, so the check looks for this one."""
+    reviewer = subject.target.sign_in("reviewer")
     subject.start_waiting(NOTE)
     request = subject.find_request()["id"]
-    page = subject.target.sign_in("reviewer").open(f"/queue/?q={request}")
+    page = reviewer.open(f"/queue/?q={request}")
     expect(f'href="/requests/{request}/' in page, "the queue does not list the request")
 
 
 def check_detail(subject: Subject) -> None:
     """The request's page."""
+    reviewer = subject.target.sign_in("reviewer")
     subject.start_waiting(NOTE)
     request = subject.find_request()["id"]
-    page = subject.target.sign_in("reviewer").open(f"/requests/{request}/")
+    page = reviewer.open(f"/requests/{request}/")
     for name, value in NOTE[0][0]["args"].items():
         expect(value in page, f"the page does not show {name}")
 
 
 def check_decision(subject: Subject) -> None:
     """A rejection on the page, read by the agent."""
+    reviewer = subject.target.sign_in("reviewer")
     subject.start_waiting(NOTE)
     row = subject.find_request()
-    reviewer = subject.target.sign_in("reviewer")
     reviewer.open(f"/requests/{row['id']}/decide/?arm=reject")
     reviewer.submit("verdict", {"reason_code": "other", "reason": REASON})
     decision = subject.gate.get(row["proposal"]).decision
@@ -46,10 +48,10 @@ def check_decision(subject: Subject) -> None:
 
 def check_log(subject: Subject) -> None:
     """The audit log's page, filtered by the run."""
+    auditor = subject.target.sign_in("auditor")
     subject.start_waiting(NOTE)
     subject.decide("approve")
     subject.resume()
-    auditor = subject.target.sign_in("auditor")
     steps = ("proposed", "approval requested", "approved", "succeeded")
 
     def lists_all_steps() -> bool:
@@ -62,9 +64,9 @@ def check_log(subject: Subject) -> None:
 
 def check_stop(subject: Subject) -> None:
     """A supervisor stops the run after its call was approved."""
+    supervisor = subject.target.sign_in("supervisor")
     subject.start_waiting(NOTE)
     subject.decide("approve")
-    supervisor = subject.target.sign_in("supervisor")
     supervisor.open(f"/stop/?agent={subject.target.agent}&thread={subject.thread}")
     supervisor.submit("target", {"reason_code": "wrong", "reason": REASON})
     subject.resume()

@@ -24,9 +24,9 @@ from .durable import expect_one_effect
 
 def check_page(subject: Subject) -> None:
     """The page's own form, sent as a browser without JavaScript sends it."""
+    reviewer = subject.target.sign_in("reviewer")
     subject.start_waiting(NOTE)
     request = subject.find_request()["id"]
-    reviewer = subject.target.sign_in("reviewer")
     reviewer.open(f"/requests/{request}/decide/?arm=approve")
     reviewer.submit("verdict", {"reason_code": "verified"})
     subject.resume()
@@ -47,7 +47,7 @@ def check_terminal(subject: Subject) -> None:
     lines: list[str] = []
     handler = TerminalApprovalHandler(
         subject.gate,
-        subject.target.get_login("reviewer")["token"],
+        subject.target.get_token("reviewer"),
         ask=lambda _: "approve",
         show=lines.append,
     )
@@ -87,6 +87,7 @@ def check_webhook(subject: Subject) -> None:
     subject.start_waiting(NOTE)
     with receive_events(int(endpoint["port"]), str(endpoint["secret"])) as events:
         subject.decide("approve")
+        subject.wait_for_undo_window()
         wait_for(
             lambda: any(
                 event.thread == subject.thread and event.type == "proposal.settled"
