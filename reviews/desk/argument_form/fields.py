@@ -283,6 +283,10 @@ class LineField(FormField):
         return values.is_multiline(self.at.spec, self.text)
 
     @property
+    def wide(self) -> bool:
+        return values.is_wide(self.at.spec, self.text)
+
+    @property
     def input_type(self) -> str:
         return values.choose_input_type(self.at.spec, self.text)
 

@@ -19,7 +19,11 @@ from reviews.presenters import unicode
 
 from .schema import MISSING, NUMBERS, FieldSpec
 
-LONG_TEXT = 80  # characters; a longer text gets a text area
+LONG_TEXT = 80  # characters; a longer text gets the whole width
+LONG_LINE = 300  # characters; what may be longer gets a text area
+# Parts of a pattern that may match a line break.
+_BREAK_SIGNS = ("\n", "[^", "(?s", *(f"\\{letter}" for letter in "nrsWDpPxu"))
+_WITHOUT_BREAKS = re.compile(r"\[\^[^\]\\]*(?:\\[^n][^\]\\]*)*\\n[^\]]*\]")  # `[^\r\n]`
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
@@ -110,11 +114,29 @@ def choose_inputmode(spec: FieldSpec, *, money: bool) -> str:
 
 
 def is_multiline(spec: FieldSpec, text: str) -> bool:
-    """Whether the text needs several lines."""
-    if spec.kind != "string" or "format" in spec.schema:
-        return "\n" in text
-    most = spec.schema.get("maxLength", 0)
-    return "\n" in text or max(len(text), most) > LONG_TEXT
+    """Whether the text has, or may well need, several lines. In the field of a title,
+    Enter must not put a line break into it."""
+    if "\n" in text:
+        return True
+    pattern = spec.schema.get("pattern")
+    if spec.kind != "string" or "format" in spec.schema or _is_one_line(pattern):
+        return False
+    most = spec.schema.get("maxLength")
+    return len(text) > LONG_TEXT if most is None else most > LONG_LINE
+
+
+def is_wide(spec: FieldSpec, text: str) -> bool:
+    """Whether the field needs the whole width."""
+    longest = max(len(text), spec.schema.get("maxLength", 0))
+    return is_multiline(spec, text) or (spec.kind == "string" and longest > LONG_TEXT)
+
+
+def _is_one_line(pattern: Any) -> bool:
+    """Whether a pattern of the whole text allows no line break."""
+    if not isinstance(pattern, str) or not (pattern[:1] == "^" and pattern[-1:] == "$"):
+        return False
+    rest = _WITHOUT_BREAKS.sub("", pattern)
+    return not any(sign in rest for sign in _BREAK_SIGNS)
 
 
 def build_options(spec: FieldSpec) -> list[tuple[str, str, Any]]:

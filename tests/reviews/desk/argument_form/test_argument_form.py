@@ -10,7 +10,8 @@ from django.template.loader import render_to_string
 
 from policies.documents import ToolDefinition
 from reviews.desk import argument_form
-from reviews.desk.argument_form import fields, sheet
+from reviews.desk.argument_form import fields, sheet, values
+from reviews.desk.argument_form.schema import build_spec
 from tests.reviews.desk.argument_form.browsers import fill, tool_of
 
 SCHEMA: dict[str, Any] = {
@@ -548,3 +549,32 @@ def test_what_the_form_counts_is_what_its_page_sends() -> None:
     )
     sent = re.findall(r'<(?:input|select|textarea)[^>]*\sname="arg', html)
     assert len(sent) == sum(node.inputs for node in made.walk())
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "lines"),
+    [
+        ({}, "short", False),
+        ({}, "x" * 81, True),
+        ({}, "one\ntwo", True),
+        ({"maxLength": 80}, "", False),
+        ({"maxLength": 120}, "A title", False),
+        ({"maxLength": 255}, "x" * 200, False),
+        ({"maxLength": 255}, "one\ntwo", True),
+        ({"maxLength": 4000}, "", True),
+        ({"maxLength": 4000, "pattern": "^[A-Za-z0-9 .-]+$"}, "", False),
+        ({"maxLength": 4000, "pattern": "^.*$"}, "x" * 100, False),
+        ({"maxLength": 4000, "pattern": "^[^<>]*$"}, "", True),
+        ({"maxLength": 4000, "pattern": r"^[\w\s]*$"}, "", True),
+        ({"maxLength": 4000, "pattern": "[a-z]"}, "", True),
+        ({"maxLength": 4000, "pattern": r"^[^\r\n]*@[^\r\n]*$"}, "", False),
+        ({"maxLength": 4000, "format": "uri"}, "", False),
+        ({"maxLength": 4000, "format": "uri"}, "a\nb", True),
+    ],
+)
+def test_only_what_may_have_several_lines_is_a_text_area(schema, text, lines):
+    spec = build_spec({"type": "string", **schema}, {}, text)
+    assert values.is_multiline(spec, text) == lines
+    assert values.is_wide(spec, text) == (
+        lines or len(text) > 80 or schema.get("maxLength", 0) > 80
+    )
