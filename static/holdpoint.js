@@ -69,8 +69,8 @@
     if (!/^[^\0-\x7f\p{Script=Latin}]$/u.test(typed) || usual[typed] || typed in mine) return typed;
     return PLACES[code] || code.replace(/^(Key|Digit)/, "").toLowerCase();
   };
-  /* In a panel one digit chooses a preset. A digit that more follows is the begin of a
-     text: the choice is taken back, and all that was typed goes into the note. */
+  /* In a panel one digit chooses a preset. A digit that another character follows begins
+     a text: the choice is taken back, and all that was typed goes into the note. */
   let digits = [];
   const typeInto = (panel, typed, name) => {
     const option = keysOn && /^[1-9]$/.test(name) && $$(`[data-key="${name}"]`, panel).find(shown);
@@ -139,7 +139,7 @@
     if (modified || event.altKey || writes(target)) return;
     const panel = findPanel();
     if (panel || torn) {
-      if (plain && (torn || typeInto(panel, key, name))) event.preventDefault();
+      if (plain && !repeat && (torn || typeInto(panel, key, name))) event.preventDefault();
       return;
     }
     if (!keysOn || inField(target) || (event.shiftKey && key.toLowerCase() !== key.toUpperCase()) || (repeat && !/[jk[\]]/.test(name))) return;

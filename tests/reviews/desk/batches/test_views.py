@@ -72,6 +72,18 @@ def test_a_row_that_people_sent_back_says_so(gate: Gate, as_: SignIn) -> None:
     assert "With the agent since" in row[: row.index("</tr>")]
 
 
+def test_a_policy_that_changes_nothing_is_one_quiet_line(
+    gate: Gate, as_: SignIn
+) -> None:
+    batch, client = formed(gate), as_("rita")
+    assert 'data-testid="policy-change"' not in read_page(client.get(url(batch)))
+    new = factories.policy(gate.people, factories.document_of_tests())
+    line = find_element(read_page(client.get(url(batch))), "policy-change")
+    assert f"The policy is now version {new.number}." in line
+    assert "It requires the same." in line
+    assert "note" not in line
+
+
 def test_it_is_light_and_needs_few_queries(
     gate: Gate, as_: SignIn, django_assert_max_num_queries
 ) -> None:
