@@ -250,7 +250,7 @@ def _list_text_warnings(revision: Revision) -> Iterator[Warning]:
         yield Warning(narrowing, "r5")
     stored = revision.text_signs
     signs = find_text_signs(revision) if stored is None else stored
-    who = "proposer" if is_by_person(revision.proposal) else "agent"
+    who = "proposer" if signs and is_by_person(revision.proposal) else "agent"
     for sign, what, place in (
         (TextSign.ARGUMENT, "an argument", "r2"),
         (TextSign.WORDS, f"{who} text", "r5"),
