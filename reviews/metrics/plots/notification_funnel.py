@@ -107,7 +107,7 @@ def _split_channels(bins: Bins) -> dict[str, Times]:
 
 PLOT = Plot(
     slug="notification-funnel",
-    title="Notified, opened, decided",
+    title="Notified, claimed, decided",
     group=Group.TIMES,
     place=70,
     definition=(
