@@ -348,6 +348,14 @@ export interface EditPreviewOut {
   readonly written_answer: string;
 }
 
+/** The call that the agent named as the parent, and that ended without running. */
+export interface EndedParentOut {
+  readonly proposal: string;
+  /** `rejected`, `expired`, `withdrawn`, `superseded` or `blocked`. */
+  readonly status: string;
+  readonly at: string;
+}
+
 export interface EntryOut {
   readonly request: string;
   readonly version: number;
@@ -682,6 +690,8 @@ export interface RedeemOut {
 export interface RequestDetailOut {
   readonly id: string;
   readonly proposal: string;
+  /** Null without a parent, and while it may still run or has run. */
+  readonly ended_parent: EndedParentOut | null;
   readonly agent: string;
   readonly thread: string;
   readonly tool: string;
@@ -752,6 +762,8 @@ export interface RequestDetailOut {
 export interface RequestLineOut {
   readonly id: string;
   readonly proposal: string;
+  /** Null without a parent, and while it may still run or has run. */
+  readonly ended_parent: EndedParentOut | null;
   readonly agent: string;
   readonly thread: string;
   readonly tool: string;
