@@ -393,7 +393,8 @@ def are_approvers_valid(
     """Whether every approver may still give their vote. Reads only.
 
     Each must still have the role of their step, be admitted to the queue, have a
-    ceiling above the amount, and not have been stopped since the vote.
+    ceiling above the amount, not have been stopped since the vote, and not have become
+    the agent's owner.
     """
     for vote in given:
         person, role = vote.person, vote.role
@@ -402,6 +403,7 @@ def are_approvers_valid(
             and quorum.can_fill_step(role, vote.place or role)
             and request.queue_id in permissions.queues_of(person)
             and not _is_revoked(vote)
+            and person.public_id not in request.barred
             and not permissions.is_above_ceiling(
                 person, revision.amount_minor, revision.currency
             )

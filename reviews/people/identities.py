@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote
 
-from django.db.models import F, Func, QuerySet, Value
+from django.db.models import Exists, F, Func, OuterRef, Q, QuerySet, Value
 
 from journal import transactions
 from policies.mailboxes import fold_mailbox, fold_text
 from policies.models import Person
-from reviews.choices import OPEN
-from reviews.models import ApprovalRequest, Proposal
+from reviews.choices import OPEN, ExecutionStatus, RequestStatus
+from reviews.models import ApprovalRequest, Execution, Proposal
 from reviews.presenters import unicode
 from reviews.redaction import normalise
 
@@ -191,13 +191,19 @@ def _is_mistyped(one: str, two: str) -> bool:
 
 
 def bar_owner(agent: str, person: Person) -> None:
-    """Bar an agent's new owner from deciding the agent's open requests.
+    """Bar an agent's new owner from deciding the agent's open requests, and withdraw
+    their vote from what was approved and has not run.
 
-    Settled requests stay as they are. The caller is in a transaction.
+    Other settled requests stay as they are. The caller is in a transaction.
     """
     transactions.require_transaction("Barring an owner")
     me = person.public_id
-    waiting = ApprovalRequest.objects.filter(agent=agent, status__in=OPEN)
+    unfinished = Execution.objects.filter(
+        proposal=OuterRef("proposal"),
+        status__in=[ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED],
+    )
+    approved = Q(status=RequestStatus.AUTHORIZED) & Exists(unfinished)
+    waiting = ApprovalRequest.objects.filter(approved | Q(status__in=OPEN), agent=agent)
     asked = waiting.values_list("proposal_id", flat=True)
     _add_barred_person(Proposal.objects.filter(pk__in=list(asked)), me)
     _add_barred_person(waiting, me)

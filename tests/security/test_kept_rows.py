@@ -131,16 +131,14 @@ FREE = {
 }
 
 
-def run(text: str, *values: Any) -> int:
+def run(text: str, *values: Any) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(text, values)
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
-        count: int = cursor.rowcount
-        return count
 
 
-def refuses(text: str, *values: object) -> bool:
+def refuses(text: str, *values: Any) -> bool:
     try:
         run(text, *values)
     except IntegrityError as error:

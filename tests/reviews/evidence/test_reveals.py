@@ -70,7 +70,12 @@ def test_who_was_not_told_marks_nothing(gate: Gate) -> None:
 
 def test_only_a_sensitive_argument_is_revealed(gate: Gate) -> None:
     request = propose(gate.agent).request
-    asked = {"person": gate.sue, "reason_code": RevealReason.OTHER, "reason": "x"}
     with pytest.raises(NotFound):
-        reveals.reveal_argument(request_id=request.pk, name="amount", **asked)
+        reveals.reveal_argument(
+            request_id=request.pk,
+            person=gate.sue,
+            name="amount",
+            reason_code=RevealReason.OTHER,
+            reason="x",
+        )
     assert not LogRecord.objects.filter(kind="value.revealed").exists()

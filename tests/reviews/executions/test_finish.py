@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from agents import registry
 from reviews.choices import GrantStatus, Scope
 from reviews.executions import claims, run
-from reviews.models import Grant, Revision
+from reviews.models import Execution, Grant, Revision
 from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
+from tests.factories import decide, propose
 from tests.reviews.executions.attempts import granted
 
 
@@ -61,6 +63,26 @@ def test_an_approver_who_lost_the_role_blocks_the_effect(gate: Gate) -> None:
     run.run_execution(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approver_revoked")
+
+
+@pytest.mark.parametrize("approved", [False, True])
+def test_an_approver_who_became_the_owner_blocks_the_effect(
+    gate: Gate, approved: bool
+) -> None:
+    """Whether the other approval came before or after that."""
+    request = propose(gate.agent, amount="620.00").request
+    decide(request, gate.sue)
+    if approved:
+        decide(request, gate.sam)
+    change = registry.AgentChange(owner=gate.sue)
+    registry.change_agent(agent=gate.agent, by=gate.adam, change=change)
+    if not approved:
+        decide(request, gate.sam)
+    execution = Execution.objects.get()
+    run.run_execution(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "approver_revoked")
+    assert worlds.effects() == []
 
 
 def test_a_tightened_policy_blocks_the_effect(gate: Gate) -> None:
