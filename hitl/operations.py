@@ -473,7 +473,10 @@ REVIEWS = (
         after="wake-up",
     ),
     Operation(
-        ("reviews.assurance.verdicts.end_undecided_canary",),
+        (
+            "reviews.assurance.verdicts.end_undecided_canary",
+            "reviews.assurance.verdicts.pass_on_canary",
+        ),
         locks="request",
         writes="ApprovalRequest, Canary",
         logs="canary.revealed",

@@ -404,7 +404,8 @@ class CanaryEnding(StrEnum):
     """How a canary ended. Only a decided one counts."""
 
     DECIDED = "decided"
-    ASKED = "asked"  # its reviewer wrote a message to the agent
+    # Its reviewer wrote to the agent, handed it on, or allowed such calls in advance.
+    ASKED = "asked"
     EXPIRED = "expired"
     STOPPED = "stopped"  # its run or agent was stopped meanwhile
 

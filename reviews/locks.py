@@ -21,7 +21,7 @@ from journal import clock
 from journal.errors import NotFound
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies import locks as policy_locks
-from policies.models import StandingGrant
+from policies.models import Person, StandingGrant
 
 from .choices import AlarmStatus, BatchStatus
 from .models import (
@@ -69,6 +69,15 @@ def lock_request_or_canary(pk: str) -> ApprovalRequest:
     Raises NotFound."""
     found = _REQUEST.fetch_first(pk=pk)
     if found is None:
+        raise NotFound
+    return found
+
+
+def lock_request_shown_to(person: Person, pk: str) -> ApprovalRequest:
+    """Lock one request of an agent, or a canary of this person, for an operation that
+    answers the same for both. Raises NotFound."""
+    found = lock_request_or_canary(pk)
+    if found.canary_for not in {"", person.public_id}:
         raise NotFound
     return found
 

@@ -11,8 +11,8 @@ class Assurance(DocumentPart):
     """Checks of the reviewers. Tell your reviewers before you switch one on."""
 
     # Clones of approved requests with one planted defect, which can never be executed.
-    # Each reviewer gets one in 45 to 60 decisions, and one in 34 to 40 after many
-    # unchanged approvals or missed canaries.
+    # Each reviewer gets about one in 52 decisions, and about one in 37 after many
+    # unchanged approvals or missed canaries. The next one never depends on the last.
     canaries: StrictBool = False
     # The share of approvals and rejections by one person, at medium and high risk, that
     # another person reviews a second time within a day, without knowing the verdict. It

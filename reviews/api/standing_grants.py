@@ -11,7 +11,9 @@ from ninja import Query, Router, Schema
 from pydantic import BaseModel, ConfigDict, Field
 
 from journal import clock
+from journal.errors import Conflict
 from policies.models import StandingGrant
+from reviews.assurance import verdicts
 from reviews.desk.components import cursors
 from reviews.desk.standing_grants import page as queries
 from reviews.standing_grants import issuance
@@ -91,6 +93,8 @@ def create_standing_grant(
     that is in force already."""
     person = read_caller(request)
     load_visible_request(person, request_id)
+    if verdicts.pass_on_canary(request_id=request_id, person=person, allows=True):
+        raise Conflict("This was a canary, and it has ended. Nothing was allowed.")
     row = issuance.issue_standing_grant(
         request_id=request_id, person=person, reason=body.reason
     )

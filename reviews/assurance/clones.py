@@ -33,6 +33,7 @@ from reviews.models import (
 )
 from reviews.requests import versions
 from reviews.requests.revisions import draft_revision
+from reviews.tool_services import readers
 from reviews.tool_services.readers import ToolReading
 
 from . import defects
@@ -182,7 +183,12 @@ def build_planted_version(
     return version, planted
 
 
-def renew_reading(action: ProposedAction, now: datetime) -> ProposedAction:
-    """The same action, its reading as if it had been made now."""
-    reading = action.reading
-    return replace(action, reading=replace(reading, at=now) if reading else None)
+def read_anew(action: ProposedAction, source: Revision) -> ProposedAction | None:
+    """The same action with the state that the tool's reader finds now, as for a call of
+    an agent; None where the reader fails. Caller holds no transaction."""
+    definition = tools.load_definition(source.known_tool)
+    if definition.reader is None and definition.dry_run is None:
+        return action
+    asker = readers.Asker(action.agent, action.thread)
+    found = readers.read_state(definition, action.args, asker=asker)
+    return None if found.problem else replace(action, reading=found)

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
+from django.utils.crypto import salted_hmac
 
 from journal import clock, failpoints, log, restore_epochs, sweeps, writes
 from journal.errors import DatabaseRestored
@@ -38,6 +39,7 @@ PLANTER = log.Actor("system", "assurance")
 AT_WORK = timedelta(minutes=30)  # a reviewer who decided within it is at work
 TRIED = 20  # requests from which a clone is tried
 BATCH_FLAG = "batch"
+_FIRST = "reviews.first_canary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,17 @@ def is_due(person: Person, now: datetime) -> bool:
     if last is not None and not last.ending:
         return False
     since = last.inserted_at if last is not None else now - LATELY
-    gap = last.next_after if last is not None else rates.USUAL_GAPS[0]
+    gap = last.next_after if last is not None else compute_first_gap(person)
     mine = _select_single_decisions(person).filter(at__gt=since)
     return mine.count() >= gap and rates.has_slack(find_least_time(person, now))
+
+
+def compute_first_gap(person: Person) -> int:
+    """After how many decisions a person's first canary is due. Only the installation's
+    key gives it."""
+    digest = salted_hmac(_FIRST, person.public_id, algorithm="sha256").digest()
+    fresh = ReviewerRecord(0, 0, 0, 0)
+    return rates.compute_gap(fresh, int.from_bytes(digest[:6]) / 2**48)
 
 
 def _select_single_decisions(person: Person) -> QuerySet[Decision]:
@@ -175,7 +185,10 @@ def _build_clone(
     """The clone, if the policy would ask one approval for it."""
     revision = source.current
     action = clones.build_action(revision, planted, proposal=new_proposal_id())
-    action = clones.renew_reading(action, now)
+    read = clones.read_anew(action, revision)
+    if read is None:
+        return None
+    action = read
     ruling = clones.govern_clone(action, now)
     if ruling is None:
         return None

@@ -1,19 +1,20 @@
 """How often a reviewer gets a canary. Pure.
 
 Rare defects are missed more often than frequent ones (Wolfe et al., Nature 2005), so
-each reviewer meets at least one canary in 60 decisions. More than 3 % would cost time
-and train people to look for tricks. Who approves nearly everything or misses canaries
-gets more of them. A random part keeps the next one from being expected, and the
-shortest distance keeps two from following each other.
+each reviewer meets about one canary in 52 decisions. More than 3 % would cost time and
+train people to look for tricks. Who approves nearly everything or misses canaries gets
+more of them. Each decision is as likely to be followed by a canary as any other: what a
+reviewer remembers of the last one says nothing about the next.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 
-LEAST_GAP, MOST_GAP = 34, 60  # decisions from one canary to the next: 3 %, 1 in 60
-USUAL_GAPS, SHORT_GAPS = (45, MOST_GAP), (LEAST_GAP, 40)
+USUAL_GAP, SHORT_GAP = 52, 37  # decisions from one canary to the next, on average
+MOST_GAP = 1000  # so that no draw ends the canaries of a reviewer
 FEWEST_DECISIONS, FEWEST_CANARIES = 100, 5  # fewer say nothing about a reviewer
 UNMODIFIED_LIMIT, CATCH_LIMIT = 0.97, 0.7
 # A canary never delays the request of an agent: each one has more time left than this.
@@ -43,9 +44,11 @@ class ReviewerRecord:
 
 def compute_gap(record: ReviewerRecord, drawn: float) -> int:
     """After how many decisions the next canary is due. `drawn` is a random number from
-    0 up to, but not including, 1."""
-    least, most = SHORT_GAPS if record.needs_more else USUAL_GAPS
-    return least + int(drawn * (most - least + 1))
+    0 up to, but not including, 1. The gaps follow a geometric distribution, which has
+    no memory."""
+    mean = SHORT_GAP if record.needs_more else USUAL_GAP
+    gap = 1 + int(math.log1p(-drawn) / math.log1p(-1 / mean))
+    return min(gap, MOST_GAP)
 
 
 def has_slack(left: timedelta | None) -> bool:

@@ -8,13 +8,13 @@ again. A supervisor says who was right where the two disagree.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.utils.crypto import salted_hmac
 
 from journal import clock, log, sweeps
 from journal.errors import (
@@ -37,6 +37,7 @@ from . import targets
 SAMPLER = log.Actor("system", "assurance")
 CONSIDERED = timedelta(hours=2)  # decisions of this time are considered for the sample
 LIFETIME = timedelta(hours=24)
+_SAMPLE = "reviews.second_reviews"
 FAST_FLAG = "fast"
 # How much likelier a decision is chosen that was made before the minimum reading time,
 # or is the first on its payee or record.
@@ -87,8 +88,9 @@ def _list_sampled(share: float, now: datetime) -> Iterator[tuple[int, SampleCaus
 
 def draw_number(request_id: str) -> float:
     """A number from 0 up to, but not including, 1 that is always the same for a
-    request, so that a decision is drawn once."""
-    digest = hashlib.sha256(f"second review of {request_id}".encode()).digest()
+    request, so that a decision is drawn once. Only the installation's key gives it:
+    nobody can tell while they decide whether another person will check."""
+    digest = salted_hmac(_SAMPLE, request_id, algorithm="sha256").digest()
     return int.from_bytes(digest[:6]) / 2**48
 
 

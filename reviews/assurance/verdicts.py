@@ -15,11 +15,14 @@ from django.db import transaction
 
 from journal import clock, log, sweeps
 from journal.errors import NotFound
+from policies import active
 from policies.models import Person
 from policies.people import build_actor
-from reviews import locks, transitions
+from reviews import locks, permissions, transitions
 from reviews.choices import CanaryEnding, RealismFlag, RequestStatus, StopMode, Verdict
+from reviews.holds import rows as hold_rows
 from reviews.models import ApprovalRequest, Canary
+from reviews.standing_grants import issuance
 from reviews.stops import stops
 
 TIMER = log.Actor("system", "timer")
@@ -71,6 +74,27 @@ def end_canary(
     found = Canary.objects.filter(pk=request.proposal_id, ending="")
     found.update(**_build_ending(ending, now))
     _end_request(request, ending, actor, now)
+
+
+@transaction.atomic(durable=True)
+def pass_on_canary(*, request_id: str, person: Person, allows: bool = False) -> bool:
+    """End a canary whose reviewer hands it to a colleague, or with `allows` allows such
+    calls in advance, instead of deciding it. Returns False for a request of an agent
+    and for a canary that has ended: the caller then does what it does with a request.
+
+    Raises what the same raises for a request. Locks: the request.
+    """
+    request = locks.lock_request_shown_to(person, request_id)
+    now = clock.now()
+    if not request.canary or request.status != RequestStatus.PENDING:
+        return False
+    permissions.check_can_decide(person, request, request.sealed)
+    if allows:
+        policy = active.find_active_policy()
+        issuance.check_may_issue(person, request, policy, now)
+    end_canary(request, CanaryEnding.ASKED, actor=build_actor(person), now=now)
+    hold_rows.free_hold_of_person(request, person, now)
+    return True
 
 
 def _build_ending(ending: CanaryEnding, now: datetime) -> dict[str, Any]:

@@ -307,9 +307,6 @@ def preview_edit(said: VerdictSubmission) -> EditRequirements:
     permissions.check_can_decide(said.person, request, request.sealed)
     if problems := tools.list_argument_errors(revision.known_tool, said.args):
         raise InvalidArgs("Some fields need correction.", errors=problems)
-    if request.canary:  # its state is that of the request that it was cloned from
-        own = ToolReading.from_json(revision.reading) or ToolReading(at=clock.now())
-        return _build_preview(said, request, own)
     definition = tools.load_definition(revision.known_tool)
     asker = readings.build_asker(request.proposal)
     reading = readers.read_state(definition, said.args or {}, asker=asker)

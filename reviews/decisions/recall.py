@@ -29,7 +29,7 @@ def recall_approval(*, request_id: str, person: Person) -> ApprovalRequest:
     Raises NotFound, NotPermitted, AlreadyRunning (the window is over), AlreadyDecided.
     Locks: request.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     apply_recall(request, person, now)
     if not permissions.describe_why_cannot_decide(person, request, request.sealed):

@@ -23,7 +23,8 @@ from policies.evaluation import Evaluation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, quorum, transitions
-from reviews.choices import NoteKind, RequestStatus, Verdict
+from reviews.assurance import verdicts
+from reviews.choices import CanaryEnding, NoteKind, RequestStatus, Verdict
 from reviews.governance import voters
 from reviews.grants import uncertain
 from reviews.holds import rows
@@ -46,7 +47,7 @@ def return_with_guidance(
     guidance, HeldByAnother, and Conflict when nobody escalated it or only the
     supervisor's answer is missing. Locks: the request, its hold.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     version = request.sealed
     _check_waiting(request, now)
@@ -149,10 +150,14 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
     Raises NotFound, NotPermitted, AlreadyDecided, RequestExpired, InvalidInput if that
     person may not decide it. Locks: the request.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     _check_waiting(request, now)
     _check_supervises(person, request)
+    if request.canary:  # it is nobody else's, so it ends
+        ending = CanaryEnding.ASKED
+        verdicts.end_canary(request, ending, actor=build_actor(person), now=now)
+        return request
     if permissions.describe_why_cannot_decide(to, request, request.sealed):
         raise InvalidInput(
             errors=[
@@ -180,7 +185,7 @@ def record_view_shown(*, request_id: str, person: Person) -> None:
 
     Raises NotFound, NotPermitted.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_shown_to(person, request_id)
     _check_supervises(person, request)
     log.append(
         "request.view_shown",
@@ -198,7 +203,7 @@ def record_arbitration(*, request_id: str, person: Person, text: str) -> Note:
     Raises NotFound, NotPermitted, ReasonMissing for an empty text, Conflict when nobody
     disagreed or it was closed before. Locks: the request.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_shown_to(person, request_id)
     _check_supervises(person, request)
     if not is_split(request):
         raise Conflict("There is no disagreement on this. Nothing was recorded.")

@@ -93,7 +93,7 @@ def reread_state(revision: Revision) -> StateReading | None:
     transaction.
     """
     known = find_newest_reading(revision)
-    if revision.tool is None or revision.proposal.canary:
+    if revision.tool is None:
         return known
     definition = tools.load_definition(revision.tool)
     if definition.reader is None:

@@ -211,7 +211,7 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     ReasonMissing when none is given, or Conflict when nobody else holds the request.
     Locks: the request, the lease.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     if (
         permissions.check_admitted_to_queue(person, request.queue_id)
@@ -245,7 +245,7 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     RequestExpired, InvalidInput when the colleague may not decide it, or Conflict when
     another person holds it. Locks: as `take_hold`.
     """
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     check_request_open(request, now)
     permissions.check_can_decide(person, request, request.sealed)

@@ -34,6 +34,14 @@ class RealRequests(models.Manager["ApprovalRequest"]):
         return _WITH_PROPOSAL.fetch_one(pk=pk)
 
 
+class ShownRequests(models.Manager["ApprovalRequest"]):
+    """The requests of agents and the canaries. Each of these concerns one person."""
+
+    def get_with_proposal(self, pk: str) -> ApprovalRequest:
+        """As `RealRequests.get_with_proposal`."""
+        return _SHOWN_WITH_PROPOSAL.fetch_one(pk=pk)
+
+
 class ApprovalRequest(models.Model):
     """The question put to people: one per proposal, in numbered versions."""
 
@@ -95,7 +103,7 @@ class ApprovalRequest(models.Model):
     message_round: int = 0
 
     objects = RealRequests()
-    with_canaries: ClassVar[models.Manager[ApprovalRequest]] = models.Manager()
+    with_canaries: ClassVar[ShownRequests] = ShownRequests()
 
     class Meta:
         constraints: ClassVar = [
@@ -276,6 +284,11 @@ class RequestVersion(models.Model):
 
 _WITH_PROPOSAL = PreparedQuery(
     lambda: ApprovalRequest.objects.select_related("proposal", "queue").filter(
+        pk=Parameter("pk")
+    )
+)
+_SHOWN_WITH_PROPOSAL = PreparedQuery(
+    lambda: ApprovalRequest.with_canaries.select_related("proposal", "queue").filter(
         pk=Parameter("pk")
     )
 )

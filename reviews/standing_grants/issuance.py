@@ -45,7 +45,7 @@ def issue_standing_grant(
     """
     if not reason.strip():
         raise TextMissing("Enter a reason first. Nothing was allowed.")
-    request = locks.lock_request(request_id)
+    request = locks.lock_request_shown_to(person, request_id)
     proposal = request.proposal
     state = gate_state.load_state(build_action_key(proposal))
     restore_epochs.check_not_restored(state.halted)

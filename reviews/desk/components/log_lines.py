@@ -59,6 +59,21 @@ def select_records(person: Person) -> QuerySet[LogRecord]:
     return found.exclude(filter_others_votes(person))
 
 
+def filter_waiting_requests(person: Person) -> Q:
+    """The condition for records of requests that this person may be asked to decide,
+    except what the person did. Lists leave them out: a list that had the records of a
+    request, and none of a canary, would tell them apart. The page of a request shows
+    its history, and the record of each event has its own page."""
+    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return Q(pk__in=())
+    waiting = ApprovalRequest.objects.filter(
+        proposal=OuterRef("proposal"),
+        status=RequestStatus.PENDING,
+        queue__in=permissions.queues_of(person),
+    ).exclude(barred__contains=[person.public_id])
+    return Exists(waiting) & ~Q(actor_id=person.public_id)
+
+
 def _select_open_canaries() -> QuerySet[Any, Any]:
     """The proposals whose records would give a canary away."""
     found = ApprovalRequest.with_canaries.filter(

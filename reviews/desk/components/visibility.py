@@ -28,20 +28,13 @@ from reviews.permissions import DeciderFacts, Permission
 
 
 def select_visible_requests(person: Person) -> QuerySet[ApprovalRequest]:
-    """Requests in the person's queues and of their own agents, or all by role, without
-    canaries."""
-    return _filter_visible(ApprovalRequest.objects.all(), person)
+    """Requests in the person's queues and of their own agents, or all by role.
 
-
-def select_shown_requests(person: Person) -> QuerySet[ApprovalRequest]:
-    """The same with the person's own canaries, for the pages on which they decide."""
-    own = ApprovalRequest.with_canaries.filter(canary_for__in=["", person.public_id])
-    return _filter_visible(own, person)
-
-
-def _filter_visible(
-    found: QuerySet[ApprovalRequest], person: Person
-) -> QuerySet[ApprovalRequest]:
+    The person's own canaries are among them, and nobody else's. Every page, the API for
+    people and the live updates use this one rule, so that nobody can tell a canary from
+    a request by asking at two places.
+    """
+    found = ApprovalRequest.with_canaries.filter(canary_for__in=["", person.public_id])
     if permissions.has_permission(person, Permission.SEE_ALL):
         return found
     return found.filter(
@@ -54,21 +47,16 @@ def find_visible_request(person: Person, request_id: str) -> ApprovalRequest | N
     """The request with its proposal and queue; None when there is none that this person
     may see, by the same rule as `select_visible_requests`: a test compares the two."""
     try:
-        request = ApprovalRequest.objects.get_with_proposal(request_id)
+        request = ApprovalRequest.with_canaries.get_with_proposal(request_id)
     except ObjectDoesNotExist:
         return None
-    return request if _may_see_request(person, request) else None
+    return request if is_visible_request(person, request) else None
 
 
-def is_shown_request(person: Person, request: ApprovalRequest) -> bool:
+def is_visible_request(person: Person, request: ApprovalRequest) -> bool:
     """Whether this person may see the request, by the same rule as
-    `select_shown_requests`: a test compares the two."""
-    own = request.canary_for in {"", person.public_id}
-    return own and _may_see_request(person, request)
-
-
-def _may_see_request(person: Person, request: ApprovalRequest) -> bool:
-    return (
+    `select_visible_requests`: a test compares the two."""
+    return request.canary_for in {"", person.public_id} and (
         permissions.has_permission(person, Permission.SEE_ALL)
         or request.queue_id in permissions.queues_of(person)
         or person.public_id in request.barred
@@ -76,12 +64,15 @@ def _may_see_request(person: Person, request: ApprovalRequest) -> bool:
 
 
 def select_visible_proposals(person: Person) -> QuerySet[Proposal]:
-    """Proposals by the same rule; one without a request belongs to its tool's queue."""
+    """Proposals by the same rule; one without a request belongs to its tool's queue. Of
+    canaries only those that the person may still decide."""
+    own = Q(request__canary_for=person.public_id, request__status=RequestStatus.PENDING)
+    found = Proposal.with_canaries.filter(Q(canary=False) | own)
     if permissions.has_permission(person, Permission.SEE_ALL):
-        return Proposal.objects.all()
+        return found
     queues = permissions.queues_of(person)
     home = Revision.objects.filter(proposal=OuterRef("pk"), tool__queue__in=queues)
-    return Proposal.objects.filter(
+    return found.filter(
         Q(barred__contains=[person.public_id])
         | Q(request__queue__in=queues)
         | Exists(home)

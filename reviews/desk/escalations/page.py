@@ -118,7 +118,7 @@ def build_escalations_page(person: Person, *, now: datetime) -> EscalationsPage:
 def list_waiting_rows(person: Person, now: datetime) -> list[QueueRow]:
     """List the open escalations: all for people who see all, for a reviewer those they
     escalated."""
-    found = visibility.select_shown_requests(person).filter(
+    found = visibility.select_visible_requests(person).filter(
         status=RequestStatus.PENDING, expires_at__gt=now, tier=Tier.ESCALATE
     )
     if not permissions.has_permission(person, Permission.SEE_ALL):

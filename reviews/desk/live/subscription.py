@@ -75,7 +75,7 @@ def build_viewer(
     seen: dict[str, str] = {}
     if wanted:
         # guard: stream-visible
-        found = visibility.select_shown_requests(person).filter(pk__in=wanted)
+        found = visibility.select_visible_requests(person).filter(pk__in=wanted)
         for pk, proposal in found.values_list("pk", "proposal_id"):
             seen |= {pk: pk, proposal: pk}
     return Viewer(

@@ -198,7 +198,9 @@ def select_records(
     `hits` are the results of `find_hits`, which covers only the newest proposals.
     Without them the whole log is searched.
     """
-    found = log_lines.select_records(person)
+    found = log_lines.select_records(person).exclude(
+        log_lines.filter_waiting_requests(person)
+    )
     hits = hits or find_hits(person, filters, whole=True)
     if hits is not None:
         found = found.filter(hits.fits)

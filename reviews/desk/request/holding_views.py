@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from journal.clock import format_time
 from journal.errors import NotPermitted
 from reviews import deadlines, permissions
+from reviews.assurance import verdicts
 from reviews.decisions import drafts
 from reviews.desk.components import frame, holding, htmx
 from reviews.desk.components.frame import require_person
@@ -143,6 +144,8 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         return _render_form(request, "reviews/hand_over.html", loaded, form)
     to = form.cleaned_data["to"]
+    if verdicts.pass_on_canary(request_id=pk, person=loaded.person):
+        return _redirect_to_request(pk)
     take.offer_hold(request_id=pk, person=loaded.person, to=to)
     messages.success(
         request,

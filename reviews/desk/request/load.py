@@ -270,7 +270,7 @@ class LoadedRequest:
 def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
     """Load one request that this person may see, in five queries. Raises NotFound."""
     sealed: Any = _SEALED.fetch_first(pk=pk, person=person.pk)
-    if sealed is None or not visibility.is_shown_request(person, sealed.request):
+    if sealed is None or not visibility.is_visible_request(person, sealed.request):
         raise NotFound
     request = sealed.request
     proposal = request.proposal

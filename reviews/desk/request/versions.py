@@ -147,7 +147,7 @@ def load_version_page(
 ) -> VersionPage:
     """The page of version `number`, or of the comparison `compare`, such as `2..3`; a
     malformed one is ignored. Raises NotFound."""
-    if not visibility.select_shown_requests(person).filter(pk=pk).exists():
+    if not visibility.select_visible_requests(person).filter(pk=pk).exists():
         raise NotFound
     older, newer = _parse_comparison(compare)
     sealed = page_evidence.find_version(pk, newer or number)

@@ -11,6 +11,8 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from policies.models import Person
+from reviews.assurance import verdicts
 from reviews.desk.components import htmx
 from reviews.desk.components.frame import require_person
 from reviews.desk.forms import ReasonForm
@@ -28,22 +30,29 @@ def issue_standing_grant(request: HttpRequest, pk: str) -> HttpResponse:
     problem = None
     if request.method == "POST" and form.is_valid():
         reason = form.cleaned_data["reason"]
+        shown = request.POST.get("shown", "")
         problem = htmx.catch_refusal(
-            lambda: issuance.issue_standing_grant(
-                request_id=pk,
-                person=person,
-                reason=reason,
-                shown=request.POST.get("shown", ""),
-            )
+            lambda: _allow(request, person, pk, reason=reason, shown=shown)
         )
         if problem is None:
-            messages.success(request, "Allowed in advance. Each use is in Activity.")
             return redirect("reviews:standing_grants")
         page = queries.build_issue_page(person, pk)
     kept = form.data.get("reason", "") if problem and not page.terms else ""
     context = {"page": page, "form": form, "problem": problem, "kept": kept}
     status = htmx.compute_form_status(problem, sent=request.method == "POST")
     return render(request, "reviews/standing_grant.html", context, status=status)
+
+
+def _allow(
+    request: HttpRequest, person: Person, pk: str, *, reason: str, shown: str
+) -> None:
+    if verdicts.pass_on_canary(request_id=pk, person=person, allows=True):
+        messages.info(request, "This was a canary, and it ended. Nothing was allowed.")
+        return
+    issuance.issue_standing_grant(
+        request_id=pk, person=person, reason=reason, shown=shown
+    )
+    messages.success(request, "Allowed in advance. Each use is in Activity.")
 
 
 @require_safe

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from journal import clock
+from journal.errors import NotFound
 from journal.models import LogRecord, OutboxMessage
-from policies.models import Observation
-from reviews.assurance import insertion
+from policies.models import Observation, Person
+from reviews.assurance import insertion, verdicts
 from reviews.desk.components import visibility
+from reviews.governance import readings
 from reviews.models import ApprovalRequest, Canary, Decision, Execution, Proposal
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
-from .planting import approve_source, plant
+from .planting import approve_source, plant, plant_clone
 
 pytestmark = pytest.mark.django_db
 
@@ -50,23 +54,48 @@ def decide_some(gate: Gate, count: int) -> None:
     )
 
 
-def test_a_reviewer_gets_one_canary_when_it_is_due(canaries_on: Gate) -> None:
+def choose_first_gap(person: Person, settings: Any) -> int:
+    """Under a key of the installation that lets the first canary come soon."""
+    for number in range(200):
+        settings.SECRET_KEY = f"key {number}"
+        gap = insertion.compute_first_gap(person)
+        if 3 <= gap <= 60:
+            return gap
+    raise AssertionError(person)
+
+
+def test_a_reviewer_gets_one_canary_when_it_is_due(
+    canaries_on: Gate, settings: Any
+) -> None:
     gate = canaries_on
     approve_source(gate)
-    decide_some(gate, 44)
+    gap = choose_first_gap(gate.rita, settings)
+    decide_some(gate, gap - 1)
     assert insertion.insert_due_canaries(random.Random(1)) == 0
     decide_some(gate, 2)
     assert insertion.insert_due_canaries(random.Random(1)) == 1
     assert insertion.insert_due_canaries(random.Random(1)) == 0  # one is open
     canary = Canary.objects.get()
     assert canary.reviewer == gate.rita
-    assert 45 <= canary.next_after <= 60
+    assert canary.next_after >= 1
 
 
-def test_no_canary_comes_before_an_urgent_request(canaries_on: Gate) -> None:
+def test_only_the_installations_key_says_when_the_first_one_comes(
+    gate: Gate, settings: Any
+) -> None:
+    gaps = set()
+    for number in range(20):
+        settings.SECRET_KEY = f"another key {number}"
+        gaps.add(insertion.compute_first_gap(gate.rita))
+    assert len(gaps) > 5
+
+
+def test_no_canary_comes_before_an_urgent_request(
+    canaries_on: Gate, settings: Any
+) -> None:
     gate = canaries_on
     approve_source(gate)
-    decide_some(gate, 60)
+    decide_some(gate, choose_first_gap(gate.rita, settings) + 1)
     urgent = propose(gate.agent, thread=factories.new_thread()).request
     near = clock.now() + timedelta(minutes=9)
     ApprovalRequest.objects.filter(pk=urgent.pk).update(expires_at=near)
@@ -86,12 +115,12 @@ def test_only_its_reviewer_sees_a_canary(gate: Gate) -> None:
     request = plant(gate)
     mine = visibility.select_decidable(gate.rita)
     assert mine.filter(pk=request.pk).exists()
-    assert visibility.select_shown_requests(gate.rita).filter(pk=request.pk).exists()
-    assert visibility.is_shown_request(gate.rita, request)
+    assert visibility.select_visible_requests(gate.rita).filter(pk=request.pk).exists()
+    assert visibility.is_visible_request(gate.rita, request)
     for other in (gate.tom, gate.sue, gate.owen, gate.otto, gate.adam):
-        seen = visibility.select_shown_requests(other).filter(pk=request.pk)
+        seen = visibility.select_visible_requests(other).filter(pk=request.pk)
         assert not seen.exists(), other
-        assert not visibility.is_shown_request(other, request), other
+        assert not visibility.is_visible_request(other, request), other
         assert not visibility.select_decidable(other).filter(pk=request.pk).exists()
     assert not ApprovalRequest.objects.filter(pk=request.pk).exists()
     assert not Proposal.objects.filter(pk=request.proposal_id).exists()
@@ -135,3 +164,46 @@ def test_a_canary_differs_from_its_source_by_its_defect_alone(gate: Gate) -> Non
         request.proposal.agent,
         request.proposal.thread,
     )
+
+
+def test_a_canary_shows_the_state_of_now(gate: Gate) -> None:
+    """Also when its page reads the record again."""
+    approve_source(gate)
+    worlds.WORLD["before"] = {"paid": "2.00"}
+    request = plant_clone(gate.rita)
+    revision = request.sealed.revision
+    assert revision.reading["before"] == {"paid": "2.00"}
+    worlds.WORLD["before"] = {"paid": "3.00"}
+    again = readings.reread_state(revision)
+    assert again is not None
+    assert again.reading["before"] == {"paid": "3.00"}
+
+
+def test_a_reader_that_fails_plants_nothing(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approve_source(gate)
+    monkeypatch.setattr(worlds, "read", None)
+    assert insertion.prepare_clone(gate.rita, clock.now(), random.Random(1)) is None
+
+
+def test_a_canary_that_is_handed_on_ends_and_is_nobody_elses(gate: Gate) -> None:
+    request = plant(gate)
+    form = {"to": gate.tom.public_id}
+    client = Client()
+    client.force_login(gate.rita)
+    page = client.get(f"/requests/{request.pk}/hold/give/").content.decode()
+    assert gate.tom.public_id in page
+    client.post(f"/requests/{request.pk}/hold/give/", form)
+    canary = Canary.objects.get(proposal=request.proposal_id)
+    assert (canary.ending, canary.caught) == ("asked", None)
+    assert not visibility.select_visible_requests(gate.tom).filter(pk=request.pk)
+    assert not OutboxMessage.objects.filter(subject=request.pk)
+
+
+def test_no_other_person_can_end_a_canary(gate: Gate) -> None:
+    request = plant(gate)
+    with pytest.raises(NotFound):
+        verdicts.pass_on_canary(request_id=request.pk, person=gate.tom)
+    real = propose(gate.agent, thread=factories.new_thread()).request
+    assert not verdicts.pass_on_canary(request_id=real.pk, person=gate.rita)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -162,3 +163,10 @@ def test_who_is_barred_from_the_request_gives_no_second_review(gate: Gate) -> No
     barred = [*decision.request.barred, gate.tom.public_id]
     ApprovalRequest.objects.filter(pk=decision.request_id).update(barred=barred)
     assert not second_reviews.select_open_reviews(gate.tom, now).exists()
+
+
+def test_only_the_installations_key_says_who_is_drawn(settings: Any) -> None:
+    drawn = second_reviews.draw_number("r-1")
+    assert drawn == second_reviews.draw_number("r-1")
+    settings.SECRET_KEY = "another"
+    assert drawn != second_reviews.draw_number("r-1")

@@ -87,8 +87,8 @@ def test_one_request_is_found_by_the_rule_of_the_list(gate: Gate) -> None:
         found = [visibility.find_visible_request(one, row.pk) for row in requests]
         assert {row for row in found if row} == listed, name
         assert visibility.find_visible_request(one, "r-0") is None
-        shown = set(visibility.select_shown_requests(one))
-        asked = [row for row in requests if visibility.is_shown_request(one, row)]
+        shown = set(visibility.select_visible_requests(one))
+        asked = [row for row in requests if visibility.is_visible_request(one, row)]
         assert set(asked) == shown, name
         seen.add(len(listed))
     assert seen == {1, 2}
