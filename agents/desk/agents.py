@@ -207,7 +207,7 @@ def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         line=build_agent_row(
             agent, sum(waiting.values()), _compute_agent_modes(slug, held)
         ),
-        limits=_build_limits(slug, now),
+        limits=_build_limits(person, slug, now),
         keys=_build_key_summary(agent, now),
         tools=_list_tools(agent.tools),
         outcomes=_count_todays_outcomes(mine, now),
@@ -252,9 +252,11 @@ def _count_waiting(person: Person, slug: str) -> dict[str, int]:
     )
 
 
-def _build_limits(slug: str, now: datetime) -> AgentLimits:
+def _build_limits(person: Person, slug: str, now: datetime) -> AgentLimits:
     recent = Proposal.objects.filter(agent=slug, created_at__gt=now - MINUTE)
-    waits = ApprovalRequest.objects.filter(agent=slug, status__in=OPEN)
+    waits = ApprovalRequest.with_canaries.filter(
+        agent=slug, status__in=OPEN, canary_for__in=["", person.public_id]
+    )
     figures = settings.HOLDPOINT
     return AgentLimits(
         a_minute=figures.agent_rate_per_minute,

@@ -12,7 +12,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from policies.models import Person
+from reviews.choices import Scope
+from reviews.desk.components import in_flight
 from reviews.models import ApprovalRequest
+from reviews.stops import stops
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews.assurance.planting import approve_source, plant_clone
@@ -181,3 +184,16 @@ def describe(value: Any) -> Any:
     if isinstance(value, list):
         return [describe(inner) for inner in value]
     return type(value).__name__
+
+
+def test_each_count_that_its_reviewer_reads_has_it(twins: Twins) -> None:
+    """Of its run and of its agent, as for a request."""
+    run = twins.canary.proposal.thread
+    me = twins.person.public_id
+    for scope, key in (
+        (Scope.THREAD, stops.build_thread_key("riley", run)),
+        (Scope.AGENT, "riley"),
+    ):
+        own = in_flight.count_in_flight([(scope, key)], me)[scope, key]
+        others = in_flight.count_in_flight([(scope, key)])[scope, key]
+        assert own.waiting == others.waiting + 1

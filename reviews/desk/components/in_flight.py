@@ -46,7 +46,7 @@ ORDER BY agent LIMIT %s
 _WAITING_COUNTS_SQL = f"""
 SELECT one.agent,
   (SELECT count(*) FROM (SELECT FROM reviews_approvalrequest AS r
-   WHERE r.status = 'pending' AND NOT r.canary AND r.agent = one.agent
+   WHERE r.status = 'pending' AND r.canary_for IN ('', %s) AND r.agent = one.agent
    LIMIT {MOST_COUNTED + 1}) AS r)
   + (SELECT count(*) FROM reviews_approvalrequest AS r
      WHERE r.status = 'recallable' AND r.agent = one.agent)
@@ -123,22 +123,22 @@ class InFlightAction:
 
 
 def count_in_flight(
-    targets: Sequence[ScopeTarget],
+    targets: Sequence[ScopeTarget], me: str = ""
 ) -> dict[ScopeTarget, InFlightCounts]:
-    """What is under way, by scope.
+    """What is under way, by scope, as the person with the public id `me` may see it.
 
     One query counts the executions, one the requests of agents, and one more each other
     scope. Requests are counted up to `MOST_COUNTED`.
     """
     counted = _count_executions(targets)
     waits = _count_waiting_by_agent(
-        [key for scope, key in targets if scope is Scope.AGENT]
+        [key for scope, key in targets if scope is Scope.AGENT], me
     )
     return {
         one: InFlightCounts(
             queued=counted[f"{n}_queued"],
             running=counted[f"{n}_claimed"],
-            waiting=waits[one[1]] if one[0] is Scope.AGENT else count_waiting(*one),
+            waiting=waits[one[1]] if one[0] is Scope.AGENT else count_waiting(*one, me),
         )
         for n, one in enumerate(targets)
     }
@@ -169,18 +169,21 @@ def count_running(targets: Sequence[ScopeTarget]) -> dict[ScopeTarget, int]:
     return {one: counted[f"n{n}"] for n, one in enumerate(targets)}
 
 
-def _count_waiting_by_agent(agents: list[str]) -> dict[str, int]:
+def _count_waiting_by_agent(agents: list[str], me: str) -> dict[str, int]:
     if not agents:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING_COUNTS_SQL, [agents])
+        cursor.execute(_WAITING_COUNTS_SQL, [me, agents])
         return dict(cursor.fetchall())
 
 
-def count_waiting(scope: Scope, key: str) -> int:
-    """How many requests wait for people within a scope, up to `MOST_COUNTED` + 1."""
-    found = ApprovalRequest.objects.filter(
-        stop_work.build_scope_condition(scope, key, TO_PROPOSAL), status__in=OPEN
+def count_waiting(scope: Scope, key: str, me: str = "") -> int:
+    """How many requests wait for people within a scope, up to `MOST_COUNTED` + 1, with
+    the canary of the person with the public id `me`."""
+    found = ApprovalRequest.with_canaries.filter(
+        stop_work.build_scope_condition(scope, key, TO_PROPOSAL),
+        status__in=OPEN,
+        canary_for__in=["", me],
     )
     return found.order_by()[: MOST_COUNTED + 1].count()
 

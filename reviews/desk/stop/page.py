@@ -6,7 +6,7 @@ with a link to its own Stop page, so that the right scope is two clicks away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -225,7 +225,10 @@ def build_stop_page(person: Person, asked: StopRequest) -> StopPage:
     off = components_switches.list_switches_in_force(person)
     return StopPage(
         scopes=_list_scope_choices(
-            targets, asked.target, off, _list_stoppable(person, targets, asked)
+            in_flight.count_in_flight(targets, person.public_id),
+            asked.target,
+            off,
+            _list_stoppable(person, targets, asked),
         ),
         modes=_list_mode_choices(person, targets, asked),
         switches=off,
@@ -285,7 +288,10 @@ def _list_stoppable(
 
 
 def _list_scope_choices(
-    targets: list[ScopeTarget], target: str, off: list[SwitchLine], stoppable: set[str]
+    loads: Mapping[ScopeTarget, InFlightCounts],
+    target: str,
+    off: list[SwitchLine],
+    stoppable: set[str],
 ) -> list[StopChoice]:
     """The scopes as radio buttons, with the narrowest one that is not stopped
     preselected.
@@ -293,7 +299,7 @@ def _list_scope_choices(
     If the chosen target has been stopped in the meantime, none is selected: the person
     must choose again, so that they do not stop more than they meant.
     """
-    loads = in_flight.count_in_flight(targets)
+    targets = list(loads)
     held = {one.target: one for one in off}
     values = [f"{scope}:{key}" for scope, key in targets]
     free = [

@@ -168,7 +168,7 @@ def _list_rows(
 
 
 def _list_asking_agents(reach: QueueReach, now: datetime) -> list[AskingAgent]:
-    rows = _list_rows(_ASKING, reach, now, _OF_AGENTS, MOST_AGENTS)
+    rows = _list_rows(_ASKING, reach, now, "TRUE", MOST_AGENTS)
     return [AskingAgent(*row) for row in rows]
 
 
