@@ -120,7 +120,7 @@ def test_a_row_says_what_it_reverses(
     batch = formed(gate, "7.00", args=args)
     client = as_("rita")
     client.get(url(batch))
-    with django_assert_max_num_queries(MOST_QUERIES + 2):
+    with django_assert_max_num_queries(MOST_QUERIES + 3):
         text = read_page(client.get(url(batch)))
     rows = re.findall(r'<tr id="i-.*?</tr>', text, re.S)
     said = [row for row in rows if 'data-testid="reverses"' in row]
