@@ -629,6 +629,13 @@ ROUTES: dict[str, Row] = {
         sees=DECIDES | {Who.ADMINISTRATOR, Who.AUDITOR, Who.TOKEN},
         ids={"grant_id": "standing_grant"},
     ),
+    "api:preview_edit": Row(
+        post=DECIDES | {Who.TOKEN},
+        sees=SEES_BY_API,
+        ids={"request_id": "request"},
+        body=lambda world: {"version": 1, "action_hash": "", "args": {}},
+        writes=False,
+    ),
     "api:write_to_agent": Row(
         post=DECIDES | {Who.TOKEN},
         sees=SEES_BY_API,
