@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -14,10 +14,12 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from agents import representation
 from agents.models import Agent
 from journal import clock
+from policies import versions
 from policies.choices import Risk
 from policies.documents.source import write_source
+from policies.models import PolicyVersion
 from reviews import recovery
-from reviews.models import NotificationDrill
+from reviews.models import Lease, NotificationDrill
 from tests import pages
 from tests.agents.adapters.authzen.conftest import access, denied
 from tests.factories import PASSWORD
@@ -75,6 +77,31 @@ def _rest_drills(world: World) -> None:
     """The last drill was long ago."""
     earlier = clock.now() - timedelta(hours=2)
     NotificationDrill.objects.update(started_at=earlier)
+
+
+def _offer_to_caller(world: World) -> None:
+    person = world.people[world.caller]
+    Lease.objects.filter(pk=world.ids["taken"]).update(offered_to=person)
+
+
+def _offer_of_caller(world: World) -> None:
+    person = world.people[world.caller]
+    Lease.objects.filter(pk=world.ids["taken"]).update(
+        holder=person, offered_to=world.gate.tom
+    )
+
+
+def _edit(world: World) -> dict[str, Any]:
+    world.waiting.refresh_from_db()
+    args = {**world.waiting.sealed.revision.args, "amount": "5.00"}
+    hash_ = world.waiting.action_hash
+    return {"version": world.waiting.version, "action_hash": hash_, "args": args}
+
+
+def _activation(world: World) -> dict[str, Any]:
+    draft = PolicyVersion.objects.get(number=world.ids["draft"])
+    shown = asdict(versions.build_shown_versions(draft))
+    return {**shown, "reason": "quarterly review", "password": PASSWORD}
 
 
 def _verdict(world: World) -> dict[str, Any]:
@@ -351,9 +378,15 @@ ROUTES: dict[str, Row] = {
     "reviews:release": Row(post=DECIDES, sees=SEES, ids=REQUEST, writes=False),
     "reviews:extend": Row(post=DECIDES, sees=SEES, ids=REQUEST),
     "reviews:ask_hold": Row(post=DECIDES, sees=SEES, ids=TAKEN),
-    "reviews:accept_hold": Row(post=DECIDES, sees=SEES, ids=TAKEN, writes=False),
-    "reviews:decline_offer": Row(post=DECIDES, sees=SEES, ids=TAKEN, writes=False),
-    "reviews:withdraw_offer": Row(post=DECIDES, sees=SEES, ids=TAKEN, writes=False),
+    "reviews:accept_hold": Row(
+        post=DECIDES, sees=SEES, ids=TAKEN, first=_offer_to_caller
+    ),
+    "reviews:decline_offer": Row(
+        post=DECIDES, sees=SEES, ids=TAKEN, first=_offer_to_caller
+    ),
+    "reviews:withdraw_offer": Row(
+        post=DECIDES, sees=SEES, ids=TAKEN, first=_offer_of_caller
+    ),
     "reviews:break_hold": Row(
         get=SETTLES,
         post=SETTLES,
@@ -550,7 +583,9 @@ ROUTES: dict[str, Row] = {
     ),
     "policies:policies": Row(get=READS_POLICY, sees=READS_POLICY),
     "policies:new_policy": Row(get=ASKS, post=ASKS, body=_policy),
-    "policies:activate": Row(post=ASKS, sees=READS_POLICY, ids={"number": "draft"}),
+    "policies:activate": Row(
+        post=ASKS, sees=READS_POLICY, ids={"number": "draft"}, body=_activation
+    ),
     "policies:policy": Row(
         get=READS_POLICY, sees=READS_POLICY, ids={"number": "policy"}
     ),
@@ -633,7 +668,7 @@ ROUTES: dict[str, Row] = {
         post=DECIDES | {Who.TOKEN},
         sees=SEES_BY_API,
         ids={"request_id": "request"},
-        body=lambda world: {"version": 1, "action_hash": "", "args": {}},
+        body=_edit,
         writes=False,
     ),
     "api:write_to_agent": Row(

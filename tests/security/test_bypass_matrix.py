@@ -36,6 +36,8 @@ SIGNING = {"reviews:sign_in", "reviews:sign_out"}
 # A token of the form, the clock and the page's own address differ between two answers.
 VARYING = re.compile(
     rb'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"|data-now="[^"]*"'
+    rb'|<p class="print-only".*?</p>',
+    re.DOTALL,
 )
 
 
@@ -85,7 +87,7 @@ def _offered(method: str, row: Row) -> bool:
 def _refused_by_api(who: Who, method: str, name: str, row: Row) -> set[int]:
     if name == "api:api-root":
         return {404, 405}
-    if method not in {"GET", "POST"} or not _offered(method, row):
+    if method not in {"GET", "HEAD", "POST"} or not _offered(method, row):
         return {405}
     if name in routes.OF_AGENTS:
         return {404} if who in AGENTS else {401}
@@ -146,6 +148,7 @@ class Matrix:
         client = self.world.clients[who]
         cookies = cookies_of(client)
         undo = transaction.savepoint()
+        self.world.caller = who
         before = self._made_ready(ROUTES[name])
         self._call(who, "POST", name, routes.address(name, self.world.ids))
         if ROUTES[name].writes and not changed(before, log=False):
