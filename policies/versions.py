@@ -130,8 +130,9 @@ def activate_version(
     version = PolicyVersion.objects.filter(pk=version_id).first()
     if version is None:
         raise NotFound
+    # guard: activation-shown
     if shown is not None and shown != build_shown_versions(version):
-        raise StaleVersion(  # guard: activation-shown
+        raise StaleVersion(
             "Another policy version is active now than when you opened this page."
             " Nothing was activated. Read what changed, then activate it again."
         )

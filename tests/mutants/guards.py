@@ -51,6 +51,7 @@ REPEATS = "tests/reviews/requests/test_repeats.py"
 RESTORES = "tests/reviews/test_recovery.py"
 STOPS = "tests/reviews/stops/test_stops.py"
 STREAMS = "tests/hitl/live/test_event_stream.py"
+RECHECKS = "tests/reviews/executions/test_verifier_rechecks.py"
 WRITTEN = "tests/reviews/desk/request/test_written_answers.py"
 VOTES = "tests/reviews/executions/test_votes_counted.py"
 
@@ -215,6 +216,77 @@ GUARDS = [
         "escalated-in-vain",
         NEVER,
         "tests/reviews/governance/test_voters.py",
+    ),
+    Guard(
+        "the verifiers of the queue that an edit leads to were asked",
+        "reviews/decisions/modify.py",
+        "assess_edit",
+        "edit-verifiers",
+        NEVER,
+        f"{RECHECKS}::TestOfAQueue"
+        "::test_an_edit_that_another_policy_moves_meanwhile_is_not_decided",
+    ),
+    Guard(
+        "a batch asks the verifiers of its queue",
+        "reviews/batches/decide.py",
+        "run_preflights",
+        "batch-verifiers",
+        ALWAYS,
+        f"{RECHECKS}::TestOfAQueue::test_a_batch_asks_the_verifiers_of_its_queue",
+    ),
+    Guard(
+        "an edit is examined as the version that it makes",
+        "reviews/decisions/checks.py",
+        "check_made_version",
+        "edit-examined",
+        Value("said"),
+        f"{WRITTEN}::test_the_preview_of_an_edit_asks_what_the_edit_needs",
+    ),
+    # What a person confirms is what was on the screen.
+    Guard(
+        "standing grants have the terms that were read",
+        "reviews/standing_grants/issuance.py",
+        "issue_standing_grant",
+        "terms-shown",
+        NEVER,
+        "tests/reviews/desk/standing_grants/test_views.py"
+        "::test_other_terms_than_were_read_are_not_allowed",
+    ),
+    Guard(
+        "the second confirmation of a restore knows of the first",
+        "reviews/recovery.py",
+        "confirm_restore",
+        "epoch-shown",
+        NEVER,
+        "tests/reviews/desk/recovery/test_views.py"
+        "::test_who_read_that_nobody_confirmed_is_not_the_second",
+    ),
+    Guard(
+        "the second wish to lift a stop knows of the first",
+        "reviews/stops/stops.py",
+        "lift_stop",
+        "lift-shown",
+        NEVER,
+        "tests/reviews/desk/stop/test_views.py"
+        "::test_who_read_that_nobody_asked_is_not_the_second_to_lift",
+    ),
+    Guard(
+        "a policy is activated as it was read",
+        "policies/versions.py",
+        "activate_version",
+        "activation-shown",
+        NEVER,
+        "tests/policies/desk/test_views.py"
+        "::test_each_part_of_what_was_shown_is_compared",
+    ),
+    Guard(
+        "an outcome is settled for the attempt that was read",
+        "reviews/executions/settle.py",
+        "settle_unknown",
+        "outcome-shown",
+        NEVER,
+        "tests/reviews/desk/unknown/test_views.py"
+        "::test_another_attempt_than_was_read_is_not_settled",
     ),
     Guard(
         "a forbidden edit is refused",

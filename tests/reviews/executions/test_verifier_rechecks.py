@@ -11,6 +11,7 @@ from journal import errors
 from policies.choices import Tier
 from policies.documents import InvalidPolicy, parse_document
 from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.decisions import preflight
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution
 from reviews.tool_services.verifiers import VerifierDemand, VerifierRefusal
@@ -63,6 +64,15 @@ def ran(gate: Gate, tool: str = "pay") -> Execution:
     return execution
 
 
+def sending_to_mail() -> dict[str, Any]:
+    """The policy of the tests, with the queue `mail` for payments of 39.00."""
+    document = factories.document_of_tests()
+    rule: dict[str, Any] = {"id": "pay.mail", "text": "To mail.", "tools": ["pay"]}
+    rule |= {"when": "args.amount == 3900", "then": {"queue": "mail"}}
+    document["rules"].append(rule)
+    return document
+
+
 class TestOfAQueue:
     def test_it_is_asked_before_the_decision_and_before_the_effect(
         self, gate: Gate
@@ -103,16 +113,28 @@ class TestOfAQueue:
             decide(request, gate.rita)
 
     def test_an_edit_is_verified_where_it_goes_to(self, gate: Gate) -> None:
-        document = factories.document_of_tests()
-        rule: dict[str, Any] = {"id": "pay.mail", "text": "To mail.", "tools": ["pay"]}
-        rule |= {"when": "args.amount == 3900", "then": {"queue": "mail"}}
-        document["rules"].append(rule)
+        document = sending_to_mail()
         document["verifiers"] = {"mail": [called("refuses", at="decision")]}
         factories.policy(gate.people, document)
         request = propose(gate.agent).request
         with pytest.raises(errors.VerifierRefused):
             decide(request, gate.rita, "modify", args=paying("39.00"))
         decide(request, gate.rita, "modify", args=paying("38.00"))
+
+    def test_an_edit_that_another_policy_moves_meanwhile_is_not_decided(
+        self, gate: Gate, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ask = preflight._ask_verifiers
+
+        def ask_and_activate(*given: Any) -> Any:
+            found = ask(*given)
+            factories.policy(gate.people, sending_to_mail())
+            return found
+
+        monkeypatch.setattr(preflight, "_ask_verifiers", ask_and_activate)
+        request = propose(gate.agent).request
+        with pytest.raises(errors.Conflict):
+            decide(request, gate.rita, "modify", args=paying("39.00"))
 
     def test_an_edit_is_verified_by_what_it_makes(self, gate: Gate) -> None:
         of_queue(gate, "money", called("keeps"))
