@@ -235,12 +235,16 @@ def list_warnings(revision: Revision, shown: Presentation | None) -> list[Warnin
     """
     if shown is None:
         return [Warning("Unknown tool"), *_list_text_warnings(revision)]
-    long = f"Long review: about {shown.minutes} min"
-    return [
-        *_list_text_warnings(revision),
-        *(Warning(tag.text) for tag in shown.tags if tag.loud),
-        *([Warning(long)] if shown.is_long else []),
-    ]
+    return [*_list_text_warnings(revision), *list_effect_warnings(shown)]
+
+
+def list_effect_warnings(shown: Presentation) -> Iterator[Warning]:
+    """Warnings of the effect itself: the loud tags of its view, and a long review."""
+    for tag in shown.tags:
+        if tag.loud:
+            yield Warning(tag.text)
+    if shown.is_long:
+        yield Warning(f"Long review: about {shown.minutes} min")
 
 
 def _list_text_warnings(revision: Revision) -> Iterator[Warning]:

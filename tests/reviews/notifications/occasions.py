@@ -75,6 +75,13 @@ def offered(gate: Gate) -> str:
     return "request.offered"
 
 
+def declined(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    take.offer_hold(request_id=request.pk, person=gate.sue, to=gate.rita)
+    take.decline_offer(request_id=request.pk, person=gate.rita)
+    return "request.declined"
+
+
 def assigned(gate: Gate) -> str:
     request = propose(gate.agent).request
     returns.assign_request(request_id=request.pk, person=gate.sam, to=gate.sue)
@@ -172,6 +179,7 @@ OCCASIONS: dict[str, Occasion] = {
     "request.assigned": assigned,
     "request.freed": freed,
     "request.offered": offered,
+    "request.declined": declined,
     "request.broken": broken,
     "request.handed_over": handed_over,
     "execution.revoked": revoked_effect,

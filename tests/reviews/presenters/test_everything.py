@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from journal import canonical
+from reviews.effects import describe
 from reviews.presenters import Presentation, inert, present_effect
 from reviews.presenters.arguments import collect_leaves
 from reviews.presenters.shapes import ValuePart
@@ -67,6 +68,7 @@ def page_of(shown: Presentation) -> str:
     """The regions as the page prints them."""
     page = SimpleNamespace(
         shown=shown,
+        warnings=list(describe.list_effect_warnings(shown)),
         effect=shown.sentence,
         action_hash="sha256:0",
         armed=None,

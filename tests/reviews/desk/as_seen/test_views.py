@@ -52,8 +52,10 @@ def test_a_decision_keeps_the_very_page(request_, as_: SignIn) -> None:
         == submission.compute_page_digest(html)
     )
     # The page prints these bytes as they are, only with what changes between them.
-    facts, rest = html.split('<section class="region" aria-labelledby="r4"')
-    rules, words = rest.split('<section class="untrusted"', 1)
+    facts, rest = html.split(
+        '<section translate="no" class="region" aria-labelledby="r4"'
+    )
+    rules, words = rest.split('<section translate="no" class="untrusted"', 1)
     assert facts in page
     assert rules.rstrip() in page
     assert words in page

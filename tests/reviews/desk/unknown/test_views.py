@@ -48,7 +48,7 @@ def test_the_list_leads_to_each(gate: Gate, as_: SignIn) -> None:
 
 def test_the_page_says_all_that_is_known(gate: Gate, as_: SignIn) -> None:
     execution = doubtful(gate)
-    Grant.objects.filter(pk=execution.grant_id).update(expires_at=execution.queued_at)
+    worlds.rewrite(Grant, execution.grant_id, expires_at=execution.queued_at)
     source = page(as_("sue"), execution)
     assert execution.idempotency_key in source
     assert execution.pk in source
