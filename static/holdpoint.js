@@ -4,10 +4,11 @@
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-  /* Live regions exist from the start; a text is cleared so that a repeat is heard. */
+  /* Live regions exist from the start. Two parts of one answer say a text once; later it
+     is cleared, so that a repeat is heard. */
   const say = (text, urgent = false) => {
     const region = $(urgent ? "#sr-alert" : "#sr-status");
-    if (!region || !text) return;
+    if (!region || !text || region.textContent === text) return;
     region.textContent = text;
     setTimeout(() => { if (region.textContent === text) region.textContent = ""; }, 5000);
   };

@@ -110,13 +110,14 @@ def _of_request(
         ("row", "/queue/", f'tr[data-request="{asked.pk}"]'),
         ("look", f"{path}peek/", "[data-testid=peek]"),
         ("run", f"/threads/riley/{RUN}/", f'tr:has(a[href="{path}"])'),
-        ("log", f"/log/?q={asked.pk}", "[data-testid=log] tbody"),
     ):
         eyes.look(address)
         found[place] = ours(eyes.page, selector)
     for place, address in (("page", path), ("kept", hostile.rejected(asked))):
         eyes.look(address)
         found[place] = facts(eyes.page)["html"]
+    eyes.look(f"/log/?q={asked.pk}")  # it lists what does not wait any more
+    found["log"] = ours(eyes.page, "[data-testid=log] tbody")
     return found
 
 

@@ -79,7 +79,7 @@ def test_a_window_that_closes_right_before_the_lock_is_over(
         closes_in(request, -1)
         deadlines.close_recall_windows()
 
-    before(monkeypatch, locks, "lock_request", close)
+    before(monkeypatch, locks, "lock_request_shown_to", close)
     with pytest.raises(errors.AlreadyRunning):
         recall(request, gate)
     check(request, recalled=False)

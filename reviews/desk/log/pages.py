@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
@@ -62,6 +63,7 @@ class LogPage:
     alone: bool  # whether there is one row only; its timeline is then unfolded
     scope_said: str
     searched_said: str
+    queue_url: str  # the same search among what waits; empty without a search
     may_export: bool
     saved: SavedViewList
 
@@ -92,9 +94,17 @@ def build_log_page(person: Person, filters: LogFilters) -> LogPage:
         alone=len(found.rows) == 1,
         scope_said=_describe_scope(person),
         searched_said=SEARCH_CUT_NOTE if hits and hits.cut else "",
+        queue_url=_build_queue_url(person, filters),
         may_export=permissions.has_permission(person, Permission.EXPORT),
         saved=saved_views.build_saved_view_list(person, "log", said, offers=bool(said)),
     )
+
+
+def _build_queue_url(person: Person, filters: LogFilters) -> str:
+    """Where people who decide find what waits for them: this list leaves it out."""
+    if not filters.q or permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return ""
+    return f"{reverse('reviews:queue')}?{urlencode({'q': filters.q})}"
 
 
 def _to_local_date(row: LogGroup) -> date:

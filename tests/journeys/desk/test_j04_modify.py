@@ -166,10 +166,9 @@ def test_an_edit_above_the_reviewers_own_ceiling_goes_to_somebody_else(
     rita.hand.commit(Leads.PAGE)
     expect(rita.page.get_by_test_id("h1-effect")).to_contain_text("490.00")
     expect(rita.page.get_by_test_id("decide")).to_contain_text(
-        "exceeds your approval limit"
+        "your change needs another person"
     )
-    assert rita.page.get_by_test_id("verb-approve").count() == 0
-    expect(rita.page.get_by_test_id("verb-reject")).to_be_visible()
+    assert rita.page.locator("[data-testid^=verb-]").count() == 0
     rita.accessible()
     request = ApprovalRequest.objects.get()
     assert (request.status, request.tier) == (RequestStatus.PENDING, Tier.APPROVE)

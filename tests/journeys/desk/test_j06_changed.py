@@ -65,6 +65,7 @@ def test_the_agent_replaces_what_is_being_read(
     expect(page.locator("#kept textarea")).to_have_value(NOTE)
     rita.accessible()
     is_stale(rita, request, old)
+    rita.hand.leave_field()
     rita.hand.do(NEW_VERSION)
     shows_what_changed(rita)
     rita.hand.arm("reject")

@@ -31,7 +31,7 @@ PASSING = re.compile(
     r"\b[a-z]{1,2}-[0-9A-Za-z_]{8,}|\b[0-9a-f]{8,}\b|\d+|"
     r"<time[^>]*>[^<]*|"
     r'name="(csrfmiddlewaretoken|seen)"[^>]*value="[^"]*"|hx-headers="[^"]*"|'
-    r'<span class="hash">[^<]*| htmx-[a-z]+'
+    r'<span class="hash"[^>]*>[^<]*| htmx-[a-z]+'
 )
 
 
