@@ -11,7 +11,8 @@ from playwright.sync_api import Page
 # Signs say what the words further down try, so they differ with the words.
 _UNSIGN = r"""
   const unsign = (one) => {
-    for (const sign of one.querySelectorAll(".sign")) {
+    const signs = ".sign, [aria-label=Warnings] > li";
+    for (const sign of one.querySelectorAll(signs)) {
       const list = sign.parentElement;
       sign.remove();
       if (!list.children.length) list.remove();

@@ -47,6 +47,8 @@ def hostile(gate: Gate) -> Stage:
     return stage(gate)
 
 
+# What the gate warns of, which differs with what an agent says.
+_WARNINGS = re.compile(r"^Warning: .*\n", re.MULTILINE)
 _PERIOD = re.compile(r"(<time[^>]*>[^<]*</time>)\s+to\s+<time[^>]*>[^<]*</time>")
 
 
@@ -127,7 +129,7 @@ def _mail(asked: ApprovalRequest) -> str:
         getattr(tasks, one.task.rsplit(".", 1)[1])(one.pk)
     told = sorted(f"{m.to}{m.subject}{m.body}" for m in mail.outbox)
     assert told
-    return settled("\n".join(told))
+    return settled(_WARNINGS.sub("", "\n".join(told)))
 
 
 def _batch(hostile: Stage, eyes: Inspector, body: dict[str, Any]) -> str:
