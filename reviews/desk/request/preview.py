@@ -210,7 +210,9 @@ def _build_preview_lines(found: EditRequirements) -> list[PreviewLine]:
     if found.widenings:
         because = " and ".join(found.widenings)
         said = f"This edit needs another person, because {because}."
-        lines.append(PreviewLine("second_person", f"{said} {_NOT_ENOUGH}", True))
+        if not (found.rises or found.exceeds):  # the line before says it
+            said += f" {_NOT_ENOUGH}"
+        lines.append(PreviewLine("second_person", said, True))
     if found.counts:
         lines += _list_proof_lines(found)
     if found.verifiers:

@@ -162,7 +162,9 @@ def test_ones_own_ceiling_is_said(gate: Gate, request_, as_: SignIn) -> None:
     source = read_page(answer)
     assert 'data-line="exceeds"' in source
     assert 'data-line="second_person"' in source
-    assert "1 reviewer" in read_text(answer, "check")
+    said = read_text(answer, "check")
+    assert "1 reviewer" in said
+    assert said.count("Your approval alone is not enough.") == 1
 
 
 def test_what_the_schema_refuses_is_said_and_the_reader_is_not_asked(
