@@ -98,7 +98,7 @@ def is_in_sight(page: Page, selector: str) -> bool:
         (("x", "1", "Control+Enter"), "Rejected"),
         (("u", "1", "Control+Enter"), "With supervisors"),
         (("e", "Control+Enter"), "Extended by 30 min"),
-        (("a", "Control+Enter", "z"), "Approval undone. Nothing was executed."),
+        (("a", "Control+Enter", "z"), "Undone. You can decide it again."),
     ],
 )
 def test_the_page_stays_where_it_is_and_the_rail_confirms(

@@ -231,7 +231,7 @@ def test_the_undo_is_kept_while_the_approval_is_sent(
     page.keyboard.press("z")
     held.release()
     message = page.get_by_test_id("message")
-    expect(message).to_have_text("Approval undone. Nothing was executed.")
+    expect(message).to_have_text("Undone. You can decide it again.")
     assert set(ApprovalRequest.objects.values_list("status", flat=True)) == {"pending"}
     assert LogRecord.objects.filter(kind="request.recalled").count() == 1
 

@@ -20,7 +20,6 @@ from reviews.decisions import drafts
 from reviews.decisions import recall as recalls
 from reviews.desk.components import frame, htmx
 from reviews.desk.components.frame import require_person
-from reviews.desk.components.states import APPROVAL_UNDONE
 from reviews.desk.forms import (
     EXTENSION_PANEL,
     MESSAGE_PANELS,
@@ -118,7 +117,7 @@ def recall(request: HttpRequest, pk: str) -> HttpResponse:
     """Take an approval back while its recall window is open."""
     loaded = _load_request(request, pk)
     recalls.recall_approval(request_id=loaded.request.pk, person=loaded.person)
-    messages.success(request, APPROVAL_UNDONE)
+    messages.success(request, "Undone. You can decide it again.")
     return _redirect_to_request(pk)
 
 
