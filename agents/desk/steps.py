@@ -176,14 +176,13 @@ def _build_proposal_row(
 
 
 def _describe_route(proposal: Proposal, request: Any, revision: Revision) -> str:
+    """What `approval` and `state` leave out about who was asked."""
     if proposal.blocked_by:
-        return "Blocked"
+        return ""
     if proposal.repeats:
         return f"Rejected before in this run, as {proposal.repeats}"
-    if request is not None:
-        return "Approval required"
-    noted = revision.tier == Tier.NOTIFY
-    return "No approval needed, listed in Activity" if noted else "No approval needed"
+    noted = request is None and revision.tier == Tier.NOTIFY
+    return "Listed in Activity" if noted else ""
 
 
 def _compute_duration(request: Any) -> timedelta | None:

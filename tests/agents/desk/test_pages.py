@@ -151,17 +151,17 @@ def test_runs_that_go_on_stand_before_those_that_are_over(gate: Gate) -> None:
     assert run_page(gate, run="t-3").may_stop
 
 
-def test_each_step_says_who_was_asked(gate: Gate) -> None:
+def test_each_step_says_once_who_was_asked(gate: Gate) -> None:
     propose(gate.agent, "look")
     propose(gate.agent, "tag")
     decide(propose(gate.agent).request, gate.rita, "reject")
     propose(gate.agent, "nothing_like_it", args={})
     steps = run_page(gate).steps
-    assert [step.way for step in steps] == [
-        "Blocked",
-        "Approval required",
-        "No approval needed, listed in Activity",
-        "No approval needed",
+    assert [(step.approval, step.way) for step in steps] == [
+        ("Blocked", ""),
+        ("Approval", ""),
+        ("Notify only", "Listed in Activity"),
+        ("No approval", ""),
     ]
     assert [step.took is not None for step in steps] == [False, True, False, False]
     assert steps[1].why == "Not needed"
