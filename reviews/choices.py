@@ -239,7 +239,7 @@ class ReasonCode(StrEnum):
     OTHER = "other"
 
 
-# Labels of the codes on panels, in outcomes and in the log.
+# Labels of the codes on panels.
 REASON_LABELS: dict[str, str] = {
     ReasonCode.WRONG_TARGET: "Wrong target",
     ReasonCode.WRONG_AMOUNT: "Wrong amount or scope",
@@ -252,6 +252,8 @@ REASON_LABELS: dict[str, str] = {
     ReasonCode.VERIFIED: "Checked and correct",
     ReasonCode.OTHER: "Other (please specify)",
 }
+# Labels of a code that somebody chose: in outcomes, in the log and in figures.
+GIVEN_REASON_LABELS = {**REASON_LABELS, ReasonCode.OTHER: "Other"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from journal import ids
 from policies.choices import APPROVAL_LABELS, Tier
 from policies.models import Person
 from reviews.choices import (
-    REASON_LABELS,
+    GIVEN_REASON_LABELS,
     REVERSAL_SOURCE,
     SETTLED_BY_LOOK_UP,
     SETTLED_BY_PERSON,
@@ -203,7 +203,7 @@ def _describe_reason(request: Any, execution: Execution | None) -> str:
     if execution is not None:
         return "" if _has_foreign_code(execution) else _format_code(execution.code)
     settled = request is not None and request.status == RequestStatus.REJECTED
-    return REASON_LABELS.get(request.rejected, "") if settled else ""
+    return GIVEN_REASON_LABELS.get(request.rejected, "") if settled else ""
 
 
 def _has_foreign_code(execution: Execution) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from journal.models import LogRecord
-from reviews.choices import VERDICT_SPECS, StopMode, Verdict
+from reviews.choices import GIVEN_REASON_LABELS, VERDICT_SPECS, StopMode, Verdict
 from reviews.effects.wording import WordingPart, build_wording
 
 HIDDEN_NAME = "A reviewer"
@@ -233,5 +233,7 @@ def list_flags(leaf: Mapping[str, Any]) -> list[str]:
     data = leaf["data"] or {}
     if leaf["kind"] in FOREIGN_CODE_KINDS:
         return []
-    code = data.get("reason_code") or data.get("code") or ""
-    return [str(code).replace("_", " ").capitalize()] if code else []
+    reason = str(data.get("reason_code") or "")
+    code = reason or str(data.get("code") or "")
+    words = code.replace("_", " ").capitalize()
+    return [GIVEN_REASON_LABELS.get(reason, words)] if code else []

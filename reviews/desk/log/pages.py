@@ -16,7 +16,7 @@ from journal.errors import NotFound
 from journal.models import LogRecord
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import ExecutionStatus
+from reviews.choices import GIVEN_REASON_LABELS, ExecutionStatus
 from reviews.desk.components import log_lines, saved_views, snapshots
 from reviews.desk.components.formatting import FilterSelect, build_filter_select
 from reviews.desk.components.log_lines import LogLine
@@ -204,7 +204,7 @@ def format_leaf_value(said: Any) -> str:
         return "; ".join(format_leaf_value(item) for item in said) or "none"
     if isinstance(said, bool):
         return "yes" if said else "no"
-    return str(said)
+    return "none" if said is None else str(said)
 
 
 def _find_decision(row: LogRecord, leaf: dict[str, Any]) -> Decision | None:
@@ -227,7 +227,7 @@ def _list_form_fields(decision: Decision) -> list[tuple[str, str]]:
     asked = decision.check_asked
     found = [
         ("Verdict", decision.verdict),
-        ("Reason", decision.reason_code.replace("_", " ")),
+        ("Reason", GIVEN_REASON_LABELS.get(decision.reason_code, "")),
         ("Note", decision.reason),
         ("Hash on screen", format_short_hash(decision.action_hash)),
         ("Time to decide", took),

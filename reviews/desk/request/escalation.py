@@ -12,7 +12,7 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import REASON_LABELS, NoteKind, Verdict
+from reviews.choices import GIVEN_REASON_LABELS, NoteKind, Verdict
 from reviews.desk.components import holding
 from reviews.models import Decision, Note
 from reviews.requests.versions import ESCALATION_CAUSES
@@ -59,7 +59,7 @@ def build_escalation_panel(loaded: LoadedRequest) -> EscalationPanel | None:
         who=str(vote.reviewer) if vote else "",
         by_verifier=vote is None or sealed.cause == "verifier",
         at=at,
-        reason=REASON_LABELS.get(vote.reason_code, "") if vote else "",
+        reason=GIVEN_REASON_LABELS.get(vote.reason_code, "") if vote else "",
         note=vote.reason if vote else "",
         waited=at - request.opened_at,
         read_for=timedelta(milliseconds=vote.took_ms)

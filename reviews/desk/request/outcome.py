@@ -19,8 +19,8 @@ from reviews import permissions
 from reviews.assurance import practice
 from reviews.assurance.defects import BY_KIND
 from reviews.choices import (
+    GIVEN_REASON_LABELS,
     OPEN,
-    REASON_LABELS,
     REVERSAL_SOURCE,
     SETTLED_BY_LOOK_UP,
     SETTLED_BY_PERSON,
@@ -443,7 +443,7 @@ def _find_acknowledgement(
 
 
 def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
-    reason = REASON_LABELS.get(decision.reason_code, decision.reason_code)
+    reason = GIVEN_REASON_LABELS.get(decision.reason_code, decision.reason_code)
     note = decision.reason
     return OutcomeVote(
         verdict=VERDICT_SPECS[Verdict(decision.verdict)].label,

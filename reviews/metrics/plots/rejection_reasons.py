@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from reviews.choices import REASON_LABELS
+from reviews.choices import GIVEN_REASON_LABELS
 from reviews.metrics.charts import (
     POLICY_LINK,
     Bar,
@@ -86,7 +86,7 @@ def _list_rows(readings: Readings) -> list[tuple[str, str, str, str, int]]:
 
 
 def _label(code: str) -> str:
-    return REASON_LABELS.get(code, "No reason")
+    return GIVEN_REASON_LABELS.get(code, "No reason")
 
 
 PLOT = Plot(

@@ -21,6 +21,19 @@ OPEN = '<details class="fold timeline" open>'
 TAKEN = 'data-kind="lease.taken"'
 
 
+def test_a_reason_has_the_words_of_its_panel_and_a_missing_value_is_none(
+    gate: Gate, as_: SignIn
+) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate", reason_code="unclear")
+    assert "Rationale unclear" in read_page(as_("rita").get("/log/?kind=decision"))
+    record = LogRecord.objects.get(kind="decision.recorded")
+    page = read_page(as_("otto").get(f"/log/new/{record.pk}/"))
+    assert "Rationale unclear" in page
+    assert "step none" in page
+    assert "None" not in page
+
+
 def shown(source: bytes) -> int:
     return source.count(b'class="effect"')
 
