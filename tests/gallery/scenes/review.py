@@ -328,7 +328,7 @@ def contradicted(gate: StoreGate) -> ApprovalRequest:
     return gate.refund("59.00")
 
 
-POLICY.add("written", "needs a written answer", contradicted)
+POLICY.add("written", "asks you for a written answer", contradicted)
 POLICY.add(
     "written-armed",
     "Why approve it anyway?",
