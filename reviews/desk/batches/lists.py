@@ -175,13 +175,15 @@ def _load_totals(
         created_at__gte=OuterRef(f"{place}__batch__settled_at"),
     )
     rows = (
-        RequestVersion.objects.annotate(taken_back=Exists(later))
-        .filter(
+        RequestVersion.objects.filter(
             waiting | decided,
             Q(**{f"{place}__left_at": None}) | recalled,
             number=F("request__version"),
             **{f"{place}__batch__in": batches},
         )
+        # After the filter, so that it means the same member's row: a request that came
+        # back has two.
+        .annotate(taken_back=Exists(later))
         .values(batch=F(f"{place}__batch"))
         .annotate(
             count=Count("pk"),

@@ -13,6 +13,7 @@ from agents import reversals
 from policies.models import Person
 from reviews.batches import formation
 from reviews.choices import BatchStatus, RequestStatus
+from reviews.decisions import recall
 from reviews.executions import run
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Batch, Decision, Execution
@@ -20,6 +21,7 @@ from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.markup import find_element, read_page
+from tests.reviews import states
 from tests.reviews.batches.batching import AMOUNTS, formed, members, proposed
 from tests.reviews.desk.batches.batch_form import (
     ASKED,
@@ -42,6 +44,21 @@ def test_the_list_names_count_and_total(gate: Gate, as_: SignIn) -> None:
     assert batch.pk in text
     assert "3 repayments" in text
     assert "41.90 USD" in text
+
+
+def test_a_member_that_comes_back_counts_once(gate: Gate, as_: SignIn) -> None:
+    states.recall_windows(gate)
+    batch = formed(gate)
+    request = members(batch)[0].request
+    factories.decide(request, gate.rita)
+    formation.tidy_open_batches()
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
+    formation.form_missed_batches()
+    assert request.batch_items.filter(batch=batch).count() == 2
+    for page in ("/batches/", "/queue/"):
+        text = read_page(as_("rita").get(page))
+        assert "3 repayments" in text
+        assert "41.90 USD" in text
 
 
 def test_the_page_says_all_once_and_each_in_a_row(gate: Gate, as_: SignIn) -> None:
