@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db(transaction=True)]
 def test_many_sweeps_at_once_raise_each_once(gate: Gate) -> None:
     late = [ended(states.queued(gate)) for _ in range(2)]
     other = states.queued(gate, "pay_queryable")
-    Grant.objects.filter(execution=other).update(action_hash="sha256:" + "0" * 64)
+    worlds.rewrite(Grant, other.grant_id, action_hash="sha256:" + "0" * 64)
     changed = [one.value for one in at_once(*[watch.sweep_alarms] * 6)]
     assert sum(changed) == 3
     assert sorted(raised()) == [
