@@ -23,7 +23,7 @@ from hitl.local.process import Child, Program
 from tests.guards import ROOT, lacking
 from tests.stack import START_S, free_port, wait_until
 
-COMMIT = "875d395e"
+COMMIT = "89eebd45"
 SEED = """
 import json, sys
 import django

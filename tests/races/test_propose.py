@@ -25,7 +25,7 @@ from policies import evaluation
 from reviews.executions import settle
 from reviews.models import ApprovalRequest, Proposal
 from reviews.requests import proposals as gate_proposals
-from tests import factories
+from tests import factories, worlds
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import proposal_body, propose
@@ -145,7 +145,8 @@ def test_a_replay_after_thirty_days_is_the_same_answer(
     since."""
     first = caller.propose(key="the-key")
     factories.decide(ApprovalRequest.objects.get(), gate.rita, "reject")
-    IdempotencyKey.objects.update(created_at=clock.now() - timedelta(days=30))
+    kept = IdempotencyKey.objects.get()
+    worlds.rewrite(IdempotencyKey, kept.pk, created_at=clock.now() - timedelta(days=30))
     again = caller.propose(key="the-key")
     assert (again.status_code, again["Idempotent-Replayed"]) == (200, "true")
     assert again.json() == first.json()

@@ -156,7 +156,7 @@ def test_who_never_decides_decides_no_batch(gate: Gate, name: str) -> None:
 def test_one_barred_item_refuses_all_and_is_named(gate: Gate) -> None:
     batch = formed(gate)
     own = members(batch)[2]
-    barred = [gate.rita.public_id]
+    barred = [*own.request.proposal.barred, gate.rita.public_id]
     type(own.request.proposal).objects.filter(pk=own.request.proposal_id).update(
         barred=barred
     )
