@@ -256,7 +256,7 @@ class GateMachine(RuleBasedStateMachine):
         if really:
             execution, modelled = self.granted_at(index)
             past = clock.now() - timedelta(seconds=1)
-            Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
+            worlds.rewrite(Grant, execution.grant_id, expires_at=past)
             modelled.expired_grant = True
 
     @granted
