@@ -443,8 +443,9 @@ def test_the_gate_and_the_automaton_never_differ(
     record_proof: Callable[[str, str], None],
 ) -> None:
     """T1, I3, I18, I19: votes, edits, revisions, deadlines, recalls, stops, crashes,
-    stale writers and retries in any order."""
-    states.recall_windows(gate)
+    stale writers and retries in any order. The model has no second person for an edit:
+    tests/reviews/decisions/test_modify.py."""
+    states.recall_windows(gate, edit="alone")
     counted: Counter[str] = Counter()
     examples = proof_n(small=25, full=600)
     if SEARCHES:

@@ -40,10 +40,13 @@ from tests.reviews.batches import batching
 Reach = Callable[[Gate], Any]
 
 
-def recall_windows(gate: Gate, seconds: int = 60) -> None:
-    """The tests' policy again, with a recall window for what is high."""
+def recall_windows(gate: Gate, seconds: int = 60, *, edit: str = "") -> None:
+    """The tests' policy again, with a recall window for what is high. `edit` says who
+    decides edits of every tool."""
     document = factories.document_of_tests()
     document["recall"]["high"] = seconds
+    for tool in document["tools"].values() if edit else ():
+        tool["edit"] = edit
     factories.policy(gate.people, document)
 
 
