@@ -44,7 +44,8 @@ def list_amounts(
             found.append(MovedAmount(field.amount, whole))
     for amount in definition.amounts:
         if amount.path:
-            found += _list_sent_amounts(amount, args, before)
+            walked = _walk_sent_amounts(amount, args, before)
+            found += [MovedAmount(amount.name, sent) for _, sent, _ in walked]
         elif (known := _find_fact_amount(amount.fact, before)) is not None:
             found.append(MovedAmount(amount.name, known))
     return found
@@ -71,14 +72,9 @@ def list_placed_amounts(
         if one.name not in {amount.name for amount in lists}
     ]
     for amount in lists:
-        for place, given in _walk_places(amount, args):
-            if given:
-                sent = _parse_amount(amount, args, place)
-                rest = _encode_rest(amount, args, place)
-                found.append(PlacedAmount(amount.name, place, sent, rest))
-            elif amount.absent == "all":
-                whole = _find_whole(amount, _find_currency(amount, args, place), before)
-                found.append(PlacedAmount(amount.name, place, whole, b""))
+        for place, sent, given in _walk_sent_amounts(amount, args, before):
+            rest = _encode_rest(amount, args, place) if given else b""
+            found.append(PlacedAmount(amount.name, place, sent, rest))
     return found
 
 
@@ -205,17 +201,17 @@ def list_errors(
         )
 
 
-def _list_sent_amounts(
+def _walk_sent_amounts(
     amount: Amount, args: Mapping[str, Any], before: Mapping[str, Any]
-) -> Iterator[MovedAmount]:
-    """Raises `InvalidMoney`."""
+) -> Iterator[tuple[ListIndexes, Money, bool]]:
+    """Each place of the amount that moves something, what it moves, and whether the
+    call has a value there. Raises `InvalidMoney`."""
     for place, given in _walk_places(amount, args):
         if given:
-            yield MovedAmount(amount.name, _parse_amount(amount, args, place))
+            yield place, _parse_amount(amount, args, place), True
         elif amount.absent == "all":
             currency = _find_currency(amount, args, place)
-            whole = _find_whole(amount, currency, before)
-            yield MovedAmount(amount.name, whole)
+            yield place, _find_whole(amount, currency, before), False
 
 
 def _find_whole(
