@@ -60,7 +60,7 @@ class TextSign(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:
+class EffectWarning:
     """What the gate warns of, on top of the page and in each row of a list. `place` is
     the anchor of the region with its cause; empty where that is the region itself."""
 
@@ -228,30 +228,32 @@ def load_brief(revision: Revision, newer: StateReading | None = None) -> EffectB
     return shown
 
 
-def list_warnings(revision: Revision, shown: Presentation | None) -> list[Warning]:
+def list_warnings(
+    revision: Revision, shown: Presentation | None
+) -> list[EffectWarning]:
     """List what the gate warns of: the one list of the page's top and of every row.
 
     `shown` is the presentation of the revision, None for a tool that is not registered.
     """
     if shown is None:
-        return [Warning("Unknown tool"), *_list_text_warnings(revision)]
+        return [EffectWarning("Unknown tool"), *_list_text_warnings(revision)]
     return [*_list_text_warnings(revision), *list_effect_warnings(shown)]
 
 
-def list_effect_warnings(shown: Presentation) -> Iterator[Warning]:
+def list_effect_warnings(shown: Presentation) -> Iterator[EffectWarning]:
     """Warnings of the effect itself: the loud tags of its view, and a long review."""
     for tag in shown.tags:
         if tag.loud:
-            yield Warning(tag.text)
+            yield EffectWarning(tag.text)
     if shown.is_long:
-        yield Warning(f"Long review: about {shown.minutes} min")
+        yield EffectWarning(f"Long review: about {shown.minutes} min")
 
 
-def _list_text_warnings(revision: Revision) -> Iterator[Warning]:
+def _list_text_warnings(revision: Revision) -> Iterator[EffectWarning]:
     """Warnings of claims that keep deciders out, and of texts that try to manipulate
     the reviewer, so that nobody has to read to the end to find them."""
     if narrowing := _describe_narrowing(revision):
-        yield Warning(narrowing, "r5")
+        yield EffectWarning(narrowing, "r5")
     stored = revision.text_signs
     signs = find_text_signs(revision) if stored is None else stored
     who = "proposer" if signs and is_by_person(revision.proposal) else "agent"
@@ -262,10 +264,10 @@ def _list_text_warnings(revision: Revision) -> Iterator[Warning]:
     ):
         if sign in signs:
             said = f"Possible manipulation: {what} addresses the reviewer"
-            yield Warning(said, place)
+            yield EffectWarning(said, place)
     tries = {TextSign.HIDDEN: "hidden or reversed text", TextSign.MARKUP: "HTML"}
     if found := " and ".join(tries[sign] for sign in tries if sign in signs):
-        yield Warning(f"Evidence contains {found}", "r6")
+        yield EffectWarning(f"Evidence contains {found}", "r6")
 
 
 def find_text_signs(revision: Revision) -> list[str]:

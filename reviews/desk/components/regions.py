@@ -120,7 +120,7 @@ class Regions:
         return describe.build_presentation(self.revision, self.reading)
 
     @cached_property
-    def warnings(self) -> list[describe.Warning]:
+    def warnings(self) -> list[describe.EffectWarning]:
         """What the gate warns of beside the facts; each row of a list says the same."""
         return describe.list_warnings(self.revision, self.shown)
 
