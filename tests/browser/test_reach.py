@@ -153,17 +153,18 @@ def test_the_line_below_the_strip_reaches_both_edges(
     gate: Gate, sit_down: SitDown, tmp_path: Path
 ) -> None:
     place = url(open_store(gate, tmp_path).refund())
+    desk = sit_down("rita")
+    page = desk.open(place)
+    page.keyboard.press("c")
+    expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
     for width in (1280, 1366, 1600):
-        desk = sit_down("rita", viewport={"width": width, "height": 650})
-        page = desk.open(place)
-        page.keyboard.press("c")
-        expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
+        page.set_viewport_size({"width": width, "height": 650})
         settle(page)
         box = page.locator(".strip").bounding_box()
         assert box is not None
         last = box["y"] + box["height"] - 1
 
-        def pixel(x: float, y: float, page: Page = page) -> bytes:
+        def pixel(x: float, y: float) -> bytes:
             one = {"x": x, "y": y, "width": 1, "height": 1}
             return page.screenshot(clip=one)  # type: ignore[arg-type]
 
