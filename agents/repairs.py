@@ -46,10 +46,12 @@ def propose_repair(
     reason: str,
     resume_at: str = "",
     state: str = "",
+    shown: str = "",
 ) -> Repair:
     """Propose a repair of a run. `resume_at` and `state` (JSON text) are for the
-    correction of a checkpoint. Raises NotFound, NotPermitted, TextMissing, Conflict,
-    InvalidInput, TooLarge. Locks: the thread."""
+    correction of a checkpoint; `shown` is the `canonical.format_shown` of the values
+    that the person read, empty without a page. Raises NotFound, NotPermitted,
+    TextMissing, Conflict, StaleVersion, InvalidInput, TooLarge. Locks: the thread."""
     thread = locks.lock_thread(agent, name)
     now = clock.now()
     if change is RepairChange.FINISH:
@@ -58,16 +60,21 @@ def propose_repair(
         wanted = _build_checkpoint_change(
             thread, resume_at, _parse_state(thread, state)
         )
-    return repairs.create_repair(wanted, person=person, reason=reason, now=now)
+    return repairs.create_repair(
+        wanted, person=person, reason=reason, now=now, shown=shown
+    )
 
 
 @transaction.atomic(durable=True)
-def confirm_repair(*, repair_id: str, person: Person) -> Repair:
-    """Confirm a repair and apply it. Raises NotFound, NotPermitted, and Conflict when
-    the run has changed since the repair was proposed. Locks: the repair, the thread,
-    its requests by pk."""
+def confirm_repair(*, repair_id: str, person: Person, shown: str = "") -> Repair:
+    """Confirm a repair and apply it. `shown` is the `canonical.format_shown` of the
+    repair that the person read; empty without a page. Raises NotFound, NotPermitted,
+    StaleVersion, and Conflict when the run has changed since the repair was proposed.
+    Locks: the repair, the thread, its requests by pk."""
     now = clock.now()
-    repair = repairs.load_confirmable_repair(repair_id, person=person, now=now)
+    repair = repairs.load_confirmable_repair(
+        repair_id, person=person, now=now, shown=shown
+    )
     agent = Agent.objects.get(slug=repair.agent)
     thread = locks.lock_thread(agent, repair.thread)
     if repair.change == RepairChange.FINISH:
@@ -98,11 +105,7 @@ def _build_finish_change(thread: Thread, now: datetime) -> PlannedRepair:
         raise Conflict(
             "This run was active a moment ago. Stop it, or wait ten minutes."
         )
-    before = {
-        "status": thread.status,
-        "proposals": _select_proposals(thread).count(),
-        "checkpoint": _find_checkpoint_number(thread),
-    }
+    before = read_present_values(thread, RepairChange.FINISH)
     after = {**before, "status": "finished", "result": ThreadResult.FAILED.value}
     return _build_change(
         thread, RepairSubject.THREAD, RepairChange.FINISH, before, after
@@ -113,16 +116,29 @@ def _build_checkpoint_change(
     thread: Thread, resume_at: str, state: Any
 ) -> PlannedRepair:
     latest = _load_latest_checkpoint(thread)
-    before = {
-        "version": latest.number,
-        "resume_at": latest.resume_at,
-        "state": latest.state,
-    }
+    before = read_present_values(thread, RepairChange.CHECKPOINT)
     after = {"version": latest.number + 1, "resume_at": resume_at, "state": state}
     if (resume_at, state) == (latest.resume_at, latest.state):
         raise Conflict("The checkpoint already has these values.")
     change = RepairChange.CHECKPOINT
     return _build_change(thread, RepairSubject.CHECKPOINT, change, before, after)
+
+
+def read_present_values(thread: Thread, change: RepairChange) -> dict[str, Any]:
+    """The values that a repair of the run, or of its checkpoint, would change. Raises
+    NotFound for a run without a checkpoint."""
+    if change is RepairChange.FINISH:
+        return {
+            "status": thread.status,
+            "proposals": _select_proposals(thread).count(),
+            "checkpoint": _find_checkpoint_number(thread),
+        }
+    latest = _load_latest_checkpoint(thread)
+    return {
+        "version": latest.number,
+        "resume_at": latest.resume_at,
+        "state": latest.state,
+    }
 
 
 def _build_change(

@@ -11,13 +11,13 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import Any
 
 import rfc8785
 
-from journal.errors import InvalidJson, TooLarge, build_field_error
+from journal.errors import InvalidJson, StaleVersion, TooLarge, build_field_error
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
@@ -105,6 +105,30 @@ def _is_simple(root: Any) -> bool:
 def digest(data: bytes) -> str:
     """The SHA-256 as `sha256:<hex>`, the form of every hash in the product."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def format_shown(parts: Mapping[str, Any]) -> str:
+    """What a page showed, as its form sends it back: a digest of each part."""
+    return ".".join(_digest_part(value) for value in parts.values())
+
+
+def _digest_part(value: Any) -> str:
+    raw = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(raw.encode()).hexdigest()[:16]
+
+
+def check_shown(shown: str, parts: Mapping[str, Any], lost: str) -> None:
+    """Check that the parts are still as the page of a form showed them. `shown` is its
+    `format_shown`, empty without a page; `lost` says what did not happen. Raises
+    StaleVersion, which names the parts that changed. Caller holds the lock."""
+    if not shown or shown == format_shown(parts):
+        return
+    then = dict(zip(parts, shown.split("."), strict=False))
+    changed = [name for name in parts if then.get(name) != _digest_part(parts[name])]
+    raise StaleVersion(
+        f"Since you opened this page, {' and '.join(changed) or 'it'} changed. {lost}"
+        " Read it again."
+    )
 
 
 def _decode_utf8(raw: bytes) -> str:

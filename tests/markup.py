@@ -44,6 +44,14 @@ def read_text(response: Any, testid: str = "") -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
 
 
+def read_shown(response: Any, name: str = "shown") -> str:
+    """The value of a hidden field, with which a form says what its page showed."""
+    html = read_page(response)
+    found = re.search(rf'name="{re.escape(name)}" value="([^"]*)"', html)
+    assert found, f"no field is named {name}"
+    return found[1]
+
+
 def find_element(html: str, testid: str) -> str:
     """Cut one element out of flattened HTML by its `data-testid`."""
     opening = re.search(

@@ -96,10 +96,15 @@ def _propose_repair(
 ) -> None:
     who, said = require_person(request), form.cleaned_data
     change, execution = said["change"]
+    shown = form.data.get(f"shown-{form.data['change']}", "")
     if execution:
         queries.check_execution_of_run(execution, slug, name)
         gate.propose_repair(
-            execution_id=execution, change=change, person=who, reason=said["reason"]
+            execution_id=execution,
+            change=change,
+            person=who,
+            reason=said["reason"],
+            shown=shown,
         )
         return
     operations.propose_repair(
@@ -110,6 +115,7 @@ def _propose_repair(
         reason=said["reason"],
         resume_at=said["resume_at"],
         state=said["state"],
+        shown=shown,
     )
 
 
@@ -141,7 +147,8 @@ def _answer_repair(request: HttpRequest, pk: str, form: RepairAnswerForm) -> Non
     who, said = require_person(request), form.cleaned_data
     if said["do"] == "refuse":
         gate.refuse_repair(repair_id=pk, person=who, answer=said["answer"])
-    elif queries.is_execution_repair(pk):
-        gate.confirm_repair(repair_id=pk, person=who)
-    else:
-        operations.confirm_repair(repair_id=pk, person=who)
+        return
+    confirm = operations.confirm_repair
+    if queries.is_execution_repair(pk):
+        confirm = gate.confirm_repair
+    confirm(repair_id=pk, person=who, shown=form.data.get("shown", ""))

@@ -12,9 +12,11 @@ from typing import Any
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
+from agents import repairs as operations
 from agents import selectors
 from agents.choices import ThreadStatus
 from agents.models import Checkpoint, Thread
+from journal import canonical
 from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews import permissions
@@ -70,11 +72,13 @@ STATUS_WORDS = {
 @dataclass(frozen=True, slots=True)
 class RepairOffer:
     """One change that this person may propose. `effect` is the execution's effect in
-    words, empty for a change of the run or its checkpoint."""
+    words, empty for a change of the run or its checkpoint; `shown` is what the form
+    sends back."""
 
     value: str
     label: str
     follows: str
+    shown: str
     effect: tuple[SentencePart, ...] = ()
 
 
@@ -150,6 +154,7 @@ class RepairPage:
     why_not: str  # why this person may not confirm it
     may_refuse: bool
     own: bool
+    shown: str  # what the form sends back
     upkeep: list[UpkeepTab]
 
     @property
@@ -201,6 +206,7 @@ def build_repair_page(person: Person, pk: str) -> RepairPage:
         why_not=why_not,
         may_refuse=own or not why_not,
         own=own,
+        shown=canonical.format_shown(repairs.build_shown_repair(row)),
         upkeep=frame.list_upkeep_tabs(person, frame.REPAIRS),
     )
 
@@ -309,16 +315,23 @@ def _list_offers(
         )
         effect = describe.build_effect_sentence(execution.grant.revision)
         value = f"{change}:{execution.pk}"
-        after = repairs.build_execution_repair(execution, change, now).after
-        yield RepairOffer(
-            value, CHANGE_TITLES[change], _describe_consequence(change, after), effect
-        )
+        wanted = repairs.build_execution_repair(execution, change, now)
+        follows = _describe_consequence(change, wanted.after)
+        shown = _format_shown(wanted.before)
+        yield RepairOffer(value, CHANGE_TITLES[change], follows, shown, effect)
     if RepairSubject.THREAD not in proposed and _may_finish(thread, now):
-        finish = RepairChange.FINISH
-        yield RepairOffer(finish, CHANGE_TITLES[finish], CONSEQUENCES[finish])
+        yield _build_run_offer(thread, RepairChange.FINISH)
     if checkpoint is not None and RepairSubject.CHECKPOINT not in proposed:
-        correct = RepairChange.CHECKPOINT
-        yield RepairOffer(correct, CHANGE_TITLES[correct], CONSEQUENCES[correct])
+        yield _build_run_offer(thread, RepairChange.CHECKPOINT)
+
+
+def _build_run_offer(thread: Thread, change: RepairChange) -> RepairOffer:
+    shown = _format_shown(operations.read_present_values(thread, change))
+    return RepairOffer(change, CHANGE_TITLES[change], CONSEQUENCES[change], shown)
+
+
+def _format_shown(before: Mapping[str, Any]) -> str:
+    return canonical.format_shown(repairs.build_shown_values(before))
 
 
 def _may_finish(thread: Thread, now: datetime) -> bool:

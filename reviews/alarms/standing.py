@@ -58,11 +58,12 @@ def acknowledge_alarm(*, alarm_id: int, person: Person) -> Alarm:
 
 
 @transaction.atomic(durable=True)
-def close_alarm(*, alarm_id: int, person: Person, note: str) -> Alarm:
-    """Close an alarm with a note on what it was and what was done about it.
+def close_alarm(*, alarm_id: int, person: Person, note: str, shown: str = "") -> Alarm:
+    """Close an alarm with a note on what it was and what was done about it. `shown` is
+    the `canonical.format_shown` of what the person read; empty without a page.
 
-    Raises NotFound, NotPermitted, TextMissing without a note, Conflict. Locks: the
-    alarm.
+    Raises NotFound, NotPermitted, TextMissing without a note, Conflict, StaleVersion.
+    Locks: the alarm.
     """
     alarm = locks.lock_alarm(alarm_id)
     check_may_answer(person, alarm)
@@ -72,6 +73,8 @@ def close_alarm(*, alarm_id: int, person: Person, note: str) -> Alarm:
         )
     if alarm.status == AlarmStatus.CLOSED:
         raise Conflict("This alarm is already resolved. Your note was not recorded.")
+    lost = "Your note was not recorded."
+    canonical.check_shown(shown, build_shown_alarm(alarm), lost)  # guard: alarm-shown
     now = clock.now()
     changes = {
         "closed_by": person,
@@ -83,6 +86,18 @@ def close_alarm(*, alarm_id: int, person: Person, note: str) -> Alarm:
         alarm, "close", person, now, changes, private={"note": note.strip()}
     )
     return alarm
+
+
+def build_shown_alarm(alarm: Alarm) -> dict[str, object]:
+    """The parts of an alarm that its form is bound to: somebody who closes it says that
+    they know of all of them."""
+    reports = LateReport.objects.filter(execution=alarm.subject)
+    return {
+        "its status": [alarm.status, alarm.acknowledged_by_id],
+        "how often it was raised": alarm.times,
+        "its facts": alarm.data,
+        "its reports": reports.count(),
+    }
 
 
 def _apply_transition(

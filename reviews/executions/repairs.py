@@ -53,26 +53,34 @@ class PlannedRepair:
 
 @transaction.atomic(durable=True)
 def propose_repair(
-    *, execution_id: str, change: RepairChange, person: Person, reason: str
+    *,
+    execution_id: str,
+    change: RepairChange,
+    person: Person,
+    reason: str,
+    shown: str = "",
 ) -> Repair:
-    """Propose the repair of an execution. Raises NotFound, NotPermitted, TextMissing,
-    Conflict. Locks: the grant, the execution."""
+    """Propose the repair of an execution. `shown` is the `canonical.format_shown` of
+    the values that the person read; empty without a page. Raises NotFound,
+    NotPermitted, TextMissing, Conflict, StaleVersion. Locks: the grant, the
+    execution."""
     execution = locks.lock_execution(execution_id)
     permissions.check_admitted_to_queue(
         person, execution.grant.revision.known_tool.queue_id
     )
     now = clock.now()
     wanted = build_execution_repair(execution, change, now)
-    return create_repair(wanted, person=person, reason=reason, now=now)
+    return create_repair(wanted, person=person, reason=reason, now=now, shown=shown)
 
 
 @transaction.atomic(durable=True)
-def confirm_repair(*, repair_id: str, person: Person) -> Repair:
-    """Confirm a repair and apply it. Raises NotFound, NotPermitted, or Conflict when
-    the repair is over or the execution has changed. Locks: the repair, the grant, the
-    execution."""
+def confirm_repair(*, repair_id: str, person: Person, shown: str = "") -> Repair:
+    """Confirm a repair and apply it. `shown` is the `canonical.format_shown` of the
+    repair that the person read; empty without a page. Raises NotFound, NotPermitted,
+    StaleVersion, or Conflict when the repair is over or the execution has changed.
+    Locks: the repair, the grant, the execution."""
     now = clock.now()
-    repair = load_confirmable_repair(repair_id, person=person, now=now)
+    repair = load_confirmable_repair(repair_id, person=person, now=now, shown=shown)
     execution = locks.lock_execution(repair.key)
     wanted = build_execution_repair(execution, RepairChange(repair.change), now)
     check_unchanged(repair, wanted)
@@ -193,17 +201,19 @@ _EXECUTION_CHANGES = {
 
 
 def create_repair(
-    wanted: PlannedRepair, *, person: Person, reason: str, now: datetime
+    wanted: PlannedRepair, *, person: Person, reason: str, now: datetime, shown: str
 ) -> Repair:
     """Create the proposed repair, for a second person to confirm. A step. Raises
-    NotPermitted, TextMissing, or Conflict when one is already open for the subject.
-    Caller holds the subject's lock."""
+    NotPermitted, TextMissing, StaleVersion, or Conflict when one is already open for
+    the subject. Caller holds the subject's lock."""
     permissions.check_permission(person, Permission.PROPOSE_REPAIR)
     if not reason.strip():
         raise TextMissing(errors=[build_field_error("reason", "say what is wrong")])
     open_ = Repair.objects.filter(subject=wanted.subject, key=wanted.key)
     if open_.filter(status=RepairStatus.PROPOSED).exists():
         raise Conflict("A repair of this is already proposed. Nothing was changed.")
+    parts = build_shown_values(wanted.before)
+    canonical.check_shown(shown, parts, "Nothing was proposed.")  # guard: values-shown
     repair = Repair(
         subject=wanted.subject,
         key=wanted.key,
@@ -235,13 +245,32 @@ def _write_proposal(repair: Repair, person: Person, now: datetime) -> None:
     )
 
 
-def load_confirmable_repair(repair_id: str, *, person: Person, now: datetime) -> Repair:
+def build_shown_values(before: Mapping[str, Any]) -> dict[str, object]:
+    """The values that the proposal of a repair is bound to."""
+    return {"what it would change": dict(before)}
+
+
+def build_shown_repair(repair: Repair) -> dict[str, object]:
+    """The parts of a repair that its confirmation is bound to."""
+    return {
+        "the repair": [repair.subject, repair.key, repair.change],
+        "its values before": repair.before,
+        "its values after": repair.after,
+        "its reason": repair.reason,
+    }
+
+
+def load_confirmable_repair(
+    repair_id: str, *, person: Person, now: datetime, shown: str
+) -> Repair:
     """Load the open repair, locked, for a second person of another role. A step. Raises
-    NotFound, NotPermitted, Conflict."""
+    NotFound, NotPermitted, Conflict, StaleVersion."""
     repair = locks.lock_repair(repair_id)
     check_may_confirm(person, repair)
     if repair.status != RepairStatus.PROPOSED or repair.lapses_at <= now:
         raise Conflict("This repair is resolved already. Nothing was changed.")
+    parts = build_shown_repair(repair)
+    canonical.check_shown(shown, parts, "Nothing was changed.")  # guard: repair-shown
     return repair
 
 

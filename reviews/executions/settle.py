@@ -7,8 +7,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from journal import clock, failpoints
-from journal.errors import Conflict, GrantExpired, StaleVersion, TextMissing
+from journal import canonical, clock, failpoints
+from journal.errors import Conflict, GrantExpired, TextMissing
 from policies import facts
 from policies.models import Person
 from policies.people import build_actor
@@ -35,7 +35,7 @@ def settle_unknown(
     *, execution_id: str, person: Person, happened: bool, reason: str, shown: str = ""
 ) -> Execution:
     """Settle an unknown outcome by a person's word, with their reason. `shown` is the
-    `format_shown_outcome` that the person read; empty without a page.
+    `canonical.format_shown` of what the person read; empty without a page.
 
     Raises NotFound, NotPermitted, TextMissing, Conflict. Locks: the grant, the
     execution.
@@ -47,11 +47,8 @@ def settle_unknown(
     permissions.check_can_settle_unknown(person, execution)
     if execution.status != ExecutionStatus.UNKNOWN:
         raise Conflict("Its result is already known. Nothing was recorded.")
-    if shown and shown != format_shown_outcome(execution):  # guard: outcome-shown
-        raise StaleVersion(
-            "Another attempt or a late report came since you opened this page. Nothing"
-            " was recorded. Read it again, then record the result."
-        )
+    parts = build_shown_outcome(execution)
+    canonical.check_shown(shown, parts, "Nothing was recorded.")  # guard: outcome-shown
     now = clock.now()
     transitions.execution.apply(
         execution,
@@ -70,11 +67,13 @@ def settle_unknown(
     return execution
 
 
-def format_shown_outcome(execution: Execution) -> str:
-    """What is known of an unknown outcome, as its form sends it back: the attempt, and
-    how many late reports there are."""
-    reports = LateReport.objects.filter(execution=execution).count()
-    return f"{execution.fence}.{reports}"
+def build_shown_outcome(execution: Execution) -> dict[str, object]:
+    """The parts of what is known of an unknown outcome, which its form is bound to."""
+    reports = LateReport.objects.filter(execution=execution)
+    return {
+        "the number of attempts": execution.fence,
+        "the late reports": reports.count(),
+    }
 
 
 @transaction.atomic(durable=True)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from journal import clock, log
+from journal import canonical, clock, log
 from journal.errors import (
     Conflict,
     FieldError,
@@ -35,13 +35,23 @@ def check_may_plan(person: Person, queue_id: int) -> None:
 
 @transaction.atomic(durable=True)
 def plan_shift(
-    *, by: Person, queue: Queue, person: Person, begins_at: datetime, ends_at: datetime
+    *,
+    by: Person,
+    queue: Queue,
+    person: Person,
+    begins_at: datetime,
+    ends_at: datetime,
+    shown: str = "",
 ) -> OnCallShift:
-    """Put a person on call for a queue. Raises NotPermitted, or InvalidArgs with the
-    fields that are wrong. Locks: the queue's rota (advisory)."""
+    """Put a person on call for a queue. `shown` is the `canonical.format_shown` of the
+    rota that the planner read; empty without a page. Raises NotPermitted, StaleVersion,
+    or InvalidArgs with the fields that are wrong. Locks: the queue's rota
+    (advisory)."""
     check_may_plan(by, queue.pk)
     locks.lock_on_call(queue.pk)
     now = clock.now()
+    parts = build_shown_rota(queue, now)
+    canonical.check_shown(shown, parts, "Nothing was planned.")  # guard: rota-shown
     row = OnCallShift(
         queue=queue,
         person=person,
@@ -55,6 +65,12 @@ def plan_shift(
     row.save()
     _log_shift("on_call.planned", row, by, now)
     return row
+
+
+def build_shown_rota(queue: Queue, now: datetime) -> dict[str, object]:
+    """The rota of a queue, which the plan of one more shift is bound to."""
+    rows = OnCallShift.objects.filter(queue=queue, ends_at__gt=now).order_by("pk")
+    return {f"the shifts of {queue.title}": list(rows.values_list("pk", flat=True))}
 
 
 def _list_problems(row: OnCallShift, now: datetime) -> Iterator[FieldError]:
@@ -86,21 +102,38 @@ def _list_problems(row: OnCallShift, now: datetime) -> Iterator[FieldError]:
 
 
 @transaction.atomic(durable=True)
-def end_shift(*, shift_id: int, by: Person) -> OnCallShift:
-    """End a shift now, or remove one that has not begun. Raises NotFound,
-    NotPermitted, or Conflict when it is over. Locks: the queue's rota (advisory)."""
-    row = OnCallShift.objects.select_related("queue").filter(pk=shift_id).first()
-    if row is None:
+def end_shift(*, shift_id: int, by: Person, shown: str = "") -> OnCallShift:
+    """End a shift now, or remove one that has not begun. `shown` is the
+    `canonical.format_shown` of the shift that the planner read; empty without a page.
+    Raises NotFound, NotPermitted, StaleVersion, or Conflict when it is over. Locks: the
+    queue's rota (advisory)."""
+    rows = OnCallShift.objects.select_related("queue", "person").filter(pk=shift_id)
+    found = rows.first()
+    if found is None:
         raise NotFound
-    check_may_plan(by, row.queue_id)
-    locks.lock_on_call(row.queue_id)
+    check_may_plan(by, found.queue_id)
+    locks.lock_on_call(found.queue_id)
     now = clock.now()
-    kept = OnCallShift.objects.filter(pk=shift_id, ends_at__gt=now)
-    begun = kept.filter(begins_at__lt=now).update(ends_at=now)
-    if not begun and not kept.delete()[0]:
+    row = rows.filter(ends_at__gt=now).first()
+    if row is None:
         raise Conflict("This shift is over already. Nothing was changed.")
+    parts = build_shown_shift(row, now)
+    canonical.check_shown(shown, parts, "Nothing was changed.")  # guard: shift-shown
+    kept = OnCallShift.objects.filter(pk=shift_id)
+    if not kept.filter(begins_at__lt=now).update(ends_at=now):
+        kept.delete()
     _log_shift("on_call.ended", row, by, now)
     return row
+
+
+def build_shown_shift(row: OnCallShift, now: datetime) -> dict[str, object]:
+    """The parts of a shift that its form is bound to: one that has begun is ended, and
+    a later one leaves the rota."""
+    return {
+        "its person": row.person_id,
+        "its times": [row.begins_at, row.ends_at],
+        "whether it has begun": row.begins_at <= now,
+    }
 
 
 def _log_shift(kind: str, row: OnCallShift, by: Person, now: datetime) -> None:

@@ -6,12 +6,11 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from journal import clock, log, notify, restore_epochs
+from journal import canonical, clock, log, notify, restore_epochs
 from journal.errors import (
     Conflict,
     DomainError,
     NotPermitted,
-    StaleVersion,
     TextMissing,
 )
 from policies import active, standing_grants, tools
@@ -35,8 +34,8 @@ def issue_standing_grant(
     *, request_id: str, person: Person, reason: str, shown: str = ""
 ) -> StandingGrant:
     """Allow the calls of a request's tool in its run in advance, within the terms of
-    the active policy. `shown` is the `format_shown_terms` that the person read; empty
-    without a page.
+    the active policy. `shown` is the
+    `canonical.format_shown` of the terms that the person read; empty without a page.
 
     The request stays open. Raises NotFound, TextMissing, and under the lock
     NotPermitted, AlreadyEscalated, Conflict when the policy, the request or a stop does
@@ -53,11 +52,8 @@ def issue_standing_grant(
         raise Conflict("This is stopped or paused. Nothing was allowed.")
     person = permissions.load_deciders([person.pk])[person.pk].person
     terms = check_may_issue(person, request, state.policy, state.now)
-    if shown and shown != format_shown_terms(request, terms):  # guard: terms-shown
-        raise StaleVersion(
-            "The request or the terms of the policy changed since you opened this page."
-            " Nothing was allowed. Read them again."
-        )
+    parts = build_shown_terms(request, terms)
+    canonical.check_shown(shown, parts, "Nothing was allowed.")  # guard: terms-shown
     # Two requests of one run would otherwise each allow the same calls.
     locks.lock_standing_grants(*build_action_key(proposal))
     if _is_in_force(proposal):
@@ -83,9 +79,14 @@ def issue_standing_grant(
     return row
 
 
-def format_shown_terms(request: ApprovalRequest, terms: StandingTerms) -> str:
-    """What a standing grant would allow, as its form sends it back."""
-    return f"{request.version}.{terms.minutes}.{terms.uses}"
+def build_shown_terms(
+    request: ApprovalRequest, terms: StandingTerms
+) -> dict[str, object]:
+    """The parts of what a standing grant would allow, which its form is bound to."""
+    return {
+        "the request": request.version,
+        "the terms of the policy": [terms.minutes, terms.uses],
+    }
 
 
 def check_may_issue(

@@ -248,7 +248,7 @@ GUARDS = [
         "reviews/standing_grants/issuance.py",
         "issue_standing_grant",
         "terms-shown",
-        NEVER,
+        NOTHING,
         "tests/reviews/desk/standing_grants/test_views.py"
         "::test_other_terms_than_were_read_are_not_allowed",
     ),
@@ -284,9 +284,63 @@ GUARDS = [
         "reviews/executions/settle.py",
         "settle_unknown",
         "outcome-shown",
-        NEVER,
+        NOTHING,
         "tests/reviews/desk/unknown/test_views.py"
         "::test_another_attempt_than_was_read_is_not_settled",
+    ),
+    Guard(
+        "an alarm is closed as it was read",
+        "reviews/alarms/standing.py",
+        "close_alarm",
+        "alarm-shown",
+        NOTHING,
+        "tests/reviews/desk/alarms/test_views.py"
+        "::test_what_came_since_is_not_closed_unread",
+    ),
+    Guard(
+        "a dataset is written under the terms that were read",
+        "reviews/assurance/datasets/consent.py",
+        "consent_dataset",
+        "file-shown",
+        NOTHING,
+        "tests/reviews/desk/assurance/test_datasets.py"
+        "::test_other_terms_than_were_read_are_not_consented_to",
+    ),
+    Guard(
+        "a shift joins the rota that was read",
+        "reviews/on_call/shifts.py",
+        "plan_shift",
+        "rota-shown",
+        NOTHING,
+        "tests/reviews/desk/on_call/test_views.py"
+        "::test_who_did_not_read_the_newest_rota_plans_and_ends_nothing",
+    ),
+    Guard(
+        "a shift is ended as it was read",
+        "reviews/on_call/shifts.py",
+        "end_shift",
+        "shift-shown",
+        NOTHING,
+        "tests/reviews/desk/on_call/test_views.py"
+        "::test_who_did_not_read_the_newest_rota_plans_and_ends_nothing",
+    ),
+    Guard(
+        "a repair is proposed for the values that were read",
+        "reviews/executions/repairs.py",
+        "create_repair",
+        "values-shown",
+        NOTHING,
+        "tests/agents/desk/test_repair_views.py"
+        "::test_what_moved_since_the_page_is_not_proposed",
+    ),
+    Guard(
+        "a repair is confirmed as it was read",
+        "reviews/executions/repairs.py",
+        "load_confirmable_repair",
+        "repair-shown",
+        NOTHING,
+        "tests/agents/desk/test_repair_views.py"
+        "::test_a_repair_is_proposed_and_confirmed_by_another",
     ),
     Guard(
         "a forbidden edit is refused",

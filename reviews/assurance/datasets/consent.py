@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.timezone import localdate
 
-from journal import clock, encryption
+from journal import canonical, clock, encryption
 from journal.errors import (
     FieldError,
     InvalidArgs,
@@ -158,10 +158,14 @@ def _select_consenters(dataset: Dataset) -> QuerySet[Person]:
 
 
 @transaction.atomic(durable=True)
-def consent_dataset(*, dataset_id: str, person: Person) -> Dataset:
-    """Consent, so that a job writes the file. Raises NotFound, NotPermitted, Conflict
-    when it is answered already. Locks: the dataset."""
+def consent_dataset(*, dataset_id: str, person: Person, shown: str = "") -> Dataset:
+    """Consent, so that a job writes the file. `shown` is the `canonical.format_shown`
+    of the terms that the person read; empty without a page. Raises NotFound,
+    NotPermitted, StaleVersion, Conflict when it is answered already. Locks: the
+    dataset."""
     dataset, now = _lock_answerable(dataset_id, person), clock.now()
+    lost = "Nothing was written."
+    canonical.check_shown(shown, build_shown_terms(dataset), lost)  # guard: file-shown
     newest = Decision.objects.order_by("-pk").values_list("pk", flat=True).first()
     return transitions.dataset.apply(
         dataset,
@@ -176,6 +180,18 @@ def consent_dataset(*, dataset_id: str, person: Person) -> Dataset:
         },
         data={"dataset": dataset.pk},
     )
+
+
+def build_shown_terms(dataset: Dataset) -> dict[str, object]:
+    """The parts of the terms that a consent is bound to."""
+    return {
+        "its purpose": dataset.purpose,
+        "its owner": dataset.owner_id,
+        "its tools": dataset.tools,
+        "its period": [dataset.since, dataset.until],
+        "its split": [dataset.train, dataset.validation, dataset.test],
+        "whether it includes canaries": dataset.with_canaries,
+    }
 
 
 @transaction.atomic(durable=True)

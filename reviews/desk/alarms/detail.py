@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.urls import reverse
 
+from journal import canonical
 from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews.alarms import standing as alarms
@@ -110,6 +111,7 @@ class AlarmPage:
     steps: list[AlarmStep]
     may_acknowledge: bool
     may_close: bool
+    shown: str  # what the form sends back
     why_not: str
     unknown_url: str
     tabs: list[UpkeepTab]
@@ -137,6 +139,7 @@ def load_alarm_page(person: Person, pk: int) -> AlarmPage:
         steps=_list_steps(row),
         may_acknowledge=row.status == AlarmStatus.OPEN and not why_not,
         may_close=standing and not why_not,
+        shown=canonical.format_shown(alarms.build_shown_alarm(row)),
         why_not=why_not if standing else "",
         unknown_url=_build_unknown_url(execution),
         tabs=frame.list_upkeep_tabs(person, frame.ALARMS),

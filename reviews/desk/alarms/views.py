@@ -69,7 +69,10 @@ def alarm_close(request: HttpRequest, pk: int) -> HttpResponse:
     said = form.cleaned_data
     problem = htmx.catch_refusal(
         lambda: standing.close_alarm(
-            alarm_id=pk, person=require_person(request), **said
+            alarm_id=pk,
+            person=require_person(request),
+            shown=request.POST.get("shown", ""),
+            **said,
         )
     )
     if problem is not None:

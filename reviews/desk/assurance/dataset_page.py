@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
+from journal import canonical
 from policies.models import Person
 from reviews import permissions
 from reviews.assurance.datasets import consent
@@ -54,6 +55,7 @@ class DatasetLine:
     url: str
     expires_at: datetime | None
     waits: bool
+    shown: str  # what the form sends back
     why_not: str
     may_withdraw: bool
     error: str = ""
@@ -116,6 +118,7 @@ def _build_line(
         url=reverse("reviews:dataset_file", args=[dataset.pk]) if may_download else "",
         expires_at=ends if ready else None,
         waits=manages and status is DatasetStatus.ASKED,
+        shown=canonical.format_shown(consent.build_shown_terms(dataset)),
         why_not=consent.describe_why_no_answer(dataset, person),
         may_withdraw=person.pk == dataset.asked_by_id,
     )

@@ -12,7 +12,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from journal.errors import InvalidArgs, NotPermitted, TextMissing
+from journal.errors import InvalidArgs, NotPermitted, StaleVersion, TextMissing
 from reviews import permissions
 from reviews.assurance.datasets import consent, files
 from reviews.desk.components import frame
@@ -62,7 +62,7 @@ def dataset_answer(request: HttpRequest, pk: str) -> HttpResponse:
     reason = request.POST.get("reason", "")
     try:
         said = _answer(request, pk, reason)
-    except TextMissing as error:
+    except (StaleVersion, TextMissing) as error:
         problem = " ".join(one["message"] for one in error.errors) or error.detail
         page = _build_page(request).with_error(pk, problem, reason)
         return _render_page(request, page, DatasetForm(), status=error.status)
@@ -73,7 +73,8 @@ def dataset_answer(request: HttpRequest, pk: str) -> HttpResponse:
 def _answer(request: HttpRequest, pk: str, reason: str) -> str:
     person, answer = require_person(request), request.POST.get("answer", "")
     if answer == "consent":
-        consent.consent_dataset(dataset_id=pk, person=person)
+        shown = request.POST.get("shown", "")
+        consent.consent_dataset(dataset_id=pk, person=person, shown=shown)
         return CONSENTED
     if answer == "refuse":
         consent.refuse_dataset(dataset_id=pk, person=person, reason=reason)

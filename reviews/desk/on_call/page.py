@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from journal import canonical
 from journal.errors import NotPermitted
 from policies.models import Person, Queue
 from reviews import permissions
 from reviews.models import NotificationDrill, OnCallShift
 from reviews.on_call import drills, duty
+from reviews.on_call import shifts as planning
 from reviews.permissions import Permission
 
 from .results import DrillResult, build_results
@@ -32,6 +34,7 @@ class ShiftLine:
     ends_at: datetime
     now: bool
     may_end: bool
+    shown: str  # what the form sends back
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,15 @@ class QueueRota:
 @dataclass(frozen=True, slots=True)
 class OnCallPage:
     """The whole page. `plans`: the ids of the queues that the reader plans for, and
-    `people`: of those who decide in them."""
+    `people`: of those who decide in them. `shown`: what the form of a new shift sends
+    back about each of these queues, by name."""
 
     rotas: Sequence[QueueRota]
     shifts: Sequence[ShiftLine]
     drills: Sequence[DrillResult]
     plans: Sequence[int]
     people: Sequence[int]
+    shown: Sequence[tuple[str, str]]
     kept_days: int
 
 
@@ -77,6 +82,11 @@ def build_on_call_page(person: Person, now: datetime) -> OnCallPage:
         drills=_list_drills(queues, now),
         plans=plans,
         people=sorted({one.pk for pk in plans for one in deciders[pk]}),
+        shown=[
+            (one.name, canonical.format_shown(planning.build_shown_rota(one, now)))
+            for one in queues
+            if one.pk in plans
+        ],
         kept_days=settings.HOLDPOINT.keep_notices_days,
     )
 
@@ -114,6 +124,7 @@ def _list_shifts(
             ends_at=one.ends_at,
             now=one.begins_at <= now,
             may_end=one.queue_id in plans,
+            shown=canonical.format_shown(planning.build_shown_shift(one, now)),
         )
         for one in found[:MOST_SHIFTS]
     ]

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from journal.errors import Conflict, InvalidArgs
+from journal.errors import Conflict, InvalidArgs, StaleVersion
 from policies.choices import Risk
 from reviews import permissions
 from reviews.desk.components import frame
@@ -30,21 +30,26 @@ def on_call(request: HttpRequest) -> HttpResponse:
         permissions.check_permission(person, Permission.PLAN_ON_CALL)
     page = _build_page(request)
     form = ShiftForm(request.POST or None, queues=page.plans, people=page.people)
+    status = 422
     if request.method == "POST" and form.is_valid():
+        queue = form.cleaned_data["queue"]
+        shown = request.POST.get(f"shown-{queue.name}", "")
         try:
-            shift = shifts.plan_shift(by=person, **form.cleaned_data)
-        except InvalidArgs as error:
+            shift = shifts.plan_shift(by=person, shown=shown, **form.cleaned_data)
+        except (InvalidArgs, StaleVersion) as error:
             form.add_refusal(error)
+            status = error.status
         else:
             messages.success(request, f"{shift.person} is on call during this shift.")
             return redirect("reviews:on_call")
-    return _render_page(request, page, form, DrillForm(queues=page.plans))
+    return _render_page(request, page, form, DrillForm(queues=page.plans), status)
 
 
 @require_POST
 def shift_end(request: HttpRequest, pk: int) -> HttpResponse:
     """End a shift now, or remove a later one from the rota."""
-    shift = shifts.end_shift(shift_id=pk, by=require_person(request))
+    shown = request.POST.get("shown", "")
+    shift = shifts.end_shift(shift_id=pk, by=require_person(request), shown=shown)
     messages.success(request, f"{shift.person} is no longer on call for this shift.")
     return redirect("reviews:on_call")
 
@@ -98,8 +103,12 @@ def _build_page(request: HttpRequest) -> OnCallPage:
 
 
 def _render_page(
-    request: HttpRequest, page: OnCallPage, shift: ShiftForm, drill: DrillForm
+    request: HttpRequest,
+    page: OnCallPage,
+    shift: ShiftForm,
+    drill: DrillForm,
+    refused: int = 422,
 ) -> HttpResponse:
     context = {"page": page, "shift": shift, "drill": drill}
-    status = 422 if shift.errors or drill.errors else 200
+    status = refused if shift.errors or drill.errors else 200
     return render(request, "reviews/on_call/page.html", context, status=status)

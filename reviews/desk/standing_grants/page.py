@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from journal import clock
+from journal import canonical, clock
 from journal.errors import DomainError, NotFound
 from policies import active
 from policies.documents import StandingTerms
@@ -55,10 +55,16 @@ def build_issue_page(person: Person, pk: str) -> IssuePage:
         tool=request.tool_name,
         url=reverse("reviews:request_detail", args=[request.pk]),
         terms=terms,
-        shown=issuance.format_shown_terms(request, terms) if terms else "",
+        shown=_format_shown(request, terms),
         until=now + timedelta(minutes=terms.minutes) if terms else None,
         why_not=why_not,
     )
+
+
+def _format_shown(request: ApprovalRequest, terms: StandingTerms | None) -> str:
+    if terms is None:
+        return ""
+    return canonical.format_shown(issuance.build_shown_terms(request, terms))
 
 
 def _find_terms(

@@ -11,7 +11,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from policies.models import Person
+from policies.models import Person, StandingGrant
 from reviews.assurance import verdicts
 from reviews.desk.components import htmx
 from reviews.desk.components.frame import require_person
@@ -71,6 +71,16 @@ def revoke_standing_grant(request: HttpRequest, pk: str) -> HttpResponse:
     """End one at once."""
     person = require_person(request)
     found = queries.find_standing_grant(person, pk)
-    issuance.revoke_standing_grant(grant_id=found.pk, person=person)
-    messages.success(request, "Revoked. What has not begun is refused.")
+    ended = issuance.revoke_standing_grant(grant_id=found.pk, person=person)
+    messages.success(request, _describe_revocation(request, ended))
     return redirect("reviews:standing_grants")
+
+
+def _describe_revocation(request: HttpRequest, ended: StandingGrant) -> str:
+    """A use that came after the page was opened does not keep a grant in force, since
+    ending it only takes authority away; the answer tells of it instead."""
+    said = f"Revoked after {ended.uses} of {ended.budget} uses"
+    shown = request.POST.get("uses", "")
+    if shown.isdecimal() and (more := ended.uses - int(shown[:9])) > 0:
+        said = f"{said}, {more} of them since you opened the page"
+    return f"{said}. What has not begun is refused."

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
+from journal import canonical
 from journal.clock import format_time
 from journal.errors import DomainError, NotFound
 from journal.models import LogRecord
@@ -138,7 +139,7 @@ def load_unknown_outcome(person: Person, pk: str, now: datetime) -> UnknownOutco
         settlers=_list_settlers(person, execution),
         why_not=why_not,
         answers=_build_answers(execution, now),
-        shown=settle.format_shown_outcome(execution),
+        shown=canonical.format_shown(settle.build_shown_outcome(execution)),
         upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
     )
 

@@ -7,14 +7,16 @@ import html
 import pytest
 
 from agents.desk.repairs import CONSEQUENCES, MAY_HAVE_RUN, STATUS_WORDS
+from agents.models import Checkpoint
 from reviews.choices import RepairChange, RepairStatus, Scope
 from reviews.models import ApprovalRequest, Execution, Repair, Reversal
 from reviews.stops import stops
+from tests import worlds
 from tests.agents.test_repairs import dead, moves_on, of_execution, stuck
 from tests.agents.test_reversals import WHY, announced, undo
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.markup import find_element, read_page, read_text
+from tests.markup import find_element, read_page, read_shown, read_text
 from tests.reviews import states
 from tests.reviews.backups import out_of_time, restored
 from tests.reviews.conftest import own_note
@@ -132,7 +134,13 @@ def test_a_repair_is_proposed_and_confirmed_by_another(gate: Gate, as_: SignIn) 
     assert "Its worker burnt down." in source
     assert "claimed" in source
     assert "<b>" in source
-    source = read_page(second.post(url, {"do": "confirm"}, follow=True))
+    shown = read_shown(second.get(url))
+    worlds.rewrite(Repair, repair.pk, reason="Another reason.")
+    stale = second.post(url, {"do": "confirm", "shown": shown})
+    assert stale.status_code == 409
+    assert "its reason changed. Nothing was changed." in read_text(stale, "problem")
+    sent = {"do": "confirm", "shown": read_shown(stale)}
+    source = read_page(second.post(url, sent, follow=True))
     assert STATUS_WORDS[RepairStatus.APPLIED][0] in find_element(source, "status")
     execution.refresh_from_db()
     assert execution.status == "unknown"
@@ -238,3 +246,22 @@ def test_what_waits_for_a_second_person_is_not_offered_again(
     refused = as_("sue").post(url, sent)
     assert refused.status_code == 409
     assert b"Its host burnt down." in refused.content
+
+
+def test_what_moved_since_the_page_is_not_proposed(gate: Gate, as_: SignIn) -> None:
+    dead(gate)
+    client, url = as_("sue"), "/threads/riley/t-1/repair/"
+    name = "shown-checkpoint"
+    sent = {"change": "checkpoint", "reason": "Wrong step.", "resume_at": "refund"}
+    sent |= {"state": '{"step": 3}', name: read_shown(client.get(url), name)}
+    latest = Checkpoint.objects.latest("number")
+    latest.pk, latest.number, latest.state = None, 2, {"step": "the newest"}
+    latest.save(force_insert=True)
+    answer = client.post(url, sent)
+    assert answer.status_code == 409
+    assert "what it would change changed" in read_text(answer, "problem")
+    assert "the newest" in read_text(answer, "checkpoint-now")
+    assert "&quot;step&quot;: 3" in read_page(answer)
+    assert not Repair.objects.exists()
+    sent[name] = read_shown(answer, name)
+    assert client.post(url, sent).status_code == 302

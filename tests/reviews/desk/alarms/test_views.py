@@ -12,7 +12,7 @@ from reviews.models import Alarm, Execution
 from reviews.tool_services import executors
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.markup import read_page, read_text
+from tests.markup import read_page, read_shown, read_text
 from tests.reviews import states
 from tests.reviews.desk.conftest import HTMX, SignIn
 
@@ -122,6 +122,28 @@ def test_who_comes_second_is_told_so(gate: Gate, as_: SignIn, alarm: Alarm) -> N
     assert page.status_code == 409
     assert "what &lt;I&gt; found" in page.content.decode()
     assert "asked again" in page.content.decode()
+
+
+def test_what_came_since_is_not_closed_unread(
+    gate: Gate, as_: SignIn, alarm: Alarm
+) -> None:
+    client, url = as_("sue"), f"/alarms/{alarm.pk}/"
+    for change, said in (
+        ({"times": 2}, "how often it was raised changed"),
+        ({"data": {"code": "tried_out"}}, "its facts changed"),
+    ):
+        shown = read_shown(client.get(url))
+        Alarm.objects.filter(pk=alarm.pk).update(**change)
+        answer = client.post(f"{url}close/", {"note": "a <cause>", "shown": shown})
+        assert answer.status_code == 409
+        assert said in read_text(answer, "problem")
+        assert "a &lt;cause&gt;" in read_page(answer)
+    standing.acknowledge_alarm(alarm_id=alarm.pk, person=gate.sam)
+    typed = {"note": "a cause", "shown": read_shown(answer)}
+    answer = client.post(f"{url}close/", typed)
+    assert "its status changed" in read_text(answer, "problem")
+    typed["shown"] = read_shown(answer)
+    assert client.post(f"{url}close/", typed).status_code == 302
 
 
 @pytest.mark.parametrize("name", ["adam", "otto"])

@@ -14,9 +14,10 @@ from journal.models import LogRecord
 from policies.models import Person
 from reviews.assurance.datasets import consent, files
 from reviews.models import Dataset
+from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.markup import read_text
+from tests.markup import read_shown, read_text
 from tests.reviews.assurance.datasets.asking import PURPOSE, ask, write
 from tests.security.world import BACKEND
 
@@ -80,6 +81,22 @@ def test_two_administrators_and_an_owner(gate: Gate) -> None:
     assert LogRecord.objects.filter(kind="dataset.downloaded").count() == 3
     gate.adam.groups.clear()
     assert adam.get(file).status_code == 404
+
+
+def test_other_terms_than_were_read_are_not_consented_to(gate: Gate) -> None:
+    decided(gate)
+    dataset, alma = ask(gate), browse(gate.alma)
+    answer = reverse("reviews:dataset_answer", args=[dataset.pk])
+    sent = {"answer": "consent", "reason": "kept", "shown": read_shown(alma.get(PAGE))}
+    worlds.rewrite(Dataset, dataset.pk, owner=gate.sue, tools=["pay", "mail"])
+    refused = alma.post(answer, sent)
+    assert refused.status_code == 409
+    said = "its owner and its tools changed. Nothing was written."
+    assert said in read_text(refused, "problem")
+    assert "kept</textarea>" in refused.content.decode()
+    assert Dataset.objects.get().status == "asked"
+    sent["shown"] = read_shown(refused)
+    assert alma.post(answer, sent).status_code == 302
 
 
 def test_errors_name_the_field_and_keep_what_was_typed(gate: Gate) -> None:

@@ -9,11 +9,12 @@ import pytest
 from django.core import mail
 from django.utils.html import escape
 
-from journal import clock
+from journal import canonical, clock
 from reviews.models import DrillSighting, NotificationDrill, OnCallShift
+from reviews.on_call import shifts
 from tests.conftest import Gate
 from tests.factories import propose
-from tests.markup import read_text
+from tests.markup import read_shown, read_text
 from tests.reviews.desk.conftest import SignIn
 from tests.reviews.tasks.draining import drain
 
@@ -46,6 +47,32 @@ def test_a_shift_is_planned_seen_and_ended(gate: Gate, as_: SignIn) -> None:
     answer = as_("sue").post(f"/on-call/{shift.pk}/end/", follow=True)
     assert "No shift is planned." in read_text(answer)
     assert "the rota" not in read_text(answer)
+
+
+def test_who_did_not_read_the_newest_rota_plans_and_ends_nothing(
+    gate: Gate, as_: SignIn
+) -> None:
+    client, fields = as_("sue"), fill_shift(gate)
+    name = f"shown-{fields['queue']}"
+    fields[name] = read_shown(client.get(PAGE), name)
+    other = fill_shift(gate, person=gate.rita.public_id)
+    assert as_("sam").post(PAGE, other).status_code == 302
+    answer = client.post(PAGE, fields)
+    assert answer.status_code == 409
+    assert "the shifts of Money changed. Nothing was" in read_text(answer, "problem")
+    assert f'value="{fields["begins_at"]}"' in answer.content.decode()
+    fields[name] = read_shown(answer, name)
+    assert client.post(PAGE, fields).status_code == 302
+    shift = OnCallShift.objects.latest("pk")
+    later = timedelta(hours=2)
+    OnCallShift.objects.filter(pk=shift.pk).update(begins_at=shift.begins_at + later)
+    shown = shifts.build_shown_shift(OnCallShift.objects.get(pk=shift.pk), clock.now())
+    OnCallShift.objects.filter(pk=shift.pk).update(begins_at=shift.begins_at)
+    sent = {"shown": canonical.format_shown(shown)}
+    answer = client.post(f"/on-call/{shift.pk}/end/", sent)
+    assert answer.status_code == 409
+    assert "its times and whether it has begun changed" in read_text(answer)
+    assert OnCallShift.objects.filter(ends_at__gt=clock.now()).count() == 2
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from policies.models import StandingGrant
 from reviews.models import ApprovalRequest
 from tests.conftest import Gate
 from tests.factories import decide
-from tests.markup import read_page, read_text
+from tests.markup import read_page, read_shown, read_text
 from tests.reviews.desk.conftest import SignIn
 from tests.reviews.standing_grants.allowing import allow_tags, issue, tag
 
@@ -57,8 +55,8 @@ def test_other_terms_than_were_read_are_not_allowed(
     gate: Gate, request_: ApprovalRequest, as_: SignIn
 ) -> None:
     client, path = as_("sue"), f"/requests/{request_.pk}/allow/"
-    shown = read_page(client.get(path))
-    (sent,) = re.findall(r'name="shown" value="([^"]+)"', shown)
+    shown = client.get(path)
+    sent = read_shown(shown)
     allow_tags(gate, minutes=60, uses=200)
     answer = client.post(path, {"reason": "one ticket", "shown": sent})
     assert answer.status_code == 409
@@ -95,9 +93,12 @@ def test_a_reviewer_of_the_queue_revokes_it(
 ) -> None:
     row = issue(gate, request_)
     client = as_("tom")
-    answer = client.post(f"/standing-grants/{row.pk}/revoke/")
+    used = read_shown(client.get("/standing-grants/"), "uses")
+    StandingGrant.objects.update(uses=2)
+    answer = client.post(f"/standing-grants/{row.pk}/revoke/", {"uses": used})
     assert answer["Location"] == "/standing-grants/"
     page = read_page(client.get("/standing-grants/"))
+    assert "after 2 of 3 uses, 2 of them since you opened the page" in page
     assert "Revoked by Tom Example" in page
     assert 'data-testid="none-in-force"' in page
 

@@ -151,7 +151,7 @@ def test_another_attempt_than_was_read_is_not_settled(gate: Gate, as_: SignIn) -
     Execution.objects.filter(pk=execution.pk).update(fence=F("fence") + 1)
     answer = client.post(path, {**NO, "shown": shown})
     assert answer.status_code == 409
-    assert "Another attempt or a late report" in read_page(answer)
+    assert "the number of attempts changed" in read_page(answer)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.UNKNOWN
     (shown,) = re.findall(r'name="shown" value="([^"]+)"', read_page(answer))
