@@ -50,12 +50,15 @@ class ApproverVote:
 
 @dataclass(frozen=True, slots=True)
 class BallotVersion:
-    """The columns of a request's version that counting its votes needs."""
+    """The columns of a request's version that counting its votes needs, and whom it
+    shuts out."""
 
     steps: Sequence[StepData]
     carried: Sequence[str]
     action_hash: str
     tier: str
+    edited_by: Sequence[str]
+    escalated_by: Sequence[str]
 
 
 class LoggedVote(NamedTuple):
@@ -72,7 +75,12 @@ class LoggedVote(NamedTuple):
 def build_ballot_version(version: RequestVersion) -> BallotVersion:
     """The columns of a sealed version, with its revision."""
     return BallotVersion(
-        version.steps, version.carried, version.revision.action_hash, version.tier
+        version.steps,
+        version.carried,
+        version.revision.action_hash,
+        version.tier,
+        version.edited_by,
+        version.escalated_by,
     )
 
 
@@ -119,7 +127,8 @@ _VOTE = ModelColumns(Decision, "vote")
 BALLOT_COLUMNS = f"""
 {_REQUEST.text}, {_QUEUE.text},
 (SELECT json_agg(json_build_array(version.number, version.steps, version.carried,
-                                  revision.action_hash, version.tier))
+                                  revision.action_hash, version.tier,
+                                  version.edited_by, version.escalated_by))
  FROM reviews_requestversion AS version
  JOIN reviews_revision AS revision ON revision.id = version.revision_id
  WHERE version.request_id = request.id),
@@ -142,7 +151,8 @@ _VERSIONS = PreparedQuery(
     lambda: RequestVersion.objects.filter(
         request_id__any=Parameter("requests")
     ).values_list(
-        "request", "number", "steps", "carried", "revision__action_hash", "tier"
+        *("request", "number", "steps", "carried", "revision__action_hash", "tier"),
+        *("edited_by", "escalated_by"),
     )
 )
 _LOGGED = Statement(f"""
@@ -281,7 +291,13 @@ class VoteFacts(Protocol):
 
 def seal_vote(vote: VoteFacts, reviewer: str, version: BallotVersion) -> str:
     """The seal of a vote by the person with this public id. It covers what the version
-    asks for as well, so that no other version can take the vote's place."""
+    asks for as well, and whom it shuts out, so that no other version can take the
+    vote's place.
+
+    Not covered: the queue and the proof, which the vote's own authority names; the
+    version's deadline, reason and rules, by which no vote is counted; the request's
+    copies of these columns, which change only with its version and are compared with
+    it; and who is barred, which only grows and is read again before the effect."""
     return seal_content(_build_vote_content(vote, reviewer, version))
 
 
@@ -305,7 +321,16 @@ def _build_vote_content(
         "authority": vote.authority,
         "conditions": vote.conditions,
         "at": vote.at.astimezone(UTC).isoformat(),
+        # Left out where empty, so that seals of earlier releases stay the same; a list
+        # that was emptied differs from one that is sealed.
+        **_list_excluded(version),
     }
+
+
+def _list_excluded(version: BallotVersion) -> dict[str, list[str]]:
+    excluded = {"edited_by": version.edited_by, "escalated_by": version.escalated_by}
+    # guard: vote-seals-excluded
+    return {name: list(people) for name, people in excluded.items() if people}
 
 
 def has_unrecorded_vote(ballot: Ballot) -> bool:

@@ -16,7 +16,7 @@ CHUNK = 2000
 # The counting votes after an id that have their record, with what their seals cover.
 VOTES = f"""
 SELECT vote.id, voter.public_id, version.steps, version.carried, bytes.action_hash,
-    version.tier
+    version.tier, version.edited_by, version.escalated_by
 FROM reviews_decision AS vote
 JOIN policies_person AS voter ON voter.id = vote.reviewer_id
 JOIN reviews_approvalrequest AS request ON request.id = vote.request_id

@@ -447,6 +447,14 @@ GUARDS = [
         f"{FORGED}::test_a_grant_on_inserted_votes_is_refused",
     ),
     Guard(
+        "a vote's seal covers whom its version shuts out",
+        "reviews/grants/approvers.py",
+        "_list_excluded",
+        "vote-seals-excluded",
+        Value("{}"),
+        f"{FORGED}::test_a_vote_on_a_version_that_shuts_out_others_is_refused",
+    ),
+    Guard(
         "a standing grant was issued through Holdpoint",
         "reviews/standing_grants/uses.py",
         "take_use",

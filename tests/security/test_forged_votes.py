@@ -254,6 +254,17 @@ def test_a_vote_under_other_steps_is_refused(gate: Gate) -> None:
     assert run_one(issue_by_hand(request)) == UNRECORDED
 
 
+@pytest.mark.parametrize("shut", ["edited_by", "escalated_by"])
+def test_a_vote_on_a_version_that_shuts_out_others_is_refused(
+    gate: Gate, shut: str
+) -> None:
+    """Whoever edited or escalated a version does not decide it; a vote names them."""
+    execution = states.queued(gate)
+    version = RequestVersion.objects.get()
+    worlds.rewrite(RequestVersion, version.pk, **{shut: [gate.tom.public_id]})
+    assert run_one(execution) == UNRECORDED
+
+
 @pytest.mark.parametrize(
     "change",
     [
