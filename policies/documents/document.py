@@ -157,7 +157,7 @@ class Desk(DocumentPart):
     # time; the page announces it.
     time_floor: dict[Risk, Seconds] = Field(default_factory=_build_time_floors)
     # How often a decision comes with an attention check: one in this many; 0 is never.
-    # A person's first five decisions have one only where each decision has (1).
+    # A person's first decisions, five on average, have one only where each has (1).
     micro_check: dict[Risk, Seconds] = Field(default_factory=_build_micro_checks)
     # Risk levels at which an approval by one person needs a written answer if Holdpoint
     # found a risk indicator: a contradiction, an imitated domain, a first payment or an

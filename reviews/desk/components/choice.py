@@ -26,8 +26,9 @@ from reviews.requests.versions import build_escalated_steps, needs_written_answe
 
 from .regions import Regions
 
-# Reviewers with fewer decisions are new to the page and get no sampled question.
-FIRST_DECISIONS = 5
+# A person who is new to the page gets no sampled question for some decisions, five on
+# average. The installation's key draws how many, so that nobody knows when it ends.
+MOST_FIRST_DECISIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,5 +198,13 @@ def compute_check_seed(person: Person, sealed: RequestVersion) -> bytes:
 
 
 def _is_new_reviewer(person: Person, opened: datetime) -> bool:
+    first = draw_first_decisions(person.public_id)
     mine = Decision.objects.filter(reviewer=person, at__lte=opened)
-    return mine[:FIRST_DECISIONS].count() < FIRST_DECISIONS
+    return mine[:first].count() < first
+
+
+def draw_first_decisions(public_id: str) -> int:
+    """How many decisions of this person come without a sampled question: each number
+    up to the most is as likely as another."""
+    digest = salted_hmac("reviews.first_decisions", public_id, algorithm="sha256")
+    return int.from_bytes(digest.digest()[:8]) % (MOST_FIRST_DECISIONS + 1)

@@ -266,10 +266,16 @@ def decided(gate: Gate, number: int) -> None:
         factories.decide(request, gate.people["rita"], "reject")
 
 
+def test_nobody_knows_when_the_first_question_may_come() -> None:
+    drawn = [choice.draw_first_decisions(f"u-{n}") for n in range(3000)]
+    assert set(drawn) == set(range(11))
+    assert 4.6 < sum(drawn) / len(drawn) < 5.4, "five on average"
+
+
 def test_a_new_person_is_asked_no_sampled_question(gate: Gate, as_: SignIn) -> None:
-    picked = sampled(gate)
+    picked, first = sampled(gate), choice.draw_first_decisions(gate.rita.public_id)
     arm = url(picked, "decide") + "?arm=approve"
-    for more, expected in ((4, False), (1, True)):
+    for more, expected in ((first - 1, False), (1, True)) if first else ((0, True),):
         decided(gate, more)
         client = as_("rita")
         assert ('id="question"' in read_page(client.get(arm))) is expected
@@ -277,8 +283,11 @@ def test_a_new_person_is_asked_no_sampled_question(gate: Gate, as_: SignIn) -> N
         assert (said in read_page(client.get(url(picked)))) is expected
 
 
-def test_a_page_without_a_question_stays_without_one(gate: Gate, as_: SignIn) -> None:
+def test_a_page_without_a_question_stays_without_one(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is decided elsewhere while it is open brings none."""
+    monkeypatch.setattr(choice, "draw_first_decisions", lambda who: 5)
     picked = sampled(gate)
     decided(gate, 4)
     client = as_("rita")
