@@ -132,9 +132,10 @@ def enqueue_reminders() -> int:
 
 
 def _select_with_less_left(part: float, now: datetime) -> QuerySet[ApprovalRequest]:
-    """Requests that wait and have less than this part of their time left."""
+    """Requests that wait and have less than this part of their time left; canaries too,
+    which would be known by their silence."""
     whole = F("expires_at") - F("opened_at") - F("frozen_for")
-    return ApprovalRequest.objects.filter(
+    return ApprovalRequest.with_canaries.filter(
         ~incidents.build_frozen_condition(),
         status=RequestStatus.PENDING,
         expires_at__gt=now,
@@ -143,7 +144,7 @@ def _select_with_less_left(part: float, now: datetime) -> QuerySet[ApprovalReque
 
 
 def _select_rows(rows: Iterable[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
-    return ApprovalRequest.objects.filter(pk__in=[row.pk for row in rows])
+    return ApprovalRequest.with_canaries.filter(pk__in=[row.pk for row in rows])
 
 
 @transaction.atomic(durable=True)

@@ -113,8 +113,8 @@ request = Machine(
             "request.opened",
             "request.opened",
         ),
-        # A canary: nobody is notified of it, and its agent hears nothing.
-        Edge(NO_SOURCE, "plant", R.PENDING, "canary.planted"),
+        # A canary: its reviewer alone is notified of it, and its agent hears nothing.
+        Edge(NO_SOURCE, "plant", R.PENDING, "canary.planted", "request.opened"),
         Edge(R.PENDING, "reveal", R.WITHDRAWN, "canary.revealed"),
         Edge(R.PENDING, "revise", R.PENDING, "request.revised"),
         Edge(R.RECALLABLE, "revise", R.PENDING, "request.revised"),

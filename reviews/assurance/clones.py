@@ -22,7 +22,7 @@ from policies.choices import Tier
 from policies.models import Person, PolicyVersion
 from reviews import permissions
 from reviews.choices import REVERSAL_SOURCE, DefectKind, RequestStatus
-from reviews.governance.ruling import ProposedAction, Ruling, govern
+from reviews.governance.ruling import ProposedAction, Ruling, govern, read_claims
 from reviews.models import (
     ApprovalRequest,
     Canary,
@@ -134,6 +134,7 @@ def build_action(
         uncertain=revision.uncertain,
         unattended=bool(revision.facts["agent"]["unattended"]),
         agent_version=revision.agent_version,
+        **read_claims(revision),
     )
 
 

@@ -19,7 +19,7 @@ from policies.models import PolicyVersion
 from reviews import permissions
 from reviews.choices import RequestStatus, Verdict
 from reviews.governance import readings
-from reviews.governance.ruling import ProposedAction, govern
+from reviews.governance.ruling import ProposedAction, govern, read_claims
 from reviews.models import ApprovalRequest, RequestVersion
 from reviews.requests.revisions import draft_version
 from reviews.tool_services import readers, verifiers
@@ -148,8 +148,7 @@ def build_edited_action(
         preconditions=before.preconditions,
         reading=reading,
         uncertain=before.uncertain,
-        resembles=bool(before.facts.get("resembles")),
-        narrowed=before.facts.get("narrowed") or {},
+        **read_claims(before),
         agent_version=before.agent_version,
         unattended=bool(before.facts.get("agent", {}).get("unattended")),
     )

@@ -256,6 +256,16 @@ def is_reading_incomplete(revision: Revision, policy: PolicyVersion | None) -> b
     )
 
 
+def read_claims(revision: Revision) -> dict[str, Any]:
+    """What the agent's names of people did to a revision, for another action of the
+    same proposal, or a clone of it."""
+    facts = revision.facts
+    return {
+        "resembles": bool(facts.get("resembles")),
+        "narrowed": facts.get("narrowed") or {},
+    }
+
+
 def _rebase_facts(
     revision: Revision,
     document: Document,

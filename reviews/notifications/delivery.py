@@ -307,7 +307,8 @@ def deliver_notice(notice: Notice) -> bool:
     if notice.sent_at is not None or notice.let_go or notice.digest:
         return False
     if notice.request_id is not None:
-        notice.request = ApprovalRequest.objects.get_with_proposal(notice.request_id)
+        known = ApprovalRequest.with_canaries
+        notice.request = known.get_with_proposal(notice.request_id)
     if why := find_drop_reason(notice):
         _DROP.execute(pk=notice.pk, reason=why)
         return False

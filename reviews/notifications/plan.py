@@ -85,12 +85,13 @@ def notify_of_event(message: OutboxMessage) -> None:
 
 def notify_people(audience: NoticeAudience, kind: str) -> int:
     """Notify each person of the audience by their preferences, and the places that the
-    policy names. Returns how many messages were sent now. Safe to repeat: nobody gets
-    two notices of one kind and subject on one channel."""
+    policy names, except of a canary, which others would not find. Returns how many
+    messages were sent now. Safe to repeat: nobody gets two notices of one kind and
+    subject on one channel."""
     now, about = clock.now(), audience.about
     places = routing.route_notice(about, kind)
     plans = _build_plans(audience, places, kind, now)
-    if kind not in PERSONAL_KINDS:
+    if kind not in PERSONAL_KINDS and not _is_canary(about):
         plans += [
             NoticePlan(None, SendTime(now), must=False, channel=channel, target=target)
             for channel, target in routing.select_shared_places(about, kind, places)
@@ -100,6 +101,10 @@ def notify_people(audience: NoticeAudience, kind: str) -> int:
     return _deliver_each(_select_due(about, kind, now), known)
 
 
+def _is_canary(about: Mapping[str, Any]) -> bool:
+    return "request" in about and about["request"].canary
+
+
 def select_deciders(
     request: ApprovalRequest,
     *,
@@ -107,7 +112,8 @@ def select_deciders(
     only: str | None = None,
     occasion: str = "",
 ) -> NoticeAudience:
-    """Select the people who may decide a request, or `only` one of them by public id.
+    """Select the people who may decide a request, or `only` one of them by public id;
+    of a canary, its reviewer.
 
     Nobody is notified twice of the same version and kind, unless the `occasion`
     differs.
@@ -117,13 +123,14 @@ def select_deciders(
         for person in permissions.list_deciders(request.queue_id, roles=roles)
         if not request.proposal.bars(person.public_id)
         and only in {None, person.public_id}
+        and request.canary_for in {"", person.public_id}
     ]
     about = {"request": request, "version": request.version, "occasion": occasion}
     return NoticeAudience(people, request.risk, about)
 
 
 def _load_request(message: OutboxMessage) -> ApprovalRequest:
-    return ApprovalRequest.objects.get_with_proposal(message.subject)
+    return ApprovalRequest.with_canaries.get_with_proposal(message.subject)
 
 
 def _find_deciders(event: NotificationEvent, message: OutboxMessage) -> NoticeAudience:

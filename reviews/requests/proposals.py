@@ -32,6 +32,7 @@ from reviews.governance.ruling import (
     Ruling,
     build_policy_refusal,
     govern,
+    read_claims,
     record_observations,
 )
 from reviews.grants import grants, uncertain
@@ -391,12 +392,7 @@ def revise_proposal(
     request = _lock_own_request(action.proposal, action.agent)
     incidents.catch_up_deadline(request, now, always=True)
     _check_request_open(request, now)
-    before = request.sealed.revision.facts
-    action = replace(
-        action,
-        resembles=bool(before.get("resembles")),
-        narrowed=before.get("narrowed") or {},
-    )
+    action = replace(action, **read_claims(request.sealed.revision))
     ruling = govern(action, now=now)  # by the policy of now: it waited for the request
     check_rationale(ruling, narrative)
     if ruling.tier is Tier.BLOCK:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,14 +13,19 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from journal import clock
 from policies.models import Person
+from reviews import deadlines
+from reviews.assurance import clones, library
 from reviews.choices import Scope
 from reviews.desk.components import in_flight
-from reviews.models import ApprovalRequest
+from reviews.models import ApprovalRequest, Notice, Revision
 from reviews.stops import stops
+from tests import worlds
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews.assurance.planting import approve_source, plant_clone
+from tests.reviews.tasks.draining import drain
 
 pytestmark = pytest.mark.django_db
 
@@ -197,3 +204,46 @@ def test_each_count_that_its_reviewer_reads_has_it(twins: Twins) -> None:
         own = in_flight.count_in_flight([(scope, key)], me)[scope, key]
         others = in_flight.count_in_flight([(scope, key)])[scope, key]
         assert own.waiting == others.waiting + 1
+
+
+@pytest.mark.parametrize("left", [None, 0.45, 0.1], ids=["opened", "half", "soon"])
+def test_its_reviewer_gets_the_same_messages(twins: Twins, left: float | None) -> None:
+    drain("request.opened")
+    if left is not None:
+        hour = timedelta(hours=1)
+        opened = clock.now() - hour
+        ends = opened + hour / (1 - left)
+        rows = ApprovalRequest.with_canaries.all()
+        rows.update(opened_at=opened, expires_at=ends, expires_at_most=ends)
+        deadlines.enqueue_reminders()
+        drain("request.half_time")
+        drain("request.due_soon")
+    told = Notice.objects.filter(person=twins.person).exclude(request__tier="escalate")
+    canary, request = (
+        [
+            (row.kind, row.channel, row.version, row.digest, bool(row.sent_at))
+            for row in told.filter(request_id=one.pk).order_by("pk")
+        ]
+        for one in (twins.canary, twins.request)
+    )
+    assert canary == request
+    assert len(canary) == (1 if left is None else 2)
+    others = Notice.objects.filter(request_id=twins.canary.pk)
+    assert not others.exclude(person=twins.person).exists()
+
+
+def test_a_clone_is_judged_by_the_claims_of_its_source(gate: Gate) -> None:
+    """What names like a reviewer's did to the source, they do to the clone."""
+    pk = approve_source(gate)
+    revision = Revision.objects.get(proposal=pk)
+    claims = {"resembles": True, "narrowed": {"barred": 1, "left": 2}}
+    worlds.rewrite(Revision, revision.pk, facts={**revision.facts, **claims})
+    revision.refresh_from_db()
+    (planted, *_) = clones.list_fitting_defects(
+        revision,
+        uses={},
+        weights=library.load_weights(),
+        chance=random.Random(1),
+    )
+    action = clones.build_action(revision, planted, proposal="p-clone")
+    assert (action.resembles, action.narrowed) == tuple(claims.values())
