@@ -285,6 +285,7 @@ def _build_origin(body: ProposalIn, behind: Delegation) -> ProposalOrigin:
         group=body.group,
         priority=body.priority,
         source=body.source,
+        again=body.again,
         expires_in=body.expires_in,
         traceparent=body.traceparent or "",
     )

@@ -187,7 +187,8 @@ def _create_proposal(agent: Agent, key: CallKey, asked: ProposalInput) -> Stored
     action = build_proposed_action(agent, asked, new_proposal_id())
     same = repeats.build_action_values(action, asked.policy)
     earlier = locks.lock_listeners_and_find_earlier(agent, same)
-    if earlier.open_request and not asked.origin.supersedes:
+    alone = asked.origin.supersedes or asked.origin.again
+    if earlier.open_request and not alone:
         joined = _join_proposal(agent, key, asked, thread, action, earlier)
         if joined is not None:
             return joined

@@ -269,6 +269,8 @@ class ProposalIn(ActionIn):
     source: Annotated[str, Field(max_length=64), AfterValidator(_check_source)] = ""
     group: ShortText = ""
     priority: Literal["low", "normal", "critical"] = "normal"
+    # One more effect is meant: the call does not join an open request of this action.
+    again: StrictBool = False
     callback_url: Annotated[str, Field(max_length=2048)] | None = None
     # W3C Trace Context. Without it, the request's header of that name counts.
     traceparent: Annotated[str, AfterValidator(_check_traceparent)] | None = None

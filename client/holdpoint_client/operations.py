@@ -50,7 +50,8 @@ class CheckpointIn(TypedDict, total=False):
 
 
 class Details(TypedDict, total=False):
-    """The optional fields of a proposal."""
+    """The optional fields of a proposal. `again`: one more effect is meant, where the
+    same action of the run is still open; without it, the call joins that one."""
 
     rationale: str
     expected_outcome: str
@@ -65,6 +66,7 @@ class Details(TypedDict, total=False):
     source: str
     group: str
     priority: str
+    again: bool
     preconditions: Mapping[str, Any]
     expires_in: int
     callback_url: str

@@ -65,6 +65,7 @@ class ProposalOrigin:
     group: str = ""
     priority: str = "normal"
     source: str = ""
+    again: bool = False  # one more effect is meant, so it joins no open request
     expires_in: int | None = None
     heard: bool = False  # the agent has an endpoint for webhook events
     repeats: str = ""  # the rejected proposal of the same action in its run
@@ -137,7 +138,7 @@ def submit_proposal(
         redactor=redactor,
         key=revision_key,
     )
-    _log_submitted(proposal, revision, ruling, actor, now, use)
+    _log_submitted(proposal, revision, ruling, actor, now, use, again=origin.again)
     if proposal.repeats:
         _cache_missing_request(proposal)
         repeats.pause_rejected_runs([proposal], now)
@@ -230,6 +231,8 @@ def _log_submitted(
     actor: log.Actor,
     now: datetime,
     use: StandingUse | None,
+    *,
+    again: bool,
 ) -> None:
     standing = {"standing_grant": use.grant.pk, "use": use.number} if use else {}
     log.append(
@@ -249,6 +252,7 @@ def _log_submitted(
             "risk": ruling.evaluation.risk,
             "rules": [rule.id for rule in ruling.evaluation.rules],
             **({"repeats": proposal.repeats} if proposal.repeats else {}),
+            **({"again": True} if again else {}),
             **standing,
         },
     )

@@ -624,6 +624,7 @@ export interface ProposalIn {
   readonly source?: string;
   readonly group?: string;
   readonly priority?: "low" | "normal" | "critical";
+  readonly again?: boolean;
   readonly callback_url?: string | null;
   readonly traceparent?: string | null;
 }

@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Case, F, OuterRef, Q, Subquery, When
+from django.urls import reverse
 
 from journal.clock import format_time
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.effects.wording import format_duration
 from reviews.grants import uncertain
-from reviews.models import ApprovalRequest, Execution, Proposal
+from reviews.models import ApprovalRequest, Execution, Proposal, Revision
 from reviews.stops import incidents
 
 from .holding import HoldStatus
@@ -255,6 +256,64 @@ class EndedParent:
         if self.status == "blocked":
             return "was blocked"
         return PARENT_ENDINGS[RequestStatus(self.status)]
+
+
+@dataclass(frozen=True, slots=True)
+class SameAction:
+    """An earlier proposal of the same action in the same run."""
+
+    said: str  # what became of it: `was performed`
+    at: datetime
+    url: str  # of its request; "" for one that this page's readers may not see
+
+
+_PERFORMED = {
+    ExecutionStatus.SUCCEEDED: "was performed",
+    ExecutionStatus.UNKNOWN: "may have been performed",
+    ExecutionStatus.FAILED: "failed",
+    ExecutionStatus.REFUSED: "was not performed",
+}
+MOST_SAME = 5
+
+
+def list_same_actions(request: ApprovalRequest, revision: Revision) -> list[SameAction]:
+    """The newest proposals of this action that its run made before this one. One
+    query."""
+    proposal = request.proposal
+    done = Execution.objects.filter(proposal=OuterRef("proposal")).order_by("-pk")
+    rows = Revision.objects.filter(
+        action_hash=revision.action_hash,
+        number=F("proposal__revision"),
+        proposal__agent=proposal.agent,
+        proposal__thread=proposal.thread,
+        proposal__canary=False,
+        proposal__created_at__lt=proposal.created_at,
+        proposal__repeats="",
+        proposal__blocked_by="",
+    ).annotate(effect=Subquery(done.values("status")[:1]))
+    own = When(proposal__request__queue=request.queue_id, then="proposal__request")
+    found = rows.annotate(link=Case(own, default=None)).order_by(
+        "-proposal__created_at"
+    )
+    said = found.values_list(
+        "proposal__request__status", "effect", "proposal__created_at", "link"
+    )
+    return [
+        SameAction(_describe_same(status, effect), at, _build_request_url(link))
+        for status, effect, at, link in said[:MOST_SAME]
+    ]
+
+
+def _describe_same(status: str | None, effect: str | None) -> str:
+    if effect is not None:
+        return _PERFORMED.get(ExecutionStatus(effect), "is about to be performed")
+    if status is None:
+        return "was proposed"
+    return PARENT_ENDINGS.get(RequestStatus(status), "is still open")
+
+
+def _build_request_url(pk: str | None) -> str:
+    return reverse("reviews:request_detail", args=[pk]) if pk else ""
 
 
 def list_ended_parents(proposals: Iterable[Proposal]) -> dict[str, EndedParent]:

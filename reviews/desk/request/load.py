@@ -27,7 +27,12 @@ from reviews.desk.components import states, visibility
 from reviews.desk.components.choice import VerdictChoice, build_verdict_choice
 from reviews.desk.components.holding import HoldStatus
 from reviews.desk.components.log_sentences import HIDDEN_NAME
-from reviews.desk.components.states import ApprovalTally, EndedParent, StateLabel
+from reviews.desk.components.states import (
+    ApprovalTally,
+    EndedParent,
+    SameAction,
+    StateLabel,
+)
 from reviews.dialogue import rounds
 from reviews.dialogue.rounds import Dialogue
 from reviews.effects.wording import format_people
@@ -168,6 +173,14 @@ class LoadedRequest:
         running. One query if it names one."""
         proposal = self.request.proposal
         return states.list_ended_parents([proposal]).get(proposal.parent)
+
+    @cached_property
+    def same_actions(self) -> list[SameAction]:
+        """Earlier proposals of the action in its run, while people are asked. One
+        query."""
+        if not self.waiting:
+            return []
+        return states.list_same_actions(self.request, self.sealed.revision)
 
     @property
     def unreached(self) -> str:

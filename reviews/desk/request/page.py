@@ -32,7 +32,7 @@ from reviews.desk.components import (
 from reviews.desk.components.banners import PolicyChange, SwitchBanner
 from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictChoice
 from reviews.desk.components.formatting import DeadlineClock
-from reviews.desk.components.states import EndedParent, StateLabel
+from reviews.desk.components.states import EndedParent, SameAction, StateLabel
 from reviews.effects import describe
 from reviews.effects.wording import format_names, format_people, format_required_people
 from reviews.evidence import reveals
@@ -196,6 +196,11 @@ class StripRegion(RenderedRegions):
     def ended_parent(self) -> EndedParent | None:
         """The parent call that ended without running."""
         return self.loaded.ended_parent
+
+    @property
+    def same_actions(self) -> list[SameAction]:
+        """What became of earlier proposals of this action in its run."""
+        return self.loaded.same_actions
 
     @property
     def halt(self) -> str:
@@ -510,6 +515,7 @@ PRELOADED_PARTS = (
         "halts",
         "escalation",
         "ended_parent",
+        "same_actions",
         "policy_change",
         "reverses",
         "guidance",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -12,12 +13,13 @@ from journal.models import LogRecord
 from policies.models import Observation
 from reviews.choices import RequestStatus, StopMode
 from reviews.executions import run
-from reviews.models import ApprovalRequest, Proposal, Stop
+from reviews.models import ApprovalRequest, Execution, Proposal, Stop
 from reviews.stops import stops
 from tests import factories
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.markup import read_page, read_text
 
 
 @pytest.fixture
@@ -107,6 +109,36 @@ def test_a_call_that_supersedes_the_request_does_not_join_it(gate: Gate) -> None
     second = propose(gate.agent, supersedes=first.pk)
     assert second != first
     assert second.request.status == RequestStatus.PENDING
+
+
+def test_a_call_that_means_one_more_effect_is_asked_by_itself(
+    caller: Caller, gate: Gate, client: Any
+) -> None:
+    first = caller.propose()
+    again = [caller.propose(again=True) for _ in range(2)]
+    assert [one.status_code for one in again] == [201, 201]
+    ids = [one.json()["id"] for one in (first, *again)]
+    assert len(set(ids)) == 3
+    assert caller.propose().json()["id"] in ids, "without it, a call joins"
+    records = LogRecord.objects.filter(kind="proposal.submitted").order_by("pk")
+    said = [json.loads(bytes(one.leaf))["data"].get("again") for one in records]
+    assert said == [None, True, True]
+    requests = [ApprovalRequest.objects.get(proposal=pk) for pk in ids]
+    assert Observation.objects.values("proposal").distinct().count() == 3
+    client.force_login(gate.rita)
+    page = client.get(f"/requests/{requests[0].pk}/")
+    assert 'data-testid="same-action"' not in read_page(page)
+    decide(requests[0], gate.rita)
+    run.run_execution(Execution.objects.get().pk)
+    page = client.get(f"/requests/{requests[2].pk}/")
+    told = read_text(page, "same-action")
+    assert told.startswith("This run proposed the same action before.")
+    assert "is still open. That of" in told
+    assert told.endswith("was performed.")
+    for earlier in requests[:2]:
+        assert f'href="/requests/{earlier.pk}/"' in read_page(page)
+    decide(requests[1], gate.rita, "reject")
+    assert caller.propose(again=True).json()["status"] == "rejected"
 
 
 def test_the_same_action_gets_the_rejection_it_had(caller: Caller, gate: Gate) -> None:
