@@ -132,7 +132,7 @@ class Matrix:
             response = self._call(who, method, name, path)
             if response.status_code == 404 and row.ids:
                 self._same_as_absent(who, method, name, response)
-        if written() != rows and (found := changed(self.before, log=False)):
+        if found := changed(self.before, log=False, since=rows):
             self.wrong.append(f"{who} changed {found} by {names}")
         transaction.savepoint_rollback(undo)
 
@@ -149,9 +149,9 @@ class Matrix:
         cookies = cookies_of(client)
         undo = transaction.savepoint()
         self.world.caller = who
-        before = self._made_ready(ROUTES[name])
+        before, rows = self._made_ready(ROUTES[name]), written()
         self._call(who, "POST", name, routes.address(name, self.world.ids))
-        if ROUTES[name].writes and not changed(before, log=False):
+        if ROUTES[name].writes and not changed(before, log=False, since=rows):
             self.wrong.append(f"{who} changed nothing by POST {name}")
         transaction.savepoint_rollback(undo)
         client.cookies = cookies

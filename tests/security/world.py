@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -467,13 +468,16 @@ LOG = ("journal_logrecord", "journal_logpayload", "journal_logposition")
 NOTED_ON_THE_WAY = ["last_login", "last_used_at"]
 
 
-def digests(*, log: bool) -> dict[str, str]:
-    """A hash of every row of every table of the gate; with or without its log."""
+def digests(*, log: bool, of: Iterable[str] | None = None) -> dict[str, str]:
+    """A hash of every row of every table of the gate, or `of` these; with or without
+    its log."""
     tables = [
         name
-        for name in connection.introspection.table_names()
+        for name in (connection.introspection.table_names() if of is None else of)
         if not name.startswith(NOT_THE_GATE) and (log or name not in LOG)
     ]
+    if not tables:
+        return {}
     parts = [
         f"SELECT '{name}', md5(coalesce(string_agg(row, '' ORDER BY row), ''))"
         f" FROM (SELECT (to_jsonb(t) - %s::text[])::text AS row FROM {name} t) AS rows"
@@ -484,10 +488,16 @@ def digests(*, log: bool) -> dict[str, str]:
         return dict(cursor.fetchall())
 
 
-def changed(before: dict[str, str], *, log: bool) -> list[str]:
-    """The tables that are not as they were."""
-    after = digests(log=log)
-    return sorted(name for name in before if before[name] != after[name])
+def changed(
+    before: dict[str, str], *, log: bool, since: dict[str, int] | None = None
+) -> list[str]:
+    """The tables that are not as they were; with `since`, what had been `written` then,
+    only those that were written to are looked at."""
+    of = None
+    if since is not None:
+        of = [name for name, rows in written().items() if rows != since.get(name, 0)]
+    after = digests(log=log, of=of)
+    return sorted(name for name in after if before[name] != after[name])
 
 
 def written() -> dict[str, int]:
