@@ -98,6 +98,12 @@ def load_measure_windows(version_id: int) -> Mapping[str, timedelta]:
 
 
 @cache
+def load_own_domains(version_id: int) -> Collection[str]:
+    """The domains that the tools of a stored version declare as ours."""
+    return _load_stored_document(version_id).own_domains
+
+
+@cache
 def load_written_answer_levels(version_id: int) -> Collection[Risk]:
     """The risk levels at which a stored version wants a written answer."""
     return _load_stored_document(version_id).desk.written_answer

@@ -109,6 +109,14 @@ ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 
+# The roles of the texts that an effect sends to its readers.
+OUTGOING_ROLES: Mapping[str, tuple[str, ...]] = {
+    "email": ("subject", "body"),
+    "message": ("body",),
+    "publish": ("title", "text"),
+}
+# What such a text is usually called in a tool whose view has no roles.
+LETTER_NAMES = frozenset({"body", "email_body", "message_body", "reply"})
 # Every view that a tool may declare; `table` shows plain typed rows.
 PRESENTERS = frozenset({*ROLES, "deletion", "record", "table"})
 

@@ -26,14 +26,14 @@ from pydantic import (
     model_validator,
 )
 
-from policies.effect_classes import Form
+from policies.effect_classes import Form, Recipients
 
 from .. import money, schemas
 from ..calendars import Duration
 from ..choices import ExecutionClass, Risk, Role, Tier
 from . import sentences
 from .amounts import Amount, MoneyField
-from .argument_roles import assign_roles
+from .argument_roles import LETTER_NAMES, OUTGOING_ROLES, ROLES, assign_roles
 from .names import (
     CALLABLE,
     SOURCE_PATTERN,
@@ -490,6 +490,25 @@ class ToolDefinition(DocumentPart):
             for name, part in self.arguments.get("properties", {}).items()
             if schemas.is_inspectable(part, self.arguments)
         )
+
+    @cached_property
+    def own_domains(self) -> frozenset[str]:
+        """The domains that the tool's classes of recipients declare as ours."""
+        forms = [one.when for one in self.classes or ()]
+        return frozenset(
+            domain
+            for form in forms
+            if isinstance(form, Recipients)
+            for domain in form.domains
+        )
+
+    @cached_property
+    def outgoing(self) -> frozenset[str]:
+        """The paths of the texts that the effect sends to somebody to read, such as the
+        body of a mail to a customer."""
+        if names := OUTGOING_ROLES.get(self.presenter):
+            return frozenset(self.roles[one] for one in names if one in self.roles)
+        return LETTER_NAMES if self.presenter not in ROLES else frozenset()
 
     @cached_property
     def roles(self) -> dict[str, str]:

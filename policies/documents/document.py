@@ -236,6 +236,11 @@ class Document(DocumentPart):
         return tool.steps.get(tier) or self.steps[tier]
 
     @cached_property
+    def own_domains(self) -> frozenset[str]:
+        """The domains that the tools declare as ours."""
+        return frozenset().union(*(one.own_domains for one in self.tools.values()))
+
+    @cached_property
     def _rules_by_tool(self) -> dict[str, tuple[Rule, ...]]:
         return {
             name: tuple(rule for rule in self.rules if rule.concerns(name))

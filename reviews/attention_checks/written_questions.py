@@ -53,7 +53,7 @@ class WrittenQuestion:
 _WORDINGS: Mapping[RiskIndicator, tuple[str, str]] = {
     RiskIndicator.IMITATED_DOMAIN: (
         "Which domain is it? Write it exactly.",
-        f"{CHANGES}, the recipients",
+        f"{CHANGES}, the addresses and links",
     ),
     RiskIndicator.CONTRADICTION: (WHY, ""),
     RiskIndicator.FIRST_PAYMENT: (
@@ -81,7 +81,8 @@ def is_answer_needed(
 
 def build_written_question(shown: Presentation) -> WrittenQuestion | None:
     """The question about the first risk indicator of a presentation, or None."""
-    tags = {tag.indicator: tag for tag in shown.tags if tag.indicator}
+    # The first tag of an indicator counts: that of recipients before that of links.
+    tags = {tag.indicator: tag for tag in reversed(shown.tags) if tag.indicator}
     for indicator, (text, look) in _WORDINGS.items():
         if tag := tags.get(indicator):
             right = tuple(_list_right_answers(indicator, tag.values))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -57,6 +57,8 @@ class TextSign(StrEnum):
     EVIDENCE = "evidence"
     HIDDEN = "hidden"
     MARKUP = "markup"
+    WORDS_DOMAIN = "word_dom"
+    EVIDENCE_DOMAIN = "evid_dom"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,15 @@ def build_presentation(
         windows=active.load_measure_windows(revision.policy_id)
         if revision.policy_id
         else {},
+        domains=_load_own_domains(revision),
     )
+
+
+def _load_own_domains(revision: Revision) -> Collection[str]:
+    """The domains that the revision's policy declares as ours."""
+    if revision.policy_id is None:
+        return ()
+    return active.load_own_domains(revision.policy_id)
 
 
 def collect_facts(
@@ -265,22 +275,42 @@ def _list_text_warnings(revision: Revision) -> Iterator[EffectWarning]:
         if sign in signs:
             said = f"Possible manipulation: {what} addresses the reviewer"
             yield EffectWarning(said, place)
+    for sign, what, place in (
+        (TextSign.WORDS_DOMAIN, f"{who} text".capitalize(), "r5"),
+        (TextSign.EVIDENCE_DOMAIN, "Evidence", "r6"),
+    ):
+        if sign in signs:
+            yield EffectWarning(
+                f"{what} names a domain that imitates one of ours", place
+            )
     tries = {TextSign.HIDDEN: "hidden or reversed text", TextSign.MARKUP: "HTML"}
     if found := " and ".join(tries[sign] for sign in tries if sign in signs):
         yield EffectWarning(f"Evidence contains {found}", "r6")
 
 
-def find_text_signs(revision: Revision) -> list[str]:
-    """Find what the texts of a revision try, from all that its page prints of them."""
+def find_text_signs(
+    revision: Revision, words: Iterable[str] = (), evidence_texts: Iterable[str] = ()
+) -> list[str]:
+    """Find what the texts of a revision try, from all that its page prints of them.
+
+    `words` and `evidence_texts` are the texts as they were received: an address that
+    was redacted may imitate one of ours.
+    """
     claims = list_agent_claims(revision.proposal, revision)
     said = [revision.rationale, *(text for _, text in claims)]
     evidence = list_evidence(revision)
+    ours = _load_own_domains(revision)
+    shown = [text for item in evidence for text in (item.text, item.source)]
     found = {
-        TextSign.ARGUMENT: _is_any_addressed(list_argument_texts(revision)),
+        TextSign.ARGUMENT: _is_any_argument_addressed(revision),
         TextSign.WORDS: _is_any_addressed(said),
         TextSign.EVIDENCE: any(item.speaks for item in evidence),
         TextSign.HIDDEN: any(item.controls for item in evidence),
         TextSign.MARKUP: any(item.markup for item in evidence),
+        TextSign.WORDS_DOMAIN: bool(unicode.list_imitations([*said, *words], ours)),
+        TextSign.EVIDENCE_DOMAIN: bool(
+            unicode.list_imitations([*shown, *evidence_texts], ours)
+        ),
     }
     return [sign.value for sign, holds in found.items() if holds]
 
@@ -359,20 +389,24 @@ def _build_argument_change(change: FieldChange) -> ArgumentChange:
     )
 
 
-def list_argument_texts(revision: Revision) -> list[str]:
-    """List the texts in the arguments that the agent was free to choose and the page
-    shows. Empty for a tool that is not registered."""
+def _is_any_argument_addressed(revision: Revision) -> bool:
+    """Whether a text in the arguments, which the agent was free to choose and the page
+    shows, addresses the reviewer. False for a tool that is not registered."""
     if revision.tool is None:
-        return []
+        return False
     definition = tools.load_definition(revision.tool)
     subject = build_argument_subject(definition, revision.args, {})
-    return [
-        leaf.value
+    cells = [
+        (leaf.value, subject.cell(leaf))
         for leaf in subject.leaves
         if isinstance(leaf.value, str)
-        and not subject.cell(leaf).hides
         and leaf.value not in list_enum_values(definition.arguments, leaf.path)
     ]
+    return any(
+        addressed.is_addressed_to_reviewer(text, outgoing=cell.outgoing)
+        for text, cell in cells
+        if not cell.hides
+    )
 
 
 def _describe_narrowing(revision: Revision) -> str:

@@ -135,7 +135,7 @@ def govern(
         inputs = replace(inputs, narrowed=narrowed)
     plain = policies_facts.build_plain_facts(document, definition, inputs, now=now)
     # Slow, so before the sums are locked.
-    shown = _present_action(definition, action, plain)
+    shown = _present_action(document, definition, action, plain)
     windows = sums.windows if sums and sums.policy.pk == policy.pk else None
     if firmly and windows is None:
         policies_facts.lock_measures(policies_facts.list_measures(document, inputs))
@@ -376,12 +376,21 @@ def _apply_risk_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
 
 
 def _present_action(
-    definition: ToolDefinition, action: ProposedAction, plain: Mapping[str, Any]
+    document: Document,
+    definition: ToolDefinition,
+    action: ProposedAction,
+    plain: Mapping[str, Any],
 ) -> Presentation:
     """What the tool's presenter shows, without the sums: which arguments it cannot show
     completely (gate.md 5), and which risk indicators it finds."""
     before = action.reading.before if action.reading else None
-    return present_effect(definition, action.args, before=before, facts=plain)
+    return present_effect(
+        definition,
+        action.args,
+        before=before,
+        facts=plain,
+        domains=document.own_domains,
+    )
 
 
 def _count_barred_deciders(

@@ -148,6 +148,7 @@ def _simulate_call(
         call["args"],
         before=call.get("reading", {}).get("before"),
         facts=gathered,
+        domains=document.own_domains,
     )
     gathered["uninspectable"] = sorted({one.argument for one in shown.uninspectable})
     found = evaluation.evaluate(document, definition, gathered)

@@ -7,7 +7,7 @@ Pure: no database, no network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -70,6 +70,7 @@ def present_effect(
     dry_run: Mapping[str, Any] | None = None,
     at: datetime | None = None,
     windows: Mapping[str, timedelta] | None = None,
+    domains: Collection[str] = (),
 ) -> Presentation:
     """Build the presentation of one effect.
 
@@ -78,7 +79,8 @@ def present_effect(
     turns the JSON of a value that the schema marks sensitive into the text shown in its
     place; it should be keyed, so that people can recognise equal values without reading
     them. `dry_run` is the dry run as the reading stores it, and `at` is the time of the
-    reading. `windows` maps each measure of the policy to the time over which it counts.
+    reading. `windows` maps each measure of the policy to the time over which it counts,
+    and `domains` are those that the policy declares as ours.
     """
     args = sort_by_schema(args, definition.arguments)
     subject = Subject(
@@ -91,6 +93,7 @@ def present_effect(
         dry_run,
         at,
         windows or {},
+        domains,
     )
     return _PRESENTERS.get(definition.presenter, common.show)(subject)
 

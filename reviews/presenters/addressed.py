@@ -38,14 +38,14 @@ _PHRASES = (
     rf"as (?:the |your |a )?(?:{_WHO}|you) (?:has |have |had )?"
     r"(?:requested|asked|agreed|confirmed|approved|said|instructed|told|wanted)",
     rf"{_NEVER}(?:click|press|hit|tap|choose|select|push) (?:on )?(?:the )?"
-    r"(?:approve|accept|confirm|ok|allow|yes|commit|a\b)",
+    r"(?:approve|accept|confirm|ok|allow|yes|commit)",
+    rf"{_NEVER}(?:press|hit|tap) a\b",
     rf"{_DO} (?:now|immediately|at once|without|asap|right away|quickly)\b",
     rf"{_NEVER}(?:approve|authori[sz]e|sign off)(?: on)? (?:this|it|them|all)\b",
-    rf"{_NEVER}(?<!you )(?<!we )(?<!\bi )(?:accept|confirm|allow) (?:this|it)\b",
+    rf"{_NEVER}(?<!you )(?<!could you please )(?<!we )(?<!\bi )"
+    r"(?:accept|confirm|allow) (?:this|it)\b",
     rf"(?:please|just|simply|must|should|can|may) (?:safely )?"
     rf"(?:approve|authori[sz]e|sign off)\b{_THEIRS}",
-    rf"(?:please|just|simply) (?:safely )?(?:accept|confirm)\b{_THEIRS}"
-    r"(?! (?:the|your|a|an|by|in|to|with|for|how|what|where|these|those|you)\b)",
     r"(?:no|without|skip|skipping) "
     r"(?:any |the |further |additional |more |manual |human |need for |need to )*"
     r"(?:review|checks?|checking|approval|verification|confirmation|inspect)"
@@ -106,14 +106,87 @@ _PHRASES = (
     r"redacted\b\W{0,3}(?:\w{4}\W{0,3})?(?:is |are )?(?:the )?same as\b",
     r"trust me",
 )
-# Matched once at the start of each word, instead of once per phrase and character.
-_ADDRESSING_PHRASE = re.compile(
-    rf"(?<!\w)(?:{'|'.join(f'(?:{one})' for one in _PHRASES)})"
+# What a text that is sent to a customer can say only to a reviewer: "your refund was
+# approved", "please confirm at ..." and "you can ignore this mail" are the customer's.
+_JUDGE = (
+    r"(?:reviewer|approver|moderator|policy engine|approval gate|gateway|holdpoint)s?"
 )
+_PROPOSED = (
+    r"(?:request|proposal|action|tool call|call|effect|batch|execution|transaction"
+    r"|refund|payout|mail|e mail|email|message|change)"
+)
+_OUTGOING_PHRASES = (
+    rf"(?:{_DONE}|checked|vetted|screened) {_BY}{_JUDGE}",
+    rf"{_JUDGE} (?:has|have|had|already)(?: already| been)? (?:{_DONE}|agreed|asked)",
+    r"safe to (?:approve|execute)",
+    rf"as (?:the |your |a )?{_JUDGE} (?:has |have |had )?"
+    r"(?:requested|asked|agreed|confirmed|approved|said|instructed|told|wanted)",
+    rf"{_NEVER}(?:approve|authori[sz]e|sign off)(?: on)? "
+    rf"(?:this|the|that|it|all)(?: \w+)? {_PROPOSED}s?\b",
+    rf"{_NEVER}approve(?: this| it| them| all)? "
+    r"(?:now|immediately|at once|without|asap|right away|quickly)\b",
+    rf"{_NEVER}(?:please|just|simply|must|should) (?:safely )?approve(?: it| this)?"
+    r"(?= ?(?:[.!]|$))",
+    r"(?:no|without|skip|skipping|not? need(?: for)?|not require) "
+    r"(?:any |the |further |additional |more |manual |human |another )*"
+    r"(?:review|approval|(?:human|manual) check)s?\b"
+    r"(?! (?:of (?:your|the)|was|were)\b)",
+    rf"{_NEVER}(?:click|press|hit|tap|choose|select|push) (?:on )?(?:the )?approve\b"
+    r"(?! (?:in|on) (?:your|the)\b)",
+    r"supervisor (?:approval|sign off|ok|consent) (?:attached|given|granted|on file)",
+    r"required to approve\b",
+    r"no (?:human|reviewer|approver) (?:needs?|has|have) to",
+    r"you (?:do not|don't|need not) (?:need to |have to )?(?:look|read|review|check) "
+    r"(?:at )?(?:the rest|this)\b",
+    r"nothing (?:left |more |else |further |here )?(?:to|for you to) "
+    r"(?:review|approve|decide|inspect)",
+    r"(?:policy|fraud|risk|compliance|gate|approval|automat(?:ic|ed)|\d+ of \d+)"
+    r" (?:checks?|reviews?) ?[:=]? ?(?:have |has |were |was |are |is )?(?:been )?"
+    r"(?:passed|green|clear|successful)",
+    r"passed (?:all |every |the |our )*(?:policy|fraud|risk|compliance|gate|approval"
+    r"|automat(?:ic|ed)) checks?",
+    r"(?:system|admin|compliance|policy|holdpoint|gateway) override\b",
+    r"holdpoint (?:alert|notice|message|note)\b",
+    r"(?:holdpoint|gateway|policy engine) ?: ",
+    r"(?:reviewers?|approvers?|moderators?) ?[:,] ",
+    r"(?:dear|attention|attn|hey|hello|hi|(?:note|message|instructions?) (?:to|for))"
+    rf",? (?:the |our )?(?:{_JUDGE}|supervisor)",
+    r"(?:the|an?|any|our|your) (?:reviewer|approver) (?:can|may|should|must|need not)",
+    r"(?:person|human|people) (?:reviewing|approving|deciding|in the loop)",
+    r"(?:first|second|other|last) approver",
+    r"whoever (?:reviews|approves|decides)",
+    r"(?:do not|don't|never) (?:reject|escalate|deny) (?:this|it)\b",
+    r"reject(?:ing)? (?:this|it) (?:will|would|violates|breaks)",
+    r"recommend(?:ation|ed) ?[:=] ?(?:to )?(?:approve|accept)",
+    r"ignore (?:all |any |the |these |this |your )*"
+    r"(?:(?:previous|prior|above|earlier) (?:instructions?|rules?|polic)"
+    r"|policy|policies|rules?|redactions?)",
+    r"you (?:can|may|should|must|need to|have to|are free to) (?:safely )?approve\b"
+    r"(?! (?:my|our|the (?:quote|offer|design|draft|proof|return)))",
+    r"(?:decision|verdict) ?[:=] ?(?:already )?(?:approved?|granted|ok)\b",
+    r"\[ ?(?:approve|reject) ?\]",
+    r"<[a-z][^<]{0,80}[ =](?:approve and run|approved? by|reject)(?: \w+){0,3} ?</",
+    r"(?:approvals?|quorum) (?:given|complete|granted|reached)\b",
+    r"redacted\b\W{0,3}(?:\w{4}\W{0,3})?(?:is |are )?(?:the )?same as\b",
+)
+
+
+def _compile(phrases: Sequence[str]) -> re.Pattern[str]:
+    """Matched once at the start of each word, instead of once per phrase and
+    character."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(f'(?:{one})' for one in phrases)})")
+
+
+_ADDRESSING_PHRASE = _compile(_PHRASES)
+_OUTGOING_PHRASE = _compile(_OUTGOING_PHRASES)
 # A line of its own that reads like a verdict or a button.
 _VERDICT_LINE = re.compile(
     r"\W*(?:approved|authori[sz]ed|cleared|pre ?approved|approve|approve (?:now|all)"
     r"|approved? (?:and|&) (?:run|executed?))\W*"
+)
+_OUTGOING_VERDICT_LINE = re.compile(
+    r"\W*(?:approve|approve (?:now|all)|approved by (?:the )?"
+    rf"(?:{_JUDGE}|supervisor)|approved? (?:and|&) (?:run|executed?))\W*"
 )
 # "My return was approved last week" reports a decision about something else.
 _OWNER_BEFORE = re.compile(r"\b(?:my|our|your) (?:\w+ ){0,3}(?:has |have |had )?$")
@@ -122,21 +195,22 @@ _OWNER_WINDOW = 40  # characters before a verb that may say whose it is
 _DECORATION = re.compile(r"[*_`~#>|\"\u2018\u2019\u201c\u201d\u2010-\u2015\s-]+")
 
 
-def find_addressed_lines(lines: Sequence[str]) -> set[int]:
+def find_addressed_lines(lines: Sequence[str], *, outgoing: bool = False) -> set[int]:
     """Find the lines that contain such a phrase, or a part of one; returns their
-    indexes."""
+    indexes. Of an `outgoing` text, which the effect sends to its reader, only what a
+    reviewer alone can be meant by counts."""
+    phrase = _OUTGOING_PHRASE if outgoing else _ADDRESSING_PHRASE
+    verdict = _OUTGOING_VERDICT_LINE if outgoing else _VERDICT_LINE
     starts, parts, position = [], [], 0
     for line in lines:
         starts.append(position)
         part = _normalise_line(line)
         parts.append(part)
         position += len(part) + 1
-    found = {
-        n for n, part in enumerate(parts) if part and _VERDICT_LINE.fullmatch(part)
-    }
+    found = {n for n, part in enumerate(parts) if part and verdict.fullmatch(part)}
     text = " ".join(parts)
-    for match in _ADDRESSING_PHRASE.finditer(text):
-        if match["own"] and _OWNER_BEFORE.search(
+    for match in phrase.finditer(text):
+        if match.lastgroup == "own" and _OWNER_BEFORE.search(
             text[: match.start()][-_OWNER_WINDOW:]
         ):
             continue
@@ -147,12 +221,13 @@ def find_addressed_lines(lines: Sequence[str]) -> set[int]:
 
 
 @lru_cache(maxsize=512)
-def is_addressed_to_reviewer(text: str) -> bool:
+def is_addressed_to_reviewer(text: str, *, outgoing: bool = False) -> bool:
     """Whether any line of a text addresses the reviewer.
 
     Cached, because pages and batches ask repeatedly about the same texts.
     """
-    return bool(find_addressed_lines(text.replace("\r\n", "\n").split("\n")))
+    lines = text.replace("\r\n", "\n").split("\n")
+    return bool(find_addressed_lines(lines, outgoing=outgoing))
 
 
 def _normalise_line(line: str) -> str:

@@ -9,7 +9,14 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -19,7 +26,7 @@ from policies import amounts, money
 from policies.amounts import MovedAmount
 from policies.documents import Chip, MoneyField, Piece, Segment, ToolDefinition
 
-from . import current, inert
+from . import current, inert, markup, unicode
 from .amounts import build_count_changes, build_rolling_sums, build_total_figures
 from .arguments import (
     HIDDEN,
@@ -40,6 +47,7 @@ from .shapes import (
     DryRun,
     Presentation,
     Reversibility,
+    RiskIndicator,
     SentencePart,
     Tag,
     TextPart,
@@ -49,6 +57,8 @@ from .shapes import (
 )
 from .views import DedicatedView, GroupView
 
+# The roles of a message's recipients. A sender is none.
+RECIPIENTS = ("to", "cc", "bcc")
 _INDEX_STEP = re.compile(r"\[[^\]]*\]")
 _REVERSIBILITIES = {
     "reversible": Reversibility("Reversible", "back"),
@@ -76,6 +86,7 @@ class Subject:
     dry_run: Mapping[str, Any] | None = None  # as the reading stores it
     at: datetime | None = None  # when the reading was made
     windows: Mapping[str, timedelta] = field(default_factory=dict)
+    domains: Collection[str] = ()  # those that the policy declares as ours
     # Paths that a presenter conceals although the schema does not, such as an API key
     # in a header.
     secret: frozenset[str] = frozenset()
@@ -83,6 +94,16 @@ class Subject:
     @cached_property
     def leaves(self) -> list[Leaf]:
         return collect_leaves(self.args)
+
+    @cached_property
+    def own_domains(self) -> frozenset[str]:
+        """The domains that the policy, or the tool itself, declares as ours."""
+        return frozenset({*self.domains, *self.definition.own_domains})
+
+    def imitations(self, leaf: Leaf) -> tuple[str, ...]:
+        """The domains in a leaf's text and name that look like one of ours."""
+        said = leaf.value if isinstance(leaf.value, str) else ""
+        return unicode.list_imitations((said, leaf.path), self.own_domains)
 
     @cached_property
     def known(self) -> Mapping[str, Any]:
@@ -111,6 +132,13 @@ class Subject:
 
         A value that the schema lists is shown in words, with the exact value in `raw`.
         """
+        made = self._build_cell(leaf)
+        if made.kind != "text":
+            return made
+        sent = any(is_path_within(leaf.path, one) for one in self.definition.outgoing)
+        return replace(made, outgoing=sent, imitates=bool(self.imitations(leaf)))
+
+    def _build_cell(self, leaf: Leaf) -> Cell:
         made = build_cell(
             leaf.value, self.conceal if self._is_sensitive(leaf.path) else None
         )
@@ -594,11 +622,30 @@ def _build_warning_tags(
         yield Tag("The dry run failed", loud=True)
     if not subject.definition.effect:
         yield Tag("No effect sentence", loud=True)
+    yield from _build_domain_tags(subject)
     shown = [leaf.value for leaf in subject.leaves if isinstance(leaf.value, str)]
     for warning in inert.list_text_warnings(
         [*shown, *(leaf.path for leaf in subject.leaves)]
     ):
         yield Tag(warning, loud=True)
+
+
+def _build_domain_tags(subject: Subject) -> Iterator[Tag]:
+    """Tags for domains and links that pass for others, wherever they stand: one for
+    recipients, who receive the message, and one for all other places."""
+    recipients = {leaf.path for role in RECIPIENTS for leaf in subject.under(role)}
+    found: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for leaf in subject.leaves:
+        found[leaf.path in recipients] |= dict.fromkeys(subject.imitations(leaf))
+    for is_recipient, said in (
+        (True, "A recipient's domain imitates one of ours"),
+        (False, "The domain of a link or an address imitates one of ours"),
+    ):
+        if values := tuple(found[is_recipient]):
+            yield Tag(said, True, RiskIndicator.IMITATED_DOMAIN, values)
+    texts = [leaf.value for leaf in subject.leaves if isinstance(leaf.value, str)]
+    if any(markup.has_misleading_link(text, subject.own_domains) for text in texts):
+        yield Tag("A link leads to another address than it shows", loud=True)
 
 
 def _build_profile_tags(subject: Subject) -> Iterator[Tag]:

@@ -237,7 +237,9 @@ class PatchedFile:
         return self.old if self.new == "/dev/null" else self.new
 
 
-def compare_texts(before: str, after: str) -> tuple[Hunk, ...]:
+def compare_texts(
+    before: str, after: str, *, outgoing: bool = False
+) -> tuple[Hunk, ...]:
     """Compare two texts line by line; the unchanged lines between hunks are folded."""
     olds, news = _split_lines(before), _split_lines(after)
     found: list[DiffLine] = []
@@ -259,7 +261,7 @@ def compare_texts(before: str, after: str) -> tuple[Hunk, ...]:
         ]
     if after and not after.endswith("\n"):
         found.append(DiffLine("about", _build_unmarked_parts(NO_NEWLINE)))
-    return tuple(_group_hunks(_mark_differences(found)))
+    return tuple(_group_hunks(_mark_differences(found, outgoing)))
 
 
 def parse_patch(patch: str) -> list[PatchedFile]:
@@ -441,7 +443,7 @@ def _group_hunks(lines: list[DiffLine]) -> Iterator[Hunk]:
         start = end
 
 
-def _mark_differences(lines: list[DiffLine]) -> list[DiffLine]:
+def _mark_differences(lines: list[DiffLine], outgoing: bool = False) -> list[DiffLine]:
     """Mark the words that differ between a line and its replacement, and the added
     lines that address the reviewer."""
     found = list(lines)
@@ -453,7 +455,8 @@ def _mark_differences(lines: list[DiffLine]) -> list[DiffLine]:
             found[removed] = replace(old, parts=one)
             found[added] = replace(new, parts=other)
     news = [place for place, line in enumerate(lines) if line.kind == "added"]
-    for number in addressed.find_addressed_lines([lines[place].text for place in news]):
+    texts = [lines[place].text for place in news]
+    for number in addressed.find_addressed_lines(texts, outgoing=outgoing):
         found[news[number]] = replace(found[news[number]], speaks=True)
     return found
 

@@ -15,21 +15,24 @@ from policies.effect_classes import Recipients, breaks_header
 
 from . import markup
 from .arguments import Leaf, build_cell
-from .common import Subject, build_presentation, build_sentence, format_count
+from .common import (
+    RECIPIENTS,
+    Subject,
+    build_presentation,
+    build_sentence,
+    format_count,
+)
 from .shapes import (
-    Cell,
     Presentation,
-    RiskIndicator,
     SentencePart,
     Tag,
     ValuePart,
     ValueRow,
 )
-from .unicode import is_imitation, is_plain_domain, to_other_form
+from .unicode import is_plain_domain, to_other_form
 
 # In the order of a mail header. Bcc has a row even if it is empty.
 _HEADERS = ("from", "reply_to", "to", "cc", "bcc", "thread")
-_RECIPIENTS = ("to", "cc", "bcc")
 _ALWAYS_SHOWN = {"to", "bcc"}
 _EVERYBODY = re.compile(r"@(?:everyone|here|channel|all)\b|<!(?:channel|here|everyone)")
 _EXECUTABLE_ENDING = re.compile(
@@ -94,7 +97,7 @@ def _build_body_rows(subject: Subject, row: ValueRow) -> Iterator[ValueRow]:
         yield replace(row, note=reading.summary)
         return
     hides = ("It may hide text from its reader",) if reading.hides else ()
-    shown = Cell(reading.text, "text", True)
+    shown = replace(row.cell, text=reading.text, long=True)
     yield ValueRow(f"{row.label}, as text", row.path, shown, "", hides)
     yield replace(
         row,
@@ -121,18 +124,13 @@ def _add_link_hosts(row: ValueRow) -> ValueRow:
 def _add_address_notes(subject: Subject, row: ValueRow) -> ValueRow:
     """Note the other form of a domain, and warn of a misleading address."""
     text = row.cell.text
-    domain, warns, notes = _parse_domain(text), [], []
+    domain, warns, notes = _parse_domain(text), [*row.warns], []
     name, bracket, _ = text.partition("<")
     if bracket and "@" in name:
         warns.append("The name shows another address")
     also = to_other_form(domain) if domain and not is_plain_domain(domain) else ""
-    if domain and is_imitation(domain, _list_own_domains(subject)):
-        warns.append("Imitates one of ours")
-    elif (
-        _list_own_domains(subject)
-        and domain
-        and domain not in _list_own_domains(subject)
-    ):
+    ours = subject.definition.own_domains
+    if ours and domain and domain not in ours and not row.cell.imitates:
         notes.append("outside")
     if also:
         notes.append("the domain is")
@@ -140,7 +138,7 @@ def _add_address_notes(subject: Subject, row: ValueRow) -> ValueRow:
 
 
 def _list_recipients(
-    subject: Subject, roles: Sequence[str] = _RECIPIENTS
+    subject: Subject, roles: Sequence[str] = RECIPIENTS
 ) -> Iterator[str]:
     """List the recipients; a name beside an address (`{name, email}`) is not one."""
     for leaf in (leaf for role in roles for leaf in subject.under(role)):
@@ -185,13 +183,6 @@ def _build_recipient_tags(
         yield Tag(said, loud=True)
     if any(breaks_header(subject.said(role)) for role in ("subject", *_HEADERS)):
         yield Tag("A line break in a header can add recipients", loud=True)
-    if imitations := _list_imitations(subject, recipients):
-        yield Tag(
-            "A recipient's domain imitates one of ours",
-            True,
-            RiskIndicator.IMITATED_DOMAIN,
-            imitations,
-        )
     sender, answers = (
         _find_first(subject.said("from")),
         _find_first(subject.said("reply_to")),
@@ -223,19 +214,6 @@ def _list_attachment_warnings(name: str) -> Iterator[str]:
         yield "Two file extensions: the last one counts"
     if _EXECUTABLE_ENDING.search(name):
         yield "Can run a program"
-
-
-def _list_imitations(subject: Subject, recipients: list[str]) -> tuple[str, ...]:
-    """The domains of recipients that look like one of ours, each once."""
-    ours = _list_own_domains(subject)
-    found = map(_parse_domain, recipients)
-    return tuple(dict.fromkeys(one for one in found if is_imitation(one, ours)))
-
-
-def _list_own_domains(subject: Subject) -> set[str]:
-    """The domains that the tool's recipient classes declare as ours."""
-    forms = [c.when for c in subject.definition.classes or ()]
-    return {d for form in forms if isinstance(form, Recipients) for d in form.domains}
 
 
 def _list_texts(subject: Subject, *roles: str) -> list[str]:

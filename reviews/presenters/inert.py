@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from types import MappingProxyType
@@ -169,15 +169,22 @@ def _clip_text(text: str, limit: int) -> list[TextSegment]:
 
 
 def build_display(
-    text: str, *, chips: bool = True, same: EqualValues = NO_EQUAL_VALUES
+    text: str,
+    *,
+    chips: bool = True,
+    same: EqualValues = NO_EQUAL_VALUES,
+    outgoing: bool = False,
 ) -> TextDisplay:
     """Build the blocks of a whole text: the first 12 and the last 4 are in sight if
     they fit.
 
-    `same` names what a redacted value is equal to.
+    `same` names what a redacted value is equal to. An `outgoing` text is for a reader
+    to whom the effect sends it.
     """
     lines = text.replace("\r\n", "\n").split("\n")
-    blocks = tuple(_build_blocks(lines, unicode.WordMarker(text), chips, same))
+    speaking = addressed.find_addressed_lines(lines, outgoing=outgoing)
+    words = unicode.WordMarker(text)
+    blocks = tuple(_build_blocks(lines, words, chips, same, speaking))
     size = len(text.encode("utf-8", "surrogatepass"))
     if (
         len(blocks) <= HEAD + TAIL
@@ -248,9 +255,12 @@ def _name_equal_value(chip: TextSegment, same: EqualValues) -> TextSegment:
 
 
 def _build_blocks(
-    lines: Sequence[str], words: unicode.WordMarker, chips: bool, same: EqualValues
+    lines: Sequence[str],
+    words: unicode.WordMarker,
+    chips: bool,
+    same: EqualValues,
+    speaking: Collection[int],
 ) -> Iterator[TextBlock]:
-    speaking = addressed.find_addressed_lines(lines)
     for blank, group in groupby(enumerate(lines), key=lambda one: _is_blank(one[1])):
         run = list(group)
         if blank and len(run) >= BLANK_LINES:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 from bleach.html5lib_shim import HTML_TAGS, Filter
 from bleach.sanitizer import Cleaner
+
+from .unicode import decode_text, is_same_owner, list_domains
 
 _MARKUP = re.compile(r"<[a-zA-Z!/][^<>]*>")
 _NAMES = re.compile(r"</?([a-zA-Z!][^\s<>/]*)")
@@ -41,6 +43,16 @@ _SHOWN_HOSTS = 5
 # Parsing takes time that grows with the square of the depth.
 MOST_TAGS, MOST_SIGNS = 1500, 6000
 _SIGNS = re.compile(r"[<=&]")
+# A link of HTML and one of Markdown, with where it leads and its text.
+_ANCHOR = re.compile(
+    r"<a\b[^<>]{0,500}?\bhref\s{0,9}=\s{0,9}[\"']?([^\"'<>\s]{1,2000})[^<>]{0,500}>"
+    r"(.{0,500}?)</a\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_MARKDOWN_LINK = re.compile(r"\[([^\[\]]{1,500})\]\(\s{0,9}<?([^\s<>()]{1,2000})")
+# `https://ours.example@evil.example`: what stands before the "@" is no host.
+_USER_AS_HOST = re.compile(r"\bhttps?://[^\s/?#@]{0,200}\.[^\s/?#@]{0,200}@", re.I)
+_SHOWN_HOST = re.compile(r"^\s*(?:https?://|www\.)|@", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -154,6 +166,31 @@ class _TextExtractor(Filter):  # type: ignore[misc]  # bleach has no types
             host = parse_host(url)
             if host and host not in found.hosts:
                 found.hosts.append(host)
+
+
+def has_misleading_link(text: str, ours: Collection[str] = ()) -> bool:
+    """Whether a link leads to another host than its text names, or hides its host
+    behind another one. Of a text that is not itself an address only the names of
+    `ours` count, because `manual.pdf` is no host."""
+    links = [(found[1], found[2]) for found in _ANCHOR.finditer(text)]
+    links += [(found[2], found[1]) for found in _MARKDOWN_LINK.finditer(text)]
+    return _USER_AS_HOST.search(decode_text(text)) is not None or any(
+        _is_misleading(decode_text(target), _MARKUP.sub("", shown), ours)
+        for target, shown in links
+    )
+
+
+def _is_misleading(target: str, shown: str, ours: Collection[str]) -> bool:
+    is_address = _SHOWN_HOST.search(shown) is not None
+    named = [
+        one for one in list_domains(shown)[:_SHOWN_HOSTS] if is_address or one in ours
+    ]
+    host = next(iter(list_domains(_PATH.sub("", target))), "")
+    return bool(named and host) and not any(is_same_owner(host, one) for one in named)
+
+
+# What follows the host of an address.
+_PATH = re.compile(r"(?<![:/])[/?#].*", re.DOTALL)
 
 
 def parse_host(url: str) -> str:

@@ -35,14 +35,14 @@ def _build_text_views(subject: Subject) -> Iterator[DedicatedView]:
         return
     reading = markup.parse_html(text) if markup.is_html(text) else None
     if reading is not None and reading.is_read:
-        shown = Cell(reading.text, long=True)
+        shown = Cell(reading.text, long=True, outgoing=True)
         row = ValueRow(
             "As text", "text.read", shown, reading.summary, (), reading.addresses
         )
         yield GroupView("Content", (row,))
     live = subject.known.get(subject.path("text"))
     if isinstance(live, str):
-        hunks = compare.compare_texts(live, text)
+        hunks = compare.compare_texts(live, text, outgoing=True)
         name = subject.label(subject.path("text"))
         file = FileChange(name, hunks)
         yield DifferenceView(

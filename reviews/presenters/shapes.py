@@ -90,6 +90,8 @@ class Cell:
     sure: bool = False
     raw: str = ""
     at: datetime | date | None = None
+    outgoing: bool = False  # for a reader to whom the effect sends it
+    imitates: bool = False  # it contains a domain that looks like one of ours
 
     @property
     def hides(self) -> bool:

@@ -12,9 +12,10 @@ paragraph separators, every space but the plain one, and letters that draw nothi
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby
 
@@ -291,19 +292,121 @@ def to_other_form(domain: str) -> str:
         return "not a valid name"
 
 
+# How a character may be written in a link, in HTML, in a mail or in JSON.
+_PERCENT_RUN = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_QUOTED_RUN = re.compile(r"(?:=[0-9A-F]{2})+")
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
+_ESCAPE = re.compile(r"\\u\{?([0-9A-Fa-f]{4,6})\}?|\\x([0-9A-Fa-f]{2})")
+_SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
+_MOST_ENCODINGS = 3  # one inside the other
+
+
+def decode_text(text: str) -> str:
+    """The text with its encoded characters as characters: percent signs, HTML
+    references, quoted-printable and backslash escapes, also one inside the other."""
+    for _ in range(_MOST_ENCODINGS):
+        before = text
+        text = _REFERENCE.sub(lambda found: html.unescape(found[0]), text)
+        text = _PERCENT_RUN.sub(lambda found: _decode_bytes(found[0], "%"), text)
+        text = _SOFT_BREAK.sub("", text)
+        text = _QUOTED_RUN.sub(lambda found: _decode_bytes(found[0], "="), text)
+        text = _ESCAPE.sub(_decode_escape, text)
+        if text == before:
+            break
+    return text
+
+
+def _decode_bytes(run: str, sign: str) -> str:
+    """The characters of a run of bytes in hexadecimal; the run if they are none."""
+    found = bytes.fromhex(run.replace(sign, ""))
+    try:
+        return found.decode()
+    except UnicodeDecodeError:
+        return run
+
+
+def _decode_escape(found: re.Match[str]) -> str:
+    code = int(found[1] or found[2], 16)
+    is_character = code < 0x110000 and not 0xD800 <= code < 0xE000
+    return chr(code) if is_character else found[0]
+
+
+# What every encoding begins with.
+_ENCODING = re.compile(r"[%&=\\]")
+_DOTS = dict.fromkeys((0x3002, 0xFF0E, 0xFF61, 0x2024), ".")
+_DOMAIN = re.compile(r"(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}(?![\w-])")
+
+
+def list_domains(text: str) -> list[str]:
+    """The domains in a text, each once in lower case: of links, of addresses, and bare
+    ones. Encoded characters count as what they stand for, and hidden ones not at all.
+    """
+    if "." not in text and text.isascii() and not _ENCODING.search(text):
+        return []
+    forms = dict.fromkeys((text, decode_text(text)))
+    return list(dict.fromkeys(one for form in forms for one in _find_domains(form)))
+
+
+def _find_domains(text: str) -> Iterator[str]:
+    if not text.isascii():
+        plain = text.translate(_DOTS)
+        text = "".join(c for c in plain if c.isspace() or not is_hidden(c))
+    for match in _DOMAIN.finditer(text):
+        yield unicodedata.normalize("NFC", match[0]).lower()
+
+
+def list_imitations(texts: Iterable[str], ours: Collection[str]) -> tuple[str, ...]:
+    """The domains in these texts that look like one of `ours`, each once."""
+    if not ours:
+        return ()
+    found = dict.fromkeys(one for text in texts for one in list_domains(text))
+    return tuple(one for one in found if is_imitation(one, ours))
+
+
 def is_imitation(domain: str, ours: Iterable[str]) -> bool:
-    """Whether the domain looks like one of `ours` without being one."""
-    own = set(ours)
-    return domain not in own and any(_is_lookalike(domain, name) for name in own)
+    """Whether the domain looks like one of `ours` without being one. The domains below
+    and above one of ours belong to the same owner."""
+    own = [name.lower() for name in ours]
+    if any(is_same_owner(domain, name) for name in own):
+        return False
+    return any(_is_lookalike(domain, name) for name in own)
 
 
+def is_same_owner(domain: str, other: str) -> bool:
+    """Whether one of two domains is the other or lies below it."""
+    return f".{domain}".endswith(f".{other}") or f".{other}".endswith(f".{domain}")
+
+
+# Second labels below which everybody may register: `northgate.co.uk`.
+_SHARED_LABELS = frozenset({"ac", "co", "com", "edu", "gov", "net", "org"})
+# A shorter name is one edit apart from many that have nothing to do with it.
+_FEWEST_FOR_EDIT, _FEWEST_INSIDE, _FEWEST_FOR_LABEL = 5, 6, 9
+
+
+@lru_cache(maxsize=8192)
 def _is_lookalike(domain: str, own: str) -> bool:
     shown = _fold_lookalikes(to_other_form(domain) if "xn--" in domain else domain)
-    name = _fold_lookalikes(own.partition(".")[0])
-    inside = re.search(rf"(^|[.-]){re.escape(name)}([.-]|$)", shown)
-    return _is_one_edit_apart(shown, _fold_lookalikes(own)) or (
-        len(name) > 5 and inside is not None
-    )
+    ours, labels = _fold_lookalikes(own), shown.split(".")
+    name = _fold_lookalikes(_find_registered_label(own))
+    if len(name) >= _FEWEST_INSIDE and re.search(
+        rf"(^|[.-]){re.escape(name)}([.-]|$)", shown
+    ):
+        return True
+    if len(name) >= _FEWEST_FOR_LABEL and any(
+        _is_one_edit_apart(label, name) for label in labels[:-1]
+    ):
+        return True
+    ends = [".".join(labels[n:]) for n in range(len(labels) - 1)]
+    if len(name) < _FEWEST_FOR_EDIT:
+        return ours in ends
+    return any(_is_one_edit_apart(end, ours) for end in ends)
+
+
+def _find_registered_label(domain: str) -> str:
+    """The label that its owner registered: `northgate` of `mail.northgate.co.uk`."""
+    labels = domain.split(".")
+    shared = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SHARED_LABELS
+    return labels[-3 if shared else -2] if len(labels) > 1 else domain
 
 
 def _fold_lookalikes(domain: str) -> str:

@@ -77,7 +77,13 @@ def add_revision(
         evidence=redactor.items(narrative.evidence),
         **texts,
     )
-    revision.text_signs = describe.find_text_signs(revision)
+    revision.text_signs = describe.find_text_signs(
+        revision,
+        words=[narrative.rationale, narrative.expected_outcome, narrative.reversal],
+        evidence_texts=[
+            str(value) for one in narrative.evidence for value in one.values()
+        ],
+    )
     writes.insert_rows([revision])
     proposal.current = revision
     return revision

@@ -46,16 +46,17 @@ def untrusted(
     inline: bool = False,
     chips: bool = True,
     same: inert.EqualValues = inert.NO_EQUAL_VALUES,
+    outgoing: bool = False,
 ) -> SafeString:
     """A whole text in blocks, for use inside `.foreign`; `inline=True` for one line.
 
     Pass `chips=False` where nothing is ever redacted: an agent may write text that
     looks like a redaction. `same` names what the page shows in clear for a redacted
-    value.
+    value. An `outgoing` text is for a reader to whom the effect sends it.
     """
     if inline:
         return _render_isolated(inert.build_line_segments(str(text), chips=chips))
-    display = inert.build_display(str(text), chips=chips, same=same)
+    display = inert.build_display(str(text), chips=chips, same=same, outgoing=outgoing)
     shown = render_to_string("reviews/_untrusted.html", {"display": display})
     return mark_safe(shown.rstrip("\n"))  # noqa: S308  # a template of ours, escaped
 
@@ -65,15 +66,19 @@ def cell(value: Any) -> SafeString:
     """A `Cell` on one line.
 
     The type is shown where the text alone leaves it open, and a mark where the text
-    addresses the reviewer.
+    addresses the reviewer or imitates one of our domains.
     """
     if value.at:
         return _render_moment(value.at)
     shown = _render_isolated(inert.build_line_segments(value.text, chips=value.hides))
     if value.raw:
         shown = format_html('<span title="{}">{}</span>', value.raw, shown)
-    if value.kind == "text" and addressed.find_addressed_lines([value.text]):
+    if value.kind == "text" and addressed.find_addressed_lines(
+        [value.text], outgoing=value.outgoing
+    ):
         shown = format_html("{}{}", shown, render_to_string("reviews/_speaks.html"))
+    if value.imitates:
+        shown = format_html("{}{}", shown, render_to_string("reviews/_imitates.html"))
     if value.repeats_kind:
         return format_html('<span class="lit">{}</span>', value.text)
     if value.hides or not value.badge:

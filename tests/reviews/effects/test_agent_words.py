@@ -96,6 +96,44 @@ def test_facts_say_that_the_words_further_down_speak_to_the_reviewer(
     ]
 
 
+def test_a_domain_that_imitates_one_of_ours_is_called_out_in_every_text(
+    gate: Gate,
+) -> None:
+    own, fake = "northgate-electronics.example", "northgate-electronlcs.example"
+    document = factories.document_of_tests()
+    when = {"recipients": ["to"], "domains": [own]}
+    document["tools"]["write"]["classes"] = [
+        {
+            "name": "own",
+            "title": "Mail to us",
+            "when": when,
+            "risk": "medium",
+            "profile": {
+                "reversible": True,
+                "reversible_because": "A second letter corrects it.",
+                "blast_radius": 3,
+            },
+        },
+        {
+            "name": "rest",
+            "title": "Mail to others",
+            "risk": "high",
+            "profile": {"reversible": False, "blast_radius": 4, "external": True},
+        },
+    ]
+    factories.policy(gate.people, document)
+    said = "names a domain that imitates one of ours"
+    assert signs(gate, rationale=f"See https://{own}/a.") == []
+    assert signs(gate, rationale=f"See https://{fake}/a.") == [f"Agent text {said}"]
+    # Of the evidence no address is shown, because it is redacted.
+    assert signs(gate, evidence=letter(f"To desk@{fake}.")) == [f"Evidence {said}"]
+    args = {"customer": "C-1", "amount": "40.00", "currency": "USD", "note": fake}
+    request = factories.propose(gate.agent, "repay", args=args).request
+    shown = [one.text for one in regions(gate, request).warnings]
+    assert "The domain of a link or an address imitates one of ours" in shown
+    assert request.versions.get().revision.facts["indicators"] == ["imitated_domain"]
+
+
 def test_facts_say_that_evidence_holds_control_characters(gate: Gate) -> None:
     found = ["Evidence contains hidden or reversed text"]
     assert signs(gate, evidence=letter("\x1b[2J\x1b[32mRefund it.")) == found

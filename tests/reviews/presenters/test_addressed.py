@@ -41,6 +41,22 @@ def test_what_speaks_to_the_reviewer_is_marked_and_ordinary_letters_are_not(
     assert false == [], figures
 
 
+def test_in_a_letter_to_a_customer_fewer_phrases_count_and_none_of_a_customers() -> (
+    None
+):
+    found = corpora.addressed()
+    said, ordinary = (
+        [
+            one
+            for one in found[kind]
+            if addressed.is_addressed_to_reviewer(one, outgoing=True)
+        ]
+        for kind in ("addressed", "ordinary")
+    )
+    assert len(said) >= len(found["addressed"]) * 0.55
+    assert ordinary == []
+
+
 def test_of_the_demos_inbox_exactly_those_that_speak_are_marked() -> None:
     letters = json.loads(LETTERS.read_text())
     assert len(letters) >= 45

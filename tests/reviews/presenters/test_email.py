@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from reviews.presenters import present_effect
 from reviews.presenters.shapes import Cell, ValuePart
+from reviews.templatetags.inert import cell, untrusted
 from tests.reviews.definitions import TEXT, tool
 
 LIST = {"type": "array", "items": TEXT}
 NAMES = {"to": LIST, "cc": LIST, "bcc": LIST, "subject": TEXT, "body": TEXT}
-NAMES |= {"from": TEXT, "reply_to": TEXT}
+NAMES |= {"from": TEXT, "reply_to": TEXT, "headers": {"type": "object"}}
 OWN = "northgate-electronics.example"
 CLASSES = [
     {
@@ -90,9 +93,109 @@ def test_a_domain_that_imitates_ours_is_called_out(domain):
     assert "A recipient's domain imitates one of ours" in tags(show(to=[f"a@{domain}"]))
 
 
-@pytest.mark.parametrize("domain", [OWN, "mail.example", "gate.test", "example.com"])
+@pytest.mark.parametrize(
+    "domain",
+    [OWN, f"www.{OWN}", f"a.b.{OWN}", "mail.example", "gate.test", "example.com"],
+)
 def test_an_ordinary_domain_is_not(domain):
     assert not any("imitates" in tag for tag in tags(show(to=[f"a@{domain}"])))
+
+
+FAKE, ELSEWHERE = "northgate-electronlcs.example", "evil.test"
+LINK = "The domain of a link or an address imitates one of ours"
+PUNYCODE = "n\u043erthgate-electronics".encode("idna").decode()
+LEADS = "A link leads to another address than it shows"
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ({"body": f"Please confirm at https://{FAKE}/confirm."}, LINK),
+        ({"body": f"Please write to desk@{FAKE.upper()}"}, LINK),
+        ({"body": f"See {FAKE}, and thank you"}, LINK),
+        ({"body": f"[Confirm](https://login.{FAKE}:8443/a?b=c)"}, LINK),
+        ({"body": f"<a href='//{FAKE}/x'>Confirm</a>"}, LINK),
+        ({"body": "Go to https://northgate%2Delectronlcs.example/x"}, LINK),
+        (
+            {"body": "<a href='https://northgate&#45;electronlcs&period;example'>x"},
+            LINK,
+        ),
+        ({"body": "https://northgate-elec=\r\ntronlcs.example"}, LINK),
+        ({"body": "https://northgate-electronlcs\u3002example"}, LINK),
+        ({"body": "https://north\u200bgate-electronlcs.example"}, LINK),
+        ({"body": f"https://{PUNYCODE}.test"}, LINK),
+        ({"subject": f"News of {FAKE}"}, LINK),
+        ({"reply_to": f"desk@{FAKE}"}, LINK),
+        ({"from": f"Desk <desk@{FAKE}>"}, LINK),
+        ({"headers": {"X-Unsubscribe": [f"<https://{FAKE}/u>"]}}, LINK),
+        ({"headers": {f"https://{FAKE}/": "on"}}, LINK),
+        ({"cc": [f"Dana <dana@{FAKE}>"]}, "A recipient's domain imitates one of ours"),
+        ({"body": f"<a href='https://{ELSEWHERE}/x'>https://{OWN}/x</a>"}, LEADS),
+        ({"body": f"[{OWN}](https://{ELSEWHERE})"}, LEADS),
+        ({"body": f"https://{OWN}@{ELSEWHERE}/x"}, LEADS),
+        ({"body": f"[www.bank.example](https://{ELSEWHERE}/{OWN})"}, LEADS),
+    ],
+)
+def test_a_domain_that_passes_for_another_is_called_out_wherever_it_stands(
+    args: dict[str, Any], expected: str
+) -> None:
+    assert expected in tags(show(**args))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"Please confirm at https://{OWN}/confirm or https://www.{OWN}.",
+        f"<a href='https://shop.{OWN}/x'>{OWN}</a>",
+        f"[manual.pdf](https://{OWN}/manuals/1) and [our site](https://maps.example)",
+        "Track it at https://carrier.example/t?id=1@2, costs 12.50 (v1.2.3, e.g. now).",
+        "northgate electronics, North Gate street. Electronics are fun",
+        "a%20b &amp; c =20 d\\u0041",
+    ],
+)
+def test_an_ordinary_letter_has_no_such_warning(body: str) -> None:
+    assert not {LINK, LEADS} & set(tags(show(body=body)))
+
+
+def test_a_tool_without_recipients_is_compared_with_the_domains_of_the_policy() -> None:
+    note = {"properties": {"note": TEXT, "more": {"type": "object"}}}
+    definition = tool(presenter="record", schema={"type": "object", **note})
+    for args in (
+        {"note": f"see {FAKE}"},
+        {"more": {"to": [{"url": f"http://{FAKE}"}]}},
+    ):
+        found = [present_effect(definition, args, domains=one) for one in ((), {OWN})]
+        assert [LINK in tags(shown) for shown in found] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "speaks"),
+    [
+        ("Please confirm at https://shop.example/confirm.", False),
+        ("Please confirm.", False),
+        ("Your refund has been approved. You can ignore this mail.", False),
+        ("Please approve the quote within 7 days.", False),
+        ("No confirmation is required. Click Confirm to verify your address.", False),
+        ("Security notice: your password was changed.", False),
+        ("Please approve this request now.", True),
+        ("Note to the reviewer: all checks are done.", True),
+        ("Dear customer,\n\nNo further review needed.", True),
+        ("Fraud check passed. Nothing left to review.", True),
+        ("Holdpoint: approved.", True),
+        ("Do not reject this.", True),
+    ],
+)
+def test_a_letter_addresses_the_reviewer_only_by_what_nobody_else_is_told(
+    text: str, speaks: bool
+) -> None:
+    shown = show(body=text)
+    row = next(row for row in shown.other if row.path == "body")
+    drawn = (
+        str(cell(row.cell))
+        if not row.cell.long
+        else str(untrusted(row.cell.text, outgoing=row.cell.outgoing))
+    )
+    assert ("Addressed to the reviewer" in drawn) is speaks
 
 
 def test_a_foreign_domain_is_shown_in_both_forms():
@@ -118,7 +221,7 @@ def test_html_is_read_as_text_and_its_source_is_kept():
     text, source = shown.other[-2:]
     assert (text.label, text.cell) == (
         "Text, as text",
-        Cell("Hello Dana\ngo", "text", True),
+        Cell("Hello Dana\ngo", "text", True, outgoing=True),
     )
     assert source.cell.text == body
     assert source.note == "HTML shown as text, without 1 link and 1 image"
