@@ -9,13 +9,15 @@ named, so that somebody checks it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from .calendars import describe_duration
 from .choices import Risk, Tier
 from .documents import Document, EffectClass, Rule, StepSpec, Then, ToolDefinition
+from .money import Money, format_money
 
 _COMPARISON = re.compile(r"(<=|>=|<|>)\s*(\d+(?:\.\d+)?)(?![\w.])")
 EVERY = "every tool"
@@ -57,7 +59,7 @@ def list_laxer(changes: Iterable[PolicyChange]) -> list[str]:
 _VERBS = {
     Direction.LESS: "asks for less",
     Direction.MAYBE_LESS: "may ask for less",
-    Direction.CHANGED: "changed: check it",
+    Direction.CHANGED: "changes",
     Direction.MORE: "asks for more",
 }
 
@@ -75,27 +77,69 @@ def _list_rule_changes(before: Document, after: Document) -> Iterator[PolicyChan
         if name not in new:
             yield _say(Direction.LESS, what, "it is removed")
         elif new[name] != rule:
-            yield from _compare_rules(what, rule, new[name])
+            yield from _compare_rules(what, rule, new[name], before, after)
     for name, rule in new.items():
         if name not in old:
             what = f"Rule {name} ({_format_tools(rule.tools)})"
             yield _say(Direction.MORE, what, "it is new")
 
 
-def _compare_rules(what: str, old: Rule, new: Rule) -> Iterator[PolicyChange]:
+def _compare_rules(
+    what: str, old: Rule, new: Rule, before: Document, after: Document
+) -> Iterator[PolicyChange]:
     if gone := [name for name in old.tools if not new.concerns(name)]:
-        how = f"it no longer concerns {_format_tools(gone)}"
+        how = f"it no longer applies to {_format_tools(gone)}"
         yield _say(Direction.LESS, what, how)
     if [name for name in new.tools if not old.concerns(name)]:
-        yield _say(Direction.MORE, what, f"it concerns {_format_tools(new.tools)}")
+        how = f"it now applies to {_format_tools(new.tools)}"
+        yield _say(Direction.MORE, what, how)
     if old.when.split() != new.when.split():
         direction = compare_conditions(old.when, new.when)
-        yield _say(direction, what, f"{_flatten(old.when)} → {_flatten(new.when)}")
+        was, now = format_condition(before, old), format_condition(after, new)
+        yield _say(direction, what, f"{was} → {now}")
     for one in _compare_demands(old.then, new.then):
         how = f"{old.then.describe()} → {new.then.describe()}"
         yield _say(one, what, how)
     if old.text != new.text:
-        yield _say(Direction.CHANGED, what, "its text")
+        yield _say(Direction.CHANGED, what, "its explanation has other words")
+
+
+# A figure, as it is compared with what a rule reads on its left or on its right.
+_READ = r"(?:args|before|sum|money)\.\w+"
+_SIGN, _FIGURE = r"\s*(?:<=|>=|==|!=|<|>)\s*", r"(?<![\w.])\d+(?![\w.])"
+_COMPARED_FIGURE = re.compile(
+    rf"(?P<read>{_READ})(?P<sign>{_SIGN})(?P<figure>{_FIGURE})"
+    rf"|(?P<figure_first>{_FIGURE})(?P<sign_first>{_SIGN})(?P<read_last>{_READ})(?!\w)"
+)
+
+
+def format_condition(document: Document, rule: Rule) -> str:
+    """A rule's condition on one line, with its amounts as people write money:
+    `args.amount > 500.00 USD`. The document has them in minor units of its currency."""
+    found = [one for name, one in document.tools.items() if rule.concerns(name)]
+
+    def is_money(read: str) -> bool:
+        place, _, name = read.partition(".")
+        if place == "sum":
+            measure = document.measures.get(name)
+            return measure is not None and bool(measure.amount)
+        if place == "args":
+            return any(name in tool.plain_amounts for tool in found)
+        if place == "before":
+            return any(f"{name}_currency" in tool.facts for tool in found)
+        return name == "amount_minor"
+
+    def rewrite(match: re.Match[str]) -> str:
+        given = match.groupdict()
+        if not is_money(given["read"] or given["read_last"]):
+            return match[0]
+        figure = given["figure"] or given["figure_first"]
+        amount = format_money(Money(int(figure), document.currency))
+        if given["read"]:
+            return f"{given['read']}{given['sign']}{amount}"
+        return f"{amount}{given['sign_first']}{given['read_last']}"
+
+    return _COMPARED_FIGURE.sub(rewrite, _flatten(rule.when))
 
 
 def compare_conditions(old: str, new: str) -> Direction:
@@ -176,10 +220,11 @@ def _compare_tools(
     for name, compare in _TOOL_PARTS.items():
         pair = getattr(old, name), getattr(new, name)
         if pair[0] != pair[1]:
-            yield _say(compare(*pair), what, f"{name} {_format_pair(*pair)}")
+            how = f"{name} {_format_pair(*pair)}".rstrip()
+            yield _say(compare(*pair), what, how)
     for name in type(old).model_fields:
         if name not in known and getattr(old, name) != getattr(new, name):
-            yield _say(Direction.CHANGED, what, name)
+            yield _say(Direction.CHANGED, what, f"{name} has another value")
 
 
 def _compare_floors(
@@ -204,12 +249,13 @@ def _compare_classes(
         return
     yield from _compare_floors(what, old, new)
     if old.when != new.when:
-        yield _say(Direction.MAYBE_LESS, what, "which calls belong to it")
+        yield _say(Direction.MAYBE_LESS, what, "other calls belong to it")
     if old.requires_reason != new.requires_reason:
         direction = _compare_flags(old.requires_reason, new.requires_reason)
-        yield _say(direction, what, "requires_reason")
+        pair = old.requires_reason, new.requires_reason
+        yield _say(direction, what, f"requires_reason {_format_pair(*pair)}")
     if old.profile != new.profile:
-        yield _say(Direction.CHANGED, what, "profile")
+        yield _say(Direction.CHANGED, what, "profile has another value")
 
 
 def _compare_steps(
@@ -285,12 +331,13 @@ def _list_document_changes(before: Document, after: Document) -> Iterator[Policy
     for tier in (Tier.APPROVE, Tier.ESCALATE):
         steps = before.steps.get(tier, []), after.steps.get(tier, [])
         yield from _compare_steps(f"Tier {tier} ({EVERY})", *steps)
-    yield from _compare_levels("Undo window", before.recall, after.recall)
+    undo = before.recall, after.recall
+    yield from _compare_levels("Undo window", *undo, _format_seconds)
     floors = before.desk.time_floor, after.desk.time_floor
-    yield from _compare_levels("Minimum reading time", *floors)
+    yield from _compare_levels("Minimum reading time", *floors, _format_seconds)
     checks = before.desk.micro_check, after.desk.micro_check
-    rates = [{key: 1 / n if n else 0 for key, n in one.items()} for one in checks]
-    yield from _compare_levels("Rate of attention checks", *rates)
+    old, new = ({key: 1 / n if n else 0 for key, n in c.items()} for c in checks)
+    yield from _compare_levels("Rate of attention checks", old, new, _format_rate)
     for name, compare in (
         ("desk.written_answer", _compare_sets),
         ("desk.most_decisions", _compare_caps),
@@ -308,9 +355,13 @@ def _list_other_changes(before: Document, after: Document) -> Iterator[PolicyCha
     for queue in {**before.verifiers, **after.verifiers}:
         pair = before.verifiers.get(queue, []), after.verifiers.get(queue, [])
         if pair[0] != pair[1]:
-            yield _say(_compare_sets(*pair), f"Verifiers of queue {queue}", "")
+            direction = _compare_sets(*pair)
+            how = "a verifier is left out" if direction is Direction.LESS else ""
+            how = how or "a verifier is added"
+            yield _say(direction, f"Queue {queue}", how)
     for name in sorted(set(after.free_form) - set(before.free_form)):
-        yield _say(Direction.LESS, f"Tool {name}", "free_form, which was blocked")
+        how = "a call that no page can show in full escalates; it was blocked before"
+        yield _say(Direction.LESS, f"Tool {name}", how)
     for name in {**before.measures, **after.measures}:
         measures = before.measures.get(name), after.measures.get(name)
         if measures[0] != measures[1]:
@@ -318,7 +369,8 @@ def _list_other_changes(before: Document, after: Document) -> Iterator[PolicyCha
     for name in ("currency", "zone", "calendars", "queues", "assurance", "alerts"):
         pair = _get(before, after, name)
         if pair[0] != pair[1]:
-            yield _say(Direction.CHANGED, name.capitalize(), "")
+            how = _format_pair(*pair)
+            yield _say(Direction.CHANGED, f"The part {name}", how)
 
 
 def _get(before: Document, after: Document, path: str) -> tuple[Any, Any]:
@@ -333,7 +385,7 @@ def _compare_figures(before: Document, after: Document) -> Iterator[PolicyChange
     old, new = before.critical_above, after.critical_above
     if old == new:
         return
-    pair = [f"{one.amount} {one.currency}" if one else "none" for one in (old, new)]
+    pair = [format_money(one.money) if one else "none" for one in (old, new)]
     if old and new and old.currency != new.currency:
         direction = Direction.MAYBE_LESS
     else:
@@ -344,14 +396,26 @@ def _compare_figures(before: Document, after: Document) -> Iterator[PolicyChange
 
 
 def _compare_levels(
-    what: str, old: Mapping[Risk, float], new: Mapping[Risk, float]
+    what: str,
+    old: Mapping[Risk, float],
+    new: Mapping[Risk, float],
+    write: Callable[[float], str],
 ) -> Iterator[PolicyChange]:
     """Figures by risk level, of which a smaller one asks for less."""
     for risk in Risk:
         was, now = old.get(risk, 0), new.get(risk, 0)
         if was != now:
             direction = Direction.LESS if now < was else Direction.MORE
-            yield _say(direction, f"{what} at {risk} risk", f"{was:g} → {now:g}")
+            said = f"{write(was)} → {write(now)}"
+            yield _say(direction, f"{what} at {risk} risk", said)
+
+
+def _format_seconds(seconds: float) -> str:
+    return describe_duration(timedelta(seconds=seconds)) if seconds else "none"
+
+
+def _format_rate(rate: float) -> str:
+    return f"1 in {round(1 / rate)}" if rate else "never"
 
 
 def _format_tools(names: Sequence[str]) -> str:
@@ -359,16 +423,32 @@ def _format_tools(names: Sequence[str]) -> str:
 
 
 def _format_steps(steps: Iterable[StepSpec]) -> str:
-    return " and ".join(f"{one.required} {one.role}" for one in steps) or "nobody"
+    return (
+        " and ".join(
+            f"{one.required} {one.role}{'' if one.required == 1 else 's'}"
+            for one in steps
+        )
+        or "nobody"
+    )
 
 
 def _format_pair(old: Any, new: Any) -> str:
     if hasattr(old, "total_seconds") and hasattr(new, "total_seconds"):
         return f"{describe_duration(old)} → {describe_duration(new)}"
-    plain = (str, int, bool)
-    if isinstance(old, plain) and isinstance(new, plain):
-        return f"{old} → {new}"
-    return ""
+    words = _format_value(old), _format_value(new)
+    return " → ".join(words) if all(words) else ""
+
+
+def _format_value(value: Any) -> str:
+    """A plain value, or a list of such, as the document has it; empty for others."""
+    if value is None or value == []:
+        return "none"
+    if isinstance(value, list):
+        words = [_format_value(one) for one in value]
+        return ", ".join(words) if all(words) else ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int) else ""
 
 
 def _flatten(text: str) -> str:

@@ -105,6 +105,17 @@ def format_amount(money: Money) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
+def format_money(amount: Money) -> str:
+    """Format an amount for people: `12,500.00 USD`, with thousands grouped and a
+    decimal point."""
+    if amount.is_whole:
+        return WHOLE_WORDS
+    whole, point, decimals = format_amount(amount).partition(".")
+    sign = "-" if amount.minor < 0 else ""
+    grouped = f"{int(whole.removeprefix('-')):,}"
+    return f"{sign}{grouped}{point}{decimals} {amount.currency}"
+
+
 def combine_amounts(amounts: Iterable[Money], currency: str) -> Money | None:
     """The total of the amounts as one Money; None where there are none.
 

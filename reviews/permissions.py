@@ -17,7 +17,7 @@ from journal.prepared_queries import ModelColumns, Parameter, PreparedQuery
 from journal.statements import Statement
 from policies.choices import Role
 from policies.models import Person
-from policies.money import Money
+from policies.money import Money, format_money
 
 from . import quorum
 from .choices import Scope, StopMode
@@ -31,7 +31,6 @@ from .models import (
     Stop,
 )
 from .people import identities
-from .presenters.current import format_money
 
 
 class Permission(StrEnum):

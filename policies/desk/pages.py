@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from journal.errors import NotFound
-from policies import active
+from policies import active, changes
 from policies.calendars import describe_duration
 from policies.choices import APPROVAL_LABELS, Risk, Role, Tier
 from policies.documents import Document, Measure, Rule, StepSpec, ToolDefinition
@@ -20,12 +20,14 @@ READERS = (Role.REVIEWER, Role.SUPERVISOR, Role.ADMINISTRATOR, Role.AUDITOR)
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
-    """A row of the page's table of rules."""
+    """A row of the page's table of rules. `source` is the condition as the document has
+    it, `when` the same with its amounts as people write money."""
 
     id: str
     text: str
     tools: str
     when: str
+    source: str
     then: str
 
 
@@ -85,7 +87,7 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
     return PolicyPage(
         version=version,
         document=document,
-        rules=[_build_rule_line(rule) for rule in document.rules],
+        rules=[_build_rule_line(document, rule) for rule in document.rules],
         tools=[_build_tool_line(tool) for _, tool in sorted(document.tools.items())],
         steps=[
             (APPROVAL_LABELS[tier], describe_steps(document.steps[tier]))
@@ -117,12 +119,13 @@ def describe_steps(steps: Sequence[StepSpec]) -> str:
     return " and ".join(parts)
 
 
-def _build_rule_line(rule: Rule) -> RuleLine:
+def _build_rule_line(document: Document, rule: Rule) -> RuleLine:
     return RuleLine(
         id=rule.id,
         text=rule.text,
         tools=", ".join("all tools" if t == "*" else t for t in rule.tools),
-        when=rule.when,
+        when=changes.format_condition(document, rule),
+        source=rule.when,
         then=rule.then.describe(),
     )
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from policies import amounts, money
 from policies.calendars import describe_duration
 from policies.documents import Amount, ArgumentPath, MoneyField
-from policies.money import Money
+from policies.money import Money, format_money
 
 from .arguments import humanise_name
-from .current import format_money
 from .shapes import Cell, FieldChange, SizeFigure
 
 if TYPE_CHECKING:

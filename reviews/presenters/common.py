@@ -176,7 +176,7 @@ class Subject:
         amount = self.minor_money(leaf)
         if amount is None:
             return replace(made, text=f"{made.text} in minor units", raw=made.text)
-        return Cell(current.format_money(amount), raw=made.text)
+        return Cell(money.format_money(amount), raw=made.text)
 
     def told(self, leaf: Leaf) -> Cell:
         """The same as `cell`, but with a declared date or date-time in words."""

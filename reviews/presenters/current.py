@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from policies.money import WHOLE_WORDS, Money, format_amount
+from policies.money import Money, format_money
 
 from . import moments
 from .arguments import build_cell, collect_leaves
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from .common import Subject
 
 NOT_KNOWN = Cell("not known", "nothing", sure=True)
-
-
-def format_money(amount: Money) -> str:
-    """Format an amount: `12,500.00 USD`, with thousands grouped and a decimal point."""
-    if amount.is_whole:
-        return WHOLE_WORDS
-    whole, point, decimals = format_amount(amount).partition(".")
-    return f"{int(whole):,}{point}{decimals} {amount.currency}"
 
 
 def split_current_rows(

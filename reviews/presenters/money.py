@@ -13,12 +13,11 @@ from dataclasses import replace
 
 from policies import money
 from policies.documents import Limit
-from policies.money import Money, count_decimals
+from policies.money import Money, count_decimals, format_money
 
 from .amounts import build_rolling_sums, build_total_figures, compute_total
 from .arguments import humanise_name
 from .common import Subject, build_presentation, build_sentence
-from .current import format_money
 from .shapes import (
     Cell,
     FieldChange,

@@ -232,20 +232,28 @@ def draft_effects(draft: PolicyVersion) -> str:
     """What a draft of the policy would mean for the requests that wait."""
     found = simulation.compute_draft_effects(draft, now=clock.now())
     if not found.waiting:
-        return "No request waits."
-    parts = [
-        f"{count} {words}"
+        return "No requests are waiting."
+    sentences = [
+        f"{count} {words}."
         for count, words in (
-            (found.more, "would need more, so an approval of it would not run"),
+            (
+                found.more,
+                "would need more approval: Holdpoint would not execute what is approved"
+                " as the page asks now",
+            ),
             (found.gone, "could not run any more"),
-            (found.less, "would need less, and still need what they show"),
+            (
+                found.less,
+                "would need less approval if proposed again. What is waiting still"
+                " needs the approval that its page shows",
+            ),
         )
         if count
     ]
-    of = f"Of {wording.format_people(found.waiting, 'waiting request')}"
+    of = f"Of {wording.format_people(found.judged, 'waiting request')}"
     if found.judged < found.waiting:
-        of = f"{of}, of which the first {found.judged} were looked at"
-    return f"{of}: {'; '.join(parts) or 'none is concerned'}."
+        of = f"Of the {found.judged} oldest of {found.waiting} waiting requests"
+    return f"{of}: {' '.join(sentences) or 'none is affected.'}"
 
 
 @register.simple_tag

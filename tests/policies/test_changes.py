@@ -8,7 +8,7 @@ import pytest
 
 from policies import changes
 from policies.changes import Direction
-from policies.documents import parse_document
+from policies.documents import Rule, parse_document
 from tests import factories
 
 LESS, MAYBE, CHANGED, MORE = Direction
@@ -53,7 +53,7 @@ def test_a_rule_with_a_larger_figure_asks_for_less() -> None:
     assert direction is LESS
     assert text == (
         "Rule pay.over_500 (pay, pay_queryable, pay_opaque) asks for less:"
-        " args.amount > 50000 → args.amount > 90000."
+        " args.amount > 500.00 USD → args.amount > 900.00 USD."
     )
 
 
@@ -73,19 +73,30 @@ def set_in(*path: str, to: Any) -> Any:
         (lambda document: document["rules"].pop(0), LESS, "Rule pay.over_500"),
         (set_in("rules", "0", "tools", to=["pay"]), LESS, "pay_queryable, pay_opaque"),
         (set_in("rules", "1", "then", to={"tier": "escalate"}), LESS, "block"),
-        (set_in("rules", "0", "text", to="Other."), CHANGED, "its text"),
+        (
+            set_in("rules", "0", "text", to="Other."),
+            CHANGED,
+            "has other words.",
+        ),
         (set_in("tools", "deploy", "risk", to="high"), LESS, "escalate → approve"),
         (set_in("tools", "pay", "edit", to="alone"), LESS, "Tool pay"),
         (set_in("tools", "pay", "timeout", to="60m"), LESS, "30 min → 1 h"),
         (set_in("tools", "pay", "timeout", to="10m"), MORE, "Tool pay"),
-        (set_in("tools", "write", "requires_reason", to=False), LESS, "Tool write"),
+        (set_in("tools", "write", "requires_reason", to=False), LESS, "true → false"),
+        (
+            set_in("recall", to={"high": 90}),
+            MORE,
+            "more: none → 90 s",
+        ),
+        (set_in("zone", to="Asia/Tokyo"), CHANGED, "zone changes: UTC → Asia/Tokyo"),
+        (set_in("desk", "micro_check", to={"high": 5}), MORE, "never → 1 in 5"),
         (set_in("tools", "repay", "batchable", "items", to=9), MAYBE, "batchable"),
         (set_in("tools", "pay", "preconditions", to=[]), LESS, "preconditions"),
         (set_in("tools", "pay", "title", to="Pay it"), CHANGED, "title"),
         (
             set_in("steps", "escalate", to=[{"role": "supervisor", "required": 3}]),
             MORE,
-            "2 supervisor → 3 supervisor",
+            "2 supervisors → 3 supervisors",
         ),
         (
             set_in("desk", "written_answer", to=["critical"]),
@@ -104,6 +115,39 @@ def test_each_part_says_its_direction(
 ) -> None:
     found = compare(change)
     assert (found[0][0], names in found[0][1]) == (direction, True), found
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [
+        ("args.amount > 1250000", "args.amount > 12,500.00 USD"),
+        (
+            "5000<args.amount || 7 < count.a",
+            "50.00 USD<args.amount || 7 < count.a",
+        ),
+        ("money.amount_minor >= 900", "money.amount_minor >= 9.00 USD"),
+        ("sum.spent > 7 || clock.hour < 8", "sum.spent > 0.07 USD || clock.hour < 8"),
+        (
+            "before.kept > 1 && before.n > 1",
+            "before.kept > 0.01 USD && before.n > 1",
+        ),
+        ("args.items > 50000", "args.items > 50000"),
+    ],
+)
+def test_a_condition_has_its_amounts_as_money(when: str, said: str) -> None:
+    document = factories.document_of_tests()
+    spent = {"key": "agent", "tool": "pay", "amount": "amount", "window": "24h"}
+    read = {"kind": "webhook", "url": "https://store.example/r"}
+    document["measures"] = {"spent": spent, "tries": {**spent, "amount": None}}
+    document["tools"]["pay"] |= {
+        "facts": ["kept", "kept_currency", "n"],
+        "reader": read,
+    }
+    document["rules"] = []
+    found = parse_document(document)
+    then = {"tier": "escalate"}
+    rule = Rule(id="a.b", text="A.", tools=["pay"], when=when, then=then)
+    assert changes.format_condition(found, rule) == said
 
 
 def test_the_same_policy_has_no_changes() -> None:

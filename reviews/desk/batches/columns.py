@@ -16,11 +16,10 @@ from functools import cached_property
 from statistics import median
 
 from policies.documents import ToolDefinition
-from policies.money import Money
+from policies.money import Money, format_money
 from reviews.presenters import addressed, current, inert
 from reviews.presenters.arguments import Leaf, humanise_name
 from reviews.presenters.common import Subject
-from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Cell, Tag
 
 FAR_FROM_MEDIAN = Decimal(2)  # times the median; from there on a number stands out

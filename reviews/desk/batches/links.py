@@ -13,11 +13,10 @@ from django.urls import reverse
 
 from policies import facts, tools
 from policies.documents import ToolDefinition
-from policies.money import Money
+from policies.money import Money, format_money
 from reviews.choices import RequestStatus
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, Batch, BatchItem, Revision
-from reviews.presenters.current import format_money
 from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
 
 from .columns import format_policy_label

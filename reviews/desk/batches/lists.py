@@ -25,7 +25,7 @@ from django.urls import reverse
 
 from policies import tools
 from policies.models import Person
-from policies.money import Money
+from policies.money import Money, format_money
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.desk.components import cursors, formatting
 from reviews.desk.components.cursors import CursorPosition
@@ -34,7 +34,6 @@ from reviews.effects import describe
 from reviews.effects.wording import format_required_people
 from reviews.governance import readings
 from reviews.models import Batch, RequestVersion
-from reviews.presenters.current import format_money
 from reviews.presenters.shapes import SentencePart
 
 from . import links

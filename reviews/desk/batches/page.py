@@ -20,7 +20,7 @@ from django.urls import reverse
 from journal import canonical
 from journal.errors import BatchChanged, DomainError, FieldError
 from policies.documents import ToolDefinition
-from policies.money import Money
+from policies.money import Money, format_money
 from policies.staffing import Shortage
 from reviews.batches import decide, similarity
 from reviews.batches.membership import BatchMember
@@ -35,7 +35,6 @@ from reviews.desk.components.states import EndedParent
 from reviews.desk.components.undo import ReversedEffect
 from reviews.effects.wording import format_people, format_required_people
 from reviews.presenters.common import build_reversibility
-from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Reversibility, SentencePart
 
 from . import links

@@ -12,6 +12,7 @@ from functools import cached_property
 from django.urls import reverse
 
 from journal.errors import DomainError
+from policies.money import format_money
 from reviews import permissions
 from reviews.batches import similarity
 from reviews.batches.membership import BatchMember
@@ -27,7 +28,6 @@ from reviews.desk.components.states import StateLabel
 from reviews.models import Decision, Execution
 from reviews.presenters import current
 from reviews.presenters.common import Subject
-from reviews.presenters.current import format_money
 from reviews.presenters.shapes import SentencePart
 
 from . import columns, links

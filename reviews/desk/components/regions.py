@@ -21,14 +21,13 @@ from journal import ids
 from policies import tools
 from policies.choices import ExecutionClass, Tier
 from policies.models import Person
-from policies.money import Money
+from policies.money import Money, format_money
 from reviews import permissions, redaction
 from reviews.effects import describe
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
 from reviews.permissions import Permission
 from reviews.presenters import Presentation
 from reviews.presenters.common import UNKNOWN_REVERSIBILITY
-from reviews.presenters.current import format_money
 from reviews.presenters.shapes import Cell, Reversibility, SentencePart, ValueRow
 from reviews.presenters.views import GroupView
 from reviews.redaction import redactor

@@ -21,7 +21,7 @@ from journal.clock import format_time
 from journal.prepared_queries import Parameter, PreparedQuery
 from policies.choices import Risk
 from policies.models import Person
-from policies.money import Money
+from policies.money import Money, format_money
 from reviews.choices import (
     OPEN,
     SCOPE_NOUNS,
@@ -46,7 +46,6 @@ from reviews.effects.wording import format_required_people
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
 from reviews.notifications.channels import reach
-from reviews.presenters.current import format_money
 from reviews.presenters.shapes import SentencePart
 from reviews.stops import incidents
 
