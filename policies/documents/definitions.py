@@ -435,6 +435,20 @@ class ToolDefinition(DocumentPart):
         return bool(self.money or self.amounts)
 
     @cached_property
+    def cost_facts(self) -> list[str]:
+        """The facts that say what a call costs that moves money, although no amount is
+        declared: amounts among the columns of a batch, else in the effect sentence,
+        else on top of the page."""
+        profiles = [self.profile, *(one.profile for one in self.classes or ())]
+        if self.moves_money or not any(one.monetary for one in profiles):
+            return []
+        said = [fact for chip in self.chips if (fact := self.fact_of(chip))]
+        for names in (self.review.columns, said, self.review.facts):
+            if found := [one for one in names if f"{one}_currency" in self.facts]:
+                return list(dict.fromkeys(found))
+        return []
+
+    @cached_property
     def plain_amounts(self) -> frozenset[str]:
         """The arguments whose amounts rules compare in minor units."""
         paths = {one.path for one in self.amounts if one.path and one.unit}

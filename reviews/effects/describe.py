@@ -325,16 +325,36 @@ def is_by_person(proposal: Proposal) -> bool:
 
 
 def find_listed_amount(revision: Revision) -> Money | None:
-    """Find the amount by which lists show and sort a revision.
+    """Find the amount by which lists show and sort a revision: what it moves, else what
+    it costs by its tool's reader.
 
-    None if it moves none, moves several currencies, or its page conceals the amount.
+    None if there is none or several, or if its page conceals the amount.
     """
+    if revision.tool is None:
+        return None
+    definition = tools.load_definition(revision.tool)
     minor, currency = revision.amount_minor, revision.currency
-    if minor is None or not currency or revision.tool is None:
+    if minor is None or not currency:
+        return _find_cost(definition, revision.facts.get("before"))
+    return None if _conceals_amount(definition) else Money(minor, currency)
+
+
+def _find_cost(definition: ToolDefinition, read: Any) -> Money | None:
+    """The one cost among the reader's facts, as rules see them."""
+    if not isinstance(read, Mapping):
         return None
-    if _conceals_amount(tools.load_definition(revision.tool)):
+    costs = [
+        money for name in definition.cost_facts if (money := parse_cost(read, name))
+    ]
+    return costs[0] if len(costs) == 1 else None
+
+
+def parse_cost(read: Mapping[str, Any], name: str) -> Money | None:
+    """A fact as money; None where it is none."""
+    value, currency = read.get(name), read.get(f"{name}_currency")
+    if not isinstance(value, int) or isinstance(value, bool) or not currency:
         return None
-    return Money(minor, currency)
+    return Money(value, str(currency))
 
 
 def _conceals_amount(definition: ToolDefinition) -> bool:

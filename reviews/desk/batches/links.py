@@ -15,6 +15,7 @@ from policies import facts, tools
 from policies.documents import ToolDefinition
 from policies.money import Money, format_money
 from reviews.choices import RequestStatus
+from reviews.effects import describe
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, Batch, BatchItem, Revision
 from reviews.presenters.shapes import SentencePart, TextPart, ValuePart
@@ -124,34 +125,21 @@ class BatchCost:
         return " and ".join(map(format_money, self.amounts))
 
 
-def list_cost_facts(definition: ToolDefinition) -> list[str]:
-    """List the facts that can be a member's cost: those that the policy shows for each
-    member. Empty when the call itself moves an amount."""
-    if definition.moves_money or not definition.profile.monetary:
-        return []
-    return list(definition.review.columns)
-
-
 def sum_costs(definition: ToolDefinition, read: Iterable[Any]) -> list[BatchCost]:
     """Sum the costs. `read` holds the reader's facts of each member, as rules see
     them."""
     members = [one if isinstance(one, Mapping) else {} for one in read]
     found = []
-    for name in list_cost_facts(definition):
-        amounts = [money for one in members if (money := _parse_amount(one, name))]
+    for name in definition.cost_facts:
+        amounts = [
+            money for one in members if (money := describe.parse_cost(one, name))
+        ]
         if amounts:
             sums = _sum_by_currency(amounts)
             found.append(
                 BatchCost(format_policy_label(definition, name), sums, len(amounts))
             )
     return found
-
-
-def _parse_amount(read: Mapping[str, Any], name: str) -> Money | None:
-    value, currency = read.get(name), read.get(f"{name}_currency")
-    if not isinstance(value, int) or isinstance(value, bool) or not currency:
-        return None
-    return Money(value, str(currency))
 
 
 def _sum_by_currency(amounts: Iterable[Money]) -> list[Money]:
@@ -170,7 +158,7 @@ def load_costs_by_batch(
     revisions.
     """
     defined = {one.pk: tools.load_definition(one.tool) for one in batches}
-    asked = [pk for pk in members if list_cost_facts(defined[pk])]
+    asked = [pk for pk in members if defined[pk].cost_facts]
     read = _load_facts({revision for pk in asked for revision in members[pk]})
     return {pk: sum_costs(defined[pk], map(read.get, members[pk])) for pk in asked}
 

@@ -13,6 +13,8 @@ from journal import clock
 from policies.documents import ToolDefinition
 from reviews.batches import formation
 from reviews.desk.batches import links
+from reviews.desk.queue import page as queue
+from reviews.desk.queue.page import QueueFilters
 from reviews.governance import readings
 from reviews.models import Batch, Revision
 from reviews.tool_services.readers import ToolReading
@@ -87,6 +89,27 @@ def test_a_batch_says_what_its_members_cost_together(gate: Gate, labels: Batch) 
     assert "10 of 12" in find_element(form.text, "selected")
     assert "<b>69.00 USD</b>" in find_element(form.text, "sum")
     assert "Reject 10 return labels, 69.00 USD" in form.text
+
+
+def test_what_a_call_costs_is_its_amount_in_the_queue(
+    gate: Gate, tmp_path: Path
+) -> None:
+    made = store.open_store(gate, tmp_path)
+    order = next(iter(made.orders))
+    made.ask(LABELS, {"order_id": order, "carrier": "Harrow Parcel"})
+    page = queue.build_queue_page(
+        gate.rita, QueueFilters(sort="largest"), now=clock.now()
+    )
+    assert [row.head.amount for band in page.bands for row in band] == ["6.90 USD"]
+
+
+def test_what_a_call_costs_is_the_one_amount_that_its_columns_show() -> None:
+    assert definition().cost_facts == ["label_cost"]
+    review = {"facts": ["parcel", "label_cost"]}
+    shown = definition(review=review, effect="Order a label for {order_id}")
+    assert shown.cost_facts == ["label_cost"]
+    paid = {"fact": "label_cost"}
+    assert definition(amounts=[paid]).cost_facts == []
 
 
 def test_a_batch_says_what_each_of_it_adds(gate: Gate, labels: Batch) -> None:
