@@ -348,6 +348,14 @@ class TooFast(DomainError):
     status = 422
 
 
+class EffectUnreadable(DomainError):
+    """The effect of this request cannot be read, so it cannot be approved. Nothing was
+    recorded. Reject the request, and ask the agent to propose the action again."""
+
+    code = "unreadable"
+    status = 422
+
+
 class AttentionCheckFailed(DomainError):
     """Attention check failed: that is not what this request does.
     Nothing was recorded. Check the request again."""

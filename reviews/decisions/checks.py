@@ -18,6 +18,7 @@ from journal.errors import (
     AttentionCheckFailed,
     Conflict,
     DomainError,
+    EffectUnreadable,
     FieldError,
     HoldLapsed,
     InvalidInput,
@@ -178,6 +179,7 @@ def build_decision_context(
     hold_rows.check_hold(lease, said.person, now, said.lease)
     reading = _check_reading(said, version, found.readings)
     _check_reason(said, version)
+    _check_readable(said, version)
     _check_conditions(said, version, reading, now)
     if said.verdict is not Verdict.MODIFY:  # which `check_made_version` asks instead
         _check_written_answer(said, version)
@@ -195,6 +197,15 @@ def build_decision_context(
         filled=found.filled[request.pk],
         earlier=found.earlier[request.pk],
     )
+
+
+def _check_readable(said: VerdictSubmission, version: RequestVersion) -> None:
+    # An edit is shown again as a version of its own.
+    if (
+        said.verdict is Verdict.APPROVE
+        and describe.load_brief(version.revision).unreadable
+    ):
+        raise EffectUnreadable
 
 
 def _check_current(

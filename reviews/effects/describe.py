@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
+from celery.exceptions import SoftTimeLimitExceeded
+from django.db import DatabaseError
 from django.utils.dateparse import parse_datetime
+from structlog.stdlib import get_logger
 
 from journal import ids
 from policies import active, conflicts, facts, tools
@@ -28,6 +32,7 @@ from reviews.presenters import (
     Presentation,
     addressed,
     build_argument_subject,
+    build_unreadable_presentation,
     compare_versions,
     moments,
     present_effect,
@@ -40,6 +45,8 @@ from reviews.presenters.shapes import FieldChange, SentencePart, TextPart, Value
 from reviews.redaction import redactor
 
 from .wording import flatten_value, format_people
+
+logger = get_logger(__name__)
 
 SHORT_EVIDENCE = 300  # bytes
 # Revisions, their tools and readings never change, so their briefs can be cached: by
@@ -125,15 +132,46 @@ class ArgumentChange:
     after: str | None
 
 
+CANNOT_BE_READ = "Cannot be read"
+Shown = TypeVar("Shown")
+
+
+def present_or_report(
+    row: object, build: Callable[[], Shown], instead: Callable[[], Shown]
+) -> Shown:
+    """Build what a page or a list shows of one stored row. Whatever is wrong with the
+    row stops neither: it is logged, and `instead` is shown. Raises what is not about
+    the row: an error of the database, a time limit."""
+    try:
+        return build()
+    except (DatabaseError, SoftTimeLimitExceeded):
+        raise
+    except Exception as error:  # whatever is wrong with this row
+        kind, key = type(row).__name__, str(getattr(row, "pk", row))
+        logger.error("page.row_unreadable", kind=kind, row=key, exc_info=error)
+        return instead()
+
+
 def build_presentation(
     revision: Revision, reading: Mapping[str, Any] | None = None
 ) -> Presentation | None:
     """Build regions R1 to R3, or None for a tool that is not registered.
 
-    `reading` is a newer reading to use instead of the revision's own.
+    `reading` is a newer reading to use instead of the revision's own. An effect that
+    cannot be presented is shown as unreadable, and nobody can approve it.
     """
     if revision.tool is None:
         return None
+    return present_or_report(
+        revision,
+        lambda: _present_revision(revision, reading),
+        lambda: build_unreadable_presentation(revision.proposal.tool_name),
+    )
+
+
+def _present_revision(
+    revision: Revision, reading: Mapping[str, Any] | None
+) -> Presentation:
     known = collect_facts(revision, reading)
     reading = reading or revision.reading
     return present_effect(
@@ -183,6 +221,7 @@ class EffectBrief:
     irreversible: bool = False
     undo: str = ""  # as the tool declares it
     attempts: int = 1  # automatic attempts at most
+    unreadable: bool = False  # nobody can state the effect, so nobody can approve it
 
     @property
     def flags(self) -> list[str]:
@@ -194,6 +233,17 @@ def build_brief(
     revision: Revision, reading: Mapping[str, Any] | None = None
 ) -> EffectBrief:
     """Build the brief for a row; a tool that is not registered has only its name."""
+    return present_or_report(
+        revision,
+        lambda: _build_brief(revision, reading),
+        lambda: EffectBrief(_UNREADABLE, (CANNOT_BE_READ,), True, unreadable=True),
+    )
+
+
+_UNREADABLE = (TextPart("This effect cannot be read"),)
+
+
+def _build_brief(revision: Revision, reading: Mapping[str, Any] | None) -> EffectBrief:
     shown = build_presentation(revision, reading)
     warnings = tuple(one.text for one in list_warnings(revision, shown))
     if shown is None:
@@ -201,7 +251,8 @@ def build_brief(
         return EffectBrief((TextPart("Call the unknown tool "), name), warnings)
     most = tools.load_definition(revision.known_tool).retry.attempts
     never = shown.reversal.icon == "never"
-    return EffectBrief(shown.sentence, warnings, never, shown.reversal.undo, most)
+    undo, unreadable = shown.reversal.undo, shown.unreadable
+    return EffectBrief(shown.sentence, warnings, never, undo, most, unreadable)
 
 
 def load_briefs_by_id(
@@ -232,7 +283,10 @@ def load_brief(revision: Revision, newer: StateReading | None = None) -> EffectB
     key = (revision.pk, revision.action_hash, newer.pk if newer else 0)
     if key in _brief_cache:
         return _brief_cache[key]
-    shown = _brief_cache[key] = build_brief(revision, newer.reading if newer else None)
+    shown = build_brief(revision, newer.reading if newer else None)
+    if shown.unreadable:  # perhaps only now
+        return shown
+    _brief_cache[key] = shown
     if len(_brief_cache) > MOST_KEPT:
         _brief_cache.popitem(last=False)
     return shown
@@ -479,7 +533,14 @@ def _format_on_behalf_of(who: Mapping[str, Any]) -> str:
 
 def list_evidence(revision: Revision) -> list[EvidenceItem]:
     """List the evidence in the agent's order."""
-    return [_build_evidence_item(item) for item in revision.evidence]
+    return [
+        present_or_report(
+            f"{revision.pk}, evidence {number}",
+            partial(_build_evidence_item, item),
+            lambda: EvidenceItem("item", "", "", "", "It cannot be read.", 0, 0, ""),
+        )
+        for number, item in enumerate(revision.evidence, 1)
+    ]
 
 
 def _build_evidence_item(item: Mapping[str, Any]) -> EvidenceItem:

@@ -31,11 +31,12 @@ from . import (
 )
 from .arguments import HIDDEN, Conceal, sort_by_schema
 from .common import Subject
-from .shapes import FieldChange, Presentation, collect_texts
+from .shapes import FieldChange, Presentation, Tag, TextPart, collect_texts
 
 __all__ = [
     "Presentation",
     "build_argument_subject",
+    "build_unreadable_presentation",
     "collect_texts",
     "compare_versions",
     "present_effect",
@@ -96,6 +97,25 @@ def present_effect(
         domains,
     )
     return _PRESENTERS.get(definition.presenter, common.show)(subject)
+
+
+def build_unreadable_presentation(title: str) -> Presentation:
+    """The presentation of an effect that cannot be presented: it shows nothing of it,
+    and says so."""
+    return Presentation(
+        title=title,
+        sentence=(TextPart("This effect cannot be read"),),
+        tags=(Tag("Cannot be read", loud=True),),
+        size=(),
+        changes=(),
+        unchanged=(),
+        now=(),
+        other=(),
+        uninspectable=(),
+        reversal=common.UNKNOWN_REVERSIBILITY,
+        before_known=False,
+        unreadable=True,
+    )
 
 
 def build_argument_subject(

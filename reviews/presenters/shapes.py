@@ -235,6 +235,7 @@ class Presentation:
     gone: str = "none"  # what is shown after a removed field
     makes: str = ""  # what the effect creates, if there is no state to compare
     headline: tuple[str, ...] = ()  # paths of the arguments that the figures show
+    unreadable: bool = False  # nothing of the effect is shown
 
     @property
     def counts(self) -> dict[str, int]:

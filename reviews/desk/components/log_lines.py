@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
@@ -230,7 +231,14 @@ def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
         took={key: one.took_ms for key, one in decisions.items()},
         endings=_list_endings(person, rows, leaves, decisions),
     )
-    return [_build_log_line(person, row, leaves[row.pk], around) for row in rows]
+    return [
+        describe.present_or_report(
+            row,
+            partial(_build_log_line, person, row, leaves[row.pk], around),
+            partial(_build_unreadable_line, row),
+        )
+        for row in rows
+    ]
 
 
 def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]:
@@ -341,6 +349,32 @@ def build_record_url(row: LogRecord) -> str:
 def _format_outcome(revision: Revision | None) -> str:
     status = getattr(revision, "ran", None)
     return OUTCOME_WORDS[ExecutionStatus(status)] if status else ""
+
+
+def _build_unreadable_line(row: LogRecord) -> LogLine:
+    """The line of a record of which something cannot be read."""
+    position = getattr(row, "position", None)
+    return LogLine(
+        id=row.pk,
+        url=build_record_url(row),
+        at=row.at,
+        said=(WordingPart("This record cannot be read"),),
+        effect=(),
+        tool="",
+        agent=row.agent,
+        thread=row.thread,
+        risk="",
+        proposal=row.proposal,
+        request_url="",
+        seq=position.seq if position else None,
+        kind=row.kind,
+        flags=[],
+        policy=None,
+        took="",
+        outcome="",
+        ending=None,
+        answer="",
+    )
 
 
 def _build_log_line(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from policies import tools
 from policies.models import Person
 from reviews.decisions import submission
 from reviews.decisions.submission import RenderedPage
+from reviews.effects import describe
 from reviews.models import RequestVersion, StateReading
 
 from .regions import Regions
@@ -35,6 +36,7 @@ REGION_TEMPLATES = (
     "reviews/_seen_rules.html",
     "reviews/_seen_words.html",
 )
+UNREADABLE_TEMPLATE = "reviews/_unreadable.html"
 # What else determines the bytes: how values are computed, escaped and drawn. Modules
 # and whole packages are listed by name, other files by path.
 RENDERING_SOURCES = (
@@ -55,7 +57,14 @@ def render_regions(regions: Regions) -> RenderedPage:
     request, no token, no clock and no other person's actions."""
     context = {"page": regions}
     with timezone.override(UTC):  # the same bytes for every reader's zone
-        parts = tuple(str(render_to_string(name, context)) for name in REGION_TEMPLATES)
+        parts = tuple(
+            describe.present_or_report(
+                regions.revision,
+                partial(render_to_string, name, context),
+                partial(render_to_string, UNREADABLE_TEMPLATE),
+            )
+            for name in REGION_TEMPLATES
+        )
     return RenderedPage(parts, build_inputs(regions), compute_template_digest())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import connection
@@ -46,7 +47,7 @@ from reviews.effects.wording import format_required_people
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
 from reviews.notifications.channels import reach
-from reviews.presenters.shapes import SentencePart
+from reviews.presenters.shapes import SentencePart, TextPart
 from reviews.stops import incidents
 
 from .filters import SORTS, QueueFilters
@@ -128,23 +129,56 @@ def list_queue_rows(
     notes = _load_own_notes(sealed.values())
     whole = {one.id for one in within.values()} if gathered else set()
     batches = lists.load_batch_items(whole, now) if whole else {}
+
+    def build_whole(one: FoundRequest) -> QueueRow:
+        row = build_row(
+            sealed[one.id],
+            briefs,
+            person,
+            now,
+            found=one,
+            base=base,
+            own_note=notes.get(one.id, ""),
+        )
+        return _mark_batch(row, within.get(one.id), batches)
+
     return [
-        _mark_batch(
-            build_row(
-                sealed[one.id],
-                briefs,
-                person,
-                now,
-                found=one,
-                base=base,
-                own_note=notes.get(one.id, ""),
-            ),
-            within.get(one.id),
-            batches,
+        describe.present_or_report(
+            one.id,
+            partial(build_whole, one),
+            partial(_build_unreadable_row, sealed[one.id].request, now, base),
         )
         for one in found
         if one.id in sealed
     ]
+
+
+def _build_unreadable_row(
+    request: ApprovalRequest, now: datetime, base: str
+) -> QueueRow:
+    """The row of a request of which something cannot be read."""
+    head = QueueRowHead(
+        id=request.pk,
+        url=f"{base}{request.pk}/",
+        peek_url="",
+        risk=request.risk,
+        asked="",
+        warnings=(describe.CANNOT_BE_READ,),
+        effect=(TextPart("This request cannot be read"),),
+        amount="",
+        tool=request.tool_name,
+        agent=request.agent,
+        flags=(),
+    )
+    return QueueRow(
+        head=head,
+        at=request.expires_at,
+        opened=request.opened_at,
+        age=now - request.opened_at,
+        clock=None,
+        state=None,
+        gone=request.status != RequestStatus.PENDING,
+    )
 
 
 def _mark_batch(

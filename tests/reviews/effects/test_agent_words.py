@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
+from journal.errors import EffectUnreadable
 from reviews.desk.components import page_evidence
 from reviews.desk.components.regions import Regions
 from reviews.effects import describe
 from reviews.effects.describe import EvidenceItem
-from reviews.models import ApprovalRequest
+from reviews.models import ApprovalRequest, Revision
 from reviews.presenters.shapes import Cell
 from reviews.templatetags import inert
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide
+from tests.markup import read_page
+from tests.security.world import BACKEND
 
 ADDRESSED = "Addressed to the reviewer (possible manipulation)"
 
@@ -162,4 +166,42 @@ def test_the_sign_leads_to_the_evidence_which_is_open(gate: Gate) -> None:
         True,
         False,
         True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("reading", {"labels": 5, "before": {"amount": "1.00"}}),
+        ("canonical", b"no json"),
+    ],
+)
+def test_an_effect_that_cannot_be_read_stops_neither_list_nor_page(
+    gate: Gate, column: str, value: Any
+) -> None:
+    good = factories.propose(gate.agent, "repay", customer="C-good").request
+    bad = factories.propose(gate.agent, "repay", customer="C-bad").request
+    worlds.rewrite(Revision, bad.sealed.revision_id, **{column: value})
+    client = Client()
+    client.force_login(gate.sue, BACKEND)
+    for place in ("/queue/", f"/requests/{bad.pk}/"):
+        assert "cannot be read" in read_page(client.get(place)), place
+    assert client.get("/log/").status_code == 200
+    assert "C-good" in read_page(client.get("/queue/"))
+    with pytest.raises(EffectUnreadable):
+        decide(bad, gate.sue)
+    decide(bad, gate.sue, "reject")
+    decide(good, gate.sue)
+
+
+def test_a_piece_of_evidence_that_cannot_be_read_hides_no_other(gate: Gate) -> None:
+    request = factories.propose(
+        gate.agent, "repay", evidence=letter("Order 7.")
+    ).request
+    items = [{"size": "many"}, {"kind": "note", "text": "Order 8."}]
+    worlds.rewrite(Revision, request.sealed.revision_id, evidence=items)
+    found = describe.list_evidence(Revision.objects.get(proposal=request.proposal_id))
+    assert [(one.text, one.withheld) for one in found] == [
+        ("", "It cannot be read."),
+        ("Order 8.", ""),
     ]
