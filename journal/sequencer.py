@@ -16,7 +16,7 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from . import failpoints
+from . import failpoints, sweeps
 
 LIMIT = 10_000
 LOCK = 0x686F6C64_6C6F6701  # an arbitrary unique number: "hold" "log" 1 in ASCII
@@ -117,7 +117,8 @@ def find_delay(limit: float) -> LogDelay | None:
 @transaction.atomic(durable=True)
 def sequence_records(limit: int = LIMIT) -> int:
     """Place up to `limit` records and return how many. Returns 0 as well when another
-    process holds the lock.
+    process holds the lock. A record that cannot be placed holds back those behind it,
+    because positions are dense and in one order; those before it get theirs.
 
     Locks: the sequencer's advisory lock, until the end of the transaction.
     """
@@ -127,6 +128,12 @@ def sequence_records(limit: int = LIMIT) -> int:
         (locked,) = cursor.fetchone()
         if not locked:
             return 0
-        cursor.execute(_PLACE, [limit])
+        placed = sweeps.apply_in_pieces(_place_records, limit)
         failpoints.point("sequence_uncommitted")
+        return placed
+
+
+def _place_records(limit: int) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACE, [limit])
         return int(cursor.rowcount)

@@ -9,6 +9,7 @@ log, are deleted in chunks as well.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple, TypeVar
@@ -171,6 +172,7 @@ def run_each(
     for subject in subjects:
         try:
             total += operation(subject) or 0
+            _forget_failure(operation, subject)
         except Exception as error:  # whatever is wrong with this row
             _log_failure(operation, subject, error)
             failure = error
@@ -188,6 +190,8 @@ def apply_to_all(operation: Callable[[list[R]], object], rows: Sequence[R]) -> l
     try:
         with transactions.open_savepoint("A sweep"):
             operation(list(rows))
+        for row in rows:
+            _forget_failure(operation, row)
         return list(rows)
     except Exception as error:  # of any of the rows
         if len(rows) == 1:
@@ -200,13 +204,61 @@ def apply_to_all(operation: Callable[[list[R]], object], rows: Sequence[R]) -> l
     return [done for row in rows for done in apply_to_all(operation, [row])]
 
 
+def apply_in_pieces(operation: Callable[[int], int], limit: int) -> int:
+    """Call a statement that handles the next rows of a strict order, at most as many as
+    it is given, and returns how many. If it fails, it is tried with fewer rows, so that
+    all rows before the one that fails are handled; that one is named in the log and
+    waits with those behind it, because none may overtake another. Returns how many rows
+    were handled. Caller holds a transaction."""
+    done, size = 0, limit
+    while done < limit:
+        asked = min(size, limit - done)
+        try:
+            with transactions.open_savepoint("A sweep"):
+                handled = operation(asked)
+        except Exception as error:  # of any of the rows
+            _reraise_if_fatal(error)
+            if size == 1:
+                _log_failure(operation, "the next in order", error)
+                break
+            size //= 2
+            continue
+        done += handled
+        if handled < asked:
+            break
+    return done
+
+
+# What was logged of which row, the newest last: a sweep that runs every few seconds
+# names a row once in each process, and again when the row fails in another way.
+_logged: OrderedDict[tuple[str, str], str] = OrderedDict()
+_MOST_LOGGED = 1000
+
+
 def _log_failure(
     operation: Callable[..., object], subject: object, error: Exception
 ) -> None:
     _reraise_if_fatal(error)
+    key, said = _build_failure_key(operation, subject), repr(error)
+    if _logged.get(key) == said:
+        return
+    _logged[key] = said
+    if len(_logged) > _MOST_LOGGED:
+        _logged.popitem(last=False)
+    name, row = key
+    logger.error("sweep.row_failed", operation=name, row=row, exc_info=error)
+
+
+def _forget_failure(operation: Callable[..., object], subject: object) -> None:
+    if _logged:
+        _logged.pop(_build_failure_key(operation, subject), None)
+
+
+def _build_failure_key(
+    operation: Callable[..., object], subject: object
+) -> tuple[str, str]:
     name = getattr(operation, "__qualname__", repr(operation))
-    row = getattr(subject, "pk", subject)
-    logger.error("sweep.row_failed", operation=name, row=str(row), exc_info=error)
+    return name, str(getattr(subject, "pk", subject))
 
 
 def _reraise_if_fatal(error: Exception) -> None:

@@ -114,21 +114,27 @@ def enqueue_reminders() -> int:
     """
     now = clock.now()
     near = _select_with_less_left(0.2, now).filter(reminded_at__isnull=True)
-    rows = list(locks.lock_due_requests(near)[:CHUNK])
-    _select_rows(rows).update(reminded_at=now)
-    for row in rows:
-        outbox.publish("request.due_soon", subject=row.pk)
+
+    def remind(due: list[ApprovalRequest]) -> None:
+        _select_rows(due).update(reminded_at=now)
+        for row in due:
+            outbox.publish("request.due_soon", subject=row.pk)
+
+    rows = sweeps.apply_to_all(remind, list(locks.lock_due_requests(near)[:CHUNK]))
     idle = _select_with_less_left(0.5, now).filter(
         half_time_at__isnull=True,
         reminded_at__isnull=True,  # the later reminder says more
         returned_at__isnull=True,  # it waits for its agent
     )
     held = Lease.objects.filter(request=OuterRef("pk"), until__gt=now)
-    halves = list(locks.lock_due_requests(idle.filter(~Exists(held)))[:CHUNK])
-    _select_rows(halves).update(half_time_at=now)
-    for row in halves:
-        outbox.publish("request.half_time", subject=row.pk)
-    return len(rows) + len(halves)
+
+    def call(due: list[ApprovalRequest]) -> None:
+        _select_rows(due).update(half_time_at=now)
+        for row in due:
+            outbox.publish("request.half_time", subject=row.pk)
+
+    waiting = list(locks.lock_due_requests(idle.filter(~Exists(held)))[:CHUNK])
+    return len(rows) + len(sweeps.apply_to_all(call, waiting))
 
 
 def _select_with_less_left(part: float, now: datetime) -> QuerySet[ApprovalRequest]:

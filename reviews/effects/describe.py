@@ -175,7 +175,7 @@ def _present_revision(
     known = collect_facts(revision, reading)
     reading = reading or revision.reading
     return present_effect(
-        tools.load_definition(revision.tool),
+        tools.load_definition(revision.known_tool),
         revision.args,
         before=reading.get("before"),
         labels=reading.get("labels", {}),

@@ -29,7 +29,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Greatest
 
-from journal import clock, log, outbox
+from journal import clock, log, outbox, sweeps
 from journal.errors import Conflict, NotFound, ReasonMissing
 from policies.models import Person, Queue
 from policies.people import build_actor
@@ -243,16 +243,19 @@ def advance_frozen_deadlines() -> list[str]:
     locks.lock_deadlines()
     now = clock.now()
     short = Q(frozen_through__isnull=True) | Q(frozen_through__lt=now + LEAST_LEAD)
-    held = _lock_due_ids(
-        ApprovalRequest.objects.filter(build_frozen_condition(), short)
+
+    def advance(due: list[ApprovalRequest]) -> None:
+        move_deadlines([row.pk for row in due], now + DEADLINE_LEAD)
+
+    def restart(due: list[ApprovalRequest]) -> None:
+        move_deadlines([row.pk for row in due], now, ends=True)
+
+    frozen = ApprovalRequest.objects.filter(build_frozen_condition(), short)
+    held = [row.pk for row in sweeps.apply_to_all(advance, _lock_due_rows(frozen))]
+    free = ApprovalRequest.objects.filter(
+        ~build_frozen_condition(), frozen_through__isnull=False
     )
-    move_deadlines(held, now + DEADLINE_LEAD)
-    over = _lock_due_ids(
-        ApprovalRequest.objects.filter(
-            ~build_frozen_condition(), frozen_through__isnull=False
-        )
-    )
-    move_deadlines(over, now, ends=True)
+    over = sweeps.apply_to_all(restart, _lock_due_rows(free))
     if held or over:
         data = {"requests": len(held), "run_again": len(over)}
         log.append("incident.held", actor=TIMER, at=now, data=data)
@@ -268,9 +271,9 @@ def _has_work() -> bool:
     return running.exists() or frozen.exists()
 
 
-def _lock_due_ids(rows: QuerySet[ApprovalRequest]) -> list[str]:
+def _lock_due_rows(rows: QuerySet[ApprovalRequest]) -> list[ApprovalRequest]:
     due = locks.lock_due_requests(rows.filter(status__in=OPEN))
-    return list(due.values_list("pk", flat=True)[:CHUNK])
+    return list(due[:CHUNK])
 
 
 def _record_incident_event(

@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 from django.db import connection, transaction
+from structlog.testing import capture_logs
 
 from journal import log, sequencer, tasks
 from journal.clock import now
@@ -231,3 +232,28 @@ def test_the_task_places_a_backlog_in_rounds(monkeypatch):
     assert tasks.sequence() == 25
     assert tasks.sequence() == 0
     assert_dense_and_in_order(25)
+
+
+def test_what_cannot_be_placed_holds_back_only_what_is_behind_it():
+    append(7)
+    fourth = LogRecord.objects.order_by("pk")[3].pk
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"ALTER TABLE journal_logposition ADD CHECK (record_id <> {fourth})"
+        )
+    try:
+        with capture_logs() as logged:
+            assert [sequencer.sequence_records(), sequencer.sequence_records()] == [
+                3,
+                0,
+            ]
+        assert [one["event"] for one in logged] == ["sweep.row_failed"]
+        assert str(fourth) in str(logged[0]["exc_info"])
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "ALTER TABLE journal_logposition"
+                " DROP CONSTRAINT journal_logposition_record_id_check"
+            )
+    assert sequencer.sequence_records() == 4
+    assert_dense_and_in_order(7)

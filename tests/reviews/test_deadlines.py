@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
+from structlog.testing import capture_logs
 
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
@@ -15,11 +16,12 @@ from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
 from reviews.decisions import recall
 from reviews.holds import rows, take
 from reviews.models import ApprovalRequest, Execution, Grant
-from reviews.stops import stops
+from reviews.stops import incidents, stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.stops import test_incidents
 
 
 def patient(gate: Gate) -> None:
@@ -312,3 +314,33 @@ def test_a_window_that_cannot_close_keeps_no_other_back(gate: Gate) -> None:
     closed = deadlines.close_recall_windows()
     assert set(closed) == {requests[0].proposal_id, requests[2].proposal_id}
     assert Execution.objects.count() == Grant.objects.count() == 2
+
+
+def test_a_request_without_reminder_keeps_no_other_back(gate: Gate) -> None:
+    requests = [propose(gate.agent, customer=f"C-{n}").request for n in range(3)]
+    for request in requests:
+        ApprovalRequest.objects.filter(pk=request.pk).update(
+            opened_at=clock.now() - timedelta(hours=9),
+            expires_at=clock.now() + timedelta(minutes=5),
+        )
+    with connection.cursor() as cursor:
+        cursor.execute(BREAK.format(requests[1].pk))
+    with capture_logs() as logged:
+        assert deadlines.enqueue_reminders() == 2
+        assert deadlines.enqueue_reminders() == 0
+    sent = OutboxMessage.objects.filter(topic="request.due_soon")
+    assert {one.subject for one in sent} == {requests[0].pk, requests[2].pk}
+    # Once as near its deadline, once as past half of its time.
+    named = [(one["operation"], one["row"]) for one in logged]
+    assert len(named) == len(set(named)) == 2
+    assert {row for _, row in named} == {requests[1].pk}
+
+
+def test_a_frozen_deadline_that_cannot_move_keeps_no_other_back(gate: Gate) -> None:
+    requests = [propose(gate.agent, customer=f"C-{n}").request for n in range(3)]
+    test_incidents.declare(gate)
+    with connection.cursor() as cursor:
+        cursor.execute(BREAK.format(requests[1].pk))
+    moved = incidents.advance_frozen_deadlines()
+    assert set(moved) == {requests[0].pk, requests[2].pk}
+    assert incidents.advance_frozen_deadlines() == []

@@ -223,7 +223,10 @@ def build_log_lines(person: Person, rows: Iterable[LogRecord]) -> list[LogLine]:
     are, and one for each kind of thing without a proposal that they name."""
     rows = list(rows)
     decisions = _load_decisions(rows)
-    leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
+    leaves = {
+        row.pk: describe.present_or_report(row, partial(_load_leaf, row), _NoLeaf)
+        for row in rows
+    }
     around = _LineContext(
         names=load_names(_list_named_people(rows, leaves)),
         revisions=_load_revisions(leaves.values()),
@@ -351,6 +354,18 @@ def _format_outcome(revision: Revision | None) -> str:
     return OUTCOME_WORDS[ExecutionStatus(status)] if status else ""
 
 
+class _NoLeaf(dict[str, Any]):
+    """In place of the content of a record that cannot be read: it has no member."""
+
+    def __missing__(self, name: str) -> None:
+        return None
+
+
+def _load_leaf(row: LogRecord) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads(bytes(row.leaf))
+    return found
+
+
 def _build_unreadable_line(row: LogRecord) -> LogLine:
     """The line of a record of which something cannot be read."""
     position = getattr(row, "position", None)
@@ -380,6 +395,8 @@ def _build_unreadable_line(row: LogRecord) -> LogLine:
 def _build_log_line(
     person: Person, row: LogRecord, leaf: Mapping[str, Any], around: _LineContext
 ) -> LogLine:
+    if isinstance(leaf, _NoLeaf):
+        return _build_unreadable_line(row)
     revision = around.revisions.get((leaf["proposal"], leaf["revision"] or 1))
     position = getattr(row, "position", None)
     masked = row.request in around.masked

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from urllib.parse import parse_qsl
 
 from django.db import transaction
@@ -28,6 +29,7 @@ from policies.people import build_actor
 from reviews import locks, permissions, transitions
 from reviews.choices import ExportStatus
 from reviews.desk.components import log_lines
+from reviews.effects import describe
 from reviews.models import Export, ExportPart
 from reviews.permissions import Permission
 from reviews.presenters import inert
@@ -228,11 +230,18 @@ def _format_json_lines(pairs: Iterable[RecordLine]) -> Iterator[str]:
             "record": row.pk,
             "seq": position.seq if position else None,
             "leaf_hash": bytes(position.leaf_hash).hex() if position else None,
-            "leaf": bytes(row.leaf).decode(),
+            # Null of a record that cannot be read.
+            "leaf": describe.present_or_report(
+                row, partial(_decode_leaf, row), lambda: None
+            ),
             "ending": ending.word if ending else None,
             "ended_at": ending.at.isoformat() if ending else None,
         }
         yield json.dumps(place, ensure_ascii=True) + "\n"
+
+
+def _decode_leaf(row: LogRecord) -> str | None:
+    return bytes(row.leaf).decode()
 
 
 def _format_csv(pairs: Iterable[RecordLine], *, heads: bool) -> str:
@@ -242,7 +251,10 @@ def _format_csv(pairs: Iterable[RecordLine], *, heads: bool) -> str:
         out.write(BYTE_ORDER_MARK)
         writer.writerow(COLUMNS)
     for row, event in pairs:
-        writer.writerow([format_cell(said) for said in _list_cells(row, event)])
+        cells = describe.present_or_report(
+            row, partial(_list_cells, row, event), partial(_list_unreadable_cells, row)
+        )
+        writer.writerow([format_cell(said) for said in cells])
     return out.getvalue()
 
 
@@ -274,6 +286,13 @@ def _list_cells(row: LogRecord, event: log_lines.LogLine) -> list[object]:
         leaf["action_hash"] or "",
         bytes(position.leaf_hash).hex() if position else "",
     ]
+
+
+def _list_unreadable_cells(row: LogRecord) -> list[object]:
+    """What is known of a record whose content cannot be read."""
+    known = {"record": row.pk, "at": row.at.isoformat(), "kind": row.kind}
+    known["what_happened"] = "This record cannot be read"
+    return [known.get(name, "") for name in COLUMNS]
 
 
 def format_cell(said: object) -> str:

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from journal import sequencer
 from journal.errors import InvalidArgs, NotFound, NotPermitted
@@ -186,3 +187,21 @@ def test_each_export_is_on_the_record(gate: Gate) -> None:
     written(gate)
     kinds = list(LogRecord.objects.filter(kind__startswith="export.").order_by("pk"))
     assert [one.kind for one in kinds] == ["export.asked", "export.finished"]
+
+
+@pytest.mark.parametrize("file_format", exports.FORMATS)
+def test_a_record_that_cannot_be_read_is_named_and_hides_no_other(
+    gate: Gate, file_format: str
+) -> None:
+    propose(gate.agent)
+    bad, *others = LogRecord.objects.order_by("-pk")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE journal_logrecord DISABLE TRIGGER append_only")
+        LogRecord.objects.filter(pk=bad.pk).update(leaf=b"\xff not json")
+        cursor.execute(
+            "ALTER TABLE journal_logrecord ENABLE ALWAYS TRIGGER append_only"
+        )
+    text = written(gate, file_format)
+    assert len(text.splitlines()) - (file_format == "csv") >= len(others) + 1
+    said = "This record cannot be read" if file_format == "csv" else '"leaf": null'
+    assert [said in line for line in text.splitlines()].count(True) == 1
