@@ -4,7 +4,7 @@ errors. Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -24,7 +24,8 @@ DocumentCheck = Callable[[Document], Iterable[Problem]]
 MAX_CHARACTERS = 512 * 1024
 MAX_NODES = 30_000  # keys, values, lists and mappings of a text
 MAX_DEPTH = 40
-MAX_MEMBERS = 1000  # tools, rules, and other members of one key
+MAX_MEMBERS = 1000  # tools, rules, and keys of any mapping
+MAX_ELEMENTS = 5000  # of any other list
 MOST_ERRORS = 100
 MOST_PATH = 300  # characters of an error's path
 MORE_ERRORS = "there are more errors: correct these first"
@@ -107,14 +108,30 @@ def _validate_document(
 
 
 def _list_size_errors(data: Any) -> list[FieldError]:
-    """Each key with more members than can be checked in a moment."""
+    """Each mapping and list with more members than can be checked in a moment: every
+    unknown key and wrong element would be an error of its own."""
     if not isinstance(data, Mapping):
         return []
     return [
-        build_field_error(name, f"at most {MAX_MEMBERS:,} are allowed here")
-        for name in _PARTS
-        if isinstance(data.get(name), Mapping | list) and len(data[name]) > MAX_MEMBERS
+        build_field_error(path, f"at most {most:,} are allowed here, not {count:,}")
+        for path, count, most in islice(_walk_large(data), MOST_ERRORS)
     ]
+
+
+def _walk_large(value: Any, path: str = "") -> Iterator[tuple[str, int, int]]:
+    """Path, number of members and limit of each part that has too many. The schema of a
+    tool's arguments has limits of its own."""
+    if not isinstance(value, Mapping | list):
+        return
+    is_short = isinstance(value, Mapping) or path in _PARTS
+    most = MAX_MEMBERS if is_short else MAX_ELEMENTS
+    if len(value) > most:
+        yield path, len(value), most
+        return
+    pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for name, part in pairs:
+        if name != "schema":
+            yield from _walk_large(part, f"{path}.{name}".lstrip("."))
 
 
 def _finish_errors(found: list[FieldError], lines: LineNumbers) -> list[FieldError]:

@@ -262,3 +262,35 @@ def test_the_command_prints_line_path_and_repair(gate: Gate, tmp_path: Any) -> N
         call_command("load_policy", by="adam", file=file, stdout=StringIO())
     said = "tools.pay.presenter: moeny is not a view; did you mean money?"
     assert re.search(rf"^  line \d+: {re.escape(said)}$", str(found.value), re.M)
+
+
+MANY = {f"x{number}": 1 for number in range(29_000)}
+
+
+@pytest.mark.parametrize(
+    ("path", "part", "said"),
+    [
+        ("", MANY, "at most 1,000 are allowed here, not 29,"),
+        ("tools.pay", MANY, "at most 1,000 are allowed here, not 29,"),
+        ("rules", [{}] * 29_000, "at most 1,000 are allowed here, not 29,000"),
+        ("steps.approve", [{}] * 29_000, "at most 5,000 are allowed here, not 29,000"),
+        ("queues", MANY, "at most 1,000 are allowed here, not 29,"),
+    ],
+)
+def test_a_part_with_too_many_members_is_refused_as_a_whole(
+    path: str, part: Any, said: str
+) -> None:
+    document = factories.document_of_tests()
+    inside = document
+    *around, last = path.split(".")
+    for name in around:
+        inside = inside[name]
+    if isinstance(part, dict):
+        (inside[last] if last else inside).update(part)
+    else:
+        inside[last] = part
+    with pytest.raises(InvalidPolicy) as refused:
+        parse_document(document)
+    ((error),) = refused.value.errors
+    assert error["path"] == path
+    assert error["message"].startswith(said)
