@@ -294,9 +294,15 @@ def to_other_form(domain: str) -> str:
 
 # How a character may be written in a link, in HTML, in a mail or in JSON.
 _PERCENT_RUN = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-_QUOTED_RUN = re.compile(r"(?:=[0-9A-F]{2})+")
-_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
-_ESCAPE = re.compile(r"\\u\{?([0-9A-Fa-f]{4,6})\}?|\\x([0-9A-Fa-f]{2})")
+_QUOTED_RUN = re.compile(r"(?:=[0-9A-Fa-f]{2})+")
+_REFERENCE = re.compile(
+    r"&(?:#\d{1,7};?|#[xX][0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,30};)"
+)
+_ESCAPE = re.compile(
+    r"(?:\\|%)u([0-9A-Fa-f]{4})|\\u\{([0-9A-Fa-f]{1,6})\}|\\x([0-9A-Fa-f]{2})"
+    r"|\\U([0-9A-Fa-f]{8})"
+)
+_PUNYCODE = re.compile(r"\bxn--[A-Za-z0-9-]{1,59}", re.IGNORECASE)
 _SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
 _MOST_ENCODINGS = 3  # one inside the other
 
@@ -316,6 +322,16 @@ def decode_text(text: str) -> str:
     return text
 
 
+def decode_names(text: str) -> str:
+    """The text as `decode_text` decodes it, with punycode in letters as well."""
+    return _PUNYCODE.sub(lambda found: _decode_label(found[0]), decode_text(text))
+
+
+def _decode_label(label: str) -> str:
+    decoded = to_other_form(label.lower())
+    return decoded if decoded.isprintable() and " " not in decoded else label
+
+
 def _decode_bytes(run: str, sign: str) -> str:
     """The characters of a run of bytes in hexadecimal; the run if they are none."""
     found = bytes.fromhex(run.replace(sign, ""))
@@ -326,7 +342,7 @@ def _decode_bytes(run: str, sign: str) -> str:
 
 
 def _decode_escape(found: re.Match[str]) -> str:
-    code = int(found[1] or found[2], 16)
+    code = int(next(filter(None, found.groups())), 16)
     is_character = code < 0x110000 and not 0xD800 <= code < 0xE000
     return chr(code) if is_character else found[0]
 

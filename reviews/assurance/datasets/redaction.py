@@ -20,6 +20,7 @@ from policies.models import Person
 from reviews import redaction
 from reviews.models import Proposal, Revision
 from reviews.presenters.arguments import Leaf, collect_leaves, is_personal_name
+from reviews.presenters.unicode import decode_names
 from reviews.redaction.named_values import MOST_NAME_WORDS, PeopleFinder
 from reviews.redaction.normalise import fold_text
 from reviews.redaction.redactor import list_withheld_arguments, load_redactor
@@ -78,7 +79,7 @@ def build_pseudonym(key: bytes, kind: str, value: str) -> str:
 
 def normalise_customer(value: Any) -> str:
     """The form in which two spellings of one customer are equal."""
-    return fold_text(str(value)).text.strip().casefold()
+    return fold_text(decode_names(str(value))).text.strip().casefold()
 
 
 def list_customers(
@@ -141,7 +142,7 @@ def list_people_named(
         text
         for one in found
         if isinstance(one, str)
-        and (text := one.strip())
+        and (text := decode_names(one).strip())
         and not set(_split_words(text)) <= own
     ]
 
@@ -277,14 +278,29 @@ class LineRedactor:
                 yield one._replace(kind=PERSON)
 
     def redact_text(self, text: str) -> str:
-        """One text of a line."""
+        """One text of a line. If names are in it as encoded characters, it is decoded
+        as a whole."""
+        found, decoded = self._redact_text(text), decode_names(text)
+        if decoded == text:
+            return found
+        return str(_merge_values(found, self._redact_text(decoded)))
+
+    def _redact_text(self, text: str) -> str:
         found = redaction.redact_or_withhold(
             text, key=self.thread_key, hidden=self.hidden
         )
         return _LONG_NUMBER.sub(self._replace_number, self._finish_text(found.text))
 
     def redact_arguments(self, args: Mapping[str, Any]) -> Any:
-        """The arguments, with pseudonyms for customers and chips for other values."""
+        """The arguments, with pseudonyms for customers and chips for other values.
+        Texts with names in encoded characters are decoded."""
+        decoded = _decode_value(args)
+        found = self._redact_arguments(args)
+        if decoded == args:
+            return found
+        return _merge_values(found, self._redact_arguments(decoded))
+
+    def _redact_arguments(self, args: Mapping[str, Any]) -> Any:
         plain = self._replace_ids(args)
         redacted = redaction.redact_value(
             plain, self.thread_key, self.fields, self.hidden
@@ -352,6 +368,33 @@ class LineRedactor:
         """The desk shows the old tag, so it would lead from the file to a request."""
         told = self.thread_key + match.group().encode()
         return hmac.digest(self.key, told, hashlib.sha256).hex()[:4]
+
+
+def _decode_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {decode_names(str(k)): _decode_value(one) for k, one in value.items()}
+    if isinstance(value, list):
+        return [_decode_value(one) for one in value]
+    return decode_names(value) if isinstance(value, str) else value
+
+
+def _merge_values(plain: Any, decoded: Any) -> Any:
+    """Redacted arguments as they were written, but decoded where more is redacted."""
+    if isinstance(plain, Mapping) and isinstance(decoded, Mapping):
+        if len(plain) != len(decoded):  # two names are one when decoded
+            return decoded
+        return {
+            _merge_values(k, other_k): _merge_values(one, other)
+            for (k, one), (other_k, other) in zip(
+                plain.items(), decoded.items(), strict=True
+            )
+        }
+    if isinstance(plain, list) and isinstance(decoded, list):
+        pairs = zip(plain, decoded, strict=True)
+        return [_merge_values(one, other) for one, other in pairs]
+    if isinstance(plain, str) and decode_names(plain) == decoded:
+        return plain
+    return decoded
 
 
 def _list_record_ids(args: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from policies.models import Person, Tool
 from reviews.assurance.datasets import redaction
 from reviews.assurance.datasets.redaction import LineRedactor, LineSubject
 from reviews.models import Proposal, Revision
+from reviews.presenters import unicode
 from reviews.presenters.unicode import LOOKALIKES
 from reviews.redaction.named_values import PeopleFinder
 
@@ -131,6 +132,46 @@ def test_no_spelling_of_a_name_stays(name: str, redactor: LineRedactor) -> None:
             left = [part for part in parts if part in letters(found)]
             assert not left, (spelling, found)
             assert "[person" in found or "redacted" in found, (spelling, found)
+
+
+ENCODINGS: dict[str, Callable[[str], str]] = {
+    "percent": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "percent twice": lambda text: "".join(f"%25{b:02X}" for b in text.encode()),
+    "decimal reference": lambda text: "".join(f"&#{ord(c)};" for c in text),
+    "open reference": lambda text: "".join(f"&#x{ord(c):x}" for c in text) + ";",
+    "quoted-printable": lambda text: "".join(f"={b:02X}" for b in text.encode()),
+    "soft break": lambda text: "=\r\n".join(text),
+    "json": lambda text: "".join(f"\\u{ord(c):04x}" for c in text),
+    "one letter": lambda text: f"%{ord(text[0]):02X}{text[1:]}",
+    "named reference": lambda text: text.replace(" ", "&nbsp;"),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_no_encoding_of_a_name_stays(encoding: str, redactor: LineRedactor) -> None:
+    for name in ("Casey Lindholm", CAST[0], "C-1017"):
+        written = ENCODINGS[encoding](name)
+        texts = [
+            redactor.redact_text(f"See https://store.example/?who={written}&a=%20"),
+            json.dumps(redactor.redact_arguments({"note": f"for {written}."})),
+            json.dumps(redactor.redact_arguments({written: "a", "b": [written]})),
+        ]
+        for text in texts:
+            seen = unicode.decode_names(text)
+            assert not [part for part in name.split() if part in seen], (name, text)
+
+
+def test_a_name_in_punycode_does_not_stay(redactor: LineRedactor) -> None:
+    host = "m\u00fcller-casey-lindholm".encode("idna").decode()
+    assert "xn--" in host
+    found = redactor.redact_text(f"https://{host}.example/")
+    assert "lindholm" not in letters(unicode.decode_names(found))
+
+
+def test_an_encoded_text_without_names_stays_as_it_is(redactor: LineRedactor) -> None:
+    text = "a%20b &amp; c=20 \\u0041 https://xn--bcher-kva.example/?q=%2F"
+    assert redactor.redact_text(text) == text
+    assert redactor.redact_arguments({"note": text}) == {"note": text}
 
 
 def test_the_shops_messages_leave_without_their_writers(redactor: LineRedactor) -> None:
