@@ -223,16 +223,24 @@
 
   for (const node of $$("[data-zone]")) node.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-  /* A typed note outlives every swap. */
-  let note = "";
-  const keepNote = (root) => {
-    const field = $("textarea[name=reason]", root);
-    if (field && !field.value && note) field.value = note;
-    const kept = $("#kept", root);
-    if (kept && note) { kept.hidden = false; kept.open = true; $("textarea", kept).value = note; }
+  /* A typed note outlives every swap, for the panel that it was typed into. */
+  const notes = new Map();
+  const panelOf = (root) => ["verdict", "panel", "round"].map((name) => $(`[name=${name}]`, root)?.value || "").join(" ");
+  const keepNote = () => {
+    const decide = $("#decide"), field = decide && $("textarea[name=reason]", decide), kept = $("#kept");
+    if (field && !field.value) field.value = notes.get(panelOf(decide))?.text || "";
+    const { text, panel } = [...notes.values()].pop() || {};
+    if (!kept || !text) return;
+    kept.hidden = false;
+    kept.open = true;
+    $("textarea", kept).value = text;
+    $("[data-typed-for]", kept).textContent = `You typed this text for “${panel}”.`;
   };
-  document.addEventListener("input", (event) => {
-    if (event.target.matches("#decide textarea[name=reason]")) note = event.target.value;
+  document.addEventListener("input", ({ target }) => {
+    const decide = target.matches("textarea[name=reason]") && target.closest("#decide");
+    if (!decide) return;
+    notes.delete(panelOf(decide));
+    notes.set(panelOf(decide), { text: target.value, panel: $("#panel")?.textContent.trim() });
   });
 
   /* Modify: mark what differs from the proposal, and count it on the button. Whoever
@@ -265,7 +273,7 @@
   const prepare = (root) => {
     $$("[data-edits]", root).forEach(changed);
     for (const error of $$("[data-for]", root)) document.getElementById(error.dataset.for)?.setAttribute("aria-invalid", String(!error.hidden));
-    keepNote(root);
+    keepNote();
     hints(root);
     /* To set what is there already would make the browser style all of the page again. */
     const peeked = $("#peek a")?.href;
@@ -494,7 +502,10 @@
     if (event.detail.elt.id === "hold") document.hidden ? event.preventDefault() : beaten = Date.now();
     if (event.detail.elt.matches("form[data-draft]")) typed = false;
   });
-  on("beforeOnLoad", ({ detail: { elt, xhr } }) => { if (elt.dataset.draft && xhr.status < 400) note = ""; });
+  on("beforeOnLoad", ({ detail: { elt, xhr } }) => {
+    if (!elt.dataset.draft || xhr.status >= 400) return;
+    elt.elements.verdict ? notes.clear() : notes.delete(panelOf(elt));
+  });
   const keepDraft = () => {
     const form = $("form[data-draft]");
     if (!typed || !form) return;
@@ -505,6 +516,8 @@
   };
   document.addEventListener("input", (event) => { if (event.target.closest("form[data-draft]")) typed = true; });
   document.addEventListener("focusout", keepDraft);
+  /* A part beside an answer takes the panel away, as another version does. */
+  on("oobBeforeSwap", ({ detail: { target } }) => { if (target?.id === "decide") keepDraft(); });
   setInterval(keepDraft, 5000);
   addEventListener("pagehide", () => {
     keepDraft();
@@ -516,14 +529,19 @@
      taken, and forgotten at the sign-out. */
   const SIGN_OUT = "form[action$='/sign-out/']";
   const owner = $(`${SIGN_OUT} button`)?.textContent.trim();
-  const keptAs = (form) => `typed ${owner} ${new URL(form.getAttribute("action") || location.href, location.href).pathname}`;
+  const keptAs = (form) => {
+    const { pathname, search } = new URL(form.getAttribute("action") || location.href, location.href);
+    return `typed ${owner} ${pathname}${search} ${panelOf(form)}`.trim();
+  };
+  /* An edit, and a written answer, are about one version. */
+  const about = (form, { name }) => name + (/^(arg\.|written)/.test(name) ? ` ${form.elements.version?.value}` : "");
   const textsOf = (form) => [...form.elements].filter((one) => one.name && !one.readOnly && one.matches("textarea,input:not([type]),input[type=text]"));
-  const keepTyped = (form) => sessionStorage.setItem(keptAs(form), JSON.stringify(textsOf(form).map(({ name, value }) => [name, value])));
+  const keepTyped = (form) => sessionStorage.setItem(keptAs(form), JSON.stringify(textsOf(form).map((field) => [about(form, field), field.value])));
   const restoreTyped = () => {
     for (const form of $$("form[method=post]")) {
       const kept = owner && JSON.parse(sessionStorage.getItem(keptAs(form)));
       for (const [name, value] of kept || []) {
-        const field = textsOf(form).find((one) => one.name === name);
+        const field = textsOf(form).find((one) => about(form, one) === name);
         if (!field || field.value === value || field.value !== field.defaultValue) continue;
         field.value = value;
         field.dispatchEvent(new Event("input", { bubbles: true }));

@@ -1,8 +1,8 @@
 """Texts beside a verdict: drafts and notes.
 
-A draft holds what a person typed and did not send. It is kept for a day, so that a
-refusal, an expiry or a new sign-in loses nothing (ux.md 8). A password is never part of
-it.
+A draft holds what a person typed into one panel and did not send; no other panel shows
+it. It is kept for a day, so that a refusal, an expiry or a new sign-in loses nothing
+(ux.md 8). A password is never part of it.
 
 A note is a text on a request's record. It decides nothing. The log holds only a proof
 of its text, so that the text can be erased.
@@ -21,7 +21,7 @@ from policies import tools
 from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions, transitions
-from reviews.choices import REASON_LABELS, NoteKind, Verdict
+from reviews.choices import REASON_LABELS, NoteKind
 from reviews.models import ApprovalRequest, Draft, Note
 
 DRAFT_LIFETIME = timedelta(hours=24)
@@ -35,25 +35,26 @@ def save_draft(
     person: Person,
     request_id: str,
     version: int,
-    verdict: str = "",
+    panel: str,
     reason_code: str = "",
     reason: str = "",
     edits: Mapping[str, str] | None = None,
 ) -> None:
-    """Replace this person's draft on the request; an empty one deletes it.
+    """Replace this person's draft of the panel; an empty one deletes it.
 
-    `edits` are form fields as typed. Fields that the tool marks sensitive are left out,
-    and so are all edits when they are too long.
+    `panel` is a verdict or the name of a message's panel. `edits` are form fields as
+    typed. Fields that the tool marks sensitive are left out, and so are all edits when
+    they are too long.
     """
     edits = _filter_storable_edits(request_id, edits or {})
     if not (reason.strip() or reason_code or edits):
-        discard_draft(person=person, request_id=request_id)
+        discard_drafts(person=person, request_id=request_id, panel=panel)
         return
     draft = Draft(
         person=person,
         request_id=request_id,
         version=version,
-        verdict=verdict if verdict in set(Verdict) else "",
+        panel=panel,
         reason_code=reason_code if reason_code in REASON_LABELS else "",
         reason=reason[:TEXT_LENGTH],
         edits=edits,
@@ -62,15 +63,8 @@ def save_draft(
     Draft.objects.bulk_create(
         [draft],
         update_conflicts=True,
-        unique_fields=["person", "request"],
-        update_fields=[
-            "version",
-            "verdict",
-            "reason_code",
-            "reason",
-            "edits",
-            "saved_at",
-        ],
+        unique_fields=["person", "request", "panel"],
+        update_fields=["version", "reason_code", "reason", "edits", "saved_at"],
     )
 
 
@@ -95,22 +89,24 @@ def _list_hidden_fields(request_id: str) -> list[str]:
     return [ARGUMENT_PREFIX + name for name in definition.sensitive]
 
 
-def find_draft(person: Person, request: ApprovalRequest) -> Draft | None:
-    """This person's draft on the request from the last day; None without one."""
-    return Draft.objects.filter(
-        person=person, request=request, saved_at__gt=clock.now() - DRAFT_LIFETIME
-    ).first()
+def list_drafts(person: Person, request_id: str) -> list[Draft]:
+    """This person's drafts on the request from the last day, the newest first."""
+    found = Draft.objects.filter(person=person, request=request_id)
+    kept = found.filter(saved_at__gt=clock.now() - DRAFT_LIFETIME)
+    return list(kept.order_by("-saved_at", "panel"))
 
 
-def has_draft(*, person: Person, request_id: str) -> bool:
-    """Whether this person has a draft on the request from the last day."""
-    kept = Draft.objects.filter(saved_at__gt=clock.now() - DRAFT_LIFETIME)
-    return kept.filter(person=person, request=request_id).exists()
+def find_draft(person: Person, request_id: str, panel: str) -> Draft | None:
+    """This person's draft of one panel from the last day; None without one."""
+    found = list_drafts(person, request_id)
+    return next((one for one in found if one.panel == panel), None)
 
 
-def discard_draft(*, person: Person, request_id: str) -> None:
-    """Delete this person's draft on the request, after it was sent or discarded."""
-    Draft.objects.filter(person=person, request=request_id).delete()
+def discard_drafts(*, person: Person, request_id: str, panel: str = "") -> None:
+    """Delete this person's draft of the panel, or without one all their drafts on the
+    request: after they were sent or are no longer needed."""
+    found = Draft.objects.filter(person=person, request=request_id)
+    (found.filter(panel=panel) if panel else found).delete()
 
 
 def delete_old_drafts() -> int:

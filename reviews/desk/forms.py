@@ -76,6 +76,11 @@ def _check_years(found: date | None) -> None:
         raise forms.ValidationError(f"The year {clock.YEARS_RULE}. Enter another day.")
 
 
+def name_message_draft(panel: str, answered: int | None) -> str:
+    """The name of a message's panel in drafts: an answer belongs to one question."""
+    return f"answer-{answered}" if panel == "ask" and answered else panel
+
+
 class ArmForm(forms.Form):
     """Which panel is opened: of a verdict, a message, or more time."""
 
@@ -228,14 +233,27 @@ class CloseAlarmForm(forms.Form):
 
 
 class DraftForm(forms.Form):
-    """A panel as typed so far. An invalid draft is not stored."""
+    """A panel as typed so far. An invalid draft, or one of no panel, is not stored."""
 
     version = forms.IntegerField(min_value=1, max_value=MAX_NUMBER, required=False)
     verdict = forms.ChoiceField(
         choices=[(v.value, v.value) for v in Verdict], required=False
     )
+    panel = forms.ChoiceField(
+        choices=[(name, name) for name in MESSAGE_PANELS], required=False
+    )
+    round = forms.IntegerField(min_value=1, max_value=MAX_NUMBER, required=False)
     reason_code = forms.ChoiceField(choices=list(REASON_LABELS.items()), required=False)
     reason = TextField(max_length=NOTE_LENGTH, required=False)
+
+    @property
+    def target(self) -> str:
+        """The panel that the draft belongs to; empty for none, and of an invalid
+        form."""
+        if not self.is_valid():
+            return ""
+        sent = self.cleaned_data
+        return sent["verdict"] or name_message_draft(sent["panel"], sent["round"])
 
     @property
     def edits(self) -> dict[str, str]:

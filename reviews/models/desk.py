@@ -114,7 +114,8 @@ class Lease(models.Model):
 
 
 class Draft(models.Model):
-    """What a person typed and did not submit. Kept for a day, also after a refusal."""
+    """What a person typed into one panel and did not submit. Kept for a day, also after
+    a refusal."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
@@ -123,7 +124,7 @@ class Draft(models.Model):
         ApprovalRequest, on_delete=models.CASCADE, related_name="drafts"
     )
     version = models.PositiveIntegerField()
-    verdict = models.CharField(max_length=8, blank=True)
+    panel = models.CharField(max_length=20, blank=True)  # of a verdict or a message
     reason_code = models.CharField(max_length=16, blank=True)
     reason = models.TextField(blank=True)
     edits = models.JSONField(default=dict)  # form field -> text, as typed
@@ -131,7 +132,9 @@ class Draft(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["person", "request"], name="draft_once")
+            models.UniqueConstraint(
+                fields=["person", "request", "panel"], name="draft_once"
+            )
         ]
         indexes: ClassVar = [models.Index(fields=["saved_at"], name="draft_age")]
 

@@ -237,7 +237,7 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
     expect(state(page)).to_contain_text(MINE)
     page.fill("#id_reason", "not without an invoice")
     page.keyboard.press("Tab")
-    wait_until(lambda: drafts.has_draft(person=gate.rita, request_id=waiting.pk), 9)
+    wait_until(lambda: bool(drafts.list_drafts(gate.rita, waiting.pk)), 9)
     page.locator("[name=reason_code]").first.check()
     past = clock.now() - timedelta(minutes=1)
     Lease.objects.filter(pk=waiting.pk).update(until=past)

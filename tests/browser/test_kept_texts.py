@@ -7,9 +7,10 @@ import pytest
 from playwright.sync_api import expect
 
 from reviews.models import Draft, Stop
-from tests.browser.conftest import SitDown, sign_in
+from tests.browser.conftest import SitDown, arm, sign_in
 from tests.conftest import Gate
 from tests.factories import propose
+from tests.reviews.batches.batching import formed
 
 pytestmark = pytest.mark.browser
 TEXT = "The customer called.\nThe amount is wrong."
@@ -36,8 +37,33 @@ def test_a_draft_that_no_session_takes_is_not_called_saved_and_comes_back(
     )
     assert not Draft.objects.exists()
     sign_in(desk, "rita")
-    desk.open(f"/requests/{request.pk}/decide/?arm=reject")
-    expect(page.locator("#decide textarea[name=reason]")).to_have_value(TEXT)
+    for verb, text in (("approve", ""), ("send_back", ""), ("reject", TEXT)):
+        desk.open(f"/requests/{request.pk}/decide/?arm={verb}")
+        expect(note).to_have_value(text)
+
+
+def test_each_panel_keeps_its_own_text(gate: Gate, sit_down: SitDown) -> None:
+    request = propose(gate.agent).request
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{request.pk}/")
+    typed = {"x": "not ours", "b": "ask the customer", "q": "Which order?", "a": ""}
+    note = page.locator("#id_reason")
+    for given in (False, True):
+        for key, text in typed.items():
+            arm(desk, key)
+            expect(note).to_have_value(text if given else "")
+            note.fill(text)
+            page.keyboard.press("Escape")
+            expect(page.get_by_test_id("panel")).to_have_count(0)
+    batch = formed(gate, "7.00", "7.20", "7.40")
+    desk.open(f"/batches/{batch.pk}/")
+    for key, text in (("x", ""), ("u", ""), ("x", "too much")):
+        arm(desk, key)
+        expect(note).to_have_value(text)
+        if key == "x":
+            note.fill("too much")
+        page.keyboard.press("Escape")
+        expect(page.get_by_test_id("panel")).to_have_count(0)
 
 
 def test_a_form_sent_after_the_session_ended_is_filled_in_again(

@@ -147,7 +147,7 @@ class StoreGate(Gate):
             person=self.rita,
             request_id=request.pk,
             version=1,
-            verdict="reject",
+            panel="reject",
             reason_code=reason_code,
             reason="The address does not fit",
         )

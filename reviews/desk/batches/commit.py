@@ -81,6 +81,7 @@ def build_panel(
     verb = VERDICT_WORDINGS[verdict].verb
     commits = form.do is BatchButton.COMMIT
     reasons = _list_reason_choices(page, verdict, form)
+    own = form.data.get("verdict", verdict) == verdict  # typed for this verdict
     return BatchPanel(
         name=verdict.value,
         heading=f"{verb} selected items",
@@ -89,7 +90,7 @@ def build_panel(
         reasons=reasons,
         reason_required=_needs_reason(page, verdict),
         reason_error=error.detail if error and code == "reason" and reasons else "",
-        note=str(form.cleaned_data.get("reason", "")),
+        note=str(form.cleaned_data.get("reason", "")) if own else "",
         stop=bool(form.cleaned_data.get("stop")) if commits else True,
         problem=_describe_problem(error)
         if error and not (code == "reason" and reasons)

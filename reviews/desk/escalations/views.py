@@ -57,7 +57,13 @@ def _render_escalation(
     """Render one escalation. Typed text stays in its form, or is offered for copying if
     the form is gone."""
     kept = request.POST.get("guidance", "")
-    page = ReviewPage(loaded, said=loaded.said, problem=error, note_kept=kept)
+    page = ReviewPage(
+        loaded,
+        said=loaded.said,
+        problem=error,
+        note_kept=kept,
+        kept_for="Return with guidance",
+    )
     frame.get_frame(request).stop_url = page.stop_any_url
     commit.adapt_page(request, page, partial=False)
     rows = queries.list_waiting_rows(loaded.person, loaded.now)

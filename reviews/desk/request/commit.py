@@ -48,7 +48,7 @@ from reviews.decisions.submission import (
 from reviews.desk import argument_form
 from reviews.desk.components import choice, page_evidence, throttle
 from reviews.desk.components.regions import Regions
-from reviews.desk.forms import DecisionForm, MessageForm
+from reviews.desk.forms import DecisionForm, MessageForm, name_message_draft
 from reviews.dialogue import messages
 from reviews.effects.wording import format_people
 from reviews.governance import readings
@@ -575,7 +575,7 @@ def commit_verdict(
     except AttentionCheckFailed:
         record_answers(request.session, loaded, said)
         raise
-    drafts.discard_draft(person=said.person, request_id=said.request_id)
+    drafts.discard_drafts(person=said.person, request_id=said.request_id)
     submission.discard_proof(request.session)
     forget_answers(request.session, loaded)
 
@@ -599,7 +599,11 @@ def commit_message(loaded: LoadedRequest, form: MessageForm) -> None:
         messages.answer_question(**said, round_=sent["round"])
     else:
         messages.ask_agent(**said)
-    drafts.discard_draft(person=loaded.person, request_id=loaded.request.pk)
+    drafts.discard_drafts(
+        person=loaded.person,
+        request_id=loaded.request.pk,
+        panel=name_message_draft(form.meant, sent["round"]),
+    )
 
 
 def _find_step_up_proof(

@@ -40,6 +40,7 @@ class ReviewPageBase:
         problem: DomainError | None = None,
         said: str = "",
         note_kept: str = "",
+        kept_for: str = "",
         focus: str = "",
         since: int = 0,
         remade: bool = False,
@@ -54,6 +55,7 @@ class ReviewPageBase:
         self.problem = problem
         self.said = said
         self.note_kept = note_kept if note_kept.strip() else ""
+        self.kept_for = kept_for  # the heading of the panel it was typed into
         self.focus = focus
         self.on_screen: PageToken | None = None
         self.partial = False

@@ -166,13 +166,14 @@ def save_draft(loaded: LoadedRequest, sent: QueryDict) -> None:
     voted on this version, or they decide nothing in its queue."""
     voted = loaded.own is not None and loaded.own.version == loaded.request.version
     form = DraftForm(sent)
-    if not form.is_valid() or voted or not versions.may_add_note(loaded):
+    panel = form.target
+    if not panel or voted or not versions.may_add_note(loaded):
         return
     drafts.save_draft(
         person=loaded.person,
         request_id=loaded.request.pk,
         version=form.cleaned_data["version"] or loaded.request.version,
-        verdict=form.cleaned_data["verdict"],
+        panel=panel,
         reason_code=form.cleaned_data["reason_code"],
         reason=form.cleaned_data["reason"],
         edits=form.edits,
@@ -187,7 +188,7 @@ def note(request: HttpRequest, pk: str) -> HttpResponse:
     form = NoteForm(request.POST)
     text = form.cleaned_data["text"] if form.is_valid() else ""
     drafts.add_note(request_id=pk, person=loaded.person, text=text)
-    drafts.discard_draft(person=loaded.person, request_id=pk)
+    drafts.discard_drafts(person=loaded.person, request_id=pk)
     messages.success(request, "Note added.")
     return _redirect_to_request(pk)
 
@@ -217,7 +218,7 @@ def queue_next(request: HttpRequest) -> HttpResponse:
 def _load_unsent_request(request: HttpRequest, pk: str) -> LoadedRequest | None:
     """The request that is being left, if it has an unsent draft."""
     who = require_person(request)
-    if not pk or not drafts.has_draft(person=who, request_id=pk):
+    if not pk or not drafts.list_drafts(who, pk):
         return None
     return load.load_request(who, pk, frame.get_frame(request).now)
 

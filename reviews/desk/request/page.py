@@ -38,7 +38,7 @@ from reviews.effects.wording import format_names, format_people, format_required
 from reviews.evidence import reveals
 from reviews.governance import readings, voters
 from reviews.grants import uncertain
-from reviews.models import Draft, RequestVersion, StateReading
+from reviews.models import RequestVersion, StateReading
 from reviews.notifications.channels import reach
 from reviews.permissions import Permission
 from reviews.requests import repeats
@@ -51,7 +51,7 @@ from .content import RenderedRegions
 from .load import LoadedRequest
 from .next_proposals import NextProposal
 from .outcome import OutcomePanel
-from .panels import MessageButton, list_message_buttons
+from .panels import MessageButton, describe_draft, list_message_buttons
 from .versions import ConversationLine, Remark
 
 PAGE_CHANGED_TEXT = "This page has changed since you opened it."
@@ -373,6 +373,15 @@ class HistoryRegion(ApprovalsRegion):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptText:
+    """An unsent text, and the heading of the panel that it was typed into."""
+
+    panel: str
+    text: str
+    at: datetime | None = None  # when it was saved
+
+
+@dataclass(frozen=True, slots=True)
 class VerdictVerb:
     """One verdict as a button, with its shortcut."""
 
@@ -426,17 +435,24 @@ class DecisionRegion(HistoryRegion):
         return reverse("reviews:decide", args=[self.id]) + "?check=1"
 
     @cached_property
-    def draft(self) -> Draft | None:
-        """The person's unsent draft."""
-        loaded = self.loaded
-        return (
-            drafts.find_draft(loaded.person, loaded.request) if loaded.drafted else None
-        )
+    def drafts(self) -> list[KeptText]:
+        """The person's unsent drafts, the newest first."""
+        if not self.loaded.drafted:
+            return []
+        return [
+            KeptText(describe_draft(one.panel), one.reason, one.saved_at)
+            for one in drafts.list_drafts(self.loaded.person, self.id)
+        ]
 
     @property
-    def kept(self) -> str:
-        """The person's typed note, for when no verb is left to send it with."""
-        return self.note_kept or (self.draft.reason if self.draft else "")
+    def kept(self) -> list[KeptText]:
+        """The texts that the person typed, for when no verb is left to send them with;
+        first the one that was just refused."""
+        sent = KeptText(self.kept_for, self.note_kept)
+        stored = [one for one in self.drafts if one.text]
+        if not sent.text:
+            return stored
+        return [sent, *(one for one in stored if one.panel != sent.panel)]
 
     @property
     def may_note(self) -> bool:
@@ -530,7 +546,7 @@ PRELOADED_PARTS = (
         "kept_pages",
         "history",
         "within",
-        "draft",
+        "drafts",
         "verbs",
         "following",
     ),

@@ -27,6 +27,7 @@ from reviews.desk.argument_form import ArgumentForm
 from reviews.desk.components import holding
 from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictWording
 from reviews.desk.components.formatting import ReasonChoice, format_condition_value
+from reviews.desk.forms import name_message_draft
 from reviews.effects.wording import (
     format_delay,
     format_duration,
@@ -240,16 +241,16 @@ def build_panel(
 ) -> VerdictPanel:
     """The panel of a verdict on the current version.
 
-    `data` is what was just sent, else a stored `draft` fills the panel; `error` is the
+    `data` is what was just sent, else the panel's own `draft` fills it; `error` is the
     refusal to show in it.
     """
-    typed = data or _find_draft_reason(draft, verdict)
+    typed = data or _find_draft_reason(draft)
     code = error.code if error else ""
     wording = VERDICT_WORDINGS[verdict]
     edits = _build_edit_form(
         loaded,
         verdict,
-        data or _find_draft_edits(draft, loaded, verdict) or None,
+        data or _find_draft_edits(draft, loaded) or None,
         error,
     )
     reasons = _build_reason_choices(loaded, verdict, typed)
@@ -305,20 +306,17 @@ def _may_pause_run(loaded: LoadedRequest) -> bool:
     return allowed and loaded.stopped is None
 
 
-def _find_draft_reason(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
-    """The draft's note for any verdict; its reason code only for the verdict it was
-    chosen for."""
+def _find_draft_reason(draft: Draft | None) -> Mapping[str, str]:
     if draft is None:
         return {}
-    code = draft.reason_code if draft.verdict == verdict else ""
-    return {"reason": draft.reason, "reason_code": code}
+    return {"reason": draft.reason, "reason_code": draft.reason_code}
 
 
 def _find_draft_edits(
-    draft: Draft | None, loaded: LoadedRequest, verdict: Verdict
+    draft: Draft | None, loaded: LoadedRequest
 ) -> Mapping[str, str] | None:
     """The draft's edits, if they were made on the current version."""
-    if draft is None or verdict is not Verdict.MODIFY:
+    if draft is None:
         return None
     return draft.edits if draft.version == loaded.request.version else None
 
@@ -467,6 +465,28 @@ def list_message_buttons(loaded: LoadedRequest) -> tuple[MessageButton, ...]:
     return (ANSWER if asked else ASK, *back)
 
 
+_MESSAGE_HEADINGS = {
+    "ask": "Ask the agent",
+    "send_back": "Send back for revision",
+    "answer": "Answer the agent",
+}
+
+
+def name_draft(loaded: LoadedRequest, arm: str) -> str:
+    """The name by which the draft of the panel that `arm` opens is stored."""
+    if arm != "ask":
+        return arm
+    asked = loaded.dialogue.list_questions(by_agent=True)
+    return name_message_draft(arm, asked[0].round if asked else None)
+
+
+def describe_draft(panel: str) -> str:
+    """The heading of the panel that a draft was typed into; empty if it names none."""
+    if panel in set(Verdict):
+        return VERDICT_WORDINGS[Verdict(panel)].heading
+    return _MESSAGE_HEADINGS.get(panel.partition("-")[0], "")
+
+
 def describe_sent(loaded: LoadedRequest, name: str) -> str:
     """The confirmation of a message; `loaded` is the request before it was sent."""
     if name == "send_back":
@@ -512,13 +532,13 @@ def build_message_panel(
     asked = loaded.dialogue.list_questions(by_agent=True)
     typed = data.get("reason", "") if data else draft.reason if draft else ""
     if name == "send_back":
-        heading, commit = "Send back for revision", "Send back"
+        heading, commit = _MESSAGE_HEADINGS[name], "Send back"
         line = "The agent revises or withdraws it. Others can decide it meanwhile."
     elif asked:
-        heading, commit = "Answer the agent", "Send the answer"
+        heading, commit = _MESSAGE_HEADINGS["answer"], "Send the answer"
         line = "The agent and everybody who can see this request can read your answer."
     else:
-        heading, commit = "Ask the agent", "Send the question"
+        heading, commit = _MESSAGE_HEADINGS["ask"], "Send the question"
         line = "The answer appears on this page, and you are notified."
     return MessagePanel(
         name=name,

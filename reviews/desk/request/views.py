@@ -25,6 +25,7 @@ from reviews.desk.forms import (
     MESSAGE_PANELS,
     ArmForm,
     DecisionForm,
+    DraftForm,
     MessageForm,
 )
 from reviews.executions import settle
@@ -150,8 +151,10 @@ def _render_armed_panel(request: HttpRequest, loaded: LoadedRequest) -> HttpResp
     if form.cleaned_data["arm"] == EXTENSION_PANEL:
         page = ReviewPage(loaded, extending=True)
         return _render_page(request, page, beside=False)
-    draft = drafts.find_draft(loaded.person, loaded.request)
     arm = form.cleaned_data["arm"]
+    draft = drafts.find_draft(
+        loaded.person, loaded.request.pk, panels.name_draft(loaded, arm)
+    )
     if arm in MESSAGE_PANELS:
         written = panels.build_message_panel(loaded, arm, draft=draft)
         return _render_page(request, ReviewPage(loaded, writing=written), beside=False)
@@ -211,6 +214,7 @@ def _render_problem(
         remade=partial and commit.REMADE in error.facts,
         said=error.detail,
         note_kept=request.POST.get("reason", ""),
+        kept_for=panels.describe_draft(DraftForm(request.POST).target),
     )
     return _render_page(request, page, status=error.status)
 

@@ -23,39 +23,49 @@ def request_(gate: Gate) -> ApprovalRequest:
 
 def save(gate: Gate, request: ApprovalRequest, **fields) -> None:
     drafts.save_draft(
-        **{"person": gate.rita, "request_id": request.pk, "version": 1, **fields}
+        person=fields.pop("person", gate.rita),
+        request_id=request.pk,
+        version=1,
+        panel=fields.pop("panel", "reject"),
+        **fields,
     )
 
 
-def test_the_last_words_are_kept_for_each_person(gate: Gate, request_) -> None:
-    save(gate, request_, verdict="reject", reason="half")
-    save(gate, request_, verdict="reject", reason_code="unsafe", reason="half a word")
+def test_the_last_words_are_kept_for_each_person_and_panel(
+    gate: Gate, request_
+) -> None:
+    save(gate, request_, reason="half")
+    save(gate, request_, reason_code="unsafe", reason="half a word")
+    save(gate, request_, panel="ask", reason="Which order?")
     save(gate, request_, person=gate.tom, reason="mine")
-    draft = drafts.find_draft(gate.rita, request_)
+    draft = drafts.find_draft(gate.rita, request_.pk, "reject")
     assert draft is not None
-    assert (draft.verdict, draft.reason_code) == ("reject", "unsafe")
-    assert draft.reason == "half a word"
-    assert Draft.objects.count() == 2
+    assert (draft.reason_code, draft.reason) == ("unsafe", "half a word")
+    assert drafts.find_draft(gate.rita, request_.pk, "approve") is None
+    listed = drafts.list_drafts(gate.rita, request_.pk)
+    assert [one.reason for one in listed] == ["Which order?", "half a word"]
+    drafts.discard_drafts(person=gate.rita, request_id=request_.pk, panel="ask")
+    assert drafts.list_drafts(gate.rita, request_.pk) == [draft]
 
 
 def test_nothing_typed_keeps_nothing(gate: Gate, request_) -> None:
     save(gate, request_, reason="a word")
     save(gate, request_, reason="  ")
-    assert drafts.find_draft(gate.rita, request_) is None
+    assert drafts.find_draft(gate.rita, request_.pk, "reject") is None
 
 
 def test_what_no_panel_offers_is_not_kept(gate: Gate, request_) -> None:
-    save(gate, request_, verdict="burn", reason_code="because", reason="x" * 3000)
+    save(gate, request_, reason_code="because", reason="x" * 3000)
     draft = Draft.objects.get()
-    assert (draft.verdict, draft.reason_code, len(draft.reason)) == ("", "", 2000)
+    assert (draft.reason_code, len(draft.reason)) == ("", 2000)
 
 
 def test_edits_are_kept_as_typed_up_to_what_a_proposal_may_hold(
     gate: Gate, request_
 ) -> None:
-    save(gate, request_, verdict="modify", edits={"arg.amount": "12,5o"})
+    save(gate, request_, panel="modify", edits={"arg.amount": "12,5o"})
     assert Draft.objects.get().edits == {"arg.amount": "12,5o"}
-    save(gate, request_, verdict="modify", reason="r", edits={"arg.note": "n" * 70_000})
+    save(gate, request_, panel="modify", reason="r", edits={"arg.note": "n" * 70_000})
     assert Draft.objects.get().edits == {}
 
 
@@ -74,7 +84,6 @@ def test_after_a_day_it_is_forgotten(gate: Gate, request_) -> None:
     assert drafts.delete_old_drafts() == 0
     yesterday = clock.now() - timedelta(hours=24, seconds=1)
     Draft.objects.update(saved_at=yesterday)
-    assert drafts.find_draft(gate.rita, request_) is None
-    assert not drafts.has_draft(person=gate.rita, request_id=request_.pk)
+    assert drafts.list_drafts(gate.rita, request_.pk) == []
     assert drafts.delete_old_drafts() == 1
     assert not Draft.objects.exists()

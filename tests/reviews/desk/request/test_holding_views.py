@@ -14,6 +14,7 @@ from guardian.shortcuts import remove_perm
 from journal import clock
 from journal.models import LogRecord
 from policies.models import Person, Queue
+from reviews.choices import MessageKind
 from reviews.desk.components import log_lines
 from reviews.holds import take
 from reviews.models import (
@@ -32,6 +33,7 @@ from tests.factories import decide, propose, reason_for
 from tests.markup import find_element, read_page, read_text
 from tests.reviews.desk.conftest import HTMX, SignIn
 from tests.reviews.desk.request.test_views import panel, url
+from tests.reviews.dialogue.talking import reply
 from tests.reviews.tasks.draining import drain
 from tests.worlds import WORLD
 
@@ -403,6 +405,31 @@ def test_a_draft_is_saved_given_back_and_gone_once_sent(
     assert not Draft.objects.exists()
     client.post(url(request_, "draft"), typed)
     assert not Draft.objects.exists()
+
+
+def test_a_draft_is_offered_in_no_other_panel(
+    gate: Gate, request_, as_: SignIn
+) -> None:
+    client = as_("rita")
+    texts = {"reject": "for the rejection", "approve": "for the approval"}
+    for verdict, text in texts.items():
+        client.post(url(request_, "draft"), panel(request_, verdict, reason=text))
+    asked = {"panel": "ask", "version": 1, "reason": "Which parcel?"}
+    client.post(url(request_, "draft"), asked)
+    factories.revise(gate.agent, request_.proposal)  # another version keeps them
+    texts |= {"ask": "Which parcel?"}
+    for arm in ("approve", "modify", "reject", "escalate", "ask", "send_back"):
+        source = read_page(client.get(url(request_, "decide") + f"?arm={arm}"))
+        note = re.search(r'<textarea id="id_reason"[^>]*>\s*([^<]*)<', source)
+        assert note
+        assert note[1] == texts.get(arm, "")
+    reply(gate, request_, "How much?", kind=MessageKind.QUESTION)
+    source = read_page(client.get(url(request_, "decide") + "?arm=ask"))
+    assert "Answer the agent" in source
+    assert "Which parcel?" not in source  # no answer to what the agent asks
+    leaving = client.post("/queue/next/", {"from": request_.pk})
+    for heading, text in [("Reject", "for the rejection"), ("Ask the agent", "Which")]:
+        assert f"Your draft for {heading}: {text}" in read_page(leaving)
 
 
 def test_edits_are_given_back_on_their_own_version(gate: Gate, request_, as_) -> None:
