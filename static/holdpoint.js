@@ -33,6 +33,7 @@
     const found = $$(`[data-key="${CSS.escape(key)}"]`, findPanel());
     const node = found.find(shown) || found.find((one) => one.tagName === "A");
     if (!node) return false;
+    if (node.tagName === "A" && !node.hasAttribute("hx-get") && node.pathname !== location.pathname) depart();
     node.matches("input[type=search]") ? node.focus() : node.click();
     return true;
   };
@@ -87,7 +88,13 @@
     const text = digits.map(([digit]) => digit).join("") + typed;
     digits = [];
     note.focus();
-    return document.execCommand("insertText", false, text);
+    return append(note, text);
+  };
+  /* What is typed before its field has the focus goes on after the text that is there. */
+  const append = (field, text) => {
+    if (field.matches("textarea")) field.setSelectionRange(1e6, 1e6);
+    const parted = field.matches("textarea") && /\S$/.test(field.value);
+    return document.execCommand("insertText", false, `${parted ? " " : ""}${text}`);
   };
   const commit = (target) => {
     const button = $("[data-commit]", findPanel());
@@ -99,7 +106,7 @@
   /* What is typed until the answer is there waits for it: a panel gets all of it, and
      where none is open, a single key acts. */
   let sent, waiting = [], leaving = 0, wrote, torn = false;
-  const isWaiting = (target) => writes(target) ? sent && target.closest("#decide") : sent || Date.now() - leaving < 4000;
+  const isWaiting = (target) => writes(target) ? sent && target.closest("#decide") : sent || Date.now() < leaving;
   const resume = () => {
     const [verb, keys] = [sent, waiting];
     sent = undefined;
@@ -107,16 +114,27 @@
     const panel = findPanel();
     if (!panel && keys.length === 1 && keys[0].key.length === 1) act(keys[0].name);
     if (verb !== "get" || !panel) return;
+    replay(panel, keys);
+    waiting.push(...keys);
+  };
+  const replay = (panel, keys) => {
+    let begun = false;
     while (keys.length && !sent) {
       const { key, name } = keys.shift();
       const { activeElement } = document;
       if (key === "Enter") commit(activeElement);
       else if (key === "Escape") press(key);
-      else if (writes(activeElement)) document.execCommand("insertText", false, key);
-      else typeInto(panel, key, name);
+      else if (writes(activeElement)) begun = begun ? document.execCommand("insertText", false, key) : append(activeElement, key);
+      else begun = typeInto(panel, key, name);
     }
-    waiting.push(...keys);
   };
+  /* A key that leads to another page: its form gets what is typed on the way, and only a
+     person who sees it confirms it. */
+  const depart = () => { leaving = Date.now() + 30000; waiting = []; };
+  addEventListener("pagehide", () => {
+    const typed = waiting.filter(({ key }) => key.length === 1);
+    if (leaving && !sent && typed.length) sessionStorage.setItem("early", JSON.stringify(typed));
+  });
   const act = (name) => keysOn && (acts[name]?.() || press(name));
   let chord = 0;
   document.addEventListener("keydown", (event) => {
@@ -150,7 +168,7 @@
   });
   document.addEventListener("input", ({ target }) => { wrote = target; });
   document.addEventListener("pointerdown", () => { digits = []; torn = false; });
-  addEventListener("beforeunload", () => { leaving = Date.now(); });
+  addEventListener("beforeunload", () => { leaving = Math.max(leaving, Date.now() + 4000); });
   addEventListener("pageshow", () => { leaving = 0; sent = undefined; });
   /* A panel begins at its first field, a form that is unfolded too. On a telephone that
      would open the keyboard over what is to be read. */
@@ -395,7 +413,9 @@
     seat();
   }
   const opened = findPanel();
-  if (opened && (!$("[autofocus]") || $("[autofocus]:is(h1,h2)"))) requestAnimationFrame(() => enter(undefined, opened));
+  const early = JSON.parse(sessionStorage.getItem("early") || "[]");
+  sessionStorage.removeItem("early");
+  if (opened && (!$("[autofocus]") || $("[autofocus]:is(h1,h2)"))) early.length ? enter(undefined, opened) || replay(opened, early) : requestAnimationFrame(() => enter(undefined, opened));
   else if (review && !$("[autofocus]")) $("#h1", review)?.focus({ preventScroll: true });
   if (review && "scroll" in review.dataset && slim.matches) {
     const left = new Set($$("#r2,#r3"));

@@ -179,9 +179,16 @@ class Held:
             route.continue_()
 
 
-@pytest.mark.parametrize(("key", "text"), [("q", "Please, who?"), ("x", "4 or 5?")])
+@pytest.mark.parametrize(
+    ("key", "text", "asks"),
+    [
+        ("q", "Please, who?", "**/decide/*"),
+        ("x", "4 or 5?", "**/decide/*"),
+        ("s", "11 at once, so stop", "**/stop/**"),  # of another page
+    ],
+)
 def test_what_is_typed_before_the_panel_is_there_is_kept(
-    gate: Gate, sit_down: SitDown, key: str, text: str
+    gate: Gate, sit_down: SitDown, key: str, text: str, asks: str
 ) -> None:
     desk = open_request(gate, sit_down)
     page = desk.page
@@ -189,13 +196,35 @@ def test_what_is_typed_before_the_panel_is_there_is_kept(
     expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
     settle(page)
     before = record_state()
-    held = Held(page, "**/decide/*", "GET")
+    held, came_from = Held(page, asks, "GET"), page.url
     page.keyboard.press(key)
     page.keyboard.type(text)
     held.release()
     expect(page.locator("#id_reason")).to_have_value(text)
-    assert page.locator(".panel :checked").count() == 0
-    assert record_state() == before
+    assert page.locator(":is(.panel, .reasons) :checked").count() == 0
+    left = {"holders": before["holders"]} if key == "s" else {}  # leaving gives it back
+    assert {**record_state(), **left} == before
+    page.keyboard.press("Escape")
+    page.wait_for_url(came_from)
+
+
+def test_a_digit_typed_at_once_goes_on_after_the_draft(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    desk = open_request(gate, sit_down)
+    page, note = desk.page, desk.page.locator("#id_reason")
+    arm_and_claim(desk, "x")
+    note.fill("Not ours.")
+    for typed, kept in (("4 parcels", "Not ours. 4 parcels"), ("x2", None)):
+        page.keyboard.press("Escape")
+        expect(page.get_by_test_id("panel")).to_have_count(0)
+        settle(page)
+        held = Held(page, "**/decide/*", "GET")
+        page.keyboard.press("x")
+        page.keyboard.type(typed)
+        held.release()
+        expect(note).to_have_value(kept or "Not ours. 4 parcels x2")
+    assert page.locator("[name=reason_code]:checked").count() == 0
 
 
 def test_a_rejection_typed_at_once_is_sent_whole(gate: Gate, sit_down: SitDown) -> None:

@@ -4,10 +4,12 @@ run."""
 from __future__ import annotations
 
 from dataclasses import replace
+from urllib.parse import urlsplit, urlunsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -59,8 +61,20 @@ def render_stop_page(request: HttpRequest, asked: StopRequest) -> HttpResponse:
     page = build_stop_page(require_person(request), asked)
     kept = "" if page.scopes else form.data.get("reason", "")
     context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    context["back"] = _find_way_back(request)
     status = htmx.compute_form_status(problem, sent=request.method == "POST")
     return render(request, "reviews/stop.html", context, status=status)
+
+
+def _find_way_back(request: HttpRequest) -> str:
+    """The path of the page from which this one was opened; the first page for an
+    address of another site, or none."""
+    came = request.POST.get("back") or request.headers.get("Referer", "")
+    where = urlsplit(came)
+    path = urlunsplit(("", "", where.path, where.query, ""))
+    own = url_has_allowed_host_and_scheme(came, {request.get_host()})
+    safe = own and url_has_allowed_host_and_scheme(path, None)
+    return path if safe and where.path != request.path else "/"
 
 
 def _stop_target(

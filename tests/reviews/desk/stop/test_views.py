@@ -65,6 +65,27 @@ def test_a_supervisor_stops_a_run(gate: Gate, as_: SignIn) -> None:
     assert (Stop.objects.get().scope, Stop.objects.get().mode) == ("thread", "stopped")
 
 
+def test_the_stop_page_leads_back_to_where_it_was_opened(
+    gate: Gate, as_: SignIn
+) -> None:
+    propose(gate.agent)
+    client, stop = as_("sue"), "/threads/riley/t-1/stop/"
+
+    def way_back(referer: str, **sent: str) -> str:
+        ask = client.post if sent else client.get
+        answer = ask(stop, sent or None, headers={"referer": referer})
+        found = re.search(r'href="([^"]*)" data-key="Escape"', read_page(answer))
+        assert found
+        return found[1]
+
+    own = "http://testserver"
+    assert way_back(f"{own}/queue/?risk=high") == "/queue/?risk=high"
+    assert way_back(own + stop, back="/queue/") == "/queue/"
+    for other in ("https://evil.example/queue/", f"{own}//evil.example/", own + stop):
+        assert way_back(other) == "/"
+    assert way_back("", back="javascript:alert(1)") == "/"
+
+
 def test_it_says_halted_only_when_nothing_runs(gate: Gate, as_: SignIn) -> None:
     execution = states.claimed(gate)
     key = stops.build_thread_key("riley", execution.proposal.thread)
