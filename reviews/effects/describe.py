@@ -455,6 +455,40 @@ def list_changed_arguments(before: Revision, after: Revision) -> list[ArgumentCh
     return [_build_argument_change(change) for change in compare_versions(subject)]
 
 
+def list_page_changes(before: Revision, after: Revision) -> list[ArgumentChange]:
+    """List every difference between what the page shows of two revisions in our own
+    words: the arguments, then the record as it was read, figures and warnings."""
+    found = list_changed_arguments(before, after)
+    pairs = {(one.before, one.after) for one in found}
+    was, now = _list_shown_values(before), _list_shown_values(after)
+    more = [
+        ArgumentChange(label, was.get(label), now.get(label))
+        for label in dict.fromkeys([*now, *was])
+    ]
+    return found + [
+        one
+        for one in more
+        if one.before != one.after and (one.before, one.after) not in pairs
+    ]
+
+
+def _list_shown_values(revision: Revision) -> dict[str, str]:
+    """What the page shows of a revision beside its arguments, by label."""
+    shown = build_presentation(revision)
+    if shown is None:
+        return {}
+    values = {row.label: row.cell.said for row in (*shown.top, *shown.now)}
+    for change in shown.changes:
+        if change.before is not None:
+            values[f"{change.label} (current record)"] = change.before.said
+    for figure in shown.size:
+        values.setdefault(figure.label, figure.value)
+    facts = [tag.text for tag in shown.tags if not tag.loud]
+    warnings = [one.text for one in list_warnings(revision, shown)]
+    values |= {"Facts": "; ".join(facts), "Warnings": "; ".join(warnings)}
+    return {label: text for label, text in values.items() if text}
+
+
 def _build_argument_change(change: FieldChange) -> ArgumentChange:
     return ArgumentChange(
         change.label,

@@ -59,18 +59,30 @@ class RuleLine:
     effect: str
 
 
+CAUSE_WORDS = {
+    "opened": "The agent proposed it",
+    "revised": "The agent revised it",
+    "modified": "A reviewer changed the arguments",
+    "escalated": "A reviewer escalated it",
+    "verifier": "A verifier escalated it",
+    "recalled": "An approval was undone",
+    "returned": "A supervisor returned it with guidance",
+}
+
+
 @dataclass(frozen=True)
 class VersionChanges:
-    """What differs from the older version that this reader has read."""
+    """What differs from an older version."""
 
     number: int
     rows: list[describe.ArgumentChange]
     words: bool  # the agent's words or its evidence changed too
+    cause: str = ""  # what made the version of now
     is_now = "Now"
 
     @property
     def was(self) -> str:
-        """The heading of the column with what the reader has read."""
+        """The heading of the column with the older version."""
         return f"Version {self.number}"
 
 
@@ -159,9 +171,22 @@ class Regions:
             return None
         return VersionChanges(
             older.number,
-            describe.list_changed_arguments(older.revision, self.revision),
+            describe.list_page_changes(older.revision, self.revision),
             words=_collect_agent_words(older.revision)
             != _collect_agent_words(self.revision),
+            cause=CAUSE_WORDS.get(self.sealed.cause, ""),
+        )
+
+    @cached_property
+    def edited(self) -> VersionChanges | None:
+        """What people changed of what the agent proposed last; None without an edit."""
+        first = self._written_for
+        if first is None:
+            return None
+        return VersionChanges(
+            first.number,
+            describe.list_page_changes(first.revision, self.revision),
+            words=False,
         )
 
     @cached_property
@@ -237,7 +262,7 @@ class Regions:
                 request=self.sealed.request_id, number__lt=self.sealed.number
             )
             .exclude(revision__author_kind="person")
-            .select_related("revision")
+            .select_related("request__proposal", "revision__tool")
             .order_by("-number")
             .first()
         )

@@ -12,9 +12,9 @@ from reviews.effects import describe
 from reviews.effects.describe import ArgumentChange, build_concealer
 from reviews.effects.wording import format_scalar
 from reviews.models import Revision
-from reviews.presenters import build_argument_subject, present_effect
+from reviews.presenters import Presentation, build_argument_subject, present_effect
 from reviews.presenters.arguments import Leaf, collect_leaves
-from reviews.presenters.shapes import Cell, FieldChange, ValueRow
+from reviews.presenters.shapes import Cell, FieldChange, SentencePart, ValueRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +52,58 @@ def build_three_way_rows(
         return ThreeWayRow(one.label, now, proposed, yours)
 
     return [
-        *_build_balance_rows(revision, edited, reading),
+        *_build_record_rows(revision, edited, reading),
         *(row(one, one.cell, None) for one in found.now),  # the edit removes it
         *(row(one, one.before, one.after) for one in found.changes),
         *(row(one, None, one.cell) for one in found.other),  # the edit adds it
     ]
 
 
-def _build_balance_rows(
+def _build_record_rows(
     revision: Revision, edited: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> Iterator[ThreeWayRow]:
-    """The balances that the tool's amount moves, after the proposal and after the
-    edit."""
+    """What the edit makes of the record: the balances that the tool's amount moves, and
+    the fields that are others because it names another record. The proposal is shown
+    with the record that was read for it."""
     definition = tools.load_definition(revision.known_tool)
     paths = {balance.fact for balance in definition.balances}
-    if not paths:
-        return
-
-    def moved(args: Mapping[str, Any]) -> dict[str, FieldChange]:
-        shown = present_effect(
-            definition,
-            args,
-            before=reading.get("before"),
-            facts=describe.collect_facts(revision, reading),
-        )
-        return {one.path: one for one in shown.changes if one.path in paths}
-
-    proposed = moved(revision.args)
-    for path, change in moved(edited).items():
-        other = proposed.get(path)
+    proposed = _present(revision, revision.args, revision.reading)
+    yours = _present(revision, edited, reading)
+    moved = {one.path: one for one in proposed.changes if one.path in paths}
+    for change in yours.changes:
+        other = moved.get(change.path)
         if other is not None and other.after != change.after:
             yield ThreeWayRow(change.label, change.before, other.after, change.after)
+    known = {row.path: row for row in (*proposed.top, *proposed.now)}
+    found = {row.path: row for row in (*yours.top, *yours.now)}
+    for path in dict.fromkeys([*found, *known]):
+        was, row = known.get(path), found.get(path)
+        cell, old = row.cell if row else None, was.cell if was else None
+        if path not in paths and cell != old:
+            label = row.label if row else was.label if was else path
+            yield ThreeWayRow(label, cell, old, cell)
+
+
+def _present(
+    revision: Revision, args: Mapping[str, Any], reading: Mapping[str, Any]
+) -> Presentation:
+    return present_effect(
+        tools.load_definition(revision.known_tool),
+        args,
+        before=reading.get("before"),
+        labels=reading.get("labels", {}),
+        facts=describe.collect_facts(revision, reading),
+        conceal=build_concealer(revision),
+    )
+
+
+def build_edited_sentence(
+    revision: Revision, edited: Mapping[str, Any], reading: Mapping[str, Any]
+) -> tuple[SentencePart, ...]:
+    """The effect of the edit as one sentence, with the record that was read for it."""
+    if revision.tool is None:
+        return ()
+    return _present(revision, edited, reading).sentence
 
 
 def _list_leaves_by_path(before: Mapping[str, Any]) -> Iterator[tuple[str, Leaf]]:

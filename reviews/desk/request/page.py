@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from journal.clock import format_time
 from policies import tools
+from policies.models import Person
 from policies.staffing import Shortage
 from reviews import deadlines, permissions
 from reviews.choices import REVERSAL_SOURCE, RequestStatus
@@ -32,6 +33,7 @@ from reviews.desk.components import (
 from reviews.desk.components.banners import PolicyChange, SwitchBanner
 from reviews.desk.components.choice import VERDICT_WORDINGS, VerdictChoice
 from reviews.desk.components.formatting import DeadlineClock
+from reviews.desk.components.regions import CAUSE_WORDS
 from reviews.desk.components.states import EndedParent, SameAction, StateLabel
 from reviews.effects import describe
 from reviews.effects.wording import format_names, format_people, format_required_people
@@ -80,6 +82,16 @@ class ChangeBanner:
         return self.heads[1] if self.heads else f"Version {self.now} (current)"
 
 
+REVISED_WORDS = {
+    "revised": "The agent revised this request",
+    "modified": "A person changed this request",
+    "escalated": "A reviewer escalated this request",
+    "verifier": "A verifier escalated this request",
+    "recalled": "An approval of this request was undone",
+    "returned": "A supervisor returned this request with guidance",
+}
+
+
 def build_revised_banner(loaded: LoadedRequest, read: int) -> ChangeBanner:
     """The banner when another version replaced the one that was read."""
     before = (
@@ -88,15 +100,15 @@ def build_revised_banner(loaded: LoadedRequest, read: int) -> ChangeBanner:
         .first()
     )
     rows = (
-        describe.list_changed_arguments(before.revision, loaded.revision)
-        if before
-        else []
+        describe.list_page_changes(before.revision, loaded.revision) if before else []
     )
-    who = "The agent revised" if loaded.sealed.cause == "revised" else "Someone changed"
+    what = REVISED_WORDS.get(loaded.sealed.cause, "Someone changed this request")
     at = loaded.sealed.created_at
     said = format_time(at)
-    title = f"{who} this request at {said} while you were reading version {read}."
+    title = f"{what} at {said} while you were reading version {read}."
     note = "You have not approved anything."
+    if before and not rows:
+        note += f" The action is the same as in version {read}."
     return ChangeBanner(title, note, read, loaded.request.version, rows)
 
 
@@ -122,6 +134,9 @@ def build_page_changed_banner(version: int) -> ChangeBanner:
     return ChangeBanner(PAGE_CHANGED_TEXT, "Nothing was recorded.", version, version)
 
 
+MOST_FIELDS = 4  # named in the strip; the page lists all
+
+
 class StripRegion(RenderedRegions):
     """R0: state, deadline and holder."""
 
@@ -140,6 +155,33 @@ class StripRegion(RenderedRegions):
             return StateLabel("moved", "The record changed", icon="warn")
         said = f"The record changed at {format_time(found.at)}"
         return StateLabel("moved", said, icon="warn", at=found.at)
+
+    @cached_property
+    def version_said(self) -> str:
+        """What made the version on the screen, where it is not the agent's proposal.
+        While the request is open, deciders do not learn each other's names."""
+        sealed = self.loaded.sealed
+        said = [] if sealed.cause in {"opened", "modified"} else [sealed.cause]
+        told = [CAUSE_WORDS[one] for one in said if one in CAUSE_WORDS]
+        if sealed.revision.author_kind == "person":
+            told.append(f"{self._editor} changed {self._edited_fields}")
+        return ". ".join(told)
+
+    @property
+    def _editor(self) -> str:
+        loaded, author = self.loaded, self.loaded.revision.author_id
+        if author == loaded.person.public_id:
+            return "You"
+        if log_lines.hides_names(loaded.person, loaded.request):
+            return "Another person"
+        found = Person.objects.filter(public_id=author).first()
+        return str(found) if found else "A person"
+
+    @property
+    def _edited_fields(self) -> str:
+        edited = self.regions.edited
+        labels = [one.label for one in edited.rows] if edited else []
+        return format_names(labels, most=MOST_FIELDS) if labels else "nothing"
 
     @property
     def may_take(self) -> bool:

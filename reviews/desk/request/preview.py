@@ -28,6 +28,7 @@ from reviews.desk.argument_form import ArgumentForm, sheet
 from reviews.desk.components.throttle import RateLimiter
 from reviews.effects.wording import format_required_people
 from reviews.models import RequestVersion
+from reviews.presenters.shapes import SentencePart
 
 from . import comparison, panels
 from .comparison import ThreeWayRow
@@ -67,6 +68,7 @@ class EditPreview:
     above: Sequence[PreviewError] = ()
     lines: Sequence[PreviewLine] = ()
     rows: Sequence[ThreeWayRow] = ()
+    effect: Sequence[SentencePart] = ()  # of the edit; the title stays the proposal's
     now_known: bool = False
     read_from: str = ""
     pressed: bool = False  # by the button, not a pause in typing: it gets the focus
@@ -192,9 +194,11 @@ def _build_accepted_preview(
     loaded: LoadedRequest, args: Mapping[str, Any], found: EditRequirements
 ) -> EditPreview:
     reading = found.reading
+    given = loaded.revision, args, reading.as_json()
     return EditPreview(
         lines=_build_preview_lines(found),
-        rows=comparison.build_three_way_rows(loaded.revision, args, reading.as_json()),
+        rows=comparison.build_three_way_rows(*given),
+        effect=comparison.build_edited_sentence(*given),
         now_known=reading.before is not None,
         read_from=_describe_source(found),
         made=found.made if found.counts else None,

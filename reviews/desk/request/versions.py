@@ -17,22 +17,12 @@ from reviews import permissions
 from reviews.choices import OPEN, MessageKind, NoteKind
 from reviews.decisions.submission import RenderedPage
 from reviews.desk.components import page_evidence, visibility
-from reviews.desk.components.regions import Regions
+from reviews.desk.components.regions import CAUSE_WORDS, Regions
 from reviews.effects import describe
 from reviews.effects.wording import format_required_people
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
 
 from .load import LoadedRequest, format_name
-
-CAUSE_WORDS = {
-    "opened": "The agent proposed it",
-    "revised": "The agent revised it",
-    "modified": "A reviewer changed the arguments",
-    "escalated": "A reviewer escalated it",
-    "verifier": "A verifier escalated it",
-    "recalled": "An approval was undone",
-    "returned": "A supervisor returned it with guidance",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +97,11 @@ class VersionPage:
 
     @cached_property
     def rows(self) -> list[describe.ArgumentChange]:
-        """The arguments that differ, destructive changes first."""
+        """What the page shows differently: the arguments first, destructive changes
+        before others."""
         if self.older is None:
             return []
-        return describe.list_changed_arguments(
-            self.older.revision, self.sealed.revision
-        )
+        return describe.list_page_changes(self.older.revision, self.sealed.revision)
 
     @cached_property
     def terms(self) -> list[ComparedTerm]:

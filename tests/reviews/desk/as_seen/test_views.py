@@ -11,13 +11,13 @@ import pytest
 from django.db import connection
 
 from journal.models import LogRecord
-from reviews.decisions import submission
+from reviews.decisions import recall, submission
 from reviews.desk.components import page_evidence
 from reviews.models import ApprovalRequest, Decision, Snapshot
 from tests import factories, pages
 from tests.conftest import Gate
 from tests.factories import PASSWORD, decide, propose
-from tests.markup import read_page
+from tests.markup import read_page, read_text
 from tests.reviews.desk.conftest import HTMX, SignIn
 from tests.reviews.desk.request.test_views import edited, panel, url
 
@@ -242,6 +242,23 @@ def test_after_a_new_version_what_changed_comes_first(
     assert "400.00" in first
     plain = read_page(as_("rita").get(url(request_) + "?since=2"))
     assert 'data-testid="since"' not in plain
+
+
+def test_a_version_without_differences_says_what_made_it(
+    gate: Gate, as_: SignIn
+) -> None:
+    document = factories.document_of_tests()
+    document["recall"]["high"] = 60
+    factories.policy(gate.people, document)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
+    client, same = as_("tom"), "The action is the same as in version 1."
+    both = client.get(url(request, "versions", "2") + "?compare=1..2")
+    assert read_text(both, "same") == f"An approval was undone. {same}"
+    page = client.get(url(request) + "?since=1")
+    assert f"An approval was undone. {same}" in read_text(page, "since")
+    assert read_text(page, "version-said") == "An approval was undone"
 
 
 def test_what_was_marked_is_kept_as_it_was_marked(

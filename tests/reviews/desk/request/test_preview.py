@@ -54,6 +54,15 @@ def balance(args: Mapping[str, Any]) -> dict[str, Any]:
     return {**worlds.read(args), "facts": facts}
 
 
+def owner(args: Mapping[str, Any]) -> dict[str, Any]:
+    """A reader that knows to whom an account belongs, and what was paid to it."""
+    name, paid = {"C-1": ("Ada Abel", "5.00"), "C-2": ("Bob Brown", "70.00")}[
+        args["customer"]
+    ]
+    facts = {"kept": paid, "kept_currency": "USD"}
+    return {**worlds.read(args), "before": {"owner": name}, "facts": facts}
+
+
 def verifier(sealed: Mapping[str, Any], *, stage: str) -> None:
     raise AssertionError("a verifier was asked while somebody typed")
 
@@ -140,6 +149,37 @@ def test_balances_are_compared_too(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     answer = check(as_("rita", **HTMX), request, edited(request, amount="12.50"))
     assert "Kept by us 100.00 USD 60.00 USD 87.50 USD" in text(answer)
+
+
+def test_an_edit_that_names_another_record_shows_that_record(
+    gate: Gate, as_: SignIn
+) -> None:
+    document = factories.document_of_tests()
+    document["tools"]["pay"] |= {
+        "presenter": "money",
+        "facts": ["kept", "kept_currency"],
+        "balances": [{"fact": "kept", "label": "Paid so far", "moves": "up"}],
+        "reader": {"kind": "callable", "path": f"{__name__}.owner"},
+    }
+    factories.policy(gate.people, document)
+    request = propose(gate.agent).request
+    sent = edited(request, customer="C-2", amount="12.50")
+    said = text(check(as_("rita", **HTMX), request, sent))
+    assert re.search(r"With your changes: Pay 12.50 USD to C-2", said)
+    assert "Owner Bob Brown Ada Abel Bob Brown" in said
+    assert "Paid so far 70.00 USD 45.00 USD 82.50 USD" in said
+    assert as_("rita").post(url(request, "decide"), sent).status_code == 303
+    page = as_("tom").get(url(request))
+    told = read_text(page, "version-said")
+    what = "Customer, Amount, Owner and Paid so far (current record)"
+    assert told == f"Another person changed {what}"
+    changes = read_text(page, "edited")
+    assert "Owner Ada Abel Bob Brown" in changes
+    assert "Amount 40.00 USD 12.50 USD" in changes
+    assert "Rita" not in told + changes  # while it is open
+    both = as_("tom").get(url(request, "versions", "2") + "?compare=1..2")
+    assert "Owner Ada Abel Bob Brown" in read_text(both, "version-diff")
+    assert "You changed" in read_page(as_("rita").get(url(request)))
 
 
 def test_what_is_forbidden_is_said_beside_its_field(request_, as_: SignIn) -> None:
