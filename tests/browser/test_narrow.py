@@ -30,6 +30,13 @@ PRESSED = """id => {
   const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)
   return one.contains(top)
 }"""
+# The jump to the decision lies over no part of what has the focus (WCAG 2.4.11).
+UNCOVERED = """() => {
+  const jump = document.querySelector(".jump"), one = document.activeElement
+  if (one === jump || one === document.body) return true
+  const [box, bar] = [one, jump].map(node => node.getBoundingClientRect())
+  return box.bottom <= bar.top + 1 || box.top >= bar.bottom - 1
+}"""
 
 
 def large(gate: Gate) -> str:
@@ -125,3 +132,26 @@ def seen(page: Page, part: str) -> None:
         ".observe(document.querySelector(part)))",
         arg=part,
     )
+
+
+def test_the_decision_is_one_press_away_at_the_top_of_a_narrow_page(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    """Also without a touch screen; and nothing that has the focus is covered."""
+    path = f"/requests/{large(gate)}/"
+    desk = sit_down("rita", viewport={"width": 360, "height": 740})
+    page = desk.open(path)
+    jump = page.get_by_test_id("jump")
+    expect(jump).to_be_in_viewport(ratio=1)
+    expect(page.get_by_test_id("verb-approve")).not_to_be_in_viewport()
+    page.locator("#r2").focus()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert page.evaluate(UNCOVERED)
+    assert desk.violations() == []
+    page.evaluate("scrollTo(0, 0)")
+    jump.click()
+    expect(page.get_by_test_id("verb-approve")).to_be_in_viewport(ratio=1)
+    phone = sit_down("rita", **PHONE).open(path)
+    expect(phone.get_by_test_id("verb-reject")).to_be_in_viewport(ratio=1)
+    expect(phone.get_by_test_id("jump")).to_be_hidden()

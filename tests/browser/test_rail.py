@@ -7,10 +7,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from reviews.choices import Scope, StopMode
+from reviews.holds import take
 from reviews.models import ApprovalRequest
 from reviews.stops import stops
 from tests import factories
-from tests.browser.conftest import NARROW, WIDE, Desk, SitDown, arm, settle
+from tests.browser.conftest import NARROW, WIDE, Desk, SitDown, arm, look, settle
 from tests.conftest import Gate
 from tests.factories import propose
 
@@ -189,3 +190,31 @@ def test_a_pause_is_told_once_and_where_it_counts(
     quiet = page.get_by_test_id("policy-change")
     expect(quiet).to_contain_text("Nothing changes.")
     assert (quiet.bounding_box() or {"height": 99})["height"] <= 40
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_what_is_read_stays_in_its_place_when_the_state_changes(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown, size: dict[str, int]
+) -> None:
+    desk = sit_down("rita", viewport=size)
+    page = desk.open(f"/requests/{waiting.pk}/")
+    state = page.get_by_test_id("state")
+
+    def find_places() -> list[int]:
+        places: list[int] = page.evaluate(
+            "[...document.querySelectorAll('#h1, #r2, #r5')]"
+            ".map(one => Math.round(one.getBoundingClientRect().top + scrollY))"
+        )
+        return places
+
+    before = find_places()
+    arm(desk, "x")
+    expect(state).to_contain_text("Claimed by you")
+    assert find_places() == before
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    expect(state).to_contain_text("Pending")
+    take.take_hold(request_id=waiting.pk, person=gate.tom)
+    look(page)
+    expect(state).to_contain_text("Claimed by Tom")
+    assert find_places() == before
