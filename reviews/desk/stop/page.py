@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -36,8 +36,8 @@ from reviews.stops import stops
 from . import revoke
 from .revoke import RevocableReviewer
 
-MOST_READ = 200  # newest rows of the work under way
-MOST_NAMED = 8
+MOST_READ = 200  # the newest runs, tools and agents of the work under way
+MOST_NAMED = 8  # of each, before the page lists all
 WorkRow = tuple[datetime, str, str, str]  # since, agent, thread, tool
 One = TypeVar("One")
 
@@ -57,15 +57,19 @@ class NarrowerStops:
 
     runs: list[StopPageLink] = field(default_factory=list)
     tools: list[StopPageLink] = field(default_factory=list)
+    more_runs: int = 0  # not listed here
+    more_tools: int = 0
+    cut: bool = False  # there may be more than were counted
 
     def __bool__(self) -> bool:
         return bool(self.runs or self.tools)
 
 
 def list_narrower_stops(
-    person: Person, *, runs: bool, tools: bool, own: bool
+    person: Person, *, runs: bool, tools: bool, own: bool, most: int = MOST_NAMED
 ) -> NarrowerStops:
-    """List the runs and tools at work that this person may see, newest first.
+    """List the runs and tools at work that this person may see, newest first, at most
+    `most` of each.
 
     Two queries. `runs` and `tools` say which of them this person may stop or pause;
     `own` adds the runs of their own agents.
@@ -74,13 +78,13 @@ def list_narrower_stops(
         return NarrowerStops()
     rows = _list_work(person, only_own=not (runs or tools))
     threads = _list_distinct(rows, lambda row: row[1:3]) if runs or own else []
+    names = _list_distinct(rows, lambda row: row[3]) if tools else []
     return NarrowerStops(
-        runs=[_build_run_link(*one) for one in threads],
-        tools=[
-            _build_tool_link(one) for one in _list_distinct(rows, lambda row: row[3])
-        ]
-        if tools
-        else [],
+        runs=[_build_run_link(*one) for one in threads[:most]],
+        tools=[_build_tool_link(one) for one in names[:most]],
+        more_runs=len(threads[most:]),
+        more_tools=len(names[most:]),
+        cut=len(rows) >= MOST_READ,
     )
 
 
@@ -99,14 +103,15 @@ def _list_work(person: Person, *, only_own: bool) -> list[WorkRow]:
 
 def _list_newest(found: QuerySet[Any], since: str) -> Iterable[WorkRow]:
     names = ("proposal__agent", "proposal__thread", "proposal__tool_name")
-    return found.order_by(f"-{since}").values_list(since, *names)[:MOST_READ]
+    newest = found.order_by().values(*names).annotate(since=Max(since))
+    return newest.order_by("-since").values_list("since", *names)[:MOST_READ]
 
 
 def _list_distinct(
     rows: Iterable[WorkRow], part: Callable[[WorkRow], One]
 ) -> list[One]:
-    """List the distinct parts of the rows in order, at most MOST_NAMED."""
-    return list(dict.fromkeys(map(part, rows)))[:MOST_NAMED]
+    """List the distinct parts of the rows in order."""
+    return list(dict.fromkeys(map(part, rows)))
 
 
 def _build_run_link(agent: str, thread: str) -> StopPageLink:
@@ -169,6 +174,8 @@ class StopPage:
     tool: str = ""
     reviewers: list[RevocableReviewer] = field(default_factory=list)
     narrower: NarrowerStops = field(default_factory=NarrowerStops)
+    more_agents: int = 0  # at work, and not among the scopes
+    whole: bool = False  # lists all of what is at work
     reasons: tuple[tuple[str, str], ...] = tuple(STOP_REASON_LABELS.items())
 
     @property
@@ -192,8 +199,9 @@ class StopPage:
 class StopRequest:
     """Where the page was opened from, and what is chosen.
 
-    `owns` says that the agent is this person's. Without `target` and `mode` the page
-    preselects the narrowest scope and the strictest mode.
+    `owns` says that the agent is this person's, `whole` that all of what is at work is
+    asked for. Without `target` and `mode` the page preselects the narrowest scope and
+    the strictest mode.
     """
 
     agent: str = ""
@@ -202,6 +210,12 @@ class StopRequest:
     owns: bool = False
     target: str = ""
     mode: str = ""
+    whole: bool = False
+
+    @property
+    def most(self) -> int:
+        """How many agents, runs and tools the page lists of each at most."""
+        return MOST_READ if self.whole else MOST_NAMED
 
     @property
     def named(self) -> list[ScopeTarget]:
@@ -221,7 +235,8 @@ def build_stop_page(person: Person, asked: StopRequest) -> StopPage:
     Raises NotFound for the page of a run or agent that this person may not see.
     """
     check_visible(person, asked)
-    targets = _list_targets(person, asked)
+    busy = [] if asked.named else _list_busy_agents(person)
+    targets = _list_targets(person, asked, busy[: max(asked.most, MOST_AGENTS)])
     off = components_switches.list_switches_in_force(person)
     return StopPage(
         scopes=_list_scope_choices(
@@ -237,16 +252,21 @@ def build_stop_page(person: Person, asked: StopRequest) -> StopPage:
         thread=asked.thread,
         tool=asked.tool,
         reviewers=[] if asked.named else revoke.list_reviewers(person),
-        narrower=NarrowerStops() if asked.named else _offer_narrower(person),
+        narrower=NarrowerStops()
+        if asked.named
+        else _offer_narrower(person, asked.most),
+        more_agents=len(busy[max(asked.most, MOST_AGENTS) :]),
+        whole=asked.whole,
     )
 
 
-def _offer_narrower(person: Person) -> NarrowerStops:
+def _offer_narrower(person: Person, most: int) -> NarrowerStops:
     return list_narrower_stops(
         person,
         runs=_may_switch(person, Scope.THREAD, owns=False),
         tools=_may_switch(person, Scope.TOOL, owns=False),
         own=Role.OWNER in permissions.roles_of(person),
+        most=most,
     )
 
 
@@ -261,8 +281,10 @@ def check_visible(person: Person, asked: StopRequest) -> None:
         raise NotFound
 
 
-def _list_targets(person: Person, asked: StopRequest) -> list[ScopeTarget]:
-    named = asked.named or [(Scope.AGENT, one) for one in _list_busy_agents(person)]
+def _list_targets(
+    person: Person, asked: StopRequest, busy: Iterable[str]
+) -> list[ScopeTarget]:
+    named = asked.named or [(Scope.AGENT, one) for one in busy]
     wanted = [*named, (Scope.EVERYTHING, "")]
     return [one for one in wanted if _may_switch(person, one[0], asked.owns)]
 
@@ -272,7 +294,7 @@ def _list_busy_agents(person: Person) -> list[str]:
     stop any agent and therefore see all of them."""
     if not _may_switch(person, Scope.AGENT, owns=False):
         return []
-    return in_flight.list_busy_agents(MOST_AGENTS)
+    return in_flight.list_busy_agents(MOST_READ)
 
 
 def _list_stoppable(

@@ -51,7 +51,12 @@ def render_stop_page(request: HttpRequest, asked: StopRequest) -> HttpResponse:
     stops."""
     form = StopForm(request.POST or None)
     sent = request.POST or request.GET
-    asked = replace(asked, target=sent.get("target", ""), mode=sent.get("mode", ""))
+    asked = replace(
+        asked,
+        target=sent.get("target", ""),
+        mode=sent.get("mode", ""),
+        whole="all" in request.GET,
+    )
     problem = None
     if request.method == "POST" and form.is_valid():
         try:

@@ -142,6 +142,30 @@ def test_from_any_page_runs_and_tools_at_work_are_two_clicks_away(
     assert run not in read_page(as_("otto").get("/stop/"))
 
 
+def test_a_list_that_is_cut_says_how_many_more_and_leads_to_them(
+    gate: Gate, as_: SignIn
+) -> None:
+    for number in range(21):
+        propose(gate.agent, thread=f"t-{number}")
+    for name in ("sue", "rita"):
+        client = as_(name)
+        first = client.get("/stop/")
+        assert read_page(first).count("/threads/riley/t-") == 8
+        assert read_text(first, "more-at-work") == "13 more runs…"
+        assert 'href="/stop/?all"' in read_page(first)
+        whole = read_page(client.get("/stop/?all"))
+        assert whole.count("/threads/riley/t-") == 21
+        assert "more-at-work" not in whole
+
+
+def test_agents_that_are_cut_are_counted_and_listed(gate: Gate, as_: SignIn) -> None:
+    for number in range(14):
+        propose(factories.agent(gate.owen, f"bot-{number}"), thread="t-1")
+    client = as_("sue")
+    assert read_text(client.get("/stop/"), "more-agents") == "2 more agents at work…"
+    assert read_page(client.get("/stop/?all")).count('value="agent:') == 14
+
+
 def test_what_is_at_work_stands_newest_first_whatever_it_waits_for(
     gate: Gate, as_: SignIn
 ) -> None:
