@@ -13,13 +13,14 @@ from journal import clock
 from policies.models import Queue
 from reviews import deadlines
 from reviews.choices import RequestStatus
+from reviews.decisions import recall
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Decision, Proposal
 from reviews.people import tokens
 from tests import factories, pages, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.markup import read_page, read_text
+from tests.markup import find_element, read_page, read_text
 from tests.reviews import states
 from tests.reviews.batches.batching import formed
 from tests.reviews.desk.conftest import HTMX, SignIn
@@ -343,6 +344,29 @@ def test_recall_while_the_window_is_open(gate: Gate, as_: SignIn) -> None:
     assert client.post(url(request, "recall")).status_code == 303
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING
+
+
+def test_the_answer_of_an_undo_brings_each_region_that_it_changes(
+    gate: Gate, as_: SignIn
+) -> None:
+    request = states.recallable(gate)
+    source = read_page(as_("rita", **HTMX).post(url(request, "recall"), follow=True))
+    for name in ["live", "asked", "banners", "conversation", "remarks", "history"]:
+        assert re.search(rf'id="{name}"\s[^>]*hx-swap-oob="true"', source), name
+    assert "undid the approval" in find_element(source, "history")
+
+
+def test_what_others_do_brings_the_history_where_verbs_remain(
+    gate: Gate, as_: SignIn
+) -> None:
+    request = states.recallable(gate)
+    tom = as_("tom", **HTMX)
+    page = read_page(as_("tom").get(url(request)))
+    tag = re.search(r'"If-None-Match": "([^"]+)"', page)
+    assert tag
+    recall.recall_approval(request_id=request.pk, person=gate.rita)
+    asked = tom.get(url(request, "live"), headers={"If-None-Match": tag[1]})
+    assert "undid the approval" in find_element(read_page(asked), "history")
 
 
 def test_recall_is_offered_to_whom_it_is_allowed(gate: Gate, as_: SignIn) -> None:
