@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
@@ -154,6 +155,19 @@ def load_names(public_ids: Iterable[str]) -> dict[str, str]:
 
 
 MOST_HISTORY = 100
+# Records of what people and workers did around a proposal, which decided nothing.
+SIDE_RECORDS = Q(
+    kind__in=(
+        "announced.seen",
+        "canary.flagged",
+        "note.added",
+        "outcome.acknowledged",
+        "request.view_shown",
+        "value.revealed",
+    )
+)
+for _prefix in ("lease.", "delivery."):
+    SIDE_RECORDS |= Q(kind__startswith=_prefix)
 CANARY_PREFIX, PLANTED_KIND = "canary.", "canary.planted"
 DECISION_KIND = "decision.recorded"
 OUTCOME_WORDS = {
@@ -189,6 +203,7 @@ class LogLine:
     outcome: str
     ending: Ending | None  # what later ended what it says
     answer: str  # untrusted: a failure code from a tool or an agent
+    actor: str  # only to tell apart whose record it is; never printed
 
     @property
     def ended(self) -> str:
@@ -204,7 +219,37 @@ class HistoryLine:
     said: tuple[WordingPart, ...]
     flags: list[str]
     answer: str
-    ended: str = ""  # as in `LogLine`
+    ending: Ending | None = None  # as in `LogLine`, and so are these
+    kind: str = ""
+    actor: str = ""
+
+    @property
+    def ended(self) -> str:
+        """The ending in words, as in `LogLine`."""
+        return self.ending.describe(self.at) if self.ending else ""
+
+
+Line = TypeVar("Line", LogLine, HistoryLine)
+
+
+def fold_claims(lines: Iterable[Line]) -> list[Line]:
+    """One line for claims of one person that follow each other, with the time of the
+    first and the end of the last: `claimed the request 3 times`."""
+    told: list[Line] = []
+    for claimant, batch in groupby(lines, key=_find_claimant):
+        rows: list[Line] = list(batch)
+        taken: list[Line] = [one for one in rows if one.kind == "lease.taken"]
+        if not claimant or len(taken) < 2:
+            told += rows
+            continue
+        said = (*taken[0].said, WordingPart(f" {len(taken)} times"))
+        told += rows[: rows.index(taken[0])]
+        told.append(replace(taken[0], said=said, ending=taken[-1].ending))
+    return told
+
+
+def _find_claimant(line: LogLine | HistoryLine) -> str:
+    return line.actor if line.kind in {"lease.taken", "lease.released"} else ""
 
 
 @dataclass(frozen=True)
@@ -263,10 +308,11 @@ def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]
             continue
         other = _format_other(person, leaf, names, hide=hides)
         line = describe_record(row, leaf, actor, other)
-        ended = ending.describe(row.at) if ending else ""
-        answer = find_answer_code(leaf)
-        told.append(HistoryLine(row.at, line, list_flags(leaf), answer, ended))
-    return told
+        flags, answer = list_flags(leaf), find_answer_code(leaf)
+        told.append(
+            HistoryLine(row.at, line, flags, answer, ending, row.kind, row.actor_id)
+        )
+    return fold_claims(told)
 
 
 def _list_named_people(
@@ -426,6 +472,7 @@ def _build_log_line(
         outcome=_format_outcome(revision),
         ending=around.endings.get(row.pk),
         answer=find_answer_code(leaf),
+        actor=row.actor_id,
     )
 
 

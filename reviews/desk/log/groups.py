@@ -1,7 +1,8 @@
 """The log grouped by proposal.
 
-The records of one proposal are one row with a timeline, at the position of its newest
-record that fits.
+The records of one proposal are one row with a timeline. The row says, and stands at,
+the newest record that fits and changed something: a claim or a delivery does not hide
+what was decided before it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class LogGroup:
     """The records of one proposal that fit; a record without a proposal is its own
     group."""
 
-    newest: LogLine
+    headline: LogLine
     told: list[LogLine]  # oldest first
     more_url: str  # lists the older records that are left out; may be empty
 
@@ -57,12 +58,15 @@ def list_log_groups(
     A proposal is on one page only, even if some of its records are older than that
     page.
     """
-    newer = select_records(person, replace(filters, before=None), hits).order_by()
-    newer = newer.filter(proposal=OuterRef("proposal"), pk__gt=OuterRef("pk"))
-    newest = select_records(person, filters, hits).filter(
-        Q(proposal="") | ~Exists(newer)
+    same = select_records(person, replace(filters, before=None), hits).order_by()
+    same = same.filter(proposal=OuterRef("proposal"))
+    newer, side = same.filter(pk__gt=OuterRef("pk")), log_lines.SIDE_RECORDS
+    headlines = select_records(person, filters, hits).filter(
+        Q(proposal="")
+        | ~side & ~Exists(newer.exclude(side))
+        | side & ~Exists(newer) & ~Exists(same.exclude(side))
     )
-    heads = list(newest[: PAGE_SIZE + 1])
+    heads = list(headlines[: PAGE_SIZE + 1])
     shown = heads[:PAGE_SIZE]
     most = TOLD_ALONE if len(heads) == 1 else TOLD
     told = _list_timeline_records(person, filters, hits, shown, most=most)
@@ -96,9 +100,9 @@ def _list_timeline_records(
     return list(found.filter(place__lte=most + 1))
 
 
-def _build_group(newest: LogLine, told: list[LogLine], most: int) -> LogGroup:
-    if not newest.proposal:
-        return LogGroup(newest, [newest], "")
+def _build_group(headline: LogLine, told: list[LogLine], most: int) -> LogGroup:
+    if not headline.proposal:
+        return LogGroup(headline, [headline], "")
     more = len(told) > most
-    url = LogFilters(q=newest.proposal).url() if more else ""
-    return LogGroup(newest, told[-most:], url)
+    url = LogFilters(q=headline.proposal).url() if more else ""
+    return LogGroup(headline, log_lines.fold_claims(told[-most:]), url)

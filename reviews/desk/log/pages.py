@@ -79,7 +79,7 @@ def build_log_page(person: Person, filters: LogFilters) -> LogPage:
     found = log_groups.list_log_groups(person, filters, hits)
     older = filters.url(before=found.before) if found.before else ""
     days = [
-        LogDay(name=batch[0].newest.at, groups=batch)
+        LogDay(name=batch[0].headline.at, groups=batch)
         for _, same in groupby(found.rows, key=_to_local_date)
         if (batch := list(same))
     ]
@@ -108,7 +108,7 @@ def _build_queue_url(person: Person, filters: LogFilters) -> str:
 
 
 def _to_local_date(row: LogGroup) -> date:
-    return timezone.localdate(row.newest.at)
+    return timezone.localdate(row.headline.at)
 
 
 def _build_choice(name: str, filters: LogFilters) -> FilterSelect:

@@ -8,13 +8,17 @@ import re
 import pytest
 
 from journal.models import LogPosition, LogRecord
+from policies.models import Person
+from reviews.decisions import recall
 from reviews.decisions.submission import PageEvidence
+from reviews.desk.components import log_lines
 from reviews.desk.log import exports, groups
-from reviews.holds import take
-from reviews.models import Export
+from reviews.holds import rows, take
+from reviews.models import ApprovalRequest, Export
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.markup import read_page, read_text
+from tests.reviews import states
 from tests.reviews.desk.conftest import HTMX, SignIn
 
 OPEN = '<details class="fold timeline" open>'
@@ -137,6 +141,45 @@ def test_the_address_of_a_record_is_its_number(as_: SignIn, told: str) -> None:
     assert client.get(f"/log/{decided.pk}/").status_code == 404
     moved = client.get(f"/log/new/{opened.pk}/")
     assert (moved.status_code, moved["Location"]) == (302, "/log/1347/")
+
+
+def claim_and_release(request: ApprovalRequest, person: Person) -> None:
+    take.take_hold(request_id=request.pk, person=person)
+    rows.release_hold(request_id=request.pk, person=person)
+
+
+def test_a_row_says_what_was_last_decided_and_folds_claims(
+    gate: Gate, as_: SignIn
+) -> None:
+    undone = states.recallable(gate)
+    waiting = propose(gate.agent, customer="C-2").request
+    recall.recall_approval(request_id=undone.pk, person=gate.rita)
+    for _ in range(25):  # more records than a timeline shows
+        claim_and_release(undone, gate.tom)
+        claim_and_release(waiting, gate.tom)
+    take.take_hold(request_id=undone.pk, person=gate.rita)
+    page = read_page(as_("otto").get("/log/"))
+    heads = re.findall(r'<tr data-kind="([^"]+)"', page)
+    assert "request.recalled" in heads
+    assert "request.opened" in heads
+    assert not [kind for kind in heads if kind.startswith("lease.")]
+    assert "claimed the request 20 times" in page
+    claims = read_page(as_("otto").get("/log/?q=" + undone.proposal_id))
+    assert "Tom Example</b> claimed the request 25 times" in claims
+    assert "claimed the request 26 times" not in claims
+    lines = log_lines.build_history(gate.otto, undone)
+    said = ["".join(part.text for part in line.said) for line in lines]
+    assert said[-2:] == [
+        "Tom Example claimed the request 25 times",
+        "Rita Example claimed the request",
+    ]
+    assert lines[-2].ended.startswith("released after")
+
+
+def test_where_only_claims_fit_they_are_listed(gate: Gate, as_: SignIn) -> None:
+    request = propose(gate.agent).request
+    claim_and_release(request, gate.rita)
+    assert shown(as_("otto").get("/log/?actor=rita").content) == 1
 
 
 def test_only_a_decision_says_how_long_it_took(gate: Gate, as_: SignIn) -> None:
