@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils.crypto import salted_hmac
 
 from journal import clock, log, sweeps
+from journal.clock import ClockTimestamp
 from journal.errors import (
     AlreadyDecided,
     NotFound,
@@ -29,8 +30,14 @@ from policies.choices import Risk, Role, Tier
 from policies.models import Person
 from policies.people import build_actor
 from reviews import permissions, transitions
-from reviews.choices import RequestStatus, SampleCause, UpheldReview, Verdict
-from reviews.models import ApprovalRequest, Decision, SecondReview
+from reviews.choices import (
+    ExecutionStatus,
+    RequestStatus,
+    SampleCause,
+    UpheldReview,
+    Verdict,
+)
+from reviews.models import ApprovalRequest, Decision, Execution, SecondReview
 
 from . import targets
 
@@ -114,14 +121,21 @@ def choose_decision(*, decision_id: int, cause: SampleCause) -> bool:
     return created
 
 
-def select_open_reviews(person: Person, now: datetime) -> QuerySet[SecondReview]:
-    """The second reviews that this person may answer now."""
+def select_open_reviews(
+    person: Person, now: datetime | ClockTimestamp
+) -> QuerySet[SecondReview]:
+    """The second reviews that this person may answer now. Nobody is asked about an
+    effect whose outcome is unknown: people have to look for it."""
     me = person.public_id
+    unknown = Execution.objects.filter(
+        proposal=OuterRef("decision__request__proposal"), status=ExecutionStatus.UNKNOWN
+    )
     found = _select_of_queues(person).filter(answered_at__isnull=True, due_at__gt=now)
     # guard: second-barred
     found = found.exclude(decision__request__barred__contains=[me])
     return (
-        found.exclude(decision__reviewer=person)
+        found.exclude(Exists(unknown))
+        .exclude(decision__reviewer=person)
         .exclude(decision__request__closed_to__contains=[me])
         .order_by("due_at")
     )

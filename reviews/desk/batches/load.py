@@ -18,7 +18,7 @@ from reviews import permissions
 from reviews.batches import membership
 from reviews.batches.membership import BatchMember
 from reviews.choices import BatchStatus
-from reviews.desk.components import choice
+from reviews.desk.components import choice, visibility
 from reviews.desk.components.states import ApprovalTally
 from reviews.governance import voters
 from reviews.models import Batch, Decision, Execution, Lease
@@ -143,6 +143,10 @@ def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
     waits = batch.status in OPEN_STATUSES
     members = membership.load_members if waits else membership.load_decided_members
     found = members(batch, now=now)
+    if visibility.select_unanswered_reviews(person).filter(
+        decision__request__in=[one.id for one in found]
+    ):
+        raise NotFound  # its members say how one of them was decided
     return LoadedBatch(
         person=person,
         batch=batch,

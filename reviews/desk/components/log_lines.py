@@ -28,7 +28,7 @@ from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revis
 from reviews.permissions import Permission
 from reviews.presenters import shapes
 
-from . import undo
+from . import undo, visibility
 from .log_sentences import (
     HIDDEN_COLLEAGUE,
     SENTENCES,
@@ -50,7 +50,7 @@ def select_records(person: Person) -> QuerySet[LogRecord]:
 
     Supervisors, administrators and auditors see all; others see their own decisions and
     their own agents' runs. Others' votes on open requests are left out for everybody
-    who may still decide.
+    who may still decide, and all of a request that they may review a second time.
     """
     found = LogRecord.objects.select_related("position")
     if not permissions.has_permission(person, Permission.SEE_LOG):
@@ -58,6 +58,8 @@ def select_records(person: Person) -> QuerySet[LogRecord]:
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return found
     found = found.exclude(proposal__in=_select_open_canaries())
+    blind = visibility.select_unanswered_reviews(person).order_by()
+    found = found.exclude(proposal__in=blind.values("decision__request__proposal"))
     return found.exclude(filter_others_votes(person))
 
 
@@ -300,13 +302,12 @@ def build_history(person: Person, request: ApprovalRequest) -> list[HistoryLine]
     told: list[HistoryLine] = []
     for row in rows:
         leaf, ending = leaves[row.pk], endings.get(row.pk)
-        actor = format_actor(
-            row, names, hide=hides and row.actor_id != person.public_id
-        )
+        hide = hides and not is_party(person, row, leaf)
+        actor = format_actor(row, names, hide=hide)
         if row.kind == PLANTED_KIND and request.status == RequestStatus.PENDING:
             told += _build_disguised_lines(row, request)
             continue
-        other = _format_other(person, leaf, names, hide=hides)
+        other = _format_other(leaf, names, hide=hide)
         line = describe_record(row, leaf, actor, other)
         flags, answer = list_flags(leaf), find_answer_code(leaf)
         told.append(
@@ -326,13 +327,16 @@ def _list_named_people(
             yield other
 
 
+def is_party(person: Person, row: LogRecord, leaf: Mapping[str, Any]) -> bool:
+    """Whether the record is about this person, who then knows whom else it names."""
+    return person.public_id in {row.actor_id, find_other_person(leaf)}
+
+
 def _format_other(
-    person: Person, leaf: Mapping[str, Any], names: Mapping[str, str], *, hide: bool
+    leaf: Mapping[str, Any], names: Mapping[str, str], *, hide: bool
 ) -> str:
-    other = find_other_person(leaf)
-    if hide and other != person.public_id:
-        return HIDDEN_COLLEAGUE
-    return names.get(other, HIDDEN_COLLEAGUE)
+    known = "" if hide else names.get(find_other_person(leaf), "")
+    return known or HIDDEN_COLLEAGUE
 
 
 def _build_disguised_lines(
@@ -445,10 +449,9 @@ def _build_log_line(
         return _build_unreadable_line(row)
     revision = around.revisions.get((leaf["proposal"], leaf["revision"] or 1))
     position = getattr(row, "position", None)
-    masked = row.request in around.masked
-    hide = masked and row.actor_id != person.public_id
+    hide = row.request in around.masked and not is_party(person, row, leaf)
     actor = format_actor(row, around.names, hide=hide)
-    other = _format_other(person, leaf, around.names, hide=masked)
+    other = _format_other(leaf, around.names, hide=hide)
     # Only its reviewer may open the page of a canary.
     linked = row.request if not row.kind.startswith(CANARY_PREFIX) else ""
     about = reverse("reviews:request_detail", args=[linked]) if linked else ""

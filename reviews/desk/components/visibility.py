@@ -14,7 +14,8 @@ from journal.errors import NotPermitted
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
-from reviews.choices import RequestStatus, Scope
+from reviews.assurance import second_reviews
+from reviews.choices import OPEN, RequestStatus, Scope
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -22,6 +23,7 @@ from reviews.models import (
     Proposal,
     RequestVersion,
     Revision,
+    SecondReview,
     Stop,
 )
 from reviews.permissions import DeciderFacts, Permission
@@ -30,11 +32,14 @@ from reviews.permissions import DeciderFacts, Permission
 def select_visible_requests(person: Person) -> QuerySet[ApprovalRequest]:
     """Requests in the person's queues and of their own agents, or all by role.
 
-    The person's own canaries are among them, and nobody else's. Every page, the API for
-    people and the live updates use this one rule, so that nobody can tell a canary from
-    a request by asking at two places.
+    The person's own canaries are among them, and nobody else's; what the person may
+    review a second time is not, since it says how the first reviewer decided. Every
+    page, the API for people and the live updates use this one rule, so that nobody can
+    tell a canary from a request by asking at two places.
     """
     found = ApprovalRequest.with_canaries.filter(canary_for__in=["", person.public_id])
+    blind = select_unanswered_reviews(person)
+    found = found.exclude(pk__in=blind.values("decision__request"))
     if permissions.has_permission(person, Permission.SEE_ALL):
         return found
     return found.filter(
@@ -56,11 +61,27 @@ def find_visible_request(person: Person, request_id: str) -> ApprovalRequest | N
 def is_visible_request(person: Person, request: ApprovalRequest) -> bool:
     """Whether this person may see the request, by the same rule as
     `select_visible_requests`: a test compares the two."""
-    return request.canary_for in {"", person.public_id} and (
+    if request.canary_for not in {"", person.public_id}:
+        return False
+    return not awaits_second_review(person, request) and (
         permissions.has_permission(person, Permission.SEE_ALL)
         or request.queue_id in permissions.queues_of(person)
         or person.public_id in request.barred
     )
+
+
+def select_unanswered_reviews(person: Person) -> QuerySet[SecondReview]:
+    """The second reviews that this person may answer. Until somebody did, the person
+    reads nothing else about their requests: neither page nor list nor log record."""
+    return second_reviews.select_open_reviews(person, ClockTimestamp())
+
+
+def awaits_second_review(person: Person, request: ApprovalRequest) -> bool:
+    """Whether this person may review the request a second time, by the same rule."""
+    if request.status in OPEN or request.canary:
+        return False
+    found = select_unanswered_reviews(person).filter(decision__request=request)
+    return found.exists()
 
 
 def select_visible_proposals(person: Person) -> QuerySet[Proposal]:
@@ -68,6 +89,8 @@ def select_visible_proposals(person: Person) -> QuerySet[Proposal]:
     canaries only those that the person may still decide."""
     own = Q(request__canary_for=person.public_id, request__status=RequestStatus.PENDING)
     found = Proposal.with_canaries.filter(Q(canary=False) | own)
+    blind = select_unanswered_reviews(person)
+    found = found.exclude(pk__in=blind.values("decision__request__proposal"))
     if permissions.has_permission(person, Permission.SEE_ALL):
         return found
     queues = permissions.queues_of(person)

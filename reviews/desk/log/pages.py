@@ -167,10 +167,8 @@ def _build_record_page(person: Person, row: LogRecord | None) -> RecordPage:
     if row is None:
         raise NotFound
     leaf = json.loads(bytes(row.leaf))
-    if (
-        row.request in log_lines.find_masked_requests(person, [row])
-        and row.actor_id != person.public_id
-    ):
+    masked = row.request in log_lines.find_masked_requests(person, [row])
+    if masked and not log_lines.is_party(person, row, leaf):
         leaf["actor"] = {
             "kind": row.actor_kind,
             "id": "hidden until the request is resolved",

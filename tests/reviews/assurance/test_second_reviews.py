@@ -15,6 +15,8 @@ from journal.models import LogRecord
 from policies.models import Person
 from reviews.assurance import second_reviews
 from reviews.choices import SampleCause, UpheldReview, Verdict
+from reviews.desk.components import visibility
+from reviews.holds import take
 from reviews.metrics.plots.second_reviews import compute_kappa
 from reviews.models import ApprovalRequest, Decision, SecondReview
 from tests import factories
@@ -128,6 +130,62 @@ def test_the_page_is_blind_until_both_have_answered(gate: Gate, client: Client) 
     assert "Not theirs." in both
     client.post(address, {"answer": "second", "reason": "Tom is right."})
     assert SecondReview.objects.get().upheld == "second"
+
+
+def read_everywhere(client: Client, decision: Decision) -> str:
+    """What each page that lists or shows the request says to who is signed in."""
+    request = decision.request
+    record = LogRecord.objects.get(kind="decision.recorded", request=request.pk)
+    proposal = request.proposal
+    paths = [
+        f"/requests/{request.pk}/",
+        f"/requests/{request.pk}/live/",
+        f"/log/?q={proposal.pk}",
+        f"/log/new/{record.pk}/",
+        f"/queue/?tab=done&q={proposal.thread}",
+        reverse("agents:thread", args=[proposal.agent, proposal.thread]),
+        reverse("agents:agent", args=[proposal.agent]),
+        f"/api/v1/requests/{request.pk}",
+        f"/api/v1/requests?status={request.status}",
+    ]
+    return " ".join(client.get(path).content.decode() for path in paths)
+
+
+@pytest.mark.parametrize("verdict", ["approve", "reject"])
+def test_who_may_review_it_reads_nowhere_how_it_was_decided(
+    gate: Gate, client: Client, verdict: str
+) -> None:
+    decision = choose(gate, verdict)
+    told = decision.request.pk
+    for name, blind in (("tom", True), ("sue", True), ("rita", False), ("otto", False)):
+        client.force_login(Person.objects.get(pk=gate.people[name].pk))
+        page = read_everywhere(client, decision)
+        assert (f'href="/requests/{told}/' not in page) == blind, name
+        assert (SECRET not in page) == blind, name
+        row = ApprovalRequest.objects.get(pk=told)
+        seen = visibility.select_visible_requests(gate.people[name]).filter(pk=told)
+        assert seen.exists() is visibility.is_visible_request(gate.people[name], row)
+        assert seen.exists() is not blind
+    answer(decision, gate.tom, "approve")
+    for name in ("tom", "sue"):
+        client.force_login(Person.objects.get(pk=gate.people[name].pk))
+        assert SECRET in read_everywhere(client, decision)
+
+
+def test_who_handed_it_over_does_not_read_the_verdict_before_they_answer(
+    gate: Gate, client: Client
+) -> None:
+    request = propose(gate.agent, thread=factories.new_thread()).request
+    take.offer_hold(request_id=request.pk, person=gate.tom, to=gate.rita)
+    take.take_hold(request_id=request.pk, person=gate.rita, accept=True)
+    decide(request, gate.rita, reason=SECRET)
+    decision = Decision.objects.get(request=request)
+    second_reviews.choose_decision(decision_id=decision.pk, cause=SampleCause.SAMPLE)
+    client.force_login(Person.objects.get(pk=gate.tom.pk))
+    assert SECRET not in read_everywhere(client, decision)
+    page = client.get(reverse("reviews:second_review", args=[decision.pk]))
+    assert page.status_code == 200
+    assert b'class="section asks"' not in page.content  # a panel takes the focus
 
 
 def test_kappa_is_the_agreement_beyond_chance() -> None:
