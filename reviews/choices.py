@@ -222,6 +222,7 @@ class LostHow(StrEnum):
 
     BROKEN = "broken"
     HANDED_OVER = "handed_over"
+    UNANSWERED = "unanswered"  # its offer to the other person, until its time ran out
 
 
 class ReasonCode(StrEnum):

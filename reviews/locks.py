@@ -169,9 +169,9 @@ def lock_due_holds(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
     Transactions that free several holds use this, so that two of them never wait for
     each other.
     """
-    return queryset.select_related("request__proposal", "holder").select_for_update(
-        of=("self",), no_key=True, skip_locked=True
-    )
+    return queryset.select_related(
+        "request__proposal", "holder", "offered_to"
+    ).select_for_update(of=("self",), no_key=True, skip_locked=True)
 
 
 def _select_locked_leases() -> QuerySet[Lease]:

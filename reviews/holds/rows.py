@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from journal import clock, log, notify, outbox, sweeps
 from journal.clock import format_time
@@ -61,6 +62,19 @@ def free_hold(
     log_hold_event(lease.request, kind, actor, now, data)
     clear_holds([lease])
     notify.announce(lease.request.proposal_id)
+
+
+def log_lapse(lease: Lease, now: datetime) -> None:
+    """Log that a hold lapsed, and tell its holder of an offer that nobody answered.
+
+    The caller holds the lock of the lease, and changes it.
+    """
+    data = {"holder": lease.holder.public_id if lease.holder else ""}
+    if lease.offered_to is not None:
+        data["to"] = lease.offered_to.public_id
+        if not lease.request.canary:
+            outbox.publish("request.declined", lease.pk, person=data["holder"])
+    log_hold_event(lease.request, "lease.lapsed", TIMER, now, data)
 
 
 def clear_holds(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) -> None:
@@ -172,17 +186,22 @@ def release_hold(
 
 @transaction.atomic(durable=True)
 def free_lapsed_holds() -> int:
-    """Free up to 500 lapsed holds that somebody waits for; return how many."""
+    """Free up to 500 lapsed holds that somebody waits for, or that were offered and
+    not accepted; return how many."""
     now = clock.now()
     over = Lease.objects.filter(
-        holder__isnull=False, until__lte=now, asked_by__len__gt=0
+        Q(asked_by__len__gt=0) | Q(offered_to__isnull=False),
+        holder__isnull=False,
+        until__lte=now,
     )
     rows = list(locks.lock_due_holds(over.order_by("pk"))[:CHUNK])
 
     def free(lapsed: list[Lease]) -> None:
         for lease in lapsed:
-            holder = lease.holder.public_id if lease.holder else ""
-            free_hold(lease, "lease.lapsed", TIMER, now, {"holder": holder})
+            to, how = lease.offered_to, LostHow.UNANSWERED
+            log_lapse(lease, now)
+            clear_holds([lease], build_lost_columns(lease, to, how, now) if to else {})
+            notify.announce(lease.request.proposal_id)
 
     return len(sweeps.apply_to_all(free, rows))
 

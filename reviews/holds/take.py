@@ -7,6 +7,7 @@ to a colleague, and others can ask to be told when the request is free.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -35,12 +36,12 @@ from reviews.stops import incidents
 
 from .rows import (
     NOTHING_LOST,
-    TIMER,
     build_lost_columns,
     clear_holds,
     free_hold,
     is_held,
     log_hold_event,
+    log_lapse,
 )
 
 HOLD_TIME = timedelta(minutes=5)
@@ -173,22 +174,20 @@ def _compute_kept_loss(
 def _log_taken(
     request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
 ) -> None:
-    """Log who took the hold from whom; taking one's own again is a renewal."""
+    """Log who took the hold from whom; taking one's own again is a renewal, unless it
+    lapsed with an offer."""
     actor = build_actor(person)
-    former = before.holder if before is not None else None
-    if former == person:
-        return
-    if former is None:
+    held = before is not None and is_held(before, now)
+    if before is None or before.holder is None:
         log_hold_event(request, "lease.taken", actor, now)
-    elif before is not None and is_held(before, now):
-        log_hold_event(
-            request, "lease.handed_over", actor, now, {"from": former.public_id}
-        )
-        outbox.publish("request.handed_over", request.pk, person=former.public_id)
+    elif before.holder == person and (held or before.offered_to is None):
+        return
+    elif held:
+        former = before.holder.public_id
+        log_hold_event(request, "lease.handed_over", actor, now, {"from": former})
+        outbox.publish("request.handed_over", request.pk, person=former)
     else:
-        log_hold_event(
-            request, "lease.lapsed", TIMER, now, {"holder": former.public_id}
-        )
+        log_lapse(before, now)
         log_hold_event(request, "lease.taken", actor, now)
 
 
@@ -240,17 +239,20 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     """Offer a hold to a colleague who may decide the request.
 
     The hold stays with its holder until the colleague takes it, and the offer ends with
-    the hold. Offering a free request takes a hold on it first; an offer to somebody
-    else is withdrawn. Raises NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided,
-    RequestExpired, InvalidInput when the colleague may not decide it, or Conflict when
-    another person holds it. Locks: as `take_hold`.
+    the hold; the holder is told of an offer that nobody answered. Offering a free
+    request takes a hold on it first; an offer to somebody else is withdrawn. Raises
+    NotFound, NotPermitted, AlreadyEscalated, AlreadyDecided, RequestExpired,
+    InvalidInput when the colleague may not decide it, or Conflict when another person
+    holds it. Locks: as `take_hold`.
     """
     request = locks.lock_request_shown_to(person, request_id)
     now = clock.now()
     check_request_open(request, now)
     permissions.check_can_decide(person, request, request.sealed)
+    shown = copy(request)
+    shown.canary_for = ""  # to its reviewer, a canary is a request like any other
     if to == person or permissions.describe_why_cannot_decide(
-        to, request, request.sealed
+        to, shown, request.sealed
     ):
         raise InvalidInput(errors=[build_field_error("to", "they cannot decide this")])
     if not assign_hold(request, person, now).mine:
@@ -261,7 +263,8 @@ def offer_hold(*, request_id: str, person: Person, to: Person) -> None:
     Lease.objects.filter(pk=request.pk).update(offered_to=to, declined_by=None)
     actor = build_actor(person)
     log_hold_event(request, "lease.offered", actor, now, {"to": to.public_id})
-    outbox.publish("request.offered", request.pk, person=to.public_id)
+    if not request.canary:  # the colleague cannot see it
+        outbox.publish("request.offered", request.pk, person=to.public_id)
     notify.announce(request.proposal_id)
 
 

@@ -59,7 +59,7 @@ EVENTS: Mapping[str, NotificationEvent] = {
     "request.assigned": _ask("assigned", Audience.ASSIGNEE, "Assigned to you"),
     "request.freed": _ask("freed", Audience.NAMED, "Available again"),
     "request.offered": _ask("offered", Audience.NAMED, "Offered to you"),
-    "request.declined": _ask("declined", Audience.NAMED, "Your offer was declined"),
+    "request.declined": _ask("declined", Audience.NAMED, "Your offer was not accepted"),
     "request.broken": _ask("broken", Audience.NAMED, "Your claim was ended"),
     "request.handed_over": _ask("handed_over", Audience.NAMED, "Handed over"),
     "request.settled": _tell("settled", Audience.SUPERVISORS, "Resolved"),

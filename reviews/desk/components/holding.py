@@ -97,6 +97,11 @@ def describe_lost_hold(person: Person, request: ApprovalRequest) -> str:
             f"{lease.lost_to} ended your claim at {format_time(lease.lost_at)}. "
             "What you typed is saved."
         )
+    if lease.lost_how == LostHow.UNANSWERED:
+        return (
+            f"{lease.lost_to} did not answer your offer. Your claim ended at "
+            f"{format_time(lease.lost_at)}."
+        )
     return f"{lease.lost_to} accepted this from you at {format_time(lease.lost_at)}."
 
 

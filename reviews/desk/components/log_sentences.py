@@ -204,6 +204,8 @@ def describe_record(
     pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
     if row.kind == "stop.raised" and data.get("mode") == StopMode.PAUSED:
         pattern = "{who} paused {scope} {key}"
+    if row.kind == "lease.lapsed" and data.get("to"):
+        pattern += "; nobody answered its offer"
     return build_wording(
         pattern,
         who=actor,

@@ -329,6 +329,12 @@ _HOLD_ENDINGS = {
     "lease.handed_over": "handed over",
 }
 _RECORD_ENDINGS: dict[str, dict[str, str]] = {
+    "lease.offered": {
+        "lease.handed_over": "accepted",
+        "lease.declined": "declined",
+        "lease.lapsed": "not answered",
+        "lease.offer_withdrawn": "withdrawn",
+    },
     "lease.taken": _HOLD_ENDINGS,
     "lease.handed_over": _HOLD_ENDINGS,
     "request.recallable": {

@@ -147,10 +147,6 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     if verdicts.pass_on_canary(request_id=pk, person=loaded.person):
         return _redirect_to_request(pk)
     take.offer_hold(request_id=pk, person=loaded.person, to=to)
-    messages.success(
-        request,
-        f"Offered to {to}. You keep your claim until they accept, or until it ends.",
-    )
     return _redirect_to_request(pk)
 
 

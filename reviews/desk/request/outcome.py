@@ -113,11 +113,16 @@ class OutcomePanel:
     until_said: str = ""
 
 
+# Of what somebody else holds, by whether they offer it: the strip names the holder.
+_HELD_TITLES = {True: "Accept or decline it", False: "You cannot decide it now"}
+
+
 def build_outcome(loaded: LoadedRequest) -> OutcomePanel:
     """The outcome of a request that this person cannot decide now."""
     state = loaded.state
+    held = loaded.waiting and loaded.holding.by and not loaded.why_not
     return OutcomePanel(
-        title=state.word,
+        title=_HELD_TITLES[loaded.holding.offered] if held else state.word,
         icon=state.icon,
         quarters=state.quarters,
         lines=list(_build_lines(loaded)),
@@ -126,7 +131,7 @@ def build_outcome(loaded: LoadedRequest) -> OutcomePanel:
         links=list(_build_links(loaded)),
         result_title=_find_result_title(loaded.execution),
         progress=list(_build_progress(loaded)),
-        at=state.at,
+        at=None if held else state.at,
         until=state.until,
         until_words=state.until_words,
         until_said=state.until_said,

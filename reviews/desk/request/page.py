@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from journal.clock import format_time
+from journal.errors import PreconditionFailed, StaleVersion
 from policies import tools
 from policies.models import Person
 from policies.staffing import Shortage
@@ -633,3 +634,8 @@ class ReviewPage(DecisionRegion):
         if read is None or read == self.version:
             return None
         return build_revised_banner(self.loaded, read)
+
+    @property
+    def says_change(self) -> bool:
+        """Whether the refusal itself says that what was read has changed."""
+        return isinstance(self.problem, (StaleVersion, PreconditionFailed))

@@ -16,7 +16,15 @@ from policies.models import Observation, Person
 from reviews.assurance import insertion, verdicts
 from reviews.desk.components import visibility
 from reviews.governance import readings
-from reviews.models import ApprovalRequest, Canary, Decision, Execution, Proposal
+from reviews.holds import rows, take
+from reviews.models import (
+    ApprovalRequest,
+    Canary,
+    Decision,
+    Execution,
+    Lease,
+    Proposal,
+)
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -200,3 +208,15 @@ def test_no_other_person_can_end_a_canary(gate: Gate) -> None:
         verdicts.pass_on_canary(request_id=request.pk, person=gate.tom)
     real = propose(gate.agent, thread=factories.new_thread()).request
     assert not verdicts.pass_on_canary(request_id=real.pk, person=gate.rita)
+
+
+def test_an_offer_of_a_canary_reaches_nobody_else(gate: Gate) -> None:
+    request = plant(gate)
+    take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
+    Lease.objects.update(until=clock.now() - timedelta(seconds=1))
+    assert rows.free_lapsed_holds() == 1
+    assert not OutboxMessage.objects.filter(subject=request.pk)
+    client = Client()
+    client.force_login(gate.tom)
+    assert request.pk not in client.get("/queue/?tab=mine").content.decode()
+    assert client.get(f"/requests/{request.pk}/").status_code == 404

@@ -274,6 +274,8 @@ def test_an_old_version_is_refused_and_the_difference_is_shown(
     assert "40.00" in banner
     assert "4000.00" in banner
     assert "mind the amount" in source
+    notes = re.findall(r'<section class="note"[^>]*data-testid="([a-z]+)"', source)
+    assert notes == ["problem"]
     assert not Decision.objects.exists()
 
 
