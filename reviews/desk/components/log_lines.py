@@ -439,6 +439,7 @@ def _build_unreadable_line(row: LogRecord) -> LogLine:
         outcome="",
         ending=None,
         answer="",
+        actor="",
     )
 
 

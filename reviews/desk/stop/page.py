@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.db.models import Max, QuerySet
 from django.urls import reverse
@@ -104,7 +104,8 @@ def _list_work(person: Person, *, only_own: bool) -> list[WorkRow]:
 def _list_newest(found: QuerySet[Any], since: str) -> Iterable[WorkRow]:
     names = ("proposal__agent", "proposal__thread", "proposal__tool_name")
     newest = found.order_by().values(*names).annotate(since=Max(since))
-    return newest.order_by("-since").values_list("since", *names)[:MOST_READ]
+    newest = newest.order_by("-since")
+    return cast("Iterable[WorkRow]", newest.values_list("since", *names)[:MOST_READ])
 
 
 def _list_distinct(

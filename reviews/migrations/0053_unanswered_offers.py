@@ -11,7 +11,7 @@ HOWS = ["broken", "handed_over", "unanswered"]
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("reviews", "0051_kept_rows")]
+    dependencies: ClassVar = [("reviews", "0052_draft_of_each_panel")]
     operations: ClassVar = [
         migrations.RemoveConstraint("lease", "lease_lost_paired"),
         migrations.AlterField(
