@@ -55,6 +55,7 @@ class _RecentCache(OrderedDict[Any, Any]):
 _versions = _RecentCache()
 _documents = _RecentCache()
 _tools = _RecentCache()
+_stored = _RecentCache()  # documents by the id of their version
 
 
 def find_active_policy() -> PolicyVersion | None:
@@ -112,8 +113,13 @@ def load_written_answer_levels(version_id: int) -> Collection[Risk]:
 def _load_stored_document(version_id: int) -> Document:
     """What is read from it is cached for the life of the process: a version that
     something was evaluated by never changes."""
-    ruling = next((one for one in [*_versions.values()] if one.pk == version_id), None)
-    return load_document(ruling or PolicyVersion.objects.get(pk=version_id))
+
+    def load() -> Document:
+        known = (one for one in [*_versions.values()] if one.pk == version_id)
+        ruling = next(known, None)
+        return load_document(ruling or PolicyVersion.objects.get(pk=version_id))
+
+    return _stored.keep(version_id, load)
 
 
 def load_document(version: PolicyVersion) -> Document:

@@ -511,7 +511,9 @@ def _is_any_argument_addressed(revision: Revision) -> bool:
         and leaf.value not in list_enum_values(definition.arguments, leaf.path)
     ]
     return any(
-        addressed.is_addressed_to_reviewer(text, outgoing=cell.outgoing)
+        addressed.is_letter_addressed_to_reviewer(text)
+        if cell.outgoing
+        else addressed.is_addressed_to_reviewer(text)
         for text, cell in cells
         if not cell.hides
     )

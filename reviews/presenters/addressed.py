@@ -221,13 +221,22 @@ def find_addressed_lines(lines: Sequence[str], *, outgoing: bool = False) -> set
 
 
 @lru_cache(maxsize=512)
-def is_addressed_to_reviewer(text: str, *, outgoing: bool = False) -> bool:
+def is_addressed_to_reviewer(text: str) -> bool:
     """Whether any line of a text addresses the reviewer.
 
     Cached, because pages and batches ask repeatedly about the same texts.
     """
-    lines = text.replace("\r\n", "\n").split("\n")
-    return bool(find_addressed_lines(lines, outgoing=outgoing))
+    return bool(find_addressed_lines(_split_lines(text)))
+
+
+@lru_cache(maxsize=512)
+def is_letter_addressed_to_reviewer(text: str) -> bool:
+    """The same of a text that the effect sends to its reader."""
+    return bool(find_addressed_lines(_split_lines(text), outgoing=True))
+
+
+def _split_lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").split("\n")
 
 
 def _normalise_line(line: str) -> str:

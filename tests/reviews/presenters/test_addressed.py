@@ -46,11 +46,7 @@ def test_in_a_letter_to_a_customer_fewer_phrases_count_and_none_of_a_customers()
 ):
     found = corpora.addressed()
     said, ordinary = (
-        [
-            one
-            for one in found[kind]
-            if addressed.is_addressed_to_reviewer(one, outgoing=True)
-        ]
+        [one for one in found[kind] if addressed.is_letter_addressed_to_reviewer(one)]
         for kind in ("addressed", "ordinary")
     )
     assert len(said) >= len(found["addressed"]) * 0.55
