@@ -215,7 +215,8 @@ def test_an_offer_of_a_canary_reaches_nobody_else(gate: Gate) -> None:
     take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
     Lease.objects.update(until=clock.now() - timedelta(seconds=1))
     assert rows.free_lapsed_holds() == 1
-    assert not OutboxMessage.objects.filter(subject=request.pk)
+    told = OutboxMessage.objects.filter(subject=request.pk)
+    assert list(told.values_list("topic", flat=True)) == ["request.opened"]
     client = Client()
     client.force_login(gate.tom)
     assert request.pk not in client.get("/queue/?tab=mine").content.decode()
