@@ -11,16 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import Case, F, OuterRef, Q, Subquery, When
+from django.db.models import F, OuterRef, Q, Subquery
 from django.urls import reverse
 
 from journal.clock import format_time
+from policies.models import Person
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.effects.wording import format_duration
 from reviews.grants import uncertain
 from reviews.models import ApprovalRequest, Execution, Proposal, Revision
 from reviews.stops import incidents
 
+from . import visibility
 from .holding import HoldStatus
 
 APPROVAL_UNDONE = "Approval undone. Nothing was executed."
@@ -264,7 +266,7 @@ class SameAction:
 
     said: str  # what became of it: `was performed`
     at: datetime
-    url: str  # of its request; "" for one that this page's readers may not see
+    url: str  # of its request; "" for one that nobody was asked about
 
 
 _PERFORMED = {
@@ -276,12 +278,15 @@ _PERFORMED = {
 MOST_SAME = 5
 
 
-def list_same_actions(request: ApprovalRequest, revision: Revision) -> list[SameAction]:
-    """The newest proposals of this action that its run made before this one. One
-    query."""
+def list_same_actions(
+    person: Person, request: ApprovalRequest, revision: Revision
+) -> list[SameAction]:
+    """The newest proposals of this action that its run made before this one, as far as
+    this person may see them. One query."""
     proposal = request.proposal
     done = Execution.objects.filter(proposal=OuterRef("proposal")).order_by("-pk")
     rows = Revision.objects.filter(
+        proposal__in=visibility.select_visible_proposals(person),
         action_hash=revision.action_hash,
         number=F("proposal__revision"),
         proposal__agent=proposal.agent,
@@ -291,12 +296,11 @@ def list_same_actions(request: ApprovalRequest, revision: Revision) -> list[Same
         proposal__repeats="",
         proposal__blocked_by="",
     ).annotate(effect=Subquery(done.values("status")[:1]))
-    own = When(proposal__request__queue=request.queue_id, then="proposal__request")
-    found = rows.annotate(link=Case(own, default=None)).order_by(
-        "-proposal__created_at"
-    )
-    said = found.values_list(
-        "proposal__request__status", "effect", "proposal__created_at", "link"
+    said = rows.order_by("-proposal__created_at").values_list(
+        "proposal__request__status",
+        "effect",
+        "proposal__created_at",
+        "proposal__request",
     )
     return [
         SameAction(_describe_same(status, effect), at, _build_request_url(link))

@@ -180,7 +180,8 @@ class LoadedRequest:
         query."""
         if not self.waiting:
             return []
-        return states.list_same_actions(self.request, self.sealed.revision)
+        revision = self.sealed.revision
+        return states.list_same_actions(self.person, self.request, revision)
 
     @property
     def unreached(self) -> str:

@@ -11,9 +11,10 @@ from agents.models import Checkpoint
 from journal import clock, errors
 from journal.models import LogRecord
 from policies.models import Observation
-from reviews.choices import RequestStatus, StopMode
+from reviews.assurance import second_reviews
+from reviews.choices import RequestStatus, SampleCause, StopMode
 from reviews.executions import run
-from reviews.models import ApprovalRequest, Execution, Proposal, Stop
+from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Stop
 from reviews.stops import stops
 from tests import factories
 from tests.agents.conftest import Caller
@@ -137,6 +138,11 @@ def test_a_call_that_means_one_more_effect_is_asked_by_itself(
     assert told.endswith("was performed.")
     for earlier in requests[:2]:
         assert f'href="/requests/{earlier.pk}/"' in read_page(page)
+    decision = Decision.objects.get()
+    second_reviews.choose_decision(decision_id=decision.pk, cause=SampleCause.SAMPLE)
+    client.force_login(gate.tom)
+    told = read_text(client.get(f"/requests/{requests[2].pk}/"), "same-action")
+    assert "was performed" not in told, "he may review the first one a second time"
     decide(requests[1], gate.rita, "reject")
     assert caller.propose(again=True).json()["status"] == "rejected"
 
