@@ -11,6 +11,7 @@ from playwright.sync_api import Page, Route, expect
 from agents.models import Agent
 from journal.models import LogRecord
 from policies.models import PolicyVersion
+from reviews.holds import take
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -22,7 +23,7 @@ from reviews.models import (
 from reviews.people import preferences
 from reviews.people.preferences import DisplayPreferences
 from tests import factories
-from tests.browser.conftest import Desk, SitDown, arm, settle
+from tests.browser.conftest import Desk, SitDown, arm, look, settle
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews.batches.batching import formed
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.browser
 # Every shortcut of the request page is among them.
 LETTERS = "aabbcdeeemnopqrsuvxz"
 MARKS = ["", "", ".", ",", "?", "!", "/", "[", "]", "'"]
-SENTENCES = 100
+SENTENCES = 12  # into each of more than twenty places
 
 
 def write_sentences(seed: str, count: int = SENTENCES) -> list[str]:
@@ -71,11 +72,15 @@ def record_state() -> dict[str, Any]:
     }
 
 
-def type_sentences(page: Page, seed: str, most: int = 1200) -> str:
-    """A hundred sentences into whatever has the focus; returns what was typed."""
-    text = "; ".join(write_sentences(seed))[:most].strip()
+def type_sentences(page: Page, seed: str) -> str:
+    """Sentences into whatever has the focus; returns what was typed."""
+    text = "; ".join(write_sentences(seed))
     page.keyboard.type(text)
     return text
+
+
+# Also in a part of the page that is folded away.
+FOCUS = "one => { one.closest('details')?.setAttribute('open', ''); one.focus() }"
 
 
 def open_request(gate: Gate, sit_down: SitDown, name: str = "rita") -> Desk:
@@ -112,7 +117,7 @@ def test_an_edit_changes_its_field_alone(gate: Gate, sit_down: SitDown) -> None:
     page = desk.page
     arm_and_claim(desk, "m")
     before, address = record_state(), page.url
-    text = type_sentences(page, "m", most=400)
+    text = type_sentences(page, "m")
     settle(page)
     expect(page.locator("[name='arg.customer']")).to_have_value(text)
     expect(page.locator("[name='arg.amount']")).to_have_value("40.00")
@@ -125,7 +130,7 @@ def test_a_panel_without_a_field_takes_no_letter(gate: Gate, sit_down: SitDown) 
     page = desk.page
     arm(desk, "e")
     before, address = record_state(), page.url
-    type_sentences(page, "e", most=400)
+    type_sentences(page, "e")
     settle(page)
     expect(page.get_by_role("heading", name="Extend the deadline")).to_be_visible()
     assert (record_state(), page.url) == (before, address)
@@ -340,36 +345,69 @@ def test_more_time_is_confirmed_and_can_be_cancelled(
     assert LogRecord.objects.filter(kind="request.extended").count() == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "field"),
-    [
-        ("rita", "/requests/{pk}/hold/give/", ""),
-        ("rita", "/threads/riley/t-1/stop/", "#id_reason"),
-        ("rita", "/queue/", "#find"),
-        ("sue", "/alarms/", "#find"),
-        ("sue", "/unknown/", "#find"),
-        ("sue", "/escalations/", "#find"),
-        ("otto", "/log/", "#log-q"),
-        ("alma", "/policies/new/", "#id_document"),
-        ("rita", "/me/tokens/", "#token-name"),
-        ("rita", "/me/shortcuts/", "#find"),
-    ],
-)
-def test_a_page_takes_every_letter(
-    gate: Gate, sit_down: SitDown, name: str, path: str, field: str
+def test_the_conditions_of_an_approval_take_every_letter(
+    gate: Gate, sit_down: SitDown
 ) -> None:
-    request = propose(gate.agent).request
-    page = sit_down(name).open(path.format(pk=request.pk))
-    if field == "#id_reason":
-        page.wait_for_selector(".halt :focus")
-    elif field:
-        page.locator(field).first.focus()
+    desk = open_request(gate, sit_down)
+    page = desk.page
+    arm_and_claim(desk, "a")
+    page.get_by_text("Conditions", exact=True).click()
     before, address = record_state(), page.url
-    type_sentences(page, path, most=600)
+    page.locator("[name=expect]").first.focus()
+    text = type_sentences(page, "expect")
+    page.locator("#id_not_before").focus()
+    type_sentences(page, "time")
     settle(page)
     assert (record_state(), page.url) == (before, address)
-    if field == "#id_reason":
-        assert page.locator("[name=reason_code]:checked").count() == 0
+    expect(page.locator("#id_reason")).to_have_value(text)
+    assert page.locator(".panel :checked").count() == 0
+
+
+# By person: the pages of one after the other, and the field that takes the letters.
+PLACES = {
+    "rita": {
+        "/requests/{pk}/hold/give/": "",
+        "/threads/riley/t-1/stop/": "#id_reason",
+        "/queue/": "#find",
+        "/me/tokens/": "#token-name",
+        "/me/shortcuts/": "#find",
+    },
+    "sue": {
+        "/alarms/": "#find",
+        "/unknown/": "#find",
+        "/escalations/": "#find",
+        "/escalations/{escalated}/": "#id_guidance",
+        "/requests/{held}/hold/break/": "#id_reason",
+        "/incidents/": "#id_reason",
+        "/on-call/": "#id_person",
+    },
+    "otto": {"/log/": "#log-q"},
+    "alma": {"/policies/new/": "#id_document"},
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_page_takes_every_letter(gate: Gate, sit_down: SitDown, name: str) -> None:
+    waiting, held, escalated = (
+        propose(gate.agent, thread=f"t-{n}", customer=f"C-{n}").request
+        for n in (1, 2, 3)
+    )
+    take.take_hold(request_id=held.pk, person=gate.tom)
+    factories.decide(escalated, gate.rita, "escalate", reason_code="unsafe")
+    desk = sit_down(name)
+    for path, field in PLACES[name].items():
+        page = desk.open(
+            path.format(pk=waiting.pk, held=held.pk, escalated=escalated.pk)
+        )
+        if field:
+            page.locator(field).first.evaluate(FOCUS)
+        before, address = record_state(), page.url
+        text = type_sentences(page, path)
+        settle(page)
+        assert (record_state(), page.url) == (before, address)
+        if field in {"#id_reason", "#id_guidance"}:
+            expect(page.locator(field).first).to_have_value(text)
+            assert page.locator("[name=reason_code]:checked").count() == 0
 
 
 def test_a_batch_takes_every_letter(gate: Gate, sit_down: SitDown) -> None:
@@ -395,6 +433,7 @@ def test_what_goes_on_after_the_field_is_gone_does_nothing(
     page.keyboard.type("C-1 becau")
     request = ApprovalRequest.objects.get()
     factories.revise(gate.agent, request.proposal, amount="400.00")
+    look(page)
     expect(page.get_by_test_id("panel")).to_have_count(0)
     before, address = record_state(), page.url
     page.keyboard.type("se it is expensive, not ours, reason 3")
