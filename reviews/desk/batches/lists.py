@@ -71,17 +71,17 @@ class BatchListPage:
 
     waiting: list[BatchListItem]
     decided: list[BatchListItem]
+    more_waiting: int = 0  # not listed
+    more_decided: int = 0
 
 
 def build_batch_list(person: Person, *, now: datetime) -> BatchListPage:
     """List waiting batches by deadline, then those decided in the last week. Five
     queries, plus those of `costs`."""
-    waiting = list(
-        select_visible_batches(person)
-        .filter(status__in=OPEN_STATUSES)
-        .order_by("formed_at")[:MAX_LISTED]
-    )
-    decided = list(_select_decided(person, now).order_by("-settled_at")[:MAX_LISTED])
+    open_ = select_visible_batches(person).filter(status__in=OPEN_STATUSES)
+    over = _select_decided(person, now)
+    waiting = list(open_.order_by("formed_at")[:MAX_LISTED])
+    decided = list(over.order_by("-settled_at")[:MAX_LISTED])
     facts = _load_totals([*waiting, *decided], now)
     lines = [
         _build_item(batch, facts[batch.pk], now)
@@ -96,6 +96,8 @@ def build_batch_list(person: Person, *, now: datetime) -> BatchListPage:
             for batch in decided
             if batch.pk in facts
         ],
+        cursors.count_rest(open_, waiting, MAX_LISTED),
+        cursors.count_rest(over, decided, MAX_LISTED),
     )
 
 

@@ -23,7 +23,7 @@ from reviews.governance import ruling
 from reviews.models import ApprovalRequest, Incident, RequestVersion
 from reviews.permissions import Permission
 
-from . import log_lines
+from . import cursors, log_lines
 from .badges import COUNT_LIMIT
 
 MOST_ENDED = 50  # ended incidents on the page
@@ -153,6 +153,7 @@ class IncidentsPage:
 
     open: list[IncidentLine]
     ended: list[IncidentLine]
+    more: int  # ended ones that are not listed
     may: bool  # whether this person may declare one
     queues: list[Queue]  # without an open incident of their own
     every: bool  # whether an incident over every queue may be declared
@@ -173,13 +174,15 @@ def build_incidents_page(person: Person) -> IncidentsPage:
     """The incidents that concern this person, open ones and the newest ended ones."""
     found = Incident.objects.select_related("queue").filter(_filter_for_person(person))
     now_open = list(found.filter(ended_at__isnull=True).order_by("at"))
-    over = found.filter(ended_at__isnull=False).order_by("-at")[:MOST_ENDED]
+    past = found.filter(ended_at__isnull=False)
+    over = list(past.order_by("-at")[:MOST_ENDED])
     frozen = {row.queue_id for row in now_open}
     queues = [one for one in Queue.objects.order_by("title") if one.pk not in frozen]
     lines = _build_incident_lines([*now_open, *over])
     return IncidentsPage(
         open=[one for one in lines if one.ended_at is None],
         ended=[one for one in lines if one.ended_at is not None],
+        more=cursors.count_rest(past, over, MOST_ENDED),
         may=permissions.has_permission(person, Permission.DECLARE),
         queues=queues,
         every=None not in frozen,

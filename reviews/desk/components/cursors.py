@@ -19,6 +19,12 @@ M = TypeVar("M", bound=Model)
 _PART = re.compile(r"[a-z]*")
 
 
+def count_rest(found: QuerySet[Any], shown: Sequence[Any], most: int) -> int:
+    """How many rows of `found` a list that shows at most `most` leaves out; without a
+    query unless the list is full."""
+    return max(found.count() - most, 0) if len(shown) == most else 0
+
+
 class CursorPosition(NamedTuple):
     """The last row of a page; `part` names the list where a page joins several in a
     row."""

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 
 from policies.choices import Role, Tier
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import REASON_LABELS, NoteKind, RequestStatus, Verdict
-from reviews.desk.components import visibility
+from reviews.desk.components import cursors, visibility
 from reviews.desk.components.choice import VERDICT_WORDINGS
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import QueueRow
@@ -87,6 +87,7 @@ class EscalationsPage:
     expired: list[QueueRow]
     splits: list[SplitDecision]
     figures: EscalationFigures | None
+    more_expired: int = 0  # not listed
 
     @property
     def mine_bands(self) -> list[list[QueueRow]]:
@@ -106,10 +107,12 @@ def build_escalations_page(person: Person, *, now: datetime) -> EscalationsPage:
     rows = list_waiting_rows(person, now)
     can = _list_answerable_ids(person, rows)
     sees_all = permissions.has_permission(person, Permission.SEE_ALL)
+    expired = _list_expired_rows(person, now) if sees_all else []
     return EscalationsPage(
         mine=[row for row in rows if row.id in can],
         others=[row for row in rows if row.id not in can],
-        expired=_list_expired_rows(person, now) if sees_all else [],
+        expired=expired,
+        more_expired=cursors.count_rest(_select_expired(now), expired, MAX_OVER),
         splits=_list_splits(person, now) if sees_all else [],
         figures=_compute_figures(now) if sees_all else None,
     )
@@ -138,11 +141,15 @@ def _list_answerable_ids(person: Person, rows: list[QueueRow]) -> set[str]:
 def _list_expired_rows(person: Person, now: datetime) -> list[QueueRow]:
     """The requests that nobody answered in the last day: each one is a failure of the
     desk."""
-    found = ApprovalRequest.objects.filter(
-        status=RequestStatus.EXPIRED, settled_at__gt=now - EXPIRED_FOR
-    )
+    found = _select_expired(now)
     ids = found.order_by("-settled_at").values_list("pk", flat=True)[:MAX_OVER]
     return queue.list_rows_by_id(ids, person, now)
+
+
+def _select_expired(now: datetime) -> QuerySet[ApprovalRequest]:
+    return ApprovalRequest.objects.filter(
+        status=RequestStatus.EXPIRED, settled_at__gt=now - EXPIRED_FOR
+    )
 
 
 def _list_splits(person: Person, now: datetime) -> list[SplitDecision]:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
-from reviews.desk.components import frame, visibility
+from reviews.desk.components import cursors, frame, visibility
 from reviews.desk.components.frame import UpkeepTab
 from reviews.effects import describe
 from reviews.models import Execution, LookUp
@@ -56,6 +56,7 @@ class UnknownOutcomesPage:
 
     lines: list[UnknownOutcomeLine]
     settled: list[UnknownOutcomeLine] = field(default_factory=list)
+    more: int = 0  # settled ones that are not listed
     upkeep: list[UpkeepTab] = field(default_factory=list)
 
 
@@ -104,6 +105,7 @@ def build_unknown_page(person: Person) -> UnknownOutcomesPage:
     return UnknownOutcomesPage(
         lines=[build_unknown_line(one, newest, one.pk in mine) for one in open_],
         settled=[build_unknown_line(one, {}) for one in over],
+        more=cursors.count_rest(known, over, MAX_SETTLED),
         upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
     )
 

@@ -14,6 +14,7 @@ from policies.models import Person
 from reviews.batches import formation
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.decisions import recall
+from reviews.desk.batches import lists
 from reviews.executions import run
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Batch, Decision, Execution
@@ -59,6 +60,20 @@ def test_a_member_that_comes_back_counts_once(gate: Gate, as_: SignIn) -> None:
         text = read_page(as_("rita").get(page))
         assert "3 repayments" in text
         assert "41.90 USD" in text
+
+
+def test_a_list_that_is_cut_says_how_many_more_there_are(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "MAX_LISTED", 1)
+    for count in (2, 3):  # once in a batch, they take no others
+        proposed(gate, *AMOUNTS[:count])
+        formation.form_missed_batches()
+        Batch.objects.update(status=BatchStatus.OPEN)
+    assert Batch.objects.count() == 2
+    cut = find_element(read_page(as_("rita").get("/batches/")), "cut")
+    assert "1 more is not listed here." in cut
+    assert 'href="/queue/"' in cut
 
 
 def test_the_page_says_all_once_and_each_in_a_row(gate: Gate, as_: SignIn) -> None:

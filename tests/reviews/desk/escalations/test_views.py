@@ -162,6 +162,19 @@ def test_what_expired_is_shown_to_supervisors(gate: Gate, as_: SignIn) -> None:
     assert request.pk in read_page(as_("rita").get("/queue/?tab=done"))
 
 
+def test_a_list_of_what_expired_says_what_it_leaves_out(
+    gate: Gate, as_: SignIn
+) -> None:
+    for number in range(22):
+        factories.overdue(propose(gate.agent, thread=f"t-{number}").request)
+    deadlines.expire_chunk()
+    page = as_("sue").get("/escalations/")
+    assert (
+        read_text(page, "cut") == "2 more are not listed here. The audit log has all."
+    )
+    assert 'href="/log/?flag=expired"' in find_element(read_page(page), "cut")
+
+
 @pytest.mark.parametrize("rows", [1, 6])
 def test_its_queries_do_not_grow(
     gate: Gate, as_: SignIn, django_assert_max_num_queries, rows: int

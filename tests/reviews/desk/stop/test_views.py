@@ -151,7 +151,7 @@ def test_a_list_that_is_cut_says_how_many_more_and_leads_to_them(
         client = as_(name)
         first = client.get("/stop/")
         assert read_page(first).count("/threads/riley/t-") == 8
-        assert read_text(first, "more-at-work") == "13 more runs…"
+        assert read_text(first, "more-at-work") == "13 more runs …"
         assert 'href="/stop/?all"' in read_page(first)
         whole = read_page(client.get("/stop/?all"))
         assert whole.count("/threads/riley/t-") == 21
