@@ -62,7 +62,7 @@ def test_escape_gives_the_focus_back_to_the_verb(
     page.fill("#id_reason", "kept on the way")
     page.keyboard.press("Escape")
     expect(page.locator("#verb-reject")).to_be_focused()
-    arm(desk, "u")
+    arm(desk, "x")
     expect(page.locator("#id_reason")).to_have_value("kept on the way")
 
 
