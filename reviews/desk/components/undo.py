@@ -4,7 +4,8 @@ having happened: an approval that was undone, a stop that was lifted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -365,10 +366,10 @@ def list_record_endings(
     records: QuerySet[LogRecord], rows: Iterable[LogRecord]
 ) -> dict[int, Ending]:
     """What ended what these records began, by id. `records` are those that the reader
-    may see. One query for records of proposals, and one for each other kind of thing
-    that a row names."""
+    may see. One query for records of proposals, one for each other kind of thing that a
+    row names, and one for what a person or an agent was given."""
     rows = list(rows)
-    endings = _list_thing_endings(rows)
+    endings = _list_thing_endings(rows) | _list_given_endings(records, rows)
     begun = [row for row in rows if row.kind in _RECORD_ENDINGS and row.proposal]
     ended: dict[str, list[LogRecord]] = {row.proposal: [] for row in begun}
     if begun:
@@ -410,6 +411,96 @@ def _list_thing_endings(rows: Iterable[LogRecord]) -> dict[int, Ending]:
         for row in begun
         if (at := known.get(identify(row))) is not None
     }
+
+
+_Key = Callable[[LogRecord], tuple[object, ...] | None]
+
+
+def _by(*names: str) -> _Key:
+    """What a record is about, by members of its data; None where one is missing."""
+
+    def identify(row: LogRecord) -> tuple[object, ...] | None:
+        found = tuple(row.data.get(name) for name in names)
+        return None if None in found else found
+
+    return identify
+
+
+def _identify_actor(row: LogRecord) -> tuple[object, ...]:
+    return (row.actor_id,)
+
+
+def _identify_policy(row: LogRecord) -> tuple[object, ...]:
+    return (json.loads(bytes(row.leaf))["policy"],)
+
+
+# What people and agents are given, and what takes it from them: the kinds of both
+# records, the word for the end, and what both are about.
+_GIVEN: list[tuple[str, str, str, _Key, _Key]] = [
+    (begun, ended, word, key, key)
+    for begun, ended, word, key in (
+        ("agent.key_issued", "agent.key_revoked", "revoked", _by("prefix")),
+        ("person.token_minted", "person.token_revoked", "revoked", _by("prefix")),
+        ("person.admitted", "person.dismissed", "removed", _by("person", "queue")),
+        ("person.added", "person.changed", "role changed", _by("person")),
+        ("person.added", "person.deactivated", "deactivated", _by("person")),
+        ("person.changed", "person.changed", "role changed", _by("person")),
+        ("person.deactivated", "person.reactivated", "reactivated", _by("person")),
+        ("person.reactivated", "person.deactivated", "deactivated", _by("person")),
+        (
+            "on_call.planned",
+            "on_call.ended",
+            "ended",
+            _by("queue", "person", "begins_at"),
+        ),
+        ("endpoint.switched_off", "endpoint.switched_on", "enabled", _by("endpoint")),
+        ("endpoint.switched_on", "endpoint.switched_off", "disabled", _by("endpoint")),
+        ("policy.activated", "policy.retired", "retired", _identify_policy),
+    )
+]
+_GIVEN += [
+    ("person.token_minted", kind, "revoked", _identify_actor, _by("person"))
+    for kind in ("person.deactivated", "person.password_set")
+]
+_ROLE_CHANGE = "person.changed"  # ends a role where it gives another one
+
+
+def _list_given_endings(
+    records: QuerySet[LogRecord], rows: Sequence[LogRecord]
+) -> dict[int, Ending]:
+    begun = [row for row in rows if any(row.kind == one[0] for one in _GIVEN)]
+    kinds = {one[1] for one in _GIVEN if any(row.kind == one[0] for row in begun)}
+    if not kinds:
+        return {}
+    since = min(row.pk for row in begun)
+    later = [
+        row
+        for row in records.filter(kind__in=kinds, pk__gt=since).order_by("pk")
+        if row.kind != _ROLE_CHANGE or "role" in row.data
+    ]
+    endings: dict[int, Ending] = {}
+    for row in begun:
+        if row.kind == _ROLE_CHANGE and "role" not in row.data:
+            continue
+        words = {
+            (kind, end): (word, begin(row))
+            for first, kind, word, begin, end in _GIVEN
+            if first == row.kind
+        }
+        endings |= _find_given_ending(row, later, words)
+    return endings
+
+
+def _find_given_ending(
+    row: LogRecord,
+    later: Iterable[LogRecord],
+    words: Mapping[tuple[str, _Key], tuple[str, tuple[object, ...] | None]],
+) -> dict[int, Ending]:
+    for one in later:
+        for (kind, identify), (word, about) in words.items():
+            if one.pk > row.pk and one.kind == kind and identify(one) == about:
+                return {row.pk: Ending(word, one.at)}
+    return {}
 
 
 def _load_stops(rows: Iterable[LogRecord]) -> dict[Any, datetime | None]:

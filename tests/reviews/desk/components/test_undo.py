@@ -10,8 +10,14 @@ from datetime import timedelta
 
 import pytest
 
-from agents import reversals
+from agents import keys, reversals
+from agents.models import AgentKey
+from journal import clock
 from journal.models import LogRecord
+from policies import people
+from policies.choices import Role
+from policies.models import Queue
+from policies.people import PersonChange
 from reviews import deadlines
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.decisions import recall, returns, revoke
@@ -20,7 +26,9 @@ from reviews.desk.components import log_lines, undo
 from reviews.executions import run
 from reviews.holds import rows as hold_rows
 from reviews.holds import take
-from reviews.models import ApprovalRequest, Decision
+from reviews.models import ApprovalRequest, Decision, PersonalToken
+from reviews.on_call import shifts
+from reviews.people import tokens
 from reviews.standing_grants import issuance
 from reviews.stops import incidents, stops
 from tests import factories
@@ -126,6 +134,39 @@ def allowed_and_revoked(gate: Gate) -> None:
     issuance.revoke_standing_grant(grant_id=row.pk, person=gate.sue)
 
 
+def key_revoked(gate: Gate) -> None:
+    keys.issue_key(agent=gate.agent, by=gate.adam)
+    keys.revoke_key(key=AgentKey.objects.latest("pk"), by=gate.adam)
+
+
+def token_revoked(gate: Gate) -> None:
+    tokens.create_token(person=gate.rita, name="script")
+    token = PersonalToken.objects.get()
+    tokens.revoke_token(person=gate.rita, token_id=token.pk)
+
+
+def password_set(gate: Gate) -> None:
+    tokens.create_token(person=gate.rita, name="script")
+    people.set_password(gate.rita, factories.PASSWORD * 2, by=gate.adam)
+
+
+def shift_ended(gate: Gate) -> None:
+    now = clock.now()
+    row = shifts.plan_shift(
+        by=gate.sue,
+        queue=Queue.objects.get(name="money"),
+        person=gate.rita,
+        begins_at=now,
+        ends_at=now + timedelta(hours=8),
+    )
+    shifts.end_shift(shift_id=row.pk, by=gate.sue)
+
+
+def role_changed(gate: Gate) -> None:
+    for role in (Role.SUPERVISOR, Role.REVIEWER):
+        people.change_person(gate.tom, PersonChange(role=role), by=gate.adam)
+
+
 def say(gate: Gate, kind: str) -> list[str]:
     """What the log says about the end of each record of this kind, oldest first."""
     records = LogRecord.objects.filter(kind=kind).order_by("pk")
@@ -150,6 +191,11 @@ def say(gate: Gate, kind: str) -> list[str]:
         (released, "lease.taken", "released"),
         (states.closed_alarm, "alarm.raised", "resolved"),
         (allowed_and_revoked, "standing_grant.issued", "revoked"),
+        (key_revoked, "agent.key_issued", "revoked"),
+        (token_revoked, "person.token_minted", "revoked"),
+        (password_set, "person.token_minted", "revoked"),
+        (shift_ended, "on_call.planned", "ended"),
+        (role_changed, "person.changed", "role changed"),
         (reversed_, "decision.recorded", "reversed"),
         (reversed_, "execution.succeeded", "reversed"),
     ],
