@@ -81,10 +81,6 @@ WHERE asked.status = 'pending'
   AND NOT who.me = ANY (asked.barred)
   AND NOT who.me = ANY (asked.closed_to)
   AND asked.canary_for IN ('', who.me)
-  AND NOT EXISTS (SELECT 1 FROM reviews_lease AS lease
-                  WHERE lease.request_id = asked.id AND lease.holder_id <> who.id
-                    AND lease.offered_to_id IS DISTINCT FROM who.id
-                    AND lease.until > statement_timestamp())
 """
 _COUNTS_SQL = f"""
 SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, unseen.n, alarming.n,

@@ -22,7 +22,8 @@ from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import EMPTY_SENTENCES, QueueFilters
 from reviews.desk.request import load
 from reviews.desk.request.page import ReviewPage
-from reviews.models import ApprovalRequest, Lease
+from reviews.holds import take
+from reviews.models import ApprovalRequest
 from reviews.people import preferences
 from reviews.requests import proposals
 from reviews.stops import stops
@@ -308,22 +309,14 @@ def test_many_peoples_badges_are_the_same_numbers(gate: Gate) -> None:
         assert found[person.pk].opened == sorted(opened), name
 
 
-def test_what_somebody_else_holds_does_not_count(gate: Gate) -> None:
-    request = propose(gate.agent).request
-    now = clock.now()
-    lease = Lease.objects.update_or_create(
-        request=request,
-        defaults={
-            "holder": gate.tom,
-            "token": "t",
-            "taken_at": now,
-            "until": now + timedelta(minutes=5),
-        },
-    )[0]
-    assert badges.count_badges(fresh(gate.rita)).queue == 0
-    assert badges.count_badges(fresh(gate.tom)).queue == 1
-    Lease.objects.filter(pk=lease.pk).update(until=now)
-    assert badges.count_badges(fresh(gate.rita)).queue == 1
+def test_the_navigation_counts_what_the_open_tab_counts(gate: Gate) -> None:
+    list(requests_of_every_kind(gate))
+    held = propose(gate.agent, customer="C-9").request
+    take.take_hold(request_id=held.pk, person=gate.tom)
+    for name in ("rita", "tom", "sue", "sam"):
+        person = fresh(gate.people[name])
+        counts = {tab.name: tab.count for tab in queue_page(person).tabs}
+        assert badges.count_badges(person).queue == counts["open"] > 0, name
 
 
 def test_arrivals_of_a_muted_risk_are_not_announced(gate: Gate) -> None:
