@@ -46,6 +46,8 @@ def test_it_says_where_and_when_and_begins_with_who_decided(
     assert first["y"] < title["y"]
     assert Execution.objects.get().status == "succeeded"
     expect(page.get_by_role("heading", name="Tool response")).to_be_visible()
+    expect(page.locator("main button:visible, main textarea:visible")).to_have_count(0)
+    expect(page.get_by_text("Add a note")).to_have_count(0)
     link = page.get_by_test_id("history").locator("a[href^='/']").first
     link.wait_for(state="attached")
     assert f"({link.get_attribute('href')})" in link.evaluate(AFTER).replace('"', "")
@@ -61,3 +63,13 @@ def test_a_pending_case_is_printed_without_the_form_to_decide_it(
     expect(page.locator(".top")).to_be_hidden()
     page.emulate_media(media="screen")
     expect(page.get_by_test_id("print-head")).to_be_hidden()
+
+
+def test_no_control_is_printed_beside_what_was_decided(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    request = states.recallable(gate)
+    page = printed(sit_down("tom").open(f"/requests/{request.pk}/"))
+    expect(page.get_by_test_id("note")).to_be_hidden()
+    controls = "main :is(button, textarea, input, select, summary):visible"
+    expect(page.locator(controls).filter(has_not_text="Proposed")).to_have_count(0)
