@@ -192,7 +192,9 @@ def _load_totals(
             hashes=ArrayAgg("revision__action_hash", order_by="revision"),
             sum=Sum("revision__amount_minor"),
             currency=Min("revision__currency"),
-            undone=Count("pk", filter=Q(taken_back=True)),
+            undone=Count(
+                "pk", filter=Q(taken_back=True) | waiting & Q(cause="recalled")
+            ),
             expires=Min("request__expires_at"),
             since=Min("request__opened_at"),
             frozen=Min(F("request__expires_at") - F("request__frozen_through")),
@@ -264,7 +266,8 @@ def _build_item(batch: Batch, facts: Mapping[str, Any], now: datetime) -> BatchL
 def _describe_end(batch: Batch, facts: Mapping[str, Any]) -> str:
     """What came after the decision; empty while it stands."""
     if facts["undone"]:
-        return "Undone" if facts["undone"] == facts["count"] else "Partly undone"
+        every = facts["undone"] == facts["count"]
+        return "Undone" if every else f"{facts['undone']} of {facts['count']} undone"
     return "Stopped after a failure" if batch.halted_at else ""
 
 

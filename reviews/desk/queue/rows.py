@@ -206,7 +206,14 @@ def _mark_batch(
         repeats="",
         peek_url="",
     )
-    return replace(row, head=head)
+    return replace(row, head=head, state=_build_batch_state(row.state, batch.said))
+
+
+def _build_batch_state(state: StateLabel | None, said: str) -> StateLabel | None:
+    """What a batch's row says of its requests, in place of what one of them says."""
+    if state is None or state.word == states.APPROVAL_UNDONE:
+        return StateLabel("waiting", said, icon="back") if said else None
+    return replace(state, note=said) if said else state
 
 
 def load_versions(

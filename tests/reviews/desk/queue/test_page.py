@@ -16,15 +16,16 @@ from journal import clock
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import deadlines
+from reviews.batches import formation
 from reviews.choices import Scope
-from reviews.decisions import returns
+from reviews.decisions import recall, returns
 from reviews.decisions.submission import PageEvidence
 from reviews.desk.components import badges, visibility
 from reviews.desk.queue import page as queue
 from reviews.desk.queue import search
 from reviews.desk.queue.page import QueueFilters
 from reviews.desk.queue.search import QueueReach
-from reviews.holds import take
+from reviews.holds import rows, take
 from reviews.models import ApprovalRequest
 from reviews.stops import stops
 from reviews.templatetags import desk
@@ -32,6 +33,7 @@ from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.batches import batching
 from tests.reviews.desk.components.test_visibility import fresh, requests_of_every_kind
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -52,19 +54,33 @@ def every_kind(gate: Gate) -> Iterator[ApprovalRequest]:
     yield states.recallable(gate)
 
 
-def test_what_is_offered_counts_in_mine_and_in_the_navigation(gate: Gate) -> None:
+def test_what_is_offered_counts_in_mine(gate: Gate) -> None:
     request = propose(gate.agent).request
     take.take_hold(request_id=request.pk, person=gate.rita)
-    tom = fresh(gate.tom)
-    assert badges.count_badges(tom).queue == 0
     take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
-    assert badges.count_badges(tom).queue == 1
     found = page(gate.tom, tab="mine")
     assert {tab.name: tab.count for tab in found.tabs}["mine"] == 1
     assert [row.offered for band in found.bands for row in band] == [True]
-    assert badges.count_badges(fresh(gate.sue)).queue == 0
     factories.overdue(request)
     assert ids(gate.tom, tab="mine") == []
+
+
+def test_a_batchs_row_says_how_many_approvals_were_undone(gate: Gate) -> None:
+    states.recall_windows(gate)
+    first, *_ = batching.proposed(gate, *["7.00"] * 4)
+    factories.decide(first, gate.rita)
+    recall.recall_approval(request_id=first.pk, person=gate.rita)
+    formation.form_missed_batches()
+    (row,) = [row for band in page(gate.rita).bands for row in band]
+    assert row.state
+    assert row.state.note == "1 of 4 undone"
+    (row,) = [row for band in page(gate.sue).bands for row in band]
+    assert row.state
+    assert "Approval undone" not in f"{row.state.word} {row.state.note}"
+    rows.release_hold(request_id=first.pk, person=gate.rita)
+    (row,) = [row for band in page(gate.tom).bands for row in band]
+    assert row.state
+    assert row.state.word == "1 of 4 undone"
 
 
 def test_open_is_exactly_what_may_be_decided(gate: Gate) -> None:
