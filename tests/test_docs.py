@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from hitl.environment import Holdpoint
+from reviews.holds import take
 from tests.guards import ROOT
 from tests.house import picture
 
@@ -94,6 +97,16 @@ def test_the_readme_links_every_page() -> None:
     linked = {(ROOT / link.partition("#")[0]).resolve() for link in links(readme)}
     for page in (ROOT / "docs").rglob("*.md"):
         assert {page, page.parent} & linked, page
+
+
+def test_times_in_the_docs_are_those_of_the_code_and_the_shipped_policy() -> None:
+    policy = yaml.safe_load((ROOT / "demo" / "policy.yaml").read_text())
+    assert policy["recall"]["high"] == 10  # a refund's
+    for page in ("README.md", "docs/authzen.md"):
+        assert re.search("ten seconds", (ROOT / page).read_text()), page
+    assert timedelta(minutes=5) == take.HOLD_TIME
+    glossary = (ROOT / "docs" / "glossary.md").read_text()
+    assert "it ends after five minutes unless it is renewed" in glossary
 
 
 def test_the_readme_is_short() -> None:

@@ -4,6 +4,7 @@ signing in and out."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from django.views.decorators.http import (
 
 from journal import clock
 from journal.errors import NotFound
+from policies import active
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
@@ -31,6 +33,7 @@ from reviews.desk.log import views
 from reviews.desk.log.filters import LogFilters as LogFilters
 from reviews.desk.queue import views as queue
 from reviews.desk.queue.page import QueueFilters as QueueFilters
+from reviews.effects.wording import format_duration
 from reviews.notifications import plan
 from reviews.notifications.channels import push, registry, subscriptions
 from reviews.people import preferences, shortcuts
@@ -196,7 +199,16 @@ def help(request: HttpRequest) -> HttpResponse:
     """Keys and states in words; the dialog gets the keys alone."""
     places = shortcuts.group_shortcuts(frame.get_frame(request).prefs.keys.mine)
     template = htmx.choose_template(request, "reviews/help.html", "keys")
-    return render(request, template, {"places": places})
+    return render(request, template, {"places": places, "undo": _describe_undo()})
+
+
+def _describe_undo() -> str:
+    """How long the active policy lets an approval be undone: `5 s to 10 s`."""
+    policy = active.find_active_policy()
+    windows = active.load_document(policy).recall.values() if policy else ()
+    seconds = {timedelta(seconds=one) for one in windows if one}
+    ends = sorted({min(seconds), max(seconds)}) if seconds else []
+    return " to ".join(map(format_duration, ends))
 
 
 class SignInView(LoginView):

@@ -198,7 +198,11 @@ def queue_next(request: HttpRequest) -> HttpResponse:
     filters = QueueFilters.read(htmx.parse_query(request.POST.get("filters", "")))
     leaving = _load_unsent_request(request, left)
     if leaving is not None and not request.POST.get("sure"):
-        context = {"page": ReviewPage(leaving), "sent": request.POST}
+        context = {
+            "page": ReviewPage(leaving),
+            "sent": request.POST,
+            "kept_for": drafts.DRAFT_LIFETIME,
+        }
         return render(request, "reviews/leave.html", context)
     if leaving is not None or left:
         rows.release_hold(request_id=left, person=who, leaving=True)
@@ -259,6 +263,6 @@ def _redirect_to_request(pk: str) -> HttpResponse:
 def _render_form(
     request: HttpRequest, template: str, loaded: LoadedRequest, form: object
 ) -> HttpResponse:
-    context = {"page": ReviewPage(loaded), "form": form}
+    context = {"page": ReviewPage(loaded), "form": form, "hold_time": take.HOLD_TIME}
     status = 422 if request.method == "POST" else 200
     return render(request, template, context, status=status)

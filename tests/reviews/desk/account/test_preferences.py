@@ -14,6 +14,7 @@ from reviews.desk.account.forms import NotificationsForm
 from reviews.desk.account.views import NO_ADDRESS_MESSAGE, SAVED_MESSAGE
 from reviews.people import preferences, shortcuts
 from reviews.people.preferences import NotificationPreferences
+from tests import factories
 from tests.conftest import Gate
 from tests.markup import read_page, read_text
 from tests.reviews.desk.conftest import HTMX, SignIn
@@ -106,6 +107,24 @@ def test_the_dialog_gets_the_keys_alone(gate: Gate, as_: SignIn) -> None:
     assert source.startswith("<table")
     assert 'data-testid="statuses"' not in source
     assert 'data-testid="statuses"' in read_page(as_("rita").get("/help/"))
+
+
+@pytest.mark.parametrize(
+    ("windows", "said"),
+    [
+        ({}, ""),
+        ({"high": 10}, "10 s"),
+        ({"low": 7, "medium": 8, "high": 9}, "7 s to 9 s"),
+    ],
+)
+def test_help_says_for_how_long_the_policy_lets_an_approval_be_undone(
+    gate: Gate, as_: SignIn, windows: dict[str, int], said: str
+) -> None:
+    document = {**factories.document_of_tests(), "recall": windows}
+    factories.policy(gate.people, document)
+    page = read_text(as_("rita").get("/help/"), "statuses")
+    assert ("can be undone" in page) is bool(said)
+    assert not said or f"can be undone for {said} " in page
 
 
 def notifying(**said: str) -> dict[str, str]:
