@@ -163,6 +163,7 @@ def test_someone_else_decides_and_my_note_is_kept(
     page = desk.open(f"/requests/{waiting.pk}/")
     arm(desk, "x")
     page.fill("#id_reason", "mine")
+    expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
     take.break_hold(request_id=waiting.pk, person=gate.sue, reason="away")
     decide(waiting, gate.rita, "reject", reason_code="unsafe")
     expect(page.locator("#outcome")).to_contain_text("Rejected")

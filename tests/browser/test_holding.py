@@ -205,7 +205,7 @@ def offer(desk: Desk, name: str) -> None:
     page.wait_for_selector("[data-testid=hand-over]")
     page.select_option("#id_to", label=name)
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_test_id("message")).to_contain_text(f"Offered to {name}")
+    expect(page.locator("#live")).to_contain_text(f"Offered to {name}")
     settle(page)
 
 
