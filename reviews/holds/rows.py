@@ -72,8 +72,7 @@ def log_lapse(lease: Lease, now: datetime) -> None:
     data = {"holder": lease.holder.public_id if lease.holder else ""}
     if lease.offered_to is not None:
         data["to"] = lease.offered_to.public_id
-        if not lease.request.canary:
-            outbox.publish("request.declined", lease.pk, person=data["holder"])
+        outbox.publish("request.declined", lease.pk, person=data["holder"])
     log_hold_event(lease.request, "lease.lapsed", TIMER, now, data)
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.test import Client
 
 from journal import clock
@@ -28,6 +29,7 @@ from reviews.models import (
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews.tasks.draining import drain
 
 from .planting import approve_source, plant, plant_clone
 
@@ -215,8 +217,12 @@ def test_an_offer_of_a_canary_reaches_nobody_else(gate: Gate) -> None:
     take.offer_hold(request_id=request.pk, person=gate.rita, to=gate.tom)
     Lease.objects.update(until=clock.now() - timedelta(seconds=1))
     assert rows.free_lapsed_holds() == 1
-    told = OutboxMessage.objects.filter(subject=request.pk)
-    assert list(told.values_list("topic", flat=True)) == ["request.opened"]
+    told = OutboxMessage.objects.filter(subject=request.pk, facts__has_key="person")
+    assert [(one.topic, one.facts["person"]) for one in told] == [
+        ("request.declined", gate.rita.public_id)
+    ]
+    drain("request.declined")
+    assert [one.to for one in mail.outbox] == [[gate.rita.email]]
     client = Client()
     client.force_login(gate.tom)
     assert request.pk not in client.get("/queue/?tab=mine").content.decode()

@@ -154,6 +154,7 @@ def test_a_row_says_what_was_last_decided_and_folds_claims(
     undone = states.recallable(gate)
     waiting = propose(gate.agent, customer="C-2").request
     recall.recall_approval(request_id=undone.pk, person=gate.rita)
+    rows.release_hold(request_id=undone.pk, person=gate.rita)
     for _ in range(25):  # more records than a timeline shows
         claim_and_release(undone, gate.tom)
         claim_and_release(waiting, gate.tom)
