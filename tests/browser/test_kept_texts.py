@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from reviews.models import Draft, Stop
-from tests.browser.conftest import SitDown, arm, sign_in
+from tests.browser.conftest import SitDown, arm, settle, sign_in
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews.batches.batching import formed
@@ -25,6 +25,8 @@ def test_a_draft_that_no_session_takes_is_not_called_saved_and_comes_back(
     page.get_by_role("button", name="Reject…").click()
     note = page.locator("#decide textarea[name=reason]")
     expect(note).to_be_visible()
+    expect(page.get_by_test_id("state")).to_contain_text("Claimed by you")
+    settle(page)
     page.context.clear_cookies()
     note.fill(TEXT)
     trouble = page.locator("#trouble")

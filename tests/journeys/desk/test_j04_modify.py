@@ -72,7 +72,9 @@ def test_an_amount_is_cut_and_runs_as_cut(
     rita.hand.type(PAYEE, requests.PAYMENT["payee"])
     rita.hand.type(AMOUNT, "48.00")
     rita.hand.leave_field()
+    rita.settled()  # the preview of the last amount
     rita.hand.choose(1)
+    rita.arrived()
     rita.hand.commit(Leads.PAGE)
     expect(rita.page.get_by_test_id("h1-effect")).to_contain_text("48.00")
     expect(rita.state()).to_contain_text("Approved, can be undone for")
