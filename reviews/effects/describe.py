@@ -164,19 +164,20 @@ def build_presentation(
         return None
     return present_or_report(
         revision,
-        lambda: _present_revision(revision, reading),
+        lambda: present_arguments(revision, revision.args, reading),
         lambda: build_unreadable_presentation(revision.proposal.tool_name),
     )
 
 
-def _present_revision(
-    revision: Revision, reading: Mapping[str, Any] | None
+def present_arguments(
+    revision: Revision, args: Mapping[str, Any], reading: Mapping[str, Any] | None
 ) -> Presentation:
+    """Present the revision's call with these arguments, its own or those of an edit."""
     known = collect_facts(revision, reading)
     reading = reading or revision.reading
     return present_effect(
         tools.load_definition(revision.known_tool),
-        revision.args,
+        args,
         before=reading.get("before"),
         labels=reading.get("labels", {}),
         facts=known,

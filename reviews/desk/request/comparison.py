@@ -3,7 +3,7 @@ two readings of the business state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from reviews.effects import describe
 from reviews.effects.describe import ArgumentChange, build_concealer
 from reviews.effects.wording import format_scalar
 from reviews.models import Revision
-from reviews.presenters import Presentation, build_argument_subject, present_effect
+from reviews.presenters import Presentation, build_argument_subject
 from reviews.presenters.arguments import Leaf, collect_leaves
 from reviews.presenters.shapes import Cell, FieldChange, SentencePart, ValueRow
 
@@ -27,13 +27,22 @@ class ThreeWayRow:
     yours: Cell | None
 
 
-def build_three_way_rows(
+@dataclass(frozen=True, slots=True)
+class EditComparison:
+    """An edit beside its proposal: what differs, and the effect of the edit as one
+    sentence, with the record that was read for it."""
+
+    rows: Sequence[ThreeWayRow] = ()
+    effect: Sequence[SentencePart] = ()
+
+
+def compare_edit(
     revision: Revision, edited: Mapping[str, Any], reading: Mapping[str, Any]
-) -> list[ThreeWayRow]:
-    """What differs between proposal and edit. `now` is the value in the reading's
+) -> EditComparison:
+    """Compare the proposal with its edit. `now` of a row is the value in the reading's
     before-state, where it has the same argument."""
     if revision.tool is None:
-        return []
+        return EditComparison()
     subject = build_argument_subject(
         tools.load_definition(revision.tool),
         edited,
@@ -51,24 +60,25 @@ def build_three_way_rows(
         now = subject.cell(leaf) if leaf is not None else None
         return ThreeWayRow(one.label, now, proposed, yours)
 
-    return [
-        *_build_record_rows(revision, edited, reading),
+    yours = describe.present_arguments(revision, edited, reading)
+    rows = [
+        *_build_record_rows(revision, yours),
         *(row(one, one.cell, None) for one in found.now),  # the edit removes it
         *(row(one, one.before, one.after) for one in found.changes),
         *(row(one, None, one.cell) for one in found.other),  # the edit adds it
     ]
+    return EditComparison(rows, yours.sentence)
 
 
 def _build_record_rows(
-    revision: Revision, edited: Mapping[str, Any], reading: Mapping[str, Any]
+    revision: Revision, yours: Presentation
 ) -> Iterator[ThreeWayRow]:
     """What the edit makes of the record: the balances that the tool's amount moves, and
     the fields that are others because it names another record. The proposal is shown
     with the record that was read for it."""
     definition = tools.load_definition(revision.known_tool)
     paths = {balance.fact for balance in definition.balances}
-    proposed = _present(revision, revision.args, revision.reading)
-    yours = _present(revision, edited, reading)
+    proposed = describe.present_arguments(revision, revision.args, revision.reading)
     moved = {one.path: one for one in proposed.changes if one.path in paths}
     for change in yours.changes:
         other = moved.get(change.path)
@@ -82,28 +92,6 @@ def _build_record_rows(
         if path not in paths and cell != old:
             label = row.label if row else was.label if was else path
             yield ThreeWayRow(label, cell, old, cell)
-
-
-def _present(
-    revision: Revision, args: Mapping[str, Any], reading: Mapping[str, Any]
-) -> Presentation:
-    return present_effect(
-        tools.load_definition(revision.known_tool),
-        args,
-        before=reading.get("before"),
-        labels=reading.get("labels", {}),
-        facts=describe.collect_facts(revision, reading),
-        conceal=build_concealer(revision),
-    )
-
-
-def build_edited_sentence(
-    revision: Revision, edited: Mapping[str, Any], reading: Mapping[str, Any]
-) -> tuple[SentencePart, ...]:
-    """The effect of the edit as one sentence, with the record that was read for it."""
-    if revision.tool is None:
-        return ()
-    return _present(revision, edited, reading).sentence
 
 
 def _list_leaves_by_path(before: Mapping[str, Any]) -> Iterator[tuple[str, Leaf]]:

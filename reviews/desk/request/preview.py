@@ -183,7 +183,7 @@ def _build_refused_preview(
     named = [PreviewError(made.label_of(one["path"]), one["message"]) for one in above]
     reading = loaded.revision.reading
     rows = (
-        comparison.build_three_way_rows(loaded.revision, args, reading)
+        comparison.compare_edit(loaded.revision, args, reading).rows
         if not error.errors
         else []
     )
@@ -194,11 +194,11 @@ def _build_accepted_preview(
     loaded: LoadedRequest, args: Mapping[str, Any], found: EditRequirements
 ) -> EditPreview:
     reading = found.reading
-    given = loaded.revision, args, reading.as_json()
+    compared = comparison.compare_edit(loaded.revision, args, reading.as_json())
     return EditPreview(
         lines=_build_preview_lines(found),
-        rows=comparison.build_three_way_rows(*given),
-        effect=comparison.build_edited_sentence(*given),
+        rows=compared.rows,
+        effect=compared.effect,
         now_known=reading.before is not None,
         read_from=_describe_source(found),
         made=found.made if found.counts else None,
