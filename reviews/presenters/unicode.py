@@ -353,14 +353,17 @@ _DOTS = dict.fromkeys((0x3002, 0xFF0E, 0xFF61, 0x2024), ".")
 _DOMAIN = re.compile(r"(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}(?![\w-])")
 
 
-def list_domains(text: str) -> list[str]:
+@lru_cache(maxsize=512)
+def list_domains(text: str) -> tuple[str, ...]:
     """The domains in a text, each once in lower case: of links, of addresses, and bare
     ones. Encoded characters count as what they stand for, and hidden ones not at all.
+
+    Cached, because the cell, the tags and the links of one text ask for it in turn.
     """
     if "." not in text and text.isascii() and not _ENCODING.search(text):
-        return []
+        return ()
     forms = dict.fromkeys((text, decode_text(text)))
-    return list(dict.fromkeys(one for form in forms for one in _find_domains(form)))
+    return tuple(dict.fromkeys(one for form in forms for one in _find_domains(form)))
 
 
 def _find_domains(text: str) -> Iterator[str]:
