@@ -473,9 +473,11 @@ def _list_given_endings(
     if not kinds:
         return {}
     since = min(row.pk for row in begun)
+    # None is about a proposal: the index leads past those of all requests.
+    found = records.filter(proposal="", kind__in=kinds, pk__gt=since)
     later = [
         row
-        for row in records.filter(kind__in=kinds, pk__gt=since).order_by("pk")
+        for row in found.order_by("pk")
         if row.kind != _ROLE_CHANGE or "role" in row.data
     ]
     endings: dict[int, Ending] = {}
