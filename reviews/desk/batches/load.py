@@ -143,8 +143,10 @@ def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
     waits = batch.status in OPEN_STATUSES
     members = membership.load_members if waits else membership.load_decided_members
     found = members(batch, now=now)
-    blind = visibility.select_unanswered_reviews(person)
-    if not waits and blind.filter(decision__request__in=[one.id for one in found]):
+    blind = visibility.select_unanswered_reviews(person).filter(
+        decision__request__in=[one.id for one in found]
+    )
+    if not waits and blind.exists():
         raise NotFound  # its members say how one of them was decided
     return LoadedBatch(
         person=person,
