@@ -162,11 +162,11 @@ class StripRegion(RenderedRegions):
         """What made the version on the screen, where it is not the agent's proposal.
         While the request is open, deciders do not learn each other's names."""
         sealed = self.loaded.sealed
-        said = [] if sealed.cause in {"opened", "modified"} else [sealed.cause]
-        told = [CAUSE_WORDS[one] for one in said if one in CAUSE_WORDS]
-        if sealed.revision.author_kind == "person":
-            told.append(f"{self._editor} changed {self._edited_fields}")
-        return ". ".join(told)
+        plain = sealed.cause in {"opened", "modified"}
+        cause = "" if plain else CAUSE_WORDS.get(sealed.cause, "")
+        is_edit = sealed.revision.author_kind == "person"
+        edit = f"{self._editor} changed {self._edited_fields}" if is_edit else ""
+        return ". ".join(filter(None, (cause, edit)))
 
     @property
     def _editor(self) -> str:
