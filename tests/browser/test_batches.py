@@ -180,6 +180,18 @@ def test_shift_ticks_a_range_and_escape_disarms(gate: Gate, sit_down: SitDown) -
     assert statuses() == {RequestStatus.PENDING}
 
 
+def test_a_panel_gets_what_is_typed_before_it_is_there(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    batch = formed(gate, *["7.00"] * 3)
+    page = sit_down("rita").open(f"/batches/{batch.pk}/")
+    page.keyboard.type("xNot mine")
+    expect(page.locator("#id_reason")).to_have_value("Not mine")
+    page.keyboard.press("Escape")
+    expect(page.locator("#verb-reject")).to_be_visible()
+    assert statuses() == {RequestStatus.PENDING}
+
+
 def test_the_focus_goes_straight_into_what_is_opened(
     gate: Gate, sit_down: SitDown
 ) -> None:
