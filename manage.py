@@ -24,7 +24,7 @@ def main() -> None:
             django.setup()
         execute_from_command_line(sys.argv)
     except (ImproperlyConfigured, InstallationError) as error:
-        sys.exit(f"holdpoint: {error}")
+        sys.exit(f"counterseal: {error}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Acknowledgement of outcomes by agents. Holdpoint offers an outcome as often as it is
-asked for, across every crash, until the agent acknowledges it; after that it offers the
-outcome to nobody."""
+"""Acknowledgement of outcomes by agents. Counterseal offers an outcome as often as it
+is asked for, across every crash, until the agent acknowledges it; after that it offers
+the outcome to nobody."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def build_proposal_input(agent: Agent, body: ProposalIn) -> ProposalInput:
 
 
 def _parse_callback_url(body: ProposalIn) -> str:
-    """Raise InvalidInput for an address that Holdpoint never calls."""
+    """Raise InvalidInput for an address that Counterseal never calls."""
     if body.callback_url is None:
         return ""
     endpoints.check_url(body.callback_url, "callback_url")

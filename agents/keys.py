@@ -1,4 +1,4 @@
-"""Agent keys: bearer secrets that begin with `hp`. Every call reads the key's row, so a
+"""Agent keys: bearer secrets that begin with `cs`. Every call reads the key's row, so a
 revocation takes effect on the next call."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from policies.people import build_actor
 
 from .models import Agent, AgentKey
 
-MARK = "hp"
+MARK = "cs"
 # `last_used_at` is written at most this often: a write on every call would double the
 # cost of a call.
 USE_RESOLUTION = timedelta(minutes=1)

@@ -296,7 +296,7 @@ def _store_answer(
 def check_caps(usage: AgentUsage) -> None:
     """Raise AgentRateLimited when the agent has reached its limit of proposals a minute
     or of waiting requests."""
-    limits = settings.HOLDPOINT
+    limits = settings.COUNTERSEAL
     if usage.recent >= limits.agent_rate_per_minute:
         raise AgentRateLimited(
             "This agent has too many proposals in one minute. Nothing was proposed.",

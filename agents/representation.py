@@ -79,7 +79,7 @@ def compute_request_event_id(
 
 
 def _compute_outcome_id(proposal: str, *what: str | int) -> str:
-    return ids.derive_id("o", settings.HOLDPOINT.tag_key, "outcome", proposal, *what)
+    return ids.derive_id("o", settings.COUNTERSEAL.tag_key, "outcome", proposal, *what)
 
 
 FROM_AGENT = "agent"  # the sender of the agent's own messages
@@ -329,7 +329,7 @@ def _build_policy(revision: Revision) -> dict[str, Any]:
 def _build_request(request: ApprovalRequest, undecided: bool) -> dict[str, Any]:
     return {
         "id": request.pk,
-        "url": f"{settings.HOLDPOINT.base_url}/requests/{request.pk}/",
+        "url": f"{settings.COUNTERSEAL.base_url}/requests/{request.pk}/",
         "version": request.version,
         "expires_at": format_timestamp(request.expires_at),
         "steps": _build_steps(request, [] if undecided else _list_filled(request)),

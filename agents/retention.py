@@ -2,7 +2,7 @@
 ended deliveries and unused endpoints, and erases the blobs of finished runs by
 destroying their key.
 
-Acknowledgements are never deleted: an outcome's id exists without a row, so Holdpoint
+Acknowledgements are never deleted: an outcome's id exists without a row, so Counterseal
 would offer an outcome again whose acknowledgement it had deleted.
 """
 
@@ -44,7 +44,7 @@ def delete_old_keys() -> int:
     return sweeps.delete_old_rows(
         "agents_idempotencykey",
         made="created_at",
-        days=settings.HOLDPOINT.keep_keys_days,
+        days=settings.COUNTERSEAL.keep_keys_days,
     )
 
 
@@ -54,7 +54,7 @@ def erase_blobs() -> int:
     under; return how many runs. The checkpoints stay, with the blobs' digests and
     sizes. Locks: the threads (skipping locked)."""
     now = clock.now()
-    over = now - timedelta(days=settings.HOLDPOINT.keep_blobs_days)
+    over = now - timedelta(days=settings.COUNTERSEAL.keep_blobs_days)
     kept = Thread.objects.filter(
         status=ThreadStatus.FINISHED, wrapped_key__isnull=False, finished_at__lt=over
     )
@@ -86,7 +86,7 @@ def delete_old_deliveries() -> int:
     Kept are deliveries whose event may be enqueued again, and those that an open alarm
     links to. Locks: the deliveries (skipping locked).
     """
-    over = clock.now() - timedelta(days=settings.HOLDPOINT.keep_deliveries_days)
+    over = clock.now() - timedelta(days=settings.COUNTERSEAL.keep_deliveries_days)
     ended = Delivery.objects.filter(status__in=ENDED_STATUSES, ended_at__lt=over)
     named = ended.exclude(proposal__in=_select_undelivered_subjects()).exclude(
         pk__in=_list_alarmed_deliveries()

@@ -43,7 +43,7 @@ def open_chromium() -> Iterator[Browser]:
 
 def sign_in_client(name: str) -> Client:
     """Django's own client, signed in without a page."""
-    client = Client(HTTP_HOST=urlsplit(settings.HOLDPOINT.base_url).netloc)
+    client = Client(HTTP_HOST=urlsplit(settings.COUNTERSEAL.base_url).netloc)
     person = Person.objects.get(username=name)
     client.force_login(person, "django.contrib.auth.backends.ModelBackend")
     return client

@@ -248,7 +248,7 @@ def _build_insert(table: str, where: str, changes: str) -> str:
         ("request", "'r-bulk' || n"),
         ("grant", "'g-bulk' || n"),
         ("execution", "'x-bulk' || n"),
-        ("effect", "'hp-bulk' || n"),
+        ("effect", "'cs-bulk' || n"),
         ("order", "'BULK' || n"),
         ("thread", "'t-bulk' || (n / 10) * 10"),
         # Agents of their own: the real ones would reach their cap of a minute.

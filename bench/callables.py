@@ -23,7 +23,7 @@ HOP = "bench:hop"  # the broker's list of when no-ops began
 @cache
 def connect_broker() -> redis.Redis:
     """This process's connection to the broker."""
-    return redis.Redis.from_url(settings.HOLDPOINT.redis_url)
+    return redis.Redis.from_url(settings.COUNTERSEAL.redis_url)
 
 
 def empty_broker() -> None:

@@ -101,7 +101,7 @@ class FloorClient:
         self.connection.commit()
 
     def perform(self, asked: FloorRequest) -> None:
-        key = f"hp-{asked.pk}"
+        key = f"cs-{asked.pk}"
         self.connection.execute(
             _INSERT_EFFECT, [key, asked.pk, json.dumps({"refund": key})]
         )
@@ -121,7 +121,7 @@ class FloorClient:
 
 def connect_database(*, autocommit: bool = False) -> psycopg.Connection[Any]:
     """A plain connection to the run's database."""
-    return psycopg.connect(settings.HOLDPOINT.database_url, autocommit=autocommit)
+    return psycopg.connect(settings.COUNTERSEAL.database_url, autocommit=autocommit)
 
 
 def create_floor_tables() -> None:

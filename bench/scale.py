@@ -292,13 +292,13 @@ def create_databases(seed: Seed, count: int = MANY) -> Databases:
 
 def _connect_server() -> psycopg.Connection[tuple[object, ...]]:
     return psycopg.connect(
-        settings.HOLDPOINT.database_url, dbname="postgres", autocommit=True
+        settings.COUNTERSEAL.database_url, dbname="postgres", autocommit=True
     )
 
 
 def _copy_rows(name: str, proposals: list[str], count: int) -> None:
     with psycopg.connect(
-        settings.HOLDPOINT.database_url, dbname=name, autocommit=True
+        settings.COUNTERSEAL.database_url, dbname=name, autocommit=True
     ) as copier:
         # Copies of rows that passed every check and trigger.
         copier.execute("SET session_replication_role = replica")

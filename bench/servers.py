@@ -39,7 +39,7 @@ def start_private_servers() -> Iterator[Layout]:
     """
     with ExitStack() as stack:
         here = stack.enter_context(
-            create_installation("bench", HOLDPOINT_CALLABLES="bench")
+            create_installation("bench", COUNTERSEAL_CALLABLES="bench")
         )
         (here.state / "static").mkdir()
         password = keys.read_key(here.keys, "database_password")
@@ -53,7 +53,7 @@ def create_installation(name: str, **more: str) -> Iterator[Layout]:
     """The folders of one installation, named in the environment with `more`; removed
     afterwards, when its servers must have been stopped. *Raises* InstallationError."""
     with ExitStack() as stack:
-        state = Path(tempfile.mkdtemp(prefix=f"holdpoint-{name}-", dir=DISK))
+        state = Path(tempfile.mkdtemp(prefix=f"counterseal-{name}-", dir=DISK))
         stack.callback(shutil.rmtree, state, ignore_errors=True)
         here = _fill_environment(state, more)
         layout.create_run_folder(here.run)
@@ -138,7 +138,7 @@ def start_webs(count: int) -> Iterator[list[int]]:
 
 
 def _get_layout() -> Layout:
-    return build_layout(settings.HOLDPOINT.state)
+    return build_layout(settings.COUNTERSEAL.state)
 
 
 def _build_environ() -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from bench.seed import format_slug
-from holdpoint_client import ApiError, Backoff, Claim, Gate, Proposal, Unreachable
+from counterseal_client import ApiError, Backoff, Claim, Gate, Proposal, Unreachable
 
 from .generator import FROM_DRIVER, Operation
 from .history import Call, History

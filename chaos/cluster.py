@@ -205,7 +205,7 @@ POOL = 2  # processes of a worker
 BEATS = 2  # workers that also tell the time; one must be left when the other dies
 # Each server by its usual port: a host has its ports to itself. Valkey asks nobody for
 # a password, on a bridge that nobody else can reach.
-SERVERS = "postgresql://holdpoint:{password}@{at}/holdpoint", "redis://{at}:6379/0"
+SERVERS = "postgresql://counterseal:{password}@{at}/counterseal", "redis://{at}:6379/0"
 
 
 def start_processes(cluster: Cluster, outside: Sequence[str] = ()) -> None:
@@ -232,7 +232,7 @@ def _environ(cluster: Cluster, **more: str) -> dict[str, str]:
         "BASE_URL": cluster.addresses[0],
         "LOG_LEVEL": "INFO",
         "LOG_FORMAT": "json",
-        "HOLDPOINT_FAULT": str(cluster.fault_points),
+        "COUNTERSEAL_FAULT": str(cluster.fault_points),
         "ALLOWED_HOSTS": ",".join(host.address for host in cluster.network.apps),
         **_served(cluster),
         **more,

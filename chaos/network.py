@@ -86,7 +86,7 @@ def build_network(apps: int, stack: ExitStack, *, alone: bool = False) -> Networ
     names = [OUTSIDE, DATA, *(f"host-{number}" for number in range(apps))]
     if alone or not _permitted():
         return Network({name: Host(name) for name in names})
-    mark = f"hp{os.getpid()}-{next(_numbers)}"
+    mark = f"cs{os.getpid()}-{next(_numbers)}"
     network = Network(switch=_space(f"{mark}-switch", stack))
     _ip("-n", network.switch, "link", "add", "bridge", "type", "bridge")
     _ip("-n", network.switch, "link", "set", "bridge", "up")
@@ -104,7 +104,7 @@ def _permitted() -> bool:
         return False
     with ExitStack() as stack:
         try:
-            _space(f"hp{os.getpid()}-probe", stack)
+            _space(f"cs{os.getpid()}-probe", stack)
         except subprocess.CalledProcessError:
             return False
     return True

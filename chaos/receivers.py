@@ -30,8 +30,8 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from holdpoint_client import Backoff, Gate, webhooks
-from holdpoint_client.errors import HoldpointError
+from counterseal_client import Backoff, Gate, webhooks
+from counterseal_client.errors import CountersealError
 
 SCHEMA = """
     CREATE TABLE IF NOT EXISTS listener (
@@ -260,7 +260,7 @@ def _told(to: Listener, event: webhooks.Event) -> bool:
                 proposal = gate.get(event.proposal)
                 found = proposal.model_copy(update={"outcome": event.outcome})
                 gate.acknowledge(found)
-        except HoldpointError:
+        except CountersealError:
             continue
         return True
     return False

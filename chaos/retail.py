@@ -21,9 +21,9 @@ from typing import Any
 import httpx2
 from django.db import connections
 
+from counterseal_client import Gate, Proposal
 from hitl.environment import ROOT
 from hitl.local.layout import InstallationError
-from holdpoint_client import Gate, Proposal
 from reviews.models import Alarm
 from tests.guards import SHARED
 from tests.retail import actors, checks, policy, tasks

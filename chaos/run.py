@@ -145,7 +145,7 @@ def wait_until_quiet(
 def _count_pending(before: dict[str, int]) -> dict[str, int]:
     """Count what is pending; the last counts when the database does not answer."""
     try:
-        with psycopg.connect(settings.HOLDPOINT.database_url) as connection:
+        with psycopg.connect(settings.COUNTERSEAL.database_url) as connection:
             found = connection.execute(f"SELECT {_COUNTS}").fetchone()
     except psycopg.OperationalError:
         return before

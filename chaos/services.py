@@ -149,7 +149,7 @@ class Ledger:
         self._db.close()
 
 
-SECRET = "HOLDPOINT_WEBHOOK_SECRET"  # noqa: S105 the name of a variable
+SECRET = "COUNTERSEAL_WEBHOOK_SECRET"  # noqa: S105 the name of a variable
 CLASSES = {
     "note": "keyed",
     "tag": "queryable",

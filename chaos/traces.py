@@ -19,7 +19,7 @@ from celery.signals import (
     worker_process_init,
 )
 
-FOLDER, NAME = "HOLDPOINT_CHAOS_TRACE", "HOLDPOINT_CHAOS_WORKER"
+FOLDER, NAME = "COUNTERSEAL_CHAOS_TRACE", "COUNTERSEAL_CHAOS_WORKER"
 # Their argument leads to an execution, by a message's number or its own id.
 FOLLOWED = {"reviews.tasks.execute", "reviews.tasks.run_execution"}
 

@@ -1,5 +1,5 @@
 """An example deployment: an electronics store, Riley its agent, and their policy.
 
 The store and Riley are processes of their own and talk HTTP only. `seed` alone runs
-inside Holdpoint, to create the people, the policy and Riley's key.
+inside Counterseal, to create the people, the policy and Riley's key.
 """

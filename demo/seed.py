@@ -1,4 +1,4 @@
-"""Everything that the demo needs inside Holdpoint: people, policy, and Riley's key.
+"""Everything that the demo needs inside Counterseal: people, policy, and Riley's key.
 
 It runs at every start. It keeps what is there and works, and creates what is missing.
 `$STATE/demo.json` tells people and Riley how to sign in.

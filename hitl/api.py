@@ -65,7 +65,7 @@ def _build_webhooks() -> dict[str, Any]:
 OPERATION_PREFIXES = {"reviews.api.batches": "reviews_batch_api"}
 
 
-class HoldpointApi(NinjaAPI):
+class CountersealApi(NinjaAPI):
     """The API; its operation ids name the package of an endpoint, not its module, so
     that clients generated from the OpenAPI document survive a move between modules."""
 
@@ -98,8 +98,8 @@ def _mark_required(parameter: dict[str, Any]) -> None:
         schema |= text
 
 
-api = HoldpointApi(
-    title="Holdpoint",
+api = CountersealApi(
+    title="Counterseal",
     version="1",
     description="The approval gate for agents that act in the real world.",
     urls_namespace="api",

@@ -53,7 +53,7 @@ class WebApplication:
         self.hub = hub
         self.epochs = PeriodicChecks(check_epoch, StandstillCheck().look)
         callers, room = KnownCallers(), BodyMemory()
-        self.counts = counts = SharedCounts(settings.HOLDPOINT.redis_url)
+        self.counts = counts = SharedCounts(settings.COUNTERSEAL.redis_url)
         strangers = AnonymousLimits(counts)
         door = CallerMiddleware(WsgiThreads(wsgi, THREADS), callers)
         limited = CallerLimit(door, callers, strangers)
@@ -113,4 +113,4 @@ def end_waits_on_signal(hub: Hub) -> None:
         signal.signal(number, handle)
 
 
-application = WebApplication(_wsgi, Hub(settings.HOLDPOINT.database_url))
+application = WebApplication(_wsgi, Hub(settings.COUNTERSEAL.database_url))

@@ -75,7 +75,7 @@ class TaskLoader(AppLoader):  # type: ignore[misc]  # Celery has no types
             return super().import_default_modules()
 
 
-app = celery.Celery("holdpoint", loader="hitl.celery:TaskLoader")
+app = celery.Celery("counterseal", loader="hitl.celery:TaskLoader")
 # Make it the default for every thread of the web process. Otherwise only the importing
 # thread would know it, and the others would try to reach RabbitMQ.
 app.set_default()

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register, run_checks
 from django.core.exceptions import ImproperlyConfigured
 
-TAG = "holdpoint"
+TAG = "counterseal"
 
 
 def list_timeouts() -> list[tuple[str, int]]:
@@ -25,10 +25,10 @@ def list_timeouts() -> list[tuple[str, int]]:
     """
     transport = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     return [
-        ("HTTP_TIMEOUT", settings.HOLDPOINT.http_timeout),
+        ("HTTP_TIMEOUT", settings.COUNTERSEAL.http_timeout),
         ("SOFT_TIME_LIMIT", settings.CELERY_TASK_SOFT_TIME_LIMIT),
         ("TIME_LIMIT", settings.CELERY_TASK_TIME_LIMIT),
-        ("LEASE_SECONDS", settings.HOLDPOINT.lease_seconds),
+        ("LEASE_SECONDS", settings.COUNTERSEAL.lease_seconds),
         ("VISIBILITY_TIMEOUT", transport["visibility_timeout"]),
     ]
 
@@ -48,11 +48,11 @@ def check_timeout_order(app_configs: Any = None, **kwargs: Any) -> list[CheckMes
 @register(TAG)
 def check_secure_cookies(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Warn when cookies are sent over plain http, where sessions can be stolen."""
-    if settings.HOLDPOINT.secure_cookies:
+    if settings.COUNTERSEAL.secure_cookies:
         return []
     return [
         Warning(
-            f"BASE_URL {settings.HOLDPOINT.base_url} is plain http and not loopback: "
+            f"BASE_URL {settings.COUNTERSEAL.base_url} is plain http and not loopback: "
             "cookies have plain names and can be read in transit.",
             hint="Put TLS in front and set BASE_URL to the https address.",
             id="hitl.W1",
@@ -69,9 +69,9 @@ def check_callback_networks(
     Webhooks to agents once used WEBHOOK_NETWORKS, the networks of tools' services; they
     now use CALLBACK_NETWORKS alone.
     """
-    holdpoint = settings.HOLDPOINT
-    said = "callback_networks" in holdpoint.model_fields_set
-    if holdpoint.local or said or not holdpoint.webhook_networks:
+    counterseal = settings.COUNTERSEAL
+    said = "callback_networks" in counterseal.model_fields_set
+    if counterseal.local or said or not counterseal.webhook_networks:
         return []
     return [
         Warning(

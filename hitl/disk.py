@@ -71,7 +71,7 @@ def _probe_database() -> str:
 
 
 def _probe_state_folder() -> str:
-    file = Path(settings.HOLDPOINT.state) / f".probe-{os.getpid()}"
+    file = Path(settings.COUNTERSEAL.state) / f".probe-{os.getpid()}"
     try:
         with file.open("wb") as probe:
             probe.write(bytes(STATE_BYTES))

@@ -54,7 +54,7 @@ def _check_base_url(text: str) -> str:
         raise ValueError("must be the public address, like https://gate.example.com")
     if parts.path.strip("/") or parts.query or parts.fragment or parts.username:
         raise ValueError(
-            "must end after the host and port: Holdpoint serves the root path"
+            "must end after the host and port: Counterseal serves the root path"
         )
     return text.rstrip("/")
 
@@ -178,7 +178,7 @@ Ports = Annotated[
 Seconds = Annotated[int, Field(gt=0)]
 
 
-class Holdpoint(BaseSettings):
+class Counterseal(BaseSettings):
     """The configuration of one installation. Frozen.
 
     Keys come from variables or from files of the same name under `$STATE/keys`.
@@ -220,7 +220,7 @@ class Holdpoint(BaseSettings):
 
     # Modules whose functions a policy may name, in addition to the shipped verifiers.
     callables: Annotated[list[str], NoDecode, BeforeValidator(_parse_modules)] = Field(
-        default=[], validation_alias="HOLDPOINT_CALLABLES"
+        default=[], validation_alias="COUNTERSEAL_CALLABLES"
     )
 
     # What Prometheus sends to read /metrics; without it there is no such page.
@@ -235,7 +235,7 @@ class Holdpoint(BaseSettings):
     mail_url: Annotated[str, AfterValidator(_check_mail_url)] = Field(
         default="", repr=False
     )
-    mail_from: str = "Holdpoint <holdpoint@localhost>"
+    mail_from: str = "Counterseal <counterseal@localhost>"
     # Slack: the token of a bot, the room of messages for which the policy names none,
     # and the address of Slack's API.
     slack_bot_token: Annotated[str, AfterValidator(_check_slack_token)] = Field(
@@ -337,14 +337,14 @@ def is_loopback(hostname: str) -> bool:
         return hostname == "localhost" or hostname.endswith(".localhost")
 
 
-def read_environment(environ: Mapping[str, str] = os.environ) -> Holdpoint:
+def read_environment(environ: Mapping[str, str] = os.environ) -> Counterseal:
     """Read this process's configuration.
 
     *Raises* ImproperlyConfigured with one line for each wrong variable.
     """
     keys = Path(environ.get("STATE", ROOT / "var")) / "keys"
     try:
-        return Holdpoint(_secrets_dir=keys if keys.is_dir() else None)
+        return Counterseal(_secrets_dir=keys if keys.is_dir() else None)
     except ValidationError as error:
         # Leave out the value and the cause: both may contain a secret.
         raise ImproperlyConfigured(describe_errors(error)) from None

@@ -71,7 +71,7 @@ SELECT
 def show_metrics(request: HttpRequest) -> HttpResponse:
     """The figures in Prometheus' text format. Raises NotFound while no `METRICS_TOKEN`
     is set; another token gets 401."""
-    token = settings.HOLDPOINT.metrics_token
+    token = settings.COUNTERSEAL.metrics_token
     if not token:
         raise NotFound
     sent = request.headers.get("Authorization", "")
@@ -169,7 +169,7 @@ def build_gauge(
     name: str, text: str, labels: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> GaugeMetricFamily:
     """A gauge with a sample for each row: the labels' values, then the figure."""
-    gauge = GaugeMetricFamily(f"holdpoint_{name}", text, labels=labels)
+    gauge = GaugeMetricFamily(f"counterseal_{name}", text, labels=labels)
     for *values, figure in rows:
         gauge.add_metric(values, float(figure))
     return gauge

@@ -55,7 +55,7 @@ class RequestContext:
         response = self.get_response(request)
         response["X-Request-Id"] = _find_own_request_id(request) or request_id
         if caller := _identify_caller(request, response):
-            response["Holdpoint-Caller"] = caller  # hitl.live.callers removes it
+            response["Counterseal-Caller"] = caller  # hitl.live.callers removes it
         log.info(
             "request",
             method=request.method,

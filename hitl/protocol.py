@@ -123,7 +123,7 @@ class Protocol(HttpToolsProtocol):
 
     def _expect_head(self) -> None:
         if not self.transport.is_closing():
-            seconds = settings.HOLDPOINT.head_timeout
+            seconds = settings.COUNTERSEAL.head_timeout
             self._late = self.loop.call_later(seconds, self._give_up)
 
     def _head_is_here(self) -> None:

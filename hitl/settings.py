@@ -1,6 +1,6 @@
 """Django's settings.
 
-hitl/environment.py defines what a deployment may configure, read here as HOLDPOINT.
+hitl/environment.py defines what a deployment may configure, read here as COUNTERSEAL.
 Everything else is fixed, because the guarantees depend on it.
 """
 
@@ -12,13 +12,13 @@ from reviews.notifications import events
 
 from . import connections, environment, logs
 
-HOLDPOINT = environment.read_environment()
+COUNTERSEAL = environment.read_environment()
 BASE_DIR = environment.ROOT
 
 DEBUG = False
-SECRET_KEY = HOLDPOINT.secret_key
-ALLOWED_HOSTS = [HOLDPOINT.hostname, *HOLDPOINT.allowed_hosts]
-if HOLDPOINT.loopback:
+SECRET_KEY = COUNTERSEAL.secret_key
+ALLOWED_HOSTS = [COUNTERSEAL.hostname, *COUNTERSEAL.allowed_hosts]
+if COUNTERSEAL.loopback:
     ALLOWED_HOSTS += ["localhost", environment.LOOPBACK, "[::1]"]
 
 INSTALLED_APPS = [
@@ -41,7 +41,7 @@ INSTALLED_APPS = [
     "agents.apps.AgentsConfig",
     "hitl.apps.HitlConfig",
 ]
-if HOLDPOINT.local:
+if COUNTERSEAL.local:
     INSTALLED_APPS.append("demo")  # for `manage.py seed_demo` alone
 
 # A program's call of the API passes those of hitl.page_middleware. Checks of Django and
@@ -108,15 +108,15 @@ TEMPLATES = [
 # hitl/connections.py sets ATOMIC_REQUESTS to False.
 DATABASES = {
     "default": connections.build_database_config(
-        HOLDPOINT.database_url, application_name="holdpoint"
+        COUNTERSEAL.database_url, application_name="counterseal"
     )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Messages carry ids; the database holds the state (gate.md section 7).
-CELERY_BROKER_URL = connections.build_broker_url(HOLDPOINT.redis_url)
+CELERY_BROKER_URL = connections.build_broker_url(COUNTERSEAL.redis_url)
 CELERY_BROKER_TRANSPORT_OPTIONS = connections.build_transport_options(
-    HOLDPOINT.visibility_timeout
+    COUNTERSEAL.visibility_timeout
 )
 CELERY_BROKER_CONNECTION_TIMEOUT = connections.BROKER_CONNECT_TIMEOUT_S
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -132,14 +132,14 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
-CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2 if HOLDPOINT.local else 30
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2 if COUNTERSEAL.local else 30
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 # With it, anybody with write access to the broker could make workers stop consuming.
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
-CELERY_TASK_SOFT_TIME_LIMIT = HOLDPOINT.soft_time_limit
-CELERY_TASK_TIME_LIMIT = HOLDPOINT.time_limit
+CELERY_TASK_SOFT_TIME_LIMIT = COUNTERSEAL.soft_time_limit
+CELERY_TASK_TIME_LIMIT = COUNTERSEAL.time_limit
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "hitl.celery:Sweeper"
 
@@ -188,7 +188,7 @@ AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 
 # Cookies. `__Host-` binds them to this host, to https and to the whole path.
-_SECURE = HOLDPOINT.secure_cookies
+_SECURE = COUNTERSEAL.secure_cookies
 _PREFIX = "__Host-" if _SECURE else ""
 CACHES = {
     name: {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": name}
@@ -205,7 +205,7 @@ CSRF_COOKIE_SAMESITE = "Lax"
 # In the session: Django's message cookie would lack the `__Host-` prefix.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 CSRF_FAILURE_VIEW = "hitl.views.csrf_failure"
-CSRF_TRUSTED_ORIGINS = [HOLDPOINT.base_url]
+CSRF_TRUSTED_ORIGINS = [COUNTERSEAL.base_url]
 
 # Pages may use no inline scripts or styles, and nothing from other sites.
 CONTENT_SECURITY_POLICY = {
@@ -225,11 +225,11 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_SSL_REDIRECT = HOLDPOINT.https
+SECURE_SSL_REDIRECT = COUNTERSEAL.https
 SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # load balancers use http
-SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if HOLDPOINT.https else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HOLDPOINT.https
-SECURE_HSTS_PRELOAD = HOLDPOINT.https
+SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if COUNTERSEAL.https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = COUNTERSEAL.https
+SECURE_HSTS_PRELOAD = COUNTERSEAL.https
 
 # hitl/live/buffering.py refuses a body over 1 MiB with `too_large` before Django sees
 # it. Django's own limit is higher, so that it never answers first.
@@ -237,7 +237,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 
 STATIC_URL = "/static/"
-STATIC_ROOT = HOLDPOINT.state / "static"
+STATIC_ROOT = COUNTERSEAL.state / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
@@ -251,13 +251,13 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-_MAIL = connections.build_mail_config(HOLDPOINT.mail_url)
+_MAIL = connections.build_mail_config(COUNTERSEAL.mail_url)
 EMAIL_BACKEND = _MAIL.backend
-EMAIL_FILE_PATH = HOLDPOINT.state / "mail"
+EMAIL_FILE_PATH = COUNTERSEAL.state / "mail"
 EMAIL_HOST, EMAIL_PORT = _MAIL.host, _MAIL.port
 EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _MAIL.user, _MAIL.password
 EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.starttls, _MAIL.tls
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = HOLDPOINT.mail_from
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = COUNTERSEAL.mail_from
 
-LOGGING = logs.configure_logging(HOLDPOINT.log_format, HOLDPOINT.log_level)
+LOGGING = logs.configure_logging(COUNTERSEAL.log_format, COUNTERSEAL.log_level)

@@ -73,7 +73,7 @@ def _describe_database() -> str:
 
 def _describe_broker() -> str:
     client = redis.Redis.from_url(
-        settings.HOLDPOINT.redis_url,
+        settings.COUNTERSEAL.redis_url,
         socket_connect_timeout=connections.BROKER_CONNECT_TIMEOUT_S,
         socket_timeout=connections.BROKER_CONNECT_TIMEOUT_S,
     )

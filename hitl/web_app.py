@@ -1,4 +1,4 @@
-"""The manifest with which a phone adds Holdpoint to its home screen. Without one, iOS
+"""The manifest with which a phone adds Counterseal to its home screen. Without one, iOS
 lets no site show push messages."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def show_manifest(request: HttpRequest) -> HttpResponse:
     """The web application manifest (W3C). Public: it has nothing of the gate."""
     manifest = {
         "id": "/",
-        "name": "Holdpoint",
-        "short_name": "Holdpoint",
+        "name": "Counterseal",
+        "short_name": "Counterseal",
         "start_url": reverse("reviews:queue"),
         "scope": "/",
         "display": "standalone",

@@ -25,7 +25,7 @@ from kombu.exceptions import ChannelError
 # Messages in one queue. A worker process handles this many within seconds.
 MAX_QUEUED = 200
 # The broker's counter of messages that workers dropped because they were unreadable.
-DROPPED_COUNTER = "holdpoint.dropped"
+DROPPED_COUNTER = "counterseal.dropped"
 
 
 def fill_queue(task: str, ids: Iterable[str]) -> int:
@@ -51,7 +51,7 @@ def send_message(task: str, pk: str | int) -> None:
         .replace(_ARGS, f"[{pk!r}]")
         .replace(_BODY, base64.b64encode(body).decode())
     )
-    _connect_broker(settings.HOLDPOINT.redis_url).lpush(template.queue, message)
+    _connect_broker(settings.COUNTERSEAL.redis_url).lpush(template.queue, message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,14 +62,14 @@ def decrypt_value(key: bytes, sealed: bytes | memoryview, aad: bytes) -> bytes:
 
 
 def wrap_key(key: bytes, owner: str) -> bytes:
-    """Encrypt `key` under `settings.HOLDPOINT.data_key`, bound to `owner`'s row."""
-    return encrypt_value(settings.HOLDPOINT.data_key, key, _build_wrapping_aad(owner))
+    """Encrypt `key` under `settings.COUNTERSEAL.data_key`, bound to `owner`'s row."""
+    return encrypt_value(settings.COUNTERSEAL.data_key, key, _build_wrapping_aad(owner))
 
 
 def unwrap_key(wrapped: bytes, owner: str) -> bytes:
     """Decrypt a key that `wrap_key` encrypted. Raises `DecryptionError`."""
     return decrypt_value(
-        settings.HOLDPOINT.data_key, wrapped, _build_wrapping_aad(owner)
+        settings.COUNTERSEAL.data_key, wrapped, _build_wrapping_aad(owner)
     )
 
 
@@ -86,7 +86,7 @@ def _build_cipher(key: bytes) -> AESGCM:
 def seal_content(content: Mapping[str, Any]) -> str:
     """Seal the content of a row: a MAC under a key that is not in the database, so who
     can write rows cannot seal them. Deterministic."""
-    key = _derive_sealing_key(settings.HOLDPOINT.data_key)
+    key = _derive_sealing_key(settings.COUNTERSEAL.data_key)
     return f"hmac-sha256:{hmac.digest(key, canonical.encode(content), 'sha256').hex()}"
 
 
@@ -98,4 +98,4 @@ def is_sealed(content: Mapping[str, Any], seal: str) -> bool:
 @lru_cache(maxsize=4)
 def _derive_sealing_key(data_key: bytes) -> bytes:
     """A key of its own, because `data_key` encrypts."""
-    return hmac.digest(data_key, b"holdpoint seal of a decision", "sha256")
+    return hmac.digest(data_key, b"counterseal seal of a decision", "sha256")

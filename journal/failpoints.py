@@ -1,7 +1,7 @@
 """Named points in the code at which a test can kill, break or freeze the process, to
 prove that what it leaves behind is consistent.
 
-While HOLDPOINT_FAULT is not set, passing a point costs one comparison with an empty
+While COUNTERSEAL_FAULT is not set, passing a point costs one comparison with an empty
 string.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 # that point, and `<point>@<subject>` on the first that passes it for that row. Its
 # content is a FaultAction; an empty file kills. The process removes the flag before it
 # acts, so that its successor passes unharmed.
-ARMED = os.environ.get("HOLDPOINT_FAULT", "")
+ARMED = os.environ.get("COUNTERSEAL_FAULT", "")
 STOPPED_PREFIX = (
     "stopped-"  # while a process is frozen, `stopped-<pid>` holds its flag's name
 )

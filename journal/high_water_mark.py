@@ -21,7 +21,7 @@ from pathlib import Path
 import redis
 from django.conf import settings
 
-BROKER_KEY = "holdpoint:epoch"
+BROKER_KEY = "counterseal:epoch"
 COPY_EVERY_S = 1.0
 MAX_FILE_BYTES = 64 * 1024
 _TAIL_BYTES = 256
@@ -58,7 +58,7 @@ class CorruptMarkFile(Exception):
 
 def build_mark_path() -> Path:
     """The path of the mark file."""
-    return _join_path(settings.HOLDPOINT.state)
+    return _join_path(settings.COUNTERSEAL.state)
 
 
 @cache  # every action asks for it several times
@@ -247,7 +247,7 @@ def sync_with_broker(*, at_once: bool = False) -> None:
 
 
 def _exchange_with_broker(mine: HighWaterMark | None) -> HighWaterMark | None:
-    url = settings.HOLDPOINT.redis_url
+    url = settings.COUNTERSEAL.redis_url
     options = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
     with redis.Redis.from_url(url, **options) as client:
         if mine is None:

@@ -13,7 +13,7 @@ from structlog.stdlib import get_logger
 from . import failpoints
 from .statements import Statement
 
-CHANNEL = "holdpoint"  # the channel to LISTEN on; the payload is the subject
+CHANNEL = "counterseal"  # the channel to LISTEN on; the payload is the subject
 _NOTIFY = Statement(
     "SELECT pg_notify(%(channel)s, subject)"
     " FROM unnest(%(subjects)s::text[]) AS subject"

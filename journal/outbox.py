@@ -221,7 +221,7 @@ def _claim_message(message_id: int) -> OutboxMessage | None:
         claimed = _CLAIM.execute(
             pk=message_id,
             attempts=message.attempts,
-            lease=timedelta(seconds=settings.HOLDPOINT.lease_seconds),
+            lease=timedelta(seconds=settings.COUNTERSEAL.lease_seconds),
         )
         failpoints.point("message_uncommitted", message.subject)
     message.attempts += 1

@@ -19,7 +19,7 @@ def sweep_outbox() -> int:
 @shared_task(ignore_result=True)
 def prune_outbox() -> int:
     """Delete outbox messages that were done long ago; return how many."""
-    days = settings.HOLDPOINT.keep_outbox_days
+    days = settings.COUNTERSEAL.keep_outbox_days
     return sweeps.delete_old_rows("journal_outboxmessage", made="done_at", days=days)
 
 

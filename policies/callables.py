@@ -3,7 +3,7 @@
 
 A policy is data: its author must not be able to run any function that happens to be
 installed. So the deployment lists the modules that a policy may call
-(HOLDPOINT_CALLABLES).
+(COUNTERSEAL_CALLABLES).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ CallablePart = CallableTarget | CallableVerifier | LookUp
 
 SHIPPED_MODULE = "reviews.verifier_rules"
 NOT_LISTED_TEXT = (
-    "HOLDPOINT_CALLABLES does not list the module of {}: add it there, or name another"
+    "COUNTERSEAL_CALLABLES does not list the module of {}: add it there, or name"
+    " another"
 )
 
 
@@ -37,7 +38,7 @@ def is_listed(path: str) -> bool:
     """Whether the function is in a shipped or a listed module, or in a submodule of
     one."""
     name = path.replace(":", ".")
-    listed = (SHIPPED_MODULE, *settings.HOLDPOINT.callables)
+    listed = (SHIPPED_MODULE, *settings.COUNTERSEAL.callables)
     return any(name.startswith(f"{prefix}.") for prefix in listed)
 
 

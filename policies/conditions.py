@@ -43,7 +43,7 @@ MAPS = {name for name, kind in VARIABLES.items() if kind.name() != "STRING"} - {
 
 _ENVIRONMENT = cel.NewEnv(
     config=cel.NewEnvConfigFromYaml(
-        "name: holdpoint\nstdlib:\n  disable_macros: true\n"
+        "name: counterseal\nstdlib:\n  disable_macros: true\n"
         # A pattern taken from an argument would let the agent write part of the rule.
         "  exclude_functions:\n    - name: matches\n"
     ),

@@ -243,7 +243,7 @@ def _list_gate_findings(
             "agent.uncertain", "The agent says that it is uncertain.", _UNCERTAIN
         )
     if facts.get("resembles"):
-        text = "It names someone whose name resembles that of a Holdpoint user."
+        text = "It names someone whose name resembles that of a Counterseal user."
         yield Finding("agent.resemblance", text, _APPROVE)
     if base.profile.self_modifying:
         text = "It changes the agent itself or its rules."

@@ -324,5 +324,5 @@ class StandingGrant(models.Model):
         return seal_content(content)
 
     def is_sealed(self) -> bool:
-        """Whether Holdpoint itself issued it, with these terms."""
+        """Whether Counterseal itself issued it, with these terms."""
         return hmac.compare_digest(self.compute_seal().encode(), self.seal.encode())

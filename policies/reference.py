@@ -33,7 +33,7 @@ is refused, with its line and what to write instead.
 """
 READERS = """## The reader's contract
 
-A tool's `reader` returns the state of the business before the effect. Holdpoint calls
+A tool's `reader` returns the state of the business before the effect. Counterseal calls
 it when an action is proposed or edited, when a person claims the request, and before
 the effect. It must answer within two seconds and is never called inside a transaction.
 A webhook receives `{tool, args, agent, thread}`. A Python function receives `args`, and
@@ -108,7 +108,7 @@ units, the form for changes takes them or says that it takes minor units, and ru
 `args.<name>` as the integer it is.
 
 
-- Holdpoint adds all amounts of a call. The total applies to `money.amount_minor` and
+- Counterseal adds all amounts of a call. The total applies to `money.amount_minor` and
   `money.currency` in rules, `critical_above`, `limits`, the ceilings of people and of
   batches, and every measure with an `amount` (unless it has `alone: true`). The page
   shows the total. A person's ceiling applies to each item of a batch; the batch's own
@@ -124,7 +124,7 @@ units, the form for changes takes them or says that it takes minor units, and ru
 - A measure counts proposals that are pending, in progress, executed, or may have been
   executed. The window of an executed one begins at its effect; a pending one is in
   every window. Proposals that were refused, rejected or withdrawn or that expired no
-  longer count, nor do effects that Holdpoint performed and whose service reported a
+  longer count, nor do effects that Counterseal performed and whose service reported a
   failure. An effect that the agent performed and reported as failed counts until the
   tool's look-up finds that it never happened. An unknown result counts until a look-up
   or a person settles it.

@@ -38,7 +38,7 @@ def find_uncovered_reason(
     own = {rule.id: rule.then for rule in document.rules_for(tool.name)}
     if not all(_is_plain(rule, own) for rule in evaluation.rules):
         return (
-            "a check of Holdpoint, or a rule that names who approves, requires this"
+            "a check of Counterseal, or a rule that names who approves, requires this"
             " approval"
         )
     return ""

@@ -512,7 +512,7 @@ def describe_ceiling(person: Person, revision: Revision) -> str:
     if Money(revision.amount_minor or 0, currency).is_whole:
         return (
             f"Your approval limit is {most}, and this asks for the whole amount, of"
-            " which Holdpoint knows no figure."
+            " which Counterseal knows no figure."
         )
     if currency != person.ceiling_currency:
         other = "another currency" if currency else "several currencies"

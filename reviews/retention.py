@@ -25,7 +25,7 @@ def delete_old_notices() -> int:
     return sweeps.delete_old_rows(
         "reviews_notice",
         made="at",
-        days=settings.HOLDPOINT.keep_notices_days,
+        days=settings.COUNTERSEAL.keep_notices_days,
         over="sent_at IS NOT NULL OR let_go <> ''",
     )
 
@@ -45,7 +45,7 @@ def erase_results() -> int:
     locked).
     """
     now = clock.now()
-    over = now - timedelta(days=settings.HOLDPOINT.keep_results_days)
+    over = now - timedelta(days=settings.COUNTERSEAL.keep_results_days)
     kept = Execution.objects.filter(result__isnull=False, finished_at__lt=over)
     found = kept.select_related("proposal").order_by("finished_at")
     rows = list(locks.lock_due_executions(found)[:CHUNK])

@@ -86,7 +86,7 @@ def update_standstill_alarms(
     """
     ages, limit = (
         heartbeats.compute_ages(),
-        float(settings.HOLDPOINT.standstill_seconds),
+        float(settings.COUNTERSEAL.standstill_seconds),
     )
     effects, stale = (
         compute_effects_delay(ages, limit),

@@ -8,7 +8,7 @@ self.addEventListener("push", (event) => {
   } catch {
     // Every push must show something; the page has the rest.
   }
-  const shown = self.registration.showNotification(String(said.title || "Holdpoint"), {
+  const shown = self.registration.showNotification(String(said.title || "Counterseal"), {
     body: String(said.body || ""),
     tag: String(said.tag || ""),
     data: { path: String(said.path || "/queue/") },

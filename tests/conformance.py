@@ -1,7 +1,7 @@
 """`make conformance`: the conformance kit against a gate of its own.
 
 Builds one virtual environment per framework in var/conformance, starts a private
-installation there, loads the kit's policy, and runs `holdpoint_client.conformance` in
+installation there, loads the kit's policy, and runs `counterseal_client.conformance` in
 each environment. `make conformance ARGS="langgraph"` runs one of them. Frameworks for
 Node are installed in client/typescript, by the npm of Node's wheel.
 """
@@ -22,15 +22,15 @@ from typing import Any
 
 import httpx2
 
-from hitl.environment import LOOPBACK
-from holdpoint_client.conformance.people import Visitor
-from holdpoint_client.conformance.variants import (
+from counterseal_client.conformance.people import Visitor
+from counterseal_client.conformance.variants import (
     FRAMEWORKS,
     TYPESCRIPT,
     VARIANTS,
     find_node,
     list_variants,
 )
+from hitl.environment import LOOPBACK
 from tests.guards import ROOT
 from tests.stack import (
     START_S,
@@ -40,7 +40,7 @@ from tests.stack import (
 )
 
 FOLDER = ROOT / "var" / "conformance"
-POLICY = ROOT / "client" / "holdpoint_client" / "conformance" / "policy.yaml"
+POLICY = ROOT / "client" / "counterseal_client" / "conformance" / "policy.yaml"
 TOOLS = ("send_note", "order_parts", "erase_note")
 AGENT = "conformance"
 # The extras of frameworks that the kit needs more for than the adapter.
@@ -132,7 +132,7 @@ def describe_gate(
     endpoint = manage(environ, "register_endpoint", AGENT, hook, "--by", "adam")
     return {
         "url": url,
-        "key": find_word(registered, "hp_"),
+        "key": find_word(registered, "cs_"),
         "logins": demo["logins"],
         "mail": str(state / "mail"),
         "endpoint": {"port": port, "secret": find_word(endpoint, "whsec_")},
@@ -243,7 +243,7 @@ def run_kit(frameworks: Sequence[str]) -> int:
         file.write_text(json.dumps(target))
         for name, python in pythons.items():
             # `-P`: a framework's package may have the name of one of the product's.
-            command = [str(python), "-P", "-m", "holdpoint_client.conformance", name]
+            command = [str(python), "-P", "-m", "counterseal_client.conformance", name]
             command += ["--target", str(file), "--json", str(FOLDER / f"{name}.json")]
             done = subprocess.run(command, check=False)
             failed |= done.returncode

@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     }
     # Who looks at connections tells those of the tests from those of the product.
     databases: Any = settings.DATABASES
-    databases["default"]["OPTIONS"]["application_name"] = "holdpoint tests"
+    databases["default"]["OPTIONS"]["application_name"] = "counterseal tests"
     # Each client would read the certificates of the system again: 25 ms of the
     # processor, mostly for one call of a server without TLS.
     httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
@@ -91,7 +91,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
     """Before pytest-django makes the database: give it a template. On a given server,
     whose programs are not at hand, the tests' database is migrated instead."""
     if servers.private is not None:
-        url = settings.HOLDPOINT.database_url
+        url = settings.COUNTERSEAL.database_url
         schema_template.create_template(url, servers.private)
         databases: Any = settings.DATABASES
         databases["default"]["TEST"]["TEMPLATE"] = schema_template.NAME
@@ -212,8 +212,8 @@ def networks(settings: Any) -> Callable[..., None]:
     def allow(*texts: str) -> None:
         found = [ip_network(text) for text in texts]
         both = {"webhook_networks": found, "callback_networks": found}
-        changed = settings.HOLDPOINT.model_copy(update=both)
-        settings.HOLDPOINT = changed
+        changed = settings.COUNTERSEAL.model_copy(update=both)
+        settings.COUNTERSEAL = changed
 
     allow()
     return allow
@@ -222,7 +222,7 @@ def networks(settings: Any) -> Callable[..., None]:
 @pytest.fixture
 def broker() -> Iterator[redis.Redis]:
     """The real broker, empty before and after."""
-    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
+    with redis.Redis.from_url(settings.COUNTERSEAL.redis_url) as client:
         client.flushdb()
         yield client
         client.flushdb()

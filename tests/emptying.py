@@ -108,10 +108,10 @@ def teardown(self: Any) -> None:
 def forget() -> None:
     """Remove the high-water mark: to know a database that was emptied for an older one
     is the product's task (journal/restore_epochs.py)."""
-    known = settings.HOLDPOINT.state
+    known = settings.COUNTERSEAL.state
     for note in (known / "epoch", *known.glob("*/epoch")):
         note.unlink(missing_ok=True)
-    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
+    with redis.Redis.from_url(settings.COUNTERSEAL.redis_url) as client:
         client.delete(high_water_mark.BROKER_KEY)
     restore_epochs.last_status = restore_epochs.EpochStatus()
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
-PROOF_LINES = "HOLDPOINT_PROOF_LINES"
+PROOF_LINES = "COUNTERSEAL_PROOF_LINES"
 # The same engine twice: the first has no windows, and so no work with them.
 CHROMIUMS = ("/usr/bin/chromium-headless-shell", "/usr/bin/chromium")
 

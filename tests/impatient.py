@@ -23,5 +23,5 @@ app.conf.broker_transport_options |= {
 
 @task_received.connect  # type: ignore[untyped-decorator]  # Celery has no types
 def note(request: Any, **kwargs: Any) -> None:
-    with Path(os.environ["HOLDPOINT_TEST_DELIVERED"]).open("a") as file:
+    with Path(os.environ["COUNTERSEAL_TEST_DELIVERED"]).open("a") as file:
         file.write(f"{request.name}\n")

@@ -24,10 +24,10 @@ from typing import Any
 
 import httpx2
 
+from counterseal_client.conformance import servers
+from counterseal_client.conformance.people import Reviewer
+from counterseal_client.conformance.variants import find_node
 from hitl.environment import LOOPBACK
-from holdpoint_client.conformance import servers
-from holdpoint_client.conformance.people import Reviewer
-from holdpoint_client.conformance.variants import find_node
 from tests import conformance
 from tests.guards import ROOT
 from tests.stack import free_port, stop_process, wait_until
@@ -127,8 +127,8 @@ class Trial:
             **pip,
             **servers.ENVIRON,
             "HOME": str(self.folder),
-            "HOLDPOINT_URL": self.gate["url"],
-            "HOLDPOINT_KEY": self.key,
+            "COUNTERSEAL_URL": self.gate["url"],
+            "COUNTERSEAL_KEY": self.key,
             "PREFECT_API_URL": f"http://{self.places.get('server', '')}/api",
             "PYTHONUNBUFFERED": "1",
         }
@@ -182,7 +182,7 @@ def try_example(name: str, gate: Mapping[str, Any], state: Path) -> dict[str, fl
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         agent = f"quickstart-{name}"
-        key = conformance.find_word(conformance.register_agent(environ, agent), "hp_")
+        key = conformance.find_word(conformance.register_agent(environ, agent), "cs_")
         trial = Trial(name, folder, gate, key, stack)
         with trial.time_step("install"):
             program = _install(trial)
@@ -202,7 +202,7 @@ def _install(trial: Trial) -> list[str]:
         kept = shutil.ignore_patterns("node_modules", "dist")
         shutil.copytree(CLIENT / "typescript", folder, ignore=kept)
         conformance.install_node_packages(folder)
-        node = [find_node(), "--conditions=@holdpoint/source"]
+        node = [find_node(), "--conditions=@counterseal/source"]
         return [*node, str(folder / "examples" / file)]
     python = trial.folder / "venv" / "bin" / "python"
     trial.run(sys.executable, "-m", "venv", "venv")

@@ -18,8 +18,8 @@ from hitl.local.layout import Layout
 
 from .build_cache import build_once
 
-NAME = "holdpoint_migrated"
-SCRATCH = "holdpoint_scratch"
+NAME = "counterseal_migrated"
+SCRATCH = "counterseal_scratch"
 SOURCES = (
     "*/migrations/*.py",
     "*/models.py",

@@ -21,7 +21,7 @@ import pytest
 from hitl.local import defaults, keys, layout, postgres, process, valkey
 
 # What the controller filled in itself: a worker fills it in anew.
-FILLED = "HOLDPOINT_TEST_FILLED"
+FILLED = "COUNTERSEAL_TEST_FILLED"
 WORKER = "PYTEST_XDIST_WORKER"
 stack = ExitStack()
 # Where the private PostgreSQL is; None where DATABASE_URL names another server.
@@ -34,7 +34,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     for name in os.environ.pop(FILLED, "").split():
         os.environ.pop(name, None)
     given = set(os.environ)
-    here = _prepare(Path(tempfile.mkdtemp(prefix="holdpoint-test-")))
+    here = _prepare(Path(tempfile.mkdtemp(prefix="counterseal-test-")))
     if worker or not getattr(early_config.known_args_namespace, "numprocesses", None):
         gc.disable()  # until all tests are imported, which stay
         _serve(here, given)
@@ -68,7 +68,7 @@ def _prepare(state: Path) -> layout.Layout:
     stack.callback(shutil.rmtree, state, ignore_errors=True)
     os.environ["STATE"] = str(state)
     os.environ.setdefault("LOG_LEVEL", "WARNING")
-    os.environ["HOLDPOINT_CALLABLES"] = "tests"
+    os.environ["COUNTERSEAL_CALLABLES"] = "tests"
     here = defaults.fill_environment(os.environ)
     (here.state / "static").mkdir()
     layout.create_run_folder(here.run)

@@ -67,16 +67,16 @@ class Stack:
     def environ(self) -> dict[str, str]:
         """What a process needs in order to belong to this stack."""
         name = str(connection.settings_dict["NAME"])
-        parts = urlsplit(settings.HOLDPOINT.database_url)
+        parts = urlsplit(settings.COUNTERSEAL.database_url)
         return {
             **os.environ,
             "STATE": str(self.state),
             "PORT": str(self.port),
             "BASE_URL": self.base_url,
             "DATABASE_URL": parts._replace(path=f"/{name}").geturl(),
-            "REDIS_URL": settings.HOLDPOINT.redis_url,
+            "REDIS_URL": settings.COUNTERSEAL.redis_url,
             "LOG_LEVEL": "INFO",
-            "HOLDPOINT_FAULT": str(self.faults),
+            "COUNTERSEAL_FAULT": str(self.faults),
             # Most tests run no worker, and that is no standstill to them.
             "STANDSTILL_SECONDS": "86400",
             **self.extra,
@@ -133,7 +133,7 @@ class Stack:
             self.web = None
 
     def empty_broker(self) -> None:
-        with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
+        with redis.Redis.from_url(settings.COUNTERSEAL.redis_url) as client:
             client.flushdb()
 
     def stop(self) -> None:
@@ -198,7 +198,7 @@ def make(state: Path) -> Stack:
     state.mkdir(exist_ok=True)
     (state / "faults").mkdir(exist_ok=True)
     if not (state / "keys").exists():
-        shutil.copytree(settings.HOLDPOINT.state / "keys", state / "keys")
+        shutil.copytree(settings.COUNTERSEAL.state / "keys", state / "keys")
     return Stack(state)
 
 

@@ -23,7 +23,7 @@ COPIES = 30
 
 @pytest.fixture
 def writer() -> Iterator[psycopg.Connection[Any]]:
-    url, name = settings.HOLDPOINT.database_url, connection.settings_dict["NAME"]
+    url, name = settings.COUNTERSEAL.database_url, connection.settings_dict["NAME"]
     with psycopg.connect(url, dbname=str(name), autocommit=True) as writer:
         yield writer
 
@@ -31,7 +31,9 @@ def writer() -> Iterator[psycopg.Connection[Any]]:
 @pytest.fixture
 def performed(settings: Settings) -> str:
     """The proposal of one finished action of the benchmark."""
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"callables": ["bench"]})
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
+        update={"callables": ["bench"]}
+    )
     client = clients.ProductClient(seed.seed_database(), 0)
     request = client.decide(client.propose())
     client.perform(request.proposal_id)

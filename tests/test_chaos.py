@@ -179,7 +179,7 @@ def test_the_checker_sees_alarms_but_for_those_that_must_be() -> None:
 def test_the_checker_sees_what_nobody_approved(gate: Gate, ledger: Ledger) -> None:
     ledger.do(effect(states.succeeded(gate), amount="41.00"))
     assert "other arguments" in looked(ledger).unauthorised[0]
-    ledger.do(ServiceCall("pay", "hp-nobody", "x-nobody", 1, {}))
+    ledger.do(ServiceCall("pay", "cs-nobody", "x-nobody", 1, {}))
     assert "no execution" in looked(ledger).unauthorised[0]
 
 

@@ -38,7 +38,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 def passing(cluster: Cluster) -> Slot:
     """A process that comes by every point at which somebody holds a claim."""
-    env = {**os.environ, "HOLDPOINT_FAULT": str(cluster.fault_points)}
+    env = {**os.environ, "COUNTERSEAL_FAULT": str(cluster.fault_points)}
     program = Program("worker-0", [sys.executable, "-c", PASSES], env, cwd=ROOT)
     return cluster.launch("worker-0", lambda: Child(program))
 

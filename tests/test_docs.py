@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from hitl.environment import Holdpoint
+from hitl.environment import Counterseal
 from reviews.holds import take
 from tests.guards import ROOT
 from tests.house import picture
@@ -117,7 +117,7 @@ def settings() -> set[str]:
     """Every variable of the environment that an installation reads."""
     names = {
         str(field.validation_alias or name).upper()
-        for name, field in Holdpoint.model_fields.items()
+        for name, field in Counterseal.model_fields.items()
     }
     for path in (ROOT / "hitl" / "local").iterdir():
         if path.suffix in {".py", ".sh"}:

@@ -19,11 +19,11 @@ from django.db import connection, transaction
 
 from reviews.tool_services.executors import Call, KnownFailure
 
-LEDGER = "HOLDPOINT_TEST_LEDGER"
-TAKES = "HOLDPOINT_TEST_TAKES"  # seconds that an effect takes before it is there
+LEDGER = "COUNTERSEAL_TEST_LEDGER"
+TAKES = "COUNTERSEAL_TEST_TAKES"  # seconds that an effect takes before it is there
 # Whether the first attempt ends, once it is there, in the way its customer is named
 # after; and in which.
-ENDS = "HOLDPOINT_TEST_ENDS"
+ENDS = "COUNTERSEAL_TEST_ENDS"
 
 
 @contextmanager

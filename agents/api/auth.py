@@ -61,7 +61,7 @@ def record_refusal(request: HttpRequest, error: DomainError) -> None:
             agent=key.agent,
             error=error,
             call=request.path[:200],
-            unasked=_parse_unasked(request.headers.get("Holdpoint-Unasked", "")),
+            unasked=_parse_unasked(request.headers.get("Counterseal-Unasked", "")),
         )
 
 
@@ -81,7 +81,7 @@ def build_proposal_response(
     response = JsonResponse(body, status=status)
     if wait and not representation.is_final(body):
         received = representation.count_received(body)
-        response["Holdpoint-Wait"] = f"{body['id']};{received}"
+        response["Counterseal-Wait"] = f"{body['id']};{received}"
     return response
 
 

@@ -257,7 +257,7 @@ def _build_limits(person: Person, slug: str, now: datetime) -> AgentLimits:
     waits = ApprovalRequest.with_canaries.filter(
         agent=slug, status__in=OPEN, canary_for__in=["", person.public_id]
     )
-    figures = settings.HOLDPOINT
+    figures = settings.COUNTERSEAL
     return AgentLimits(
         a_minute=figures.agent_rate_per_minute,
         this_minute=recent.count(),

@@ -41,7 +41,7 @@ CHANGE_TITLES = {
     RepairChange.CHECKPOINT: "Correct a checkpoint",
 }
 CONSEQUENCES = {
-    RepairChange.SAY_UNKNOWN: "The attempt ends. Holdpoint looks the result up at the"
+    RepairChange.SAY_UNKNOWN: "The attempt ends. Counterseal looks the result up at the"
     " tool's service if it can; otherwise a person records it.",
     RepairChange.NEVER_RUN: "It never runs. The agent is told that it was refused.",
     RepairChange.FINISH: "Its open requests are withdrawn and its unused permits"

@@ -34,7 +34,7 @@ from reviews.presenters.shapes import SentencePart
 
 _REVISION_FIELDS = ("proposal", "number", "risk", "tier", "action_hash", "tool")
 
-# Codes that Holdpoint sets, beside those of a refusal. Any other code comes from the
+# Codes that Counterseal sets, beside those of a refusal. Any other code comes from the
 # tool or its agent.
 OWN_CODES = {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
 
@@ -43,7 +43,7 @@ OWN_CODES = {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP}
 class ProposalRow:
     """One proposal. `approval`: what the policy demands; `way`: whether approval was
     requested, not needed, or the proposal blocked or a repeat; `took`: how long its
-    request was open; `why`: Holdpoint's words for a rejection, failure or refusal;
+    request was open; `why`: Counterseal's words for a rejection, failure or refusal;
     `note`: the tool's or the agent's own words."""
 
     id: str

@@ -229,7 +229,7 @@ class WaitingRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """What the run used so far, by Holdpoint's count: proposals by status word, and
+    """What the run used so far, by Counterseal's count: proposals by status word, and
     pairs of an amount and whether it was moved."""
 
     proposals: int

@@ -16,9 +16,9 @@ def load_agent(slug: str) -> Agent:
 
 
 def load_key(agent: Agent, prefix: str) -> AgentKey:
-    """Return the agent's key with this prefix, given with or without `hp_`. Raises
+    """Return the agent's key with this prefix, given with or without `cs_`. Raises
     CommandError when there is none."""
-    bare = prefix.removeprefix("hp_")
+    bare = prefix.removeprefix("cs_")
     found = AgentKey.objects.filter(agent=agent, prefix=bare).first()
     if found is None:
         raise CommandError(f"{agent.slug} has no key {prefix}.")

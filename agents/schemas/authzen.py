@@ -1,5 +1,5 @@
-"""Schemas of the AuthZEN endpoints: what an enforcement point sends and what Holdpoint
-answers.
+"""Schemas of the AuthZEN endpoints: what an enforcement point sends and what
+Counterseal answers.
 
 Both specifications oblige a receiver to ignore members that it does not know, so these
 bodies are not `Strict`. The types of the known members are.

@@ -1,4 +1,4 @@
-"""Schemas of the endpoints for proposals: first what Holdpoint answers, then what an
+"""Schemas of the endpoints for proposals: first what Counterseal answers, then what an
 agent sends, with the limits on it."""
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ RETRY_AFTER_STATUSES = frozenset({429, 503})
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
     """The result of one attempt. `status` is the HTTP status, None without an answer;
-    `error` is in Holdpoint's words, because the answer's own are not kept; `seconds` is
-    how long the attempt took."""
+    `error` is in Counterseal's words, because the answer's own are not kept; `seconds`
+    is how long the attempt took."""
 
     status: int | None
     error: str = ""
@@ -151,7 +151,7 @@ def claim_delivery(*, delivery_id: str) -> Delivery | None:
             return None
         endpoint.slow_since = endpoint.slow_since or now
     letter.attempts += 1
-    lease = now + timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+    lease = now + timedelta(seconds=settings.COUNTERSEAL.lease_seconds)
     Delivery.objects.filter(pk=letter.pk).update(
         attempts=letter.attempts, busy_until=lease
     )
@@ -162,8 +162,8 @@ def claim_delivery(*, delivery_id: str) -> Delivery | None:
 
 
 def _send_event(letter: Delivery, body: bytes) -> AttemptResult:
-    """Send the event and describe the result in Holdpoint's words: the answer's own are
-    not kept."""
+    """Send the event and describe the result in Counterseal's words: the answer's own
+    are not kept."""
     began, why = time.monotonic(), ""
     try:
         heard = webhooks.send_webhook_event(
@@ -171,7 +171,7 @@ def _send_event(letter: Delivery, body: bytes) -> AttemptResult:
             body,
             message=letter.event,
             secrets=endpoints.list_secrets(letter.endpoint, clock.now()),
-            timeout=settings.HOLDPOINT.http_timeout,
+            timeout=settings.COUNTERSEAL.http_timeout,
             headers=build_trace_headers(_load_traceparent(letter), letter.proposal),
         )
     except webhooks.NotAllowed:
@@ -325,5 +325,5 @@ def deliver_lane(delivery_id: str) -> list[str]:
 def compute_spare_seconds() -> float:
     """Return for how many seconds a task may start further attempts: half of the time
     that its soft limit leaves beside the time-out of the last attempt."""
-    house = settings.HOLDPOINT
+    house = settings.COUNTERSEAL
     return (house.soft_time_limit - house.http_timeout) / 2

@@ -134,13 +134,13 @@ def _check_named_count(agent: Agent) -> None:
 
 
 def check_url(url: str, path: str) -> addresses.Target:
-    """Return the parts of a URL. Raises InvalidInput, at `path`, for one that Holdpoint
-    never calls, such as a private address."""
+    """Return the parts of a URL. Raises InvalidInput, at `path`, for one that
+    Counterseal never calls, such as a private address."""
     try:
         if len(url) > MAX_URL_LENGTH:
             raise addresses.NotAllowed(f"at most {MAX_URL_LENGTH} characters")
         target = addresses.parse_url(url)
-        own_ports.check_target(target, networks=settings.HOLDPOINT.callback_networks)
+        own_ports.check_target(target, networks=settings.COUNTERSEAL.callback_networks)
     except addresses.NotAllowed as error:
         raise InvalidInput(errors=[build_field_error(path, str(error))]) from None
     return target
@@ -214,14 +214,14 @@ def _create_secret() -> str:
 
 
 def _seal_secret(endpoint_id: str, secret: str) -> bytes:
-    key = settings.HOLDPOINT.data_key
+    key = settings.COUNTERSEAL.data_key
     return encryption.encrypt_value(
         key, secret.encode(), _format_seal_context(endpoint_id)
     )
 
 
 def _open_secret(endpoint_id: str, sealed: bytes) -> str:
-    key = settings.HOLDPOINT.data_key
+    key = settings.COUNTERSEAL.data_key
     return encryption.decrypt_value(
         key, sealed, _format_seal_context(endpoint_id)
     ).decode()

@@ -1,4 +1,4 @@
-"""Payloads of webhook events: Holdpoint's own ids and facts, no text that an agent, a
+"""Payloads of webhook events: Counterseal's own ids and facts, no text that an agent, a
 tool or a reviewer wrote."""
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _build_execution(facts: WebhookFacts) -> dict[str, Any] | None:
 def _build_decision(
     request: ApprovalRequest | None, proposal: Proposal
 ) -> dict[str, Any] | None:
-    """Build the verdict with Holdpoint's codes only. The agent reads a person's own
+    """Build the verdict with Counterseal's codes only. The agent reads a person's own
     words with the proposal."""
     if request is None:
         return None

@@ -133,7 +133,7 @@ def start_round_trips() -> Iterator[list[PeerRunner]]:
 
 def _create_database(name: str) -> str:
     """Create the database, and return its address."""
-    url = settings.HOLDPOINT.database_url
+    url = settings.COUNTERSEAL.database_url
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))

@@ -1,6 +1,7 @@
 """What the scripts of the peers share: their options, and their answer as JSON.
 
-It runs in the environment of a peer, which has neither Django nor Holdpoint's packages.
+It runs in the environment of a peer, which has neither Django nor Counterseal's
+packages.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bench.load import MakeClient, run_clients
 @dataclass(frozen=True, slots=True)
 class StretchOptions:
     """One stretch of a peer. `seconds` is its length, `proposal` the body that
-    Holdpoint gets in the same run."""
+    Counterseal gets in the same run."""
 
     clients: int
     seconds: float

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 
-from holdpoint_client import Gate, Proposal
+from counterseal_client import Gate, Proposal
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS taken (outcome TEXT PRIMARY KEY);

@@ -30,8 +30,8 @@ from ag_ui.core import (
     UserMessage,
 )
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.ag_ui import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.ag_ui import (
     build_resume,
     check_resume,
     finish_run,

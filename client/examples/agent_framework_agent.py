@@ -29,8 +29,8 @@ from agent_framework import (
     Message,
 )
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.agent_framework import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.agent_framework import (
     build_tool,
     list_waiting,
     propose_calls,

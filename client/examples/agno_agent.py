@@ -19,8 +19,8 @@ from agno.models.base import Model
 from agno.models.message import Message
 from agno.models.response import ModelResponse
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.agno import build_tool, propose_calls, resume_run
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.agno import build_tool, propose_calls, resume_run
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 

@@ -19,8 +19,8 @@ from autogen_agentchat.agents import AssistantAgent
 from autogen_core import FunctionCall
 from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.autogen import GateTools, RunPaused, resume_agent
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.autogen import GateTools, RunPaused, resume_agent
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 USAGE = RequestUsage(prompt_tokens=0, completion_tokens=0)

@@ -20,13 +20,13 @@ from typing import Any
 
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage, query
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.claude_agent import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.claude_agent import (
     GateServer,
     PausedSession,
     resume_session,
 )
-from holdpoint_client.conformance.messages_server import build_stream, serve_messages
+from counterseal_client.conformance.messages_server import build_stream, serve_messages
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 
@@ -37,7 +37,7 @@ class ScriptedModel:
     def build_events(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
         if "tool_result" in json.dumps(asked["messages"][-1]["content"]):
             return build_stream(asked, "I told Ann.", [])
-        call = ("call_1", "mcp__holdpoint__send_note", NOTE)
+        call = ("call_1", "mcp__counterseal__send_note", NOTE)
         return build_stream(asked, "Ann waits for news.", [call])
 
 

@@ -19,8 +19,8 @@ from crewai.flow.human_feedback import human_feedback
 from crewai.flow.persistence import SQLiteFlowPersistence, persist
 from pydantic import BaseModel
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.crewai import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.crewai import (
     GateProvider,
     list_unanswered,
     perform_calls,

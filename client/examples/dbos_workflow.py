@@ -16,8 +16,8 @@ from typing import Any
 
 from dbos import DBOS, SetWorkflowID
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.dbos import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.dbos import (
     build_workflow,
     list_waiting,
     resume_workflow,

@@ -22,9 +22,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.deepagents import GateMiddleware, gate_subagents
-from holdpoint_client.adapters.langgraph import resume_graph
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.deepagents import GateMiddleware, gate_subagents
+from counterseal_client.adapters.langgraph import resume_graph
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 

@@ -22,8 +22,8 @@ from google.adk.runners import Runner
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.google_adk import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.google_adk import (
     GateTool,
     list_waiting,
     resume_session,

@@ -18,8 +18,8 @@ from haystack import component
 from haystack.components.agents import Agent
 from haystack.dataclasses import ChatMessage, ToolCall
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.haystack import GateHook, RunPaused, resume_agent
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.haystack import GateHook, RunPaused, resume_agent
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 

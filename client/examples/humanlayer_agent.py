@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import sys
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.humanlayer import HumanLayer
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.humanlayer import HumanLayer
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 

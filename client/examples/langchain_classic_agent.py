@@ -19,8 +19,8 @@ from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.langchain_classic import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.langchain_classic import (
     GateExecutor,
     StoredRun,
     build_tool,

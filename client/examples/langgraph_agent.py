@@ -18,8 +18,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.langgraph import Graph, build_tool, resume_graph
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.langgraph import Graph, build_tool, resume_graph
 
 
 def call_model(state: MessagesState) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from workflows import Context, Workflow, step
 from workflows.events import Event, StartEvent, StopEvent
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.llama_index import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.llama_index import (
     perform_tool,
     resume_workflow,
     run_workflow,

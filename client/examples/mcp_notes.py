@@ -1,12 +1,12 @@
 """An MCP server behind the gate, and a client that calls it.
 
-    export HOLDPOINT_URL=http://127.0.0.1:8000 HOLDPOINT_KEY=hp_...
+    export COUNTERSEAL_URL=http://127.0.0.1:8000 COUNTERSEAL_KEY=cs_...
     python mcp_notes.py call ann "Your parcel is on its way."
 
 The client starts the proxy, and the proxy starts this file again as the server. It
 needs `pip install "./client[mcp]"`, and a policy with the tool `send_note`:
 
-    python -m holdpoint_client.mcp import --queue QUEUE -- python mcp_notes.py serve
+    python -m counterseal_client.mcp import --queue QUEUE -- python mcp_notes.py serve
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def call(to: str, text: str) -> None:
     """Call the tool until people have decided."""
     proxy = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "holdpoint_client.mcp", "--", sys.executable, __file__, "serve"],
+        args=["-m", "counterseal_client.mcp", "--", sys.executable, __file__, "serve"],
         env=dict(os.environ),
     )
     async with Client(proxy) as client:
@@ -43,7 +43,7 @@ async def call(to: str, text: str) -> None:
             for part in result.content:
                 if isinstance(part, TextContent):
                     sys.stdout.write(f"{part.text}\n")
-            if not (result.meta or {}).get("holdpoint/pending"):
+            if not (result.meta or {}).get("counterseal/pending"):
                 return
 
 

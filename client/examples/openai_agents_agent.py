@@ -31,8 +31,8 @@ from agents import (  # type: ignore[attr-defined]
     Usage,
     set_tracing_disabled,
 )
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.openai_agents import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.openai_agents import (
     build_tool,
     find_proposal,
     resume_run,

@@ -1,6 +1,6 @@
 """A Prefect flow whose tool waits for people without a process that waits.
 
-    export HOLDPOINT_URL=... HOLDPOINT_KEY=...
+    export COUNTERSEAL_URL=... COUNTERSEAL_KEY=...
     python prefect_flow.py serve                # runs what can go on
     python prefect_flow.py start                # proposes; prints the id of the run
     python prefect_flow.py resume FLOW_RUN_ID   # after people decided
@@ -19,14 +19,14 @@ import uuid
 from prefect import flow
 from prefect.deployments import run_deployment
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.prefect import GateCall, perform_calls, resume_flow
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.prefect import GateCall, perform_calls, resume_flow
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 
 
 def open_gate() -> Gate:
-    return Gate(os.environ["HOLDPOINT_URL"], os.environ["HOLDPOINT_KEY"])
+    return Gate(os.environ["COUNTERSEAL_URL"], os.environ["COUNTERSEAL_KEY"])
 
 
 @flow(name="notes", persist_result=True, log_prints=True)
@@ -46,9 +46,9 @@ def write_notes() -> str:
 
 def main(action: str, flow_run_id: str = "") -> None:
     if action == "serve":
-        write_notes.serve(name="holdpoint")
+        write_notes.serve(name="counterseal")
     elif action == "start":
-        flow_run = run_deployment("notes/holdpoint", timeout=0)
+        flow_run = run_deployment("notes/counterseal", timeout=0)
         sys.stdout.write(f"{flow_run.id}\n")
     else:
         with open_gate() as gate:

@@ -19,8 +19,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.tools import DeferredToolRequests
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.pydantic_ai import build_tool, resume_agent
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.pydantic_ai import build_tool, resume_agent
 
 
 def call_model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

@@ -21,8 +21,8 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from restate.client import create_client
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.restate import GateCalls, resume_run
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.restate import GateCalls, resume_run
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 

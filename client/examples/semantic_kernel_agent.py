@@ -25,8 +25,8 @@ from semantic_kernel.contents import ChatHistory, ChatMessageContent
 from semantic_kernel.contents.function_call_content import FunctionCallContent
 from semantic_kernel.contents.utils.author_role import AuthorRole
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.semantic_kernel import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.semantic_kernel import (
     GateTools,
     RunPaused,
     resume_agent,
@@ -46,7 +46,7 @@ class ScriptedService(ChatCompletionClientBase):
         role = AuthorRole.ASSISTANT
         if chat_history.messages[-1].role == AuthorRole.TOOL:
             return [ChatMessageContent(role=role, content="I told Ann.")]
-        name, arguments = "holdpoint-send_note", json.dumps(NOTE)
+        name, arguments = "counterseal-send_note", json.dumps(NOTE)
         call = FunctionCallContent(id="call_1", name=name, arguments=arguments)
         return [ChatMessageContent(role=role, items=[call])]
 

@@ -23,8 +23,8 @@ from smolagents.models import (
     MessageRole,
 )
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.smolagents import GateAgent, RunPaused, resume_agent
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.smolagents import GateAgent, RunPaused, resume_agent
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 

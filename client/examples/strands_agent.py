@@ -18,8 +18,8 @@ from strands import Agent
 from strands.models import Model
 from strands.session.file_session_manager import FileSessionManager
 
-from holdpoint_client import Gate, get_claim
-from holdpoint_client.adapters.strands import (
+from counterseal_client import Gate, get_claim
+from counterseal_client.adapters.strands import (
     build_tool,
     list_interrupts,
     resume_agent,

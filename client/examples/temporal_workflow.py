@@ -21,8 +21,8 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
-    from holdpoint_client import Gate, get_claim
-    from holdpoint_client.adapters.temporal import (
+    from counterseal_client import Gate, get_claim
+    from counterseal_client.adapters.temporal import (
         GateCalls,
         build_activity,
         resume_workflow,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx2
 
-from holdpoint_client import ApiError, Gate
+from counterseal_client import ApiError, Gate
 
 from .agent import Riley
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from holdpoint_client import (
+from counterseal_client import (
     ApiError,
     Details,
     Gate,

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from holdpoint_client import ThreadResult
+from counterseal_client import ThreadResult
 
 Message = Mapping[str, str]
 """A message as the store's inbox serves it. Nothing in it is checked."""

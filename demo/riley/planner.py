@@ -11,7 +11,7 @@ from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 from typing import Final
 
-from holdpoint_client import Proposal
+from counterseal_client import Proposal
 
 from .actions import Draft, build_draft, choose_amount, compute_refundable
 from .cases import SPECS, Case

@@ -16,7 +16,7 @@ SHUTDOWN_S = 2
 def main() -> None:
     if not settings.WEBHOOK_SECRET.startswith("whsec_"):
         sys.exit(
-            "store: HOLDPOINT_WEBHOOK_SECRET is not set: give the store the gate's"
+            "store: COUNTERSEAL_WEBHOOK_SECRET is not set: give the store the gate's"
             " webhook secret, which begins with whsec_."
         )
     database.prepare(settings.DATABASE)

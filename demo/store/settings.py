@@ -1,6 +1,6 @@
 """Django settings of the store: routing and escaped templates, without ORM, sessions
 and accounts. The environment names the port, the folder of the database and the secret
-with which Holdpoint signs its calls."""
+with which Counterseal signs its calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from csp.constants import NONE, SELF
 
 PORT = int(os.environ.get("STORE_PORT", "8010"))
 DATABASE = Path(os.environ.get("STATE", "var")).resolve() / "store.sqlite3"
-WEBHOOK_SECRET = os.environ.get("HOLDPOINT_WEBHOOK_SECRET", "")
+WEBHOOK_SECRET = os.environ.get("COUNTERSEAL_WEBHOOK_SECRET", "")
 
 SECRET_KEY = secrets.token_urlsafe(32)  # Django requires one; the store signs nothing
 DEBUG = False

@@ -146,7 +146,7 @@ async def read_body(
     if declared.isdigit() and int(declared) > BODY_LIMIT:
         return _refuse_large_body(scope)
     try:
-        async with asyncio.timeout(settings.HOLDPOINT.body_timeout):
+        async with asyncio.timeout(settings.COUNTERSEAL.body_timeout):
             return await _collect_body(scope, receive, share)
     except TimeoutError:
         detail = "The body did not arrive in time. Nothing was done. Send it again."

@@ -20,10 +20,10 @@ from .buffering import App, Message, Receive, Scope, Send
 API = "/api/v1/"
 ACCESS = "/access/v1/"  # AuthZEN
 KEYED = (API, ACCESS)  # where callers may identify themselves by a key or a token
-HEADER = b"holdpoint-caller"  # set by hitl.middleware; removed before sending
+HEADER = b"counterseal-caller"  # set by hitl.middleware; removed before sending
 NOBODY = "nobody"
 # Keys in the scope: whether a caller was accepted; whether the server failed.
-ANSWERED, BROKEN = "holdpoint.answered", "holdpoint.broken"
+ANSWERED, BROKEN = "counterseal.answered", "counterseal.broken"
 MOST_KNOWN = 10_000
 REMEMBERED_S = 600.0
 

@@ -34,7 +34,7 @@ from .page_updates import OpenPage, PageUpdates
 from .shared_counts import OwnCounts, Place, take_place
 
 PATH = "/events/"
-HEADER = b"holdpoint-stream"
+HEADER = b"counterseal-stream"
 BEAT = b": beat\n\n"
 BEAT_S = 15.0  # proxies close silent connections
 # Within a minute the viewer's access is checked again: they may have signed out, been

@@ -123,7 +123,7 @@ class Hub:
         conninfo = make_conninfo(
             self._conninfo,
             connect_timeout=connections.DATABASE_CONNECT_TIMEOUT_S,
-            application_name="holdpoint hub",
+            application_name="counterseal hub",
             **connections.CLIENT_OPTIONS,
         )
         connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)

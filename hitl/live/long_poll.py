@@ -1,9 +1,9 @@
 """Long polling without holding a thread or a database connection.
 
 A view that has no final answer yet answers at once, with the header
-`Holdpoint-Wait: <proposal id>;<messages>`. This module keeps the client waiting on the
-event loop alone until the hub reports a change of that proposal; then it asks the view
-again.
+`Counterseal-Wait: <proposal id>;<messages>`. This module keeps the client waiting on
+the event loop alone until the hub reports a change of that proposal; then it asks the
+view again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .callers import API, KnownCallers
 from .listen import Hub, Subscription
 from .shared_counts import OwnCounts, Place, take_place
 
-HEADER = b"holdpoint-wait"
+HEADER = b"counterseal-wait"
 MAX_WAIT_S = 60
 MAX_EACH = 100  # concurrent waits of one caller, over all processes
 GRACE_S = 10  # a wait may end this much later, when its last question takes long

@@ -38,7 +38,9 @@ AT_ONCE = 3  # one caller's API calls in Django at a time; leaves a thread for o
 MOST_QUEUED = 200  # waiting calls of one caller; more are refused at once
 COME_BACK_S, STRANGERS_BACK_S = 1, 10
 REPEAT_S = 1.0  # how long a 429 is repeated for the caller's proposals
-REFUSALS_HEADER = b"holdpoint-unasked"  # refusals repeated since Django was last asked
+REFUSALS_HEADER = (
+    b"counterseal-unasked"  # refusals repeated since Django was last asked
+)
 
 
 @dataclass

@@ -24,7 +24,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-PREFIX = "holdpoint:count:"
+PREFIX = "counterseal:count:"
 MOST_KEYS = 10_000  # of one process; beyond it, the one that was counted least recently
 LONGEST_S = 120  # no entry lives longer
 # Seconds: a broker that does not answer within the first is not asked again for the

@@ -7,7 +7,7 @@ python=$1
 lock=$2
 
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
-    echo "Holdpoint needs Python 3.11 or newer: make PYTHON=python3.12 up" >&2
+    echo "Counterseal needs Python 3.11 or newer: make PYTHON=python3.12 up" >&2
     exit 1
 }
 if ! [ -x .venv/bin/python ]; then

@@ -132,7 +132,7 @@ def build_worker_program(here: Layout, environ: Mapping[str, str]) -> Program:
 def build_store_program(here: Layout, environ: Mapping[str, str]) -> Program:
     """The demo's shop, which the gate treats as an external service."""
     secret = environ.get("WEBHOOK_SECRET") or keys.read_key(here.keys, "webhook_secret")
-    env = _filter_demo_environ(environ) | {"HOLDPOINT_WEBHOOK_SECRET": secret}
+    env = _filter_demo_environ(environ) | {"COUNTERSEAL_WEBHOOK_SECRET": secret}
     return _build_python_program(here, env, "store", "-m demo.store")
 
 
@@ -191,7 +191,7 @@ class Installation:
 
     def __post_init__(self) -> None:
         self.supervisor = Supervisor(self.say)
-        count = settings.HOLDPOINT.web_processes
+        count = settings.COUNTERSEAL.web_processes
         self.webs = build_web_processes(self.here, self.environ, count)
 
     def start(self, *, patient: bool) -> None:
@@ -302,7 +302,7 @@ class Installation:
         """Print the address, and one login for each role."""
         took = time.monotonic() - self.began
         self.say(
-            f"\nHoldpoint is running at {self.environ['BASE_URL']}  ({took:.1f} s)"
+            f"\nCounterseal is running at {self.environ['BASE_URL']}  ({took:.1f} s)"
         )
         for role, login in _read_logins(self.here).items():
             self.say(f"  {role:<16}{login['username']:<10}{login['password']}")
@@ -326,7 +326,7 @@ def run_installation(environ: MutableMapping[str, str], say: PrintLine) -> None:
         installation = Installation(here, environ, say)
         supervisor = installation.supervisor
         supervisor.listen_for_stop()
-        say(f"Starting Holdpoint in {here.state}")
+        say(f"Starting Counterseal in {here.state}")
         try:
             with _report_full_disk():
                 installation.start(patient=unclean)

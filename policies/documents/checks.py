@@ -411,7 +411,7 @@ def _list_rule_reference_problems(
     document: Document, rule: Rule, path: str
 ) -> Iterator[Problem]:
     if rule.id in RESERVED_RULE_IDS or rule.id.startswith("class."):
-        yield f"{path}.id", "Holdpoint reserves this id"
+        yield f"{path}.id", "Counterseal reserves this id"
     if rule.then.queue and rule.then.queue not in document.queues:
         yield f"{path}.then.queue", _describe_unknown_queue(document, rule.then.queue)
     if rule.then.timeout and rule.then.timeout < SHORTEST:

@@ -159,9 +159,9 @@ class Desk(DocumentPart):
     # How often a decision comes with an attention check: one in this many; 0 is never.
     # A person's first decisions, five on average, have one only where each has (1).
     micro_check: dict[Risk, Seconds] = Field(default_factory=_build_micro_checks)
-    # Risk levels at which an approval by one person needs a written answer if Holdpoint
-    # found a risk indicator: a contradiction, an imitated domain, a first payment or an
-    # unusual amount.
+    # Risk levels at which an approval by one person needs a written answer if
+    # Counterseal found a risk indicator: a contradiction, an imitated domain, a first
+    # payment or an unusual amount.
     written_answer: list[Risk] = Field(
         default_factory=lambda: [Risk.HIGH, Risk.CRITICAL]
     )

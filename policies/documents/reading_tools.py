@@ -52,7 +52,7 @@ def _list_unfit_reasons(target: ToolDefinition) -> Iterator[str]:
     if target.risk is not Risk.LOW or target.profile.blast_radius > 1:
         yield "its risk must be low and its blast radius 1"
     if target.by_agent:
-        yield "its agent performs it, so Holdpoint cannot call it"
+        yield "its agent performs it, so Counterseal cannot call it"
     if target.execution_class is not ExecutionClass.KEYED:
         yield "it is called repeatedly: write execution_class: keyed"
 

@@ -213,7 +213,7 @@ DELIBERATE_CODES = frozenset(
     }
 )
 
-# Refusals of what nobody allowed through Holdpoint.
+# Refusals of what nobody allowed through Counterseal.
 WITHOUT_AUTHORITY_CODES = frozenset(
     {"votes_missing", "votes_unrecorded", "standing_unrecorded"}
 )

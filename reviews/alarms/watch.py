@@ -176,7 +176,7 @@ def build_unvoted_search(status: ExecutionStatus) -> AlarmSearch:
 
 def select_unvoted_requests(now: datetime) -> QuerySet[ApprovalRequest]:
     """Requests that are authorized without their votes and without an execution.
-    Holdpoint queues one whenever it authorizes a request."""
+    Counterseal queues one whenever it authorizes a request."""
     queued = Execution.objects.filter(proposal=OuterRef("proposal"))
     found = ApprovalRequest.objects.filter(
         ~Exists(queued), status=RequestStatus.AUTHORIZED, settled_at__gt=now - HORIZON

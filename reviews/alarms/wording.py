@@ -46,7 +46,7 @@ ALARM_TEXTS: dict[str, AlarmText] = {
     AlarmKind.TWICE: AlarmText(
         "Executed more than once",
         "Two successes were reported for one permit, or the other system counts more "
-        "than one effect under Holdpoint's reference.",
+        "than one effect under Counterseal's reference.",
         "Count the effects in the other system, reverse the extra ones, and keep the "
         "tool stopped until you know how it happened.",
     ),
@@ -54,7 +54,7 @@ ALARM_TEXTS: dict[str, AlarmText] = {
         "Approved without the required votes",
         "The request is marked as approved, or a standing grant stands for its "
         "approval, but a vote or the grant is missing, or it was written into the "
-        "database past Holdpoint. Holdpoint does not execute such an approval.",
+        "database past Counterseal. Counterseal does not execute such an approval.",
         "Undo the approval, so that people decide again. Compare the request with the "
         "audit log to find out what changed it, and stop the agent until you know.",
     ),
@@ -74,8 +74,8 @@ ALARM_TEXTS: dict[str, AlarmText] = {
     AlarmKind.INVALID_OUTCOME: AlarmText(
         "Outcome does not match its schema",
         "The outcome for the agent is not in the form that the API promises, so "
-        "Holdpoint did not send it.",
-        "Report this to the operator of Holdpoint, with the facts below.",
+        "Counterseal did not send it.",
+        "Report this to the operator of Counterseal, with the facts below.",
     ),
     AlarmKind.RESTORED: AlarmText(
         "The database is behind external systems",
@@ -95,23 +95,23 @@ ALARM_TEXTS: dict[str, AlarmText] = {
         "The worker is not running",
         "Approved actions are not being executed, or background work such as deadlines "
         "has stopped. Nothing is lost: the work continues when the worker runs again.",
-        "Have the operator of Holdpoint check the worker, its queues and the broker. "
+        "Have the operator of Counterseal check the worker, its queues and the broker. "
         "The alarm is resolved automatically when everything runs again.",
     ),
     AlarmKind.UNREADABLE: AlarmText(
         "Unreadable messages in the broker",
-        "Workers dropped them and continued. Holdpoint never writes such messages: "
+        "Workers dropped them and continued. Counterseal never writes such messages: "
         "someone else can write to the broker. Nothing was executed because of them.",
-        "Have the operator of Holdpoint find out who can reach the broker, and change "
-        "its password.",
+        "Have the operator of Counterseal find out who can reach the broker, and "
+        "change its password.",
     ),
     AlarmKind.LOG_STALLED: AlarmText(
         "The audit log has stalled",
         "New records get no number, because an older database transaction is still "
         "open. Actions continue, and nothing is lost, but these records have no fixed "
         "order yet.",
-        "Have the operator of Holdpoint end that transaction. The facts below name its "
-        "session. The alarm is resolved automatically when the log has caught up.",
+        "Have the operator of Counterseal end that transaction. The facts below name "
+        "its session. The alarm is resolved automatically when the log has caught up.",
     ),
     AlarmKind.THRESHOLD: AlarmText(
         "A figure crossed its threshold",

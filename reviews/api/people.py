@@ -52,7 +52,7 @@ from .schemas import EditPreviewOut, RequestDetailOut, RequestPage
 PAGE = 100
 # Each preview may call the tool's reader.
 _PREVIEW_LIMITER = RateLimiter(most=60, seconds=60)
-AGENT_MARK = "hp_"
+AGENT_MARK = "cs_"
 REASONS = "; ".join(
     f"{verdict.value}: {', '.join(spec.reasons)}"
     for verdict, spec in VERDICT_SPECS.items()

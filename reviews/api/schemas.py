@@ -98,7 +98,7 @@ class RequestPage(Schema):
 
 
 class TagOut(Schema):
-    """A fact that Holdpoint computed. `loud` marks a warning."""
+    """A fact that Counterseal computed. `loud` marks a warning."""
 
     text: str
     loud: bool
@@ -127,7 +127,7 @@ class CellOut(Schema):
 
 
 class RowOut(Schema):
-    """A value with its label. `note` and `warns` are Holdpoint's own words."""
+    """A value with its label. `note` and `warns` are Counterseal's own words."""
 
     label: str
     path: str

@@ -265,7 +265,7 @@ def load_item(person: Person, practice_id: int, number: int) -> PracticeItem:
 
 def build_shown_item(item: PracticeItem) -> ShownItem | None:
     """What the page of an item shows; None when its defect no longer fits, because
-    another release of Holdpoint plants it otherwise."""
+    another release of Counterseal plants it otherwise."""
     if not item.defect:
         return ShownItem(item, item.version, None)
     built = clones.build_planted_version(item.version, DefectKind(item.defect))

@@ -280,7 +280,7 @@ def build_label_wording(
 
 
 def build_own_wordings(*wordings: str) -> Wordings:
-    """Build wordings from Holdpoint's own words alone."""
+    """Build wordings from Counterseal's own words alone."""
     return tuple((TextPart(one),) for one in wordings)
 
 

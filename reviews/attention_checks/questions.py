@@ -1,7 +1,7 @@
 """Attention checks: whether the reviewer looked at what will really happen. Pure.
 
 Questions are about the fields and arguments of any effect, and about the programs,
-files and rows of dedicated views. Every word of a question is Holdpoint's, and so is
+files and rows of dedicated views. Every word of a question is Counterseal's, and so is
 every heading that names a place; every answer is a decoded fact of the presentation.
 What the agent says about itself is never asked. The same seed gives the same question,
 so that it does not change when the panel is shown again (ux.md 3.7).
@@ -145,7 +145,7 @@ def _build_recipient_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
 
 
 def _build_outside_drafts(shown: Presentation) -> Iterator[QuestionDraft]:
-    """Ask about the fact tag above the page, whose words are Holdpoint's."""
+    """Ask about the fact tag above the page, whose words are Counterseal's."""
     for tag in shown.tags:
         found = _OUTSIDE.fullmatch(tag.text)
         if found is None:

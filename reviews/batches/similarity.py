@@ -36,7 +36,7 @@ def may_be_batched(version: RequestVersion, definition: ToolDefinition) -> bool:
         and not version.edited_by
         and _is_within_item_limit(version, definition)
         and not addresses_reviewer(version)
-        # What Holdpoint found in it is looked at on its own page.
+        # What Counterseal found in it is looked at on its own page.
         and not needs_written_answer(version)
     )
 

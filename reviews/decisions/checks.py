@@ -245,13 +245,13 @@ def _check_written_answer(said: VerdictSubmission, version: RequestVersion) -> N
     if versions.needs_written_answer(version):  # guard: written-answer
         raise AttentionCheckFailed(
             "Approving this needs a written answer on its page, because of what"
-            " Holdpoint found in it. Nothing was recorded. Open the request's page.",
+            " Counterseal found in it. Nothing was recorded. Open the request's page.",
             errors=[build_field_error("args", describe_written_answer(version))],
         )
 
 
 def describe_written_answer(version: RequestVersion) -> str:
-    """What Holdpoint found in a version and asks about it in writing; empty where an
+    """What Counterseal found in a version and asks about it in writing; empty where an
     approval of the version needs no written answer."""
     if not versions.needs_written_answer(version):
         return ""

@@ -86,7 +86,7 @@ class Dialogue:
     def count_rounds_left(self, *, by_agent: bool) -> int:
         """How many rounds one side may still open."""
         opened = sum(one.by_agent is by_agent for one in self.openers)
-        return max(settings.HOLDPOINT.dialogue_rounds - opened, 0)
+        return max(settings.COUNTERSEAL.dialogue_rounds - opened, 0)
 
     def _list_answered(self) -> set[int]:
         return {one.round for one in self.messages if one.kind == MessageKind.ANSWER}
@@ -122,7 +122,7 @@ def check_rounds_left(dialogue: Dialogue, *, by_agent: bool) -> None:
     """Raises RoundsUsed when this side has opened as many rounds as it may."""
     if dialogue.count_rounds_left(by_agent=by_agent):  # guard: rounds
         return
-    most = settings.HOLDPOINT.dialogue_rounds
+    most = settings.COUNTERSEAL.dialogue_rounds
     what_next = (
         "Revise the proposal, or wait for the decision."
         if by_agent

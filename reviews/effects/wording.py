@@ -1,4 +1,4 @@
-"""Sentences of Holdpoint's words and marked values.
+"""Sentences of Counterseal's words and marked values.
 
 A template can set the values bold without any markup inside a text.
 """

@@ -275,7 +275,7 @@ def _is_held_back(execution: Execution, state: GateState) -> bool:
 
 
 def _compute_lease_duration() -> timedelta:
-    return timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+    return timedelta(seconds=settings.COUNTERSEAL.lease_seconds)
 
 
 def _start_lease(

@@ -62,7 +62,7 @@ def begin_attempt(claim: Claim) -> None:
     """Mark the attempt as begun, and store what was read for it. Raises StaleFence when
     the lease may end during the effect: a delayed holder must not begin what a
     successor may already perform."""
-    enough = timedelta(seconds=settings.HOLDPOINT.http_timeout)
+    enough = timedelta(seconds=settings.COUNTERSEAL.http_timeout)
     _mark_begun(claim, enough, durably=_needs_durable_begin(claim.execution))
 
 

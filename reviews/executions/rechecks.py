@@ -67,7 +67,7 @@ WITHOUT_VOTES = Refusal(
 )
 UNRECORDED_VOTES = Refusal(
     "votes_unrecorded",
-    "A vote that its approval counts was not cast through Holdpoint: it has no record"
+    "A vote that its approval counts was not cast through Counterseal: it has no record"
     " in the audit log, or no valid seal.",
 )
 UNREADABLE_CONDITION = Refusal(
@@ -79,7 +79,7 @@ STANDING_REVOKED = Refusal(
 )
 UNRECORDED_STANDING = Refusal(
     "standing_unrecorded",
-    "The standing grant that allowed it was not issued through Holdpoint: it has no"
+    "The standing grant that allowed it was not issued through Counterseal: it has no"
     " record in the audit log, or no valid seal.",
 )
 TIGHTENED = Refusal("policy_tightened", "The policy now requires more approval.")
@@ -305,7 +305,7 @@ def _find_policy_refusal(execution: Execution, facts: RecheckFacts) -> Refusal |
 def _find_standing_refusal(
     execution: Execution, *, again: bool = False
 ) -> Refusal | None:
-    """The standing grant was issued through Holdpoint, which never changes and is not
+    """The standing grant was issued through Counterseal, which never changes and is not
     checked `again`, and still holds."""
     found = uses.load_standing_grant(execution)
     if found is None:
@@ -355,7 +355,7 @@ def _find_shortfall(
     votes = approvers.list_votes(ballot, deciders)
     if not approvers.are_approvers_valid(votes, ballot.request, revision):
         return APPROVER_GONE
-    # A version that asks for less than the policy was written past Holdpoint.
+    # A version that asks for less than the policy was written past Counterseal.
     if not approvers.can_fill_steps(votes, asked.steps):  # guard: votes-policy
         return build_tightened_refusal(revision, asked)
     if _collect_requirements(asked) == _collect_requirements(

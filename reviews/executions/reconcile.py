@@ -209,7 +209,7 @@ def _settle_by_answer(
         # Before the quiet time, the attempt may still be on its way to the service.
         said == NOT_FOUND and claims.compute_quiet_time(execution) <= now
     ):
-        detail = found.detail or "The service has no record of Holdpoint's reference."
+        detail = found.detail or "The service has no record of Counterseal's reference."
         _apply_settlement(
             execution, "settle_failed", now, happened=False, detail=detail
         )

@@ -127,7 +127,7 @@ def _refuse_or_requeue(execution: Execution, no: Refusal) -> None:
 
 def redact_outcome(execution: Execution, outcome: EffectOutcome) -> EffectOutcome:
     """Redact the outcome's code and detail, which a service or an agent wrote, so that
-    they may be stored and logged. A code that Holdpoint reserves becomes `failed`."""
+    they may be stored and logged. A code that Counterseal reserves becomes `failed`."""
     redactor = _build_redactor(execution)
     code = redactor.text(outcome.code)[:64]
     code = "failed" if code in {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP} else code
@@ -153,7 +153,7 @@ def build_result_columns(
     blob = canonical.encode(result)
     return {
         "result": encryption.encrypt_value(
-            settings.HOLDPOINT.data_key, blob, execution.pk.encode()
+            settings.COUNTERSEAL.data_key, blob, execution.pk.encode()
         ),
         "result_shown": _build_redactor(execution).foreign(result),
         "result_digest": "sha256:" + hashlib.sha256(blob).hexdigest(),
@@ -165,7 +165,7 @@ def decrypt_result(execution: Execution) -> dict[str, Any] | None:
     if execution.result is None:
         return None
     blob = encryption.decrypt_value(
-        settings.HOLDPOINT.data_key, bytes(execution.result), execution.pk.encode()
+        settings.COUNTERSEAL.data_key, bytes(execution.result), execution.pk.encode()
     )
     try:
         value: dict[str, Any] = canonical.parse(blob)

@@ -334,7 +334,7 @@ def _list_excluded(version: BallotVersion) -> dict[str, list[str]]:
 
 
 def has_unrecorded_vote(ballot: Ballot) -> bool:
-    """Whether a vote that counts was not cast through Holdpoint: it lacks its own
+    """Whether a vote that counts was not cast through Counterseal: it lacks its own
     record in the log, or its seal."""
     return not all(_is_recorded(vote, ballot) for vote in ballot.votes)
 

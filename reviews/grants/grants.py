@@ -47,7 +47,7 @@ def compute_idempotency_key(proposal_id: str, action_hash: str) -> str:
     It depends on the proposal and the action hash only, so all attempts share it.
     """
     material = f"{proposal_id}|{action_hash}".encode()
-    return "hp-" + hashlib.sha256(material).hexdigest()[:48]
+    return "cs-" + hashlib.sha256(material).hexdigest()[:48]
 
 
 class ExpectedValue(NamedTuple):

@@ -35,7 +35,7 @@ from reviews.models import Grant
 
 ALGORITHM = "EdDSA"
 # Explicit typing (RFC 8725, 3.11): no other kind of token passes as a grant.
-GRANT_TYPE = "holdpoint-grant+jwt"
+GRANT_TYPE = "counterseal-grant+jwt"
 # Audience and times are compared with the row in `load_grant_by_token`, not here.
 _SIGNATURE_ONLY: Any = {
     f"verify_{name}": False for name in ("aud", "exp", "nbf", "iat", "iss", "sub")
@@ -58,7 +58,7 @@ class SigningKey:
 
 def list_key_seeds() -> Iterator[bytes]:
     """Yield the 32-byte seed of every key, the signing key first."""
-    here = settings.HOLDPOINT
+    here = settings.COUNTERSEAL
     yield here.grant_key
     yield from here.grant_keys_next
     yield from here.grant_keys_retired
@@ -67,7 +67,7 @@ def list_key_seeds() -> Iterator[bytes]:
 def sign_claims(claims: Mapping[str, Any], *, typ: str = GRANT_TYPE) -> str:
     """Sign claims as a compact JWS of type `typ`. Deterministic for the same key and
     claims."""
-    key = _build_key(settings.HOLDPOINT.grant_key)
+    key = _build_key(settings.COUNTERSEAL.grant_key)
     headers = {"kid": key.kid, "typ": typ}
     return jwt.encode(dict(claims), key.private, ALGORITHM, headers=headers)
 
@@ -119,7 +119,7 @@ def build_claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
     issued = int(grant.issued_at.timestamp())
     begins = max(grant.issued_at, grant.not_before or grant.issued_at)
     found = {
-        "iss": settings.HOLDPOINT.base_url,
+        "iss": settings.COUNTERSEAL.base_url,
         "aud": tools.load_definition(tool).destination,
         "jti": grant.pk,
         "iat": issued,
@@ -196,7 +196,7 @@ def _load_grant(grant_id: Any, **more: str) -> Grant:
 # During an upgrade both releases run, and each redeems the other's tokens.
 def build_legacy_token(grant_id: str) -> str:
     """The grant's token in the format of the previous release."""
-    mac = hmac.new(settings.HOLDPOINT.grant_key, grant_id.encode(), hashlib.sha256)
+    mac = hmac.new(settings.COUNTERSEAL.grant_key, grant_id.encode(), hashlib.sha256)
     return f"{grant_id}.{base64.urlsafe_b64encode(mac.digest()).decode().rstrip('=')}"
 
 

@@ -128,7 +128,7 @@ class Notice(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0, db_default=0)
     # What the channel calls the message that it took.
     message_id = models.CharField(max_length=250, blank=True, default="", db_default="")
-    # Why the last attempt failed, in Holdpoint's words; "" after one that did not.
+    # Why the last attempt failed, in Counterseal's words; "" after one that did not.
     error = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     class Meta:

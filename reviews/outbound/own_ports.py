@@ -76,18 +76,18 @@ def _check_own_ports(
 def _list_public_names() -> set[HostPort]:
     """The names and the port at which people reach the gate's pages. Only names are
     compared, because behind a proxy other services may share the address."""
-    holdpoint = settings.HOLDPOINT
-    parts = urlsplit(holdpoint.base_url)
+    counterseal = settings.COUNTERSEAL
+    parts = urlsplit(counterseal.base_url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    names = [holdpoint.hostname, *holdpoint.allowed_hosts]
+    names = [counterseal.hostname, *counterseal.allowed_hosts]
     return {(name.lower(), port) for name in names}
 
 
 def _list_ports() -> Iterator[HostPort]:
-    holdpoint = settings.HOLDPOINT
-    yield from ((THIS_HOST, port) for port in holdpoint.port)
-    yield from _list_database_ports(holdpoint.database_url)
-    parts = urlsplit(holdpoint.redis_url)
+    counterseal = settings.COUNTERSEAL
+    yield from ((THIS_HOST, port) for port in counterseal.port)
+    yield from _list_database_ports(counterseal.database_url)
+    parts = urlsplit(counterseal.redis_url)
     if parts.scheme != "unix":
         yield parts.hostname or THIS_HOST, parts.port or REDIS_PORT
 

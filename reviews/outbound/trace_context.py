@@ -1,5 +1,5 @@
 """W3C Trace Context (https://www.w3.org/TR/trace-context/): the `traceparent` that an
-agent sends with a proposal, and those that Holdpoint sends on."""
+agent sends with a proposal, and those that Counterseal sends on."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ def parse_traceparent(text: str) -> TraceParent | None:
 def compute_span_id(row: str) -> str:
     """Compute the id of the span that describes this row, the same in each process and
     whenever it is exported."""
-    return hashlib.sha256(f"holdpoint span {row}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"counterseal span {row}".encode()).hexdigest()[:16]
 
 
 def build_trace_headers(traceparent: str, row: str) -> dict[str, str]:
     """Build the header for a call that belongs to `row` of a proposal with this
     `traceparent`; empty without one.
 
-    The caused work is below the row's span if Holdpoint exports it. Otherwise it is
+    The caused work is below the row's span if Counterseal exports it. Otherwise it is
     below the agent's own span, because nobody would find the parent.
     """
     parent = parse_traceparent(traceparent)
     if parent is None:
         return {}
-    if settings.HOLDPOINT.exports_traces and parent.sampled:
+    if settings.COUNTERSEAL.exports_traces and parent.sampled:
         parent = TraceParent(parent.trace, compute_span_id(row), parent.flags)
     return {HEADER: str(parent)}

@@ -87,11 +87,11 @@ def post_signed_json(
     body = encode_payload(payload)
     pinned = addresses.resolve_allowed(
         target,
-        networks=settings.HOLDPOINT.webhook_networks,
+        networks=settings.COUNTERSEAL.webhook_networks,
         resolve=resolve,
         timeout=timeout,
     )
-    ours = [settings.HOLDPOINT.webhook_secret]
+    ours = [settings.COUNTERSEAL.webhook_secret]
     signed = {
         **(headers or {}),
         **build_signature_headers(body, message or ids.new("m"), ours),
@@ -129,7 +129,7 @@ def send_webhook_event(
     errors. Caller holds no transaction.
     """
     deadline = Deadline(timeout)
-    target, networks = addresses.parse_url(url), settings.HOLDPOINT.callback_networks
+    target, networks = addresses.parse_url(url), settings.COUNTERSEAL.callback_networks
     own_ports.check_target(target, networks=networks)
     pinned = addresses.resolve_allowed(
         target, networks=networks, resolve=resolve, timeout=timeout
@@ -175,8 +175,10 @@ def post_body(
     """
     deadline = Deadline(timeout)
     target = addresses.parse_url(url)
-    holdpoint = settings.HOLDPOINT
-    networks = holdpoint.callback_networks if foreign else holdpoint.webhook_networks
+    counterseal = settings.COUNTERSEAL
+    networks = (
+        counterseal.callback_networks if foreign else counterseal.webhook_networks
+    )
     if foreign:
         own_ports.check_target(target, networks=networks)
     pinned = addresses.resolve_allowed(
@@ -184,7 +186,7 @@ def post_body(
     )
     if foreign:  # guard: push-own-answers
         own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
-    sent = {"Accept-Encoding": "identity", "User-Agent": "Holdpoint", **headers}
+    sent = {"Accept-Encoding": "identity", "User-Agent": "Counterseal", **headers}
     with (
         _classify_failures(PinnedBackend(pinned, deadline), target) as wire,
         _open_stream(wire, target, sent, body) as response,
@@ -217,7 +219,7 @@ def build_signature_headers(
         "Content-Type": "application/json",
         "Accept": "application/json",
         "Accept-Encoding": "identity",
-        "User-Agent": "Holdpoint",
+        "User-Agent": "Counterseal",
         "webhook-id": message,
         "webhook-timestamp": str(int(now.timestamp())),
         "webhook-signature": " ".join(signed),

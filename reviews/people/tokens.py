@@ -1,4 +1,4 @@
-"""Personal API tokens: bearer secrets that start with `hpp` and always expire.
+"""Personal API tokens: bearer secrets that start with `csp` and always expire.
 
 They cannot be used for anything that needs a step-up.
 """
@@ -18,7 +18,7 @@ from policies.models import Person
 from policies.people import build_actor
 from reviews.models import PersonalToken
 
-PERSONAL_PREFIX = "hpp"
+PERSONAL_PREFIX = "csp"
 USUAL_DAYS, MOST_DAYS = 90, 365
 
 

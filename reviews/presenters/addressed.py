@@ -19,7 +19,7 @@ _TEAM = (
     r"(?:(?:fraud|risk|trust|safety|audit|security|policy|review)"
     r"(?: and \w+)? (?:team|department|desk|check|engine|prevention|control))"
 )
-_GATE = rf"(?:{_WHO}s?|{_TEAM}|compliance|policy|system|gateway|gate|holdpoint)"
+_GATE = rf"(?:{_WHO}s?|{_TEAM}|compliance|policy|system|gateway|gate|counterseal)"
 _BOSS = rf"(?:{_GATE}|manager|management|legal|security|finance|boss|ceo|cfo|director)"
 _DO = r"(?:approve|accept|confirm|authori[sz]e|allow|sign off)"
 _BY = r"(?:already )?by (?:the |a |your |our |its )?"
@@ -66,10 +66,10 @@ _PHRASES = (
     r"passed (?:all |every |the |our )*(?:policy|security|fraud|risk|compliance|safety"
     r"|gate|approval|automat(?:ic|ed)) checks?",
     r"(?<!your )(?<!the )(?<!my )(?<!\ba )"
-    r"(?:system|security|admin|compliance|policy|urgent|important|holdpoint|gateway) "
+    r"(?:system|security|admin|compliance|policy|urgent|important|counterseal|gateway) "
     r"(?:alert|notice|message|override|note|warning ?:)(?!\w)",
     r"(?:admin|compliance|policy|urgent|important) update\b",
-    r"(?:system|assistant|developer|holdpoint|gateway|policy engine) ?: ",
+    r"(?:system|assistant|developer|counterseal|gateway|policy engine) ?: ",
     r"(?:reviewers?|approvers?) ?[:,] ",
     r"(?:the|an?|any|our|your) (?:reviewer|approver) (?:can|may|should|must|need not)",
     r"(?:person|human|people) (?:reviewing|approving|deciding|in the loop)",
@@ -102,14 +102,14 @@ _PHRASES = (
     rf"(?:{_DONE}|approve|accept|reject|continue|confirm)(?: \w+){{0,3}} ?</",
     r"(?:approvals?|quorum) (?:given|complete|granted|reached)\b",
     rf"as agreed with (?:the |your |our )?{_BOSS}",
-    # Holdpoint's note on an equal value, typed by an agent.
+    # Counterseal's note on an equal value, typed by an agent.
     r"redacted\b\W{0,3}(?:\w{4}\W{0,3})?(?:is |are )?(?:the )?same as\b",
     r"trust me",
 )
 # What a text that is sent to a customer can say only to a reviewer: "your refund was
 # approved", "please confirm at ..." and "you can ignore this mail" are the customer's.
 _JUDGE = (
-    r"(?:reviewer|approver|moderator|policy engine|approval gate|gateway|holdpoint)s?"
+    r"(?:reviewer|approver|moderator|policy engine|approval gate|gateway|counterseal)s?"
 )
 _PROPOSED = (
     r"(?:request|proposal|action|tool call|call|effect|batch|execution|transaction"
@@ -145,9 +145,9 @@ _OUTGOING_PHRASES = (
     r"(?:passed|green|clear|successful)",
     r"passed (?:all |every |the |our )*(?:policy|fraud|risk|compliance|gate|approval"
     r"|automat(?:ic|ed)) checks?",
-    r"(?:system|admin|compliance|policy|holdpoint|gateway) override\b",
-    r"holdpoint (?:alert|notice|message|note)\b",
-    r"(?:holdpoint|gateway|policy engine) ?: ",
+    r"(?:system|admin|compliance|policy|counterseal|gateway) override\b",
+    r"counterseal (?:alert|notice|message|note)\b",
+    r"(?:counterseal|gateway|policy engine) ?: ",
     r"(?:reviewers?|approvers?|moderators?) ?[:,] ",
     r"(?:dear|attention|attn|hey|hello|hi|(?:note|message|instructions?) (?:to|for))"
     rf",? (?:the |our )?(?:{_JUDGE}|supervisor)",

@@ -81,7 +81,7 @@ def _build_combined_figure(
 
 def _describe_addition(count: int, currencies: int, *, of_reader: bool) -> str:
     if of_reader:
-        return "looked up by Holdpoint, used as the amount"
+        return "looked up by Counterseal, used as the amount"
     if count == 1:
         return ""
     if currencies == 1:

@@ -656,7 +656,7 @@ def _build_profile_tags(subject: Subject) -> Iterator[Tag]:
     if chosen and chosen.title:
         yield Tag(chosen.title)
     for holds, said in (
-        (profile.self_modifying, "Changes Holdpoint itself"),
+        (profile.self_modifying, "Changes Counterseal itself"),
         (profile.regulated, "Human approval required by law or contract"),
         (profile.external, "External effect"),
         (profile.novel, "New kind of effect"),

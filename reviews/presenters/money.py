@@ -47,7 +47,7 @@ _SMALL, _ROUND = _ONES.split(), _TENS.split()
 
 
 def show(subject: Subject) -> Presentation:
-    """Present the amount first, in figures grouped by Holdpoint and in words."""
+    """Present the amount first, in figures grouped by Counterseal and in words."""
     amount = subject.amount()
     if amount is None and not subject.names_amount():
         amount = compute_total(subject)
@@ -270,7 +270,7 @@ def _list_shares(subject: Subject, amount: Money) -> Iterator[tuple[str, float]]
 
 
 def _build_headline_values(subject: Subject, amount: Money) -> dict[str, SentencePart]:
-    """The arguments of the headline as Holdpoint reads them, for the sentence."""
+    """The arguments of the headline as Counterseal reads them, for the sentence."""
     found = format_money(amount).rpartition(" ")[::2]
     pairs = zip(_list_headline_paths(subject), found, strict=False)
     return {path: ValuePart(text, untrusted=False) for path, text in pairs}

@@ -40,7 +40,7 @@ _WHOLE_DIRECTORIES = frozenset(
 
 
 def list_path_marks(path: str, workspace: str = "") -> list[str]:
-    """List reasons to look closer at this path, the gravest first, in Holdpoint's
+    """List reasons to look closer at this path, the gravest first, in Counterseal's
     words."""
     found = []
     if len(path) > LONGEST:

@@ -78,7 +78,7 @@ def _add_utc_note(row: ValueRow) -> ValueRow:
 
 
 def _build_emptied_tags(subject: Subject) -> Iterator[Tag]:
-    # The tag counts labels and does not quote them: a tag is Holdpoint's, and a label
+    # The tag counts labels and does not quote them: a tag is Counterseal's, and a label
     # may be the agent's. A text that replaces a list, or the reverse, empties nothing.
     changes = subject.rows.changes
     stays = [change.path for change in changes if change.kind != "removed"]

@@ -28,7 +28,7 @@ LONG_WORD = 12  # letters; a longer word takes the time of several
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Holdpoint's own words in a sentence."""
+    """Counterseal's own words in a sentence."""
 
     text: str
     value: ClassVar = False
@@ -51,7 +51,7 @@ SentencePart = TextPart | ValuePart
 
 
 class RiskIndicator(Enum):
-    """What Holdpoint itself found about a request and does not leave to a glance: an
+    """What Counterseal itself found about a request and does not leave to a glance: an
     approval may need a written answer (`attention_checks.written_questions`)."""
 
     CONTRADICTION = "contradiction"
@@ -62,7 +62,7 @@ class RiskIndicator(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A fact that Holdpoint worked out; a loud one is a reason to look closer.
+    """A fact that Counterseal worked out; a loud one is a reason to look closer.
 
     `indicator` says that it is a risk indicator, and `values` are then the exact texts
     it is about: untrusted.
@@ -143,7 +143,7 @@ class SizeFigure:
 class ValueRow:
     """A value under its label; the path distinguishes rows with equal labels.
 
-    `note` and `warns` are Holdpoint's words, never the agent's; warnings are loud.
+    `note` and `warns` are Counterseal's words, never the agent's; warnings are loud.
     `also` is the host or domain that a note refers to, as untrusted as the cell.
     """
 

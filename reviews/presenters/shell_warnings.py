@@ -1,4 +1,4 @@
-"""Warnings about the words of a command, each one line in Holdpoint's words. Pure.
+"""Warnings about the words of a command, each one line in Counterseal's words. Pure.
 
 The tables below name programs and options that are known to be grave, and a few
 programs that only read. Any other program is called unknown, so that none passes

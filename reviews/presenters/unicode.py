@@ -182,7 +182,7 @@ _INVISIBLE = frozenset(
         *(*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)),
     ]
 )
-# Holdpoint's brackets around a token: an agent that types them would forge one.
+# Counterseal's brackets around a token: an agent that types them would forge one.
 _BRACKETS = frozenset("\u27e6\u27e7")
 # A terminal's escape sequence is one token with its parameters, instead of a token and
 # some stray letters.

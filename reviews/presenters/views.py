@@ -17,7 +17,7 @@ LineParts = tuple[tuple[bool, str], ...]  # (whether this piece differs, the pie
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """Rows under one of Holdpoint's headings: the headers of a mail, the query of a
+    """Rows under one of Counterseal's headings: the headers of a mail, the query of a
     call."""
 
     template: ClassVar = "reviews/_view_group.html"
@@ -121,7 +121,7 @@ class FileChange:
     path: str
     hunks: tuple[Hunk, ...] = ()
     was: str = ""  # the path before a rename
-    marks: tuple[str, ...] = ()  # Holdpoint's words, each a reason to look closer
+    marks: tuple[str, ...] = ()  # Counterseal's words, each a reason to look closer
     headers: tuple[str, ...] = ()  # header lines of a patch, as sent
     facts: tuple[ValueRow, ...] = ()  # what is not a line of text
     folded: bool = False  # too long to be shown open

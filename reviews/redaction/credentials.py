@@ -27,7 +27,7 @@ _PREFIXED = re.compile(
     | do[opr]_v1_[a-f0-9]{32,}+ | shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}
     | (?:AC|SK)[0-9a-f]{32} | key-[0-9a-f]{32}        # Twilio, Mailgun
     | sq0(?:atp|csp)-[\w-]{20,}+ | EAAA[\w-]{50,}+    # Square
-    | whsec_[A-Za-z0-9+/=]{16,}+ | hp[a-z]?_[A-Za-z0-9]{4,}+_[\w-]{16,}+
+    | whsec_[A-Za-z0-9+/=]{16,}+ | cs[a-z]?_[A-Za-z0-9]{4,}+_[\w-]{16,}+
     | https://hooks\.slack\.com/services/[\w/]{20,}+
     | dapi[a-f0-9]{32} | lin_(?:api|oauth)_[A-Za-z0-9]{24,}+     # Databricks, Linear
     | [MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,}+         # Discord

@@ -63,7 +63,7 @@ def load_redactor(
     arguments that the tool's policy names; with a proposal, those values in its earlier
     revisions too.
     """
-    key = redaction.derive_thread_key(settings.HOLDPOINT.tag_key, agent, thread)
+    key = redaction.derive_thread_key(settings.COUNTERSEAL.tag_key, agent, thread)
     fields = list_withheld_arguments(definition)
     if not fields:
         return Redactor(key)

@@ -72,7 +72,7 @@ def describe_uncovered(ruling: Ruling, action: ProposedAction) -> str:
     if ruling.policy is None or ruling.definition is None:
         return "its tool is not in the policy"
     if ruling.facts.get("indicators") or is_narrowing(ruling.facts):
-        return "Holdpoint found something in it that people must look at"
+        return "Counterseal found something in it that people must look at"
     document = active.load_document(ruling.policy)
     return standing_grants.find_uncovered_reason(
         document, ruling.definition, ruling.evaluation, action.args
@@ -92,8 +92,8 @@ def may_still_issue(grant: StandingGrant, issuer: Decider) -> bool:
 
 
 def is_recorded(grant: StandingGrant, issuer: Decider) -> bool:
-    """Whether it was issued through Holdpoint: the log has its own record, and its seal
-    is valid."""
+    """Whether it was issued through Counterseal: the log has its own record, and its
+    seal is valid."""
     issued = LogRecord.objects.filter(
         kind=ISSUED,
         agent=grant.agent,

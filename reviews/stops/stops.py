@@ -117,9 +117,9 @@ def check_may_propose(mode: StopMode | None) -> None:
 
 
 def check_run_may_propose(mode: StopMode | None, agent: str, thread: str) -> None:
-    """Raises AgentStopped under a stop, and for a run that Holdpoint itself has paused,
-    after rejections in a row or at the iteration cap. Takes a query only under a
-    pause."""
+    """Raises AgentStopped under a stop, and for a run that Counterseal itself has
+    paused, after rejections in a row or at the iteration cap. Takes a query only under
+    a pause."""
     check_may_propose(mode)
     reason = _find_system_pause(agent, thread) if mode is StopMode.PAUSED else ""
     if reason:  # guard: paused-run
@@ -127,7 +127,7 @@ def check_run_may_propose(mode: StopMode | None, agent: str, thread: str) -> Non
 
 
 def build_paused_error(reason: str) -> AgentStopped:
-    """The error for an agent whose run Holdpoint itself has paused."""
+    """The error for an agent whose run Counterseal itself has paused."""
     return AgentStopped(
         f"This run is paused. {reason} Nothing was proposed. A person must resume the"
         " run."
@@ -135,7 +135,7 @@ def build_paused_error(reason: str) -> AgentStopped:
 
 
 def _find_system_pause(agent: str, thread: str) -> str:
-    """Why Holdpoint has paused this run; empty if it has not."""
+    """Why Counterseal has paused this run; empty if it has not."""
     rows = Stop.objects.filter(
         scope=Scope.THREAD,
         key=build_thread_key(agent, thread),

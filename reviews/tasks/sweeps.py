@@ -242,7 +242,7 @@ def choose_second_reviews() -> int:
 def export_traces() -> int:
     """Export the spans of proposals that ended. Returns how many log records were
     read."""
-    if not settings.HOLDPOINT.exports_traces:
+    if not settings.COUNTERSEAL.exports_traces:
         return 0
     # OpenTelemetry's exporter takes 0.3 s to import, so only its users wait for it.
     return int(import_string("reviews.tracing.export.export_traces")())

@@ -116,7 +116,7 @@ def moment(value: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def timed(said: str, moment: datetime | None) -> SafeString | str:
-    """One of Holdpoint's own sentences, with the time of `moment` in it as an
+    """One of Counterseal's own sentences, with the time of `moment` in it as an
     element."""
     time = format_time(moment) if moment else ""
     if not time or time not in said:
@@ -139,7 +139,7 @@ def _render_time(value: datetime, said: str) -> SafeString:
 
 @register.simple_tag
 def said(parts: Iterable[Any]) -> SafeString:
-    """One of Holdpoint's own sentences: words, and values in bold."""
+    """One of Counterseal's own sentences: words, and values in bold."""
     return format_html_join(
         "",
         "{}",
@@ -238,8 +238,8 @@ def draft_effects(draft: PolicyVersion) -> str:
         for count, words in (
             (
                 found.more,
-                "would need more approval: Holdpoint would not execute what is approved"
-                " as the page asks now",
+                "would need more approval: Counterseal would not execute what is"
+                " approved as the page asks now",
             ),
             (found.gone, "could not run any more"),
             (

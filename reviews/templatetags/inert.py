@@ -212,7 +212,7 @@ def _render_tokens(text: str, plain: str) -> SafeString:
 
 @register.simple_tag
 def chip(value: Any) -> SafeString:
-    """A quoted value inside one of Holdpoint's sentences: at most 60 characters."""
+    """A quoted value inside one of Counterseal's sentences: at most 60 characters."""
     return format_html(_CHIP, _render_isolated(inert.build_chip(str(value))))
 
 
@@ -227,7 +227,7 @@ def _wrap_in_bdi(drawn: SafeString) -> SafeString:
 
 @register.simple_tag
 def sentence(parts: Iterable[Any]) -> SafeString:
-    """The effect sentence of a `Presentation`: Holdpoint's words, and values as
+    """The effect sentence of a `Presentation`: Counterseal's words, and values as
     chips."""
     return format_html_join("", "{}", ((_render_part(part),) for part in parts))
 

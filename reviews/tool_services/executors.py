@@ -244,7 +244,7 @@ def look_up_webhook(url: str, call: Call) -> Mapping[str, Any]:
         "agent": call.agent,
         "thread": call.thread,
     }
-    timeout = settings.HOLDPOINT.http_timeout
+    timeout = settings.COUNTERSEAL.http_timeout
     reply = webhooks.post_signed_json(
         url,
         payload,
@@ -308,7 +308,7 @@ def perform_effect(
     if executor.kind == "callable":
         return perform_callable(executor.path, call)
     if executor.kind == "webhook":
-        limit = settings.HOLDPOINT.http_timeout if timeout is None else timeout
+        limit = settings.COUNTERSEAL.http_timeout if timeout is None else timeout
         return perform_webhook(executor.url, call, limit)
     raise ValueError(f"{call.tool} is performed by its agent")
 

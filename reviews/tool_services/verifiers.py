@@ -67,7 +67,7 @@ def run_verifiers(
     tier; None means that no verifier objects. All verifiers together get `http_timeout`
     seconds. Caller holds no transaction.
     """
-    deadline = Deadline(settings.HOLDPOINT.http_timeout)
+    deadline = Deadline(settings.COUNTERSEAL.http_timeout)
     demands: list[VerifierDemand] = []
     for verifier in registered:
         answer = _ask_safely(verifier, sealed, stage, deadline)

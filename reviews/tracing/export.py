@@ -91,4 +91,4 @@ def _build_exporter() -> OTLPSpanExporter:
 @cache
 def _build_resource() -> Resource:
     named = "OTEL_SERVICE_NAME" in os.environ
-    return Resource.create({} if named else {SERVICE_NAME: "holdpoint"})
+    return Resource.create({} if named else {SERVICE_NAME: "counterseal"})

@@ -22,7 +22,7 @@ from reviews.outbound.trace_context import (
     parse_traceparent,
 )
 
-SCOPE = InstrumentationScope("holdpoint")
+SCOPE = InstrumentationScope("counterseal")
 FAILURES = frozenset({ExecutionStatus.FAILED, ExecutionStatus.UNKNOWN})
 Attributes = Mapping[str, str | int]
 
@@ -86,13 +86,13 @@ def _build_proposal_spans(
         proposal.created_at,
         max((end for end in ends if end), default=proposal.created_at),
         {
-            "holdpoint.proposal": proposal.pk,
-            "holdpoint.agent": proposal.agent,
-            "holdpoint.thread": proposal.thread,
-            "holdpoint.tool": proposal.tool_name,
-            "holdpoint.revision": revision.number,
-            "holdpoint.risk": revision.risk,
-            "holdpoint.tier": revision.tier,
+            "counterseal.proposal": proposal.pk,
+            "counterseal.agent": proposal.agent,
+            "counterseal.thread": proposal.thread,
+            "counterseal.tool": proposal.tool_name,
+            "counterseal.revision": revision.number,
+            "counterseal.risk": revision.risk,
+            "counterseal.tier": revision.tier,
         },
         resource,
     )
@@ -104,9 +104,9 @@ def _build_proposal_spans(
             request.opened_at,
             request.settled_at,
             {
-                "holdpoint.request": request.pk,
-                "holdpoint.status": request.status,
-                "holdpoint.version": request.version,
+                "counterseal.request": request.pk,
+                "counterseal.status": request.status,
+                "counterseal.version": request.version,
             },
             resource,
             events=events,
@@ -120,9 +120,9 @@ def _build_proposal_spans(
                 execution.queued_at,
                 execution.finished_at,
                 {
-                    "holdpoint.execution": execution.pk,
-                    "holdpoint.status": execution.status,
-                    "holdpoint.attempts": execution.fence,
+                    "counterseal.execution": execution.pk,
+                    "counterseal.status": execution.status,
+                    "counterseal.attempts": execution.fence,
                 },
                 resource,
                 kind=SpanKind.CLIENT,

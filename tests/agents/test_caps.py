@@ -14,7 +14,9 @@ from tests.reviews import states
 
 @pytest.fixture
 def one_waits(settings: Settings) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"agent_pending_cap": 1})
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
+        update={"agent_pending_cap": 1}
+    )
 
 
 @pytest.mark.usefixtures("one_waits")

@@ -133,8 +133,8 @@ def test_other_peoples_agents_get_no_key(gate: Gate) -> None:
     [
         (("list_agent_keys", "zoe"), "There is no agent zoe"),
         (
-            ("revoke_agent_key", "riley", "hp_nothing", "--by=adam"),
-            "no key hp_nothing",
+            ("revoke_agent_key", "riley", "cs_nothing", "--by=adam"),
+            "no key cs_nothing",
         ),
         (("rotate_agent_key", "riley", "--by=adam", "--days=0"), "from 1 to 3650"),
         (("change_agent", "riley", "--by=zoe"), "There is no user zoe"),

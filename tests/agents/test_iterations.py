@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from agents.models import Thread
-from holdpoint_client.claude_code import gate_tools
+from counterseal_client.claude_code import gate_tools
 from journal.models import LogRecord
 from reviews.choices import StopMode
 from reviews.models import Proposal, Stop

@@ -101,11 +101,11 @@ def test_a_message_of_a_person_wakes_a_waiting_agent_and_its_own_does_not(
     caller: Caller, gate: Gate, request_: ApprovalRequest
 ) -> None:
     path = f"/proposals/{request_.proposal_id}?wait=1"
-    before = caller.get(path)["Holdpoint-Wait"]
+    before = caller.get(path)["Counterseal-Wait"]
     reply(gate, request_, kind=MessageKind.QUESTION)
-    assert caller.get(path)["Holdpoint-Wait"] == before
+    assert caller.get(path)["Counterseal-Wait"] == before
     ask(request_, gate.rita)
-    assert caller.get(path)["Holdpoint-Wait"] != before
+    assert caller.get(path)["Counterseal-Wait"] != before
 
 
 def test_an_endpoint_hears_what_people_say(

@@ -98,7 +98,7 @@ def test_what_the_gate_asks_for_itself_carries_a_grant(
 ) -> None:
     """By webhook; the service is called by the origin of its address."""
     local = {"webhook_networks": [ip_network("127.0.0.1/32")]}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=local)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=local)
     with offline.running(published(), "") as service:
         origin = f"http://127.0.0.1:{service.server_port}"
         service.audience, service.tool = origin, "pay"
@@ -127,12 +127,12 @@ def test_a_change_of_keys_leaves_grants_that_were_given_out(
     caller: Caller, gate: Gate, deploys: None, settings: Any
 ) -> None:
     before = redeemed(caller, gate)
-    old, new = settings.HOLDPOINT.grant_key, bytes([9]) * 32
+    old, new = settings.COUNTERSEAL.grant_key, bytes([9]) * 32
     update: dict[str, Any] = {"grant_keys_next": [new]}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=update)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=update)
     kept = published()  # while the old key still signs
     update = {"grant_key": new, "grant_keys_next": [], "grant_keys_retired": [old]}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=update)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=update)
     after = redeemed(caller, gate, ref="v2")
     assert {key["kid"] for key in kept["keys"]} == {
         key["kid"] for key in published()["keys"]

@@ -248,7 +248,7 @@ def sealed(gate: Gate, name: str, *, days: int) -> Thread:
 def test_what_a_finished_run_sealed_is_destroyed_with_its_key(
     gate: Gate, settings: Any
 ) -> None:
-    keep = settings.HOLDPOINT.keep_blobs_days
+    keep = settings.COUNTERSEAL.keep_blobs_days
     old = sealed(gate, "old", days=keep + 1)
     young = sealed(gate, "young", days=keep - 1)
     assert (tasks.prune(), tasks.prune()) == (1, 0)
@@ -264,7 +264,7 @@ def test_what_a_finished_run_sealed_is_destroyed_with_its_key(
 def test_two_sweeps_at_once_destroy_a_key_once(
     gate: Gate, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sealed(gate, "old", days=settings.HOLDPOINT.keep_blobs_days + 1)
+    sealed(gate, "old", days=settings.COUNTERSEAL.keep_blobs_days + 1)
     rival = before(monkeypatch, log, "append_many", retention.erase_blobs)
     assert (retention.erase_blobs(), rival.result.value) == (1, 0)
     assert LogRecord.objects.filter(kind="thread.erased").count() == 1

@@ -319,9 +319,11 @@ def test_who_waits_is_answered_when_something_is_written(
     gate: Gate, caller: Caller
 ) -> None:
     walk = walked(gate, ("pay", "escalate"))
-    waits = [caller.get(f"/proposals/{walk.proposal.pk}?wait=1")["Holdpoint-Wait"]]
+    waits = [caller.get(f"/proposals/{walk.proposal.pk}?wait=1")["Counterseal-Wait"]]
     walk.step("give_back")
-    waits.append(caller.get(f"/proposals/{walk.proposal.pk}?wait=1")["Holdpoint-Wait"])
+    waits.append(
+        caller.get(f"/proposals/{walk.proposal.pk}?wait=1")["Counterseal-Wait"]
+    )
     assert waits == [f"{walk.proposal.pk};0", f"{walk.proposal.pk};1"]
 
 

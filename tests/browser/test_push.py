@@ -39,7 +39,7 @@ RECORD = """() => {
 def test_a_browser_registers_and_its_worker_shows_a_message(
     gate: Gate, sit_down: SitDown, settings: Any
 ) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"vapid_key": bytes(range(32))}
     )
     rita = sit_down("rita")

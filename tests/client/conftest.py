@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from holdpoint_client import Backoff, Gate
+from counterseal_client import Backoff, Gate
 
 from .fork_server.commands import start_server
 from .gate import KEY, LoopbackGate, running

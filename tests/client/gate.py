@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.loopback import LoopbackServer, serve_calls
 
-KEY = "hp_test"
+KEY = "cs_test"
 PAGE = 2
 
 # Facts of a decided proposal.

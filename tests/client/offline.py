@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any, TypeVar
 
-from holdpoint_client.grants import InvalidGrant, verify
+from counterseal_client.grants import InvalidGrant, verify
 from tests.loopback import LoopbackServer, serve_calls
 
 Result = TypeVar("Result")

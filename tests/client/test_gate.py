@@ -13,7 +13,7 @@ from opentelemetry.trace import (
     use_span,
 )
 
-from holdpoint_client import ApiError, Gate, encode_blob
+from counterseal_client import ApiError, Gate, encode_blob
 
 from .conftest import Pauses
 from .gate import LoopbackGate
@@ -89,7 +89,7 @@ def test_wrong_arguments_are_told_by_path(client, pauses: Pauses):
 
 
 def test_a_wrong_key_is_refused_at_once(gate, pauses: Pauses):
-    with Gate(gate.url, "hp_wrong") as client, pytest.raises(ApiError) as caught:
+    with Gate(gate.url, "cs_wrong") as client, pytest.raises(ApiError) as caught:
         client.whoami()
     assert caught.value.code == "bad_key"
 

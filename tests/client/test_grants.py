@@ -12,7 +12,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdpoint_client.grants import TYPE, InvalidGrant, VerifiedGrant, verify
+from counterseal_client.grants import TYPE, InvalidGrant, VerifiedGrant, verify
 from journal import canonical
 from reviews.governance.ruling import ProposedAction
 from reviews.grants import tokens
@@ -49,7 +49,7 @@ CLAIMS: dict[str, Any] = {
     "agent": "riley",
     "thread": "t-1",
     "target": {"customer": "C-1"},
-    "idempotency_key": "hp-1",
+    "idempotency_key": "cs-1",
     "execution": "x-1",
     "fence": 1,
 }
@@ -81,7 +81,7 @@ def test_a_grant_says_what_it_permits() -> None:
     assert (grant.tool, grant.tool_version, grant.policy_version) == ("pay", 3, 5)
     assert (grant.agent, grant.thread, grant.fence) == ("riley", "t-1", 1)
     assert grant.target == {"customer": "C-1"}
-    assert (grant.execution, grant.idempotency_key) == ("x-1", "hp-1")
+    assert (grant.execution, grant.idempotency_key) == ("x-1", "cs-1")
     assert grant.expires_at == datetime.fromtimestamp(NOON + 900, UTC)
     assert grant.claims == CLAIMS
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdpoint_client import ApprovalPending
-from holdpoint_client.handlers import (
+from counterseal_client import ApprovalPending
+from counterseal_client.handlers import (
     ApprovalDecision,
     AutomaticApprovalHandler,
     TerminalApprovalHandler,
@@ -166,7 +166,7 @@ def test_the_automatic_handler_is_silent_elsewhere(arguments: list[str]) -> None
         handler.request(REQUEST)
 
 
-@pytest.mark.parametrize("name", ["HOLDPOINT_ENV", "DJANGO_ENV", "ENVIRONMENT"])
+@pytest.mark.parametrize("name", ["COUNTERSEAL_ENV", "DJANGO_ENV", "ENVIRONMENT"])
 def test_the_automatic_handler_never_answers_in_production(name: str) -> None:
     handler = AutomaticApprovalHandler(environment={**IN_TESTS, name: "Production"})
     with pytest.raises(RuntimeError, match=f"{name}=Production"):

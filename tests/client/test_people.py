@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import InvalidAnswer
-from holdpoint_client.calls import Connection, HttpAnswer, encode_body
-from holdpoint_client.people import PeopleOperations
+from counterseal_client import InvalidAnswer
+from counterseal_client.calls import Connection, HttpAnswer, encode_body
+from counterseal_client.people import PeopleOperations
 
-PEOPLE = PeopleOperations(Connection("https://gate.example.com/", "hpp_token"))
+PEOPLE = PeopleOperations(Connection("https://gate.example.com/", "csp_token"))
 
 
 def answer_flow(flow: Generator[Any, Any, Any], *bodies: dict[str, Any]) -> Any:
@@ -40,7 +40,7 @@ def test_a_list_has_every_page() -> None:
         "/requests",
         "/requests?cursor=a+b",
     ]
-    assert calls[0].headers["Authorization"] == "Bearer hpp_token"
+    assert calls[0].headers["Authorization"] == "Bearer csp_token"
 
 
 def test_what_is_no_list_is_refused() -> None:

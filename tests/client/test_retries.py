@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdpoint_client import ApiError, Backoff, Gate, Unreachable
+from counterseal_client import ApiError, Backoff, Gate, Unreachable
 
 from .conftest import Pauses
 from .gate import KEY, Fault, LoopbackGate

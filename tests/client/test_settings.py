@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdpoint_client.settings import (
+from counterseal_client.settings import (
     InvalidSettings,
     Settings,
     check_key,
@@ -23,7 +23,7 @@ from holdpoint_client.settings import (
     write_file,
 )
 
-STORED = Settings("https://gate.example.com", "hp_stored", "hpp_stored")
+STORED = Settings("https://gate.example.com", "cs_stored", "csp_stored")
 
 
 @pytest.fixture
@@ -33,20 +33,20 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def test_what_is_saved_is_loaded(environment: dict[str, str]) -> None:
     path = save_settings(STORED, environment)
-    assert path == Path(environment["XDG_CONFIG_HOME"]) / "holdpoint/settings.json"
+    assert path == Path(environment["XDG_CONFIG_HOME"]) / "counterseal/settings.json"
     assert path.stat().st_mode & 0o777 == 0o600
     assert load_settings(environment) == STORED
 
 
 def test_a_relative_folder_counts_as_none() -> None:
     found = find_settings_file({"XDG_CONFIG_HOME": "config"})
-    assert found == Path.home() / ".config/holdpoint/settings.json"
+    assert found == Path.home() / ".config/counterseal/settings.json"
 
 
 def test_the_environment_wins(environment: dict[str, str]) -> None:
     save_settings(STORED, environment)
-    environment |= {"HOLDPOINT_KEY": " hp_given\n", "HOLDPOINT_TOKEN": "hpp_given"}
-    assert load_settings(environment) == Settings(STORED.url, "hp_given", "hpp_given")
+    environment |= {"COUNTERSEAL_KEY": " cs_given\n", "COUNTERSEAL_TOKEN": "csp_given"}
+    assert load_settings(environment) == Settings(STORED.url, "cs_given", "csp_given")
 
 
 def test_a_stored_key_is_never_sent_to_another_gate(
@@ -54,10 +54,10 @@ def test_a_stored_key_is_never_sent_to_another_gate(
 ) -> None:
     save_settings(STORED, environment)
     other = "https://other.example.com"
-    assert load_settings({**environment, "HOLDPOINT_URL": other}) == Settings(other)
+    assert load_settings({**environment, "COUNTERSEAL_URL": other}) == Settings(other)
     assert load_settings(environment, url=other) == Settings(other)
     with pytest.raises(InvalidSettings, match="agent's key"):
-        open_gate({**environment, "HOLDPOINT_URL": other})
+        open_gate({**environment, "COUNTERSEAL_URL": other})
 
 
 def test_a_file_that_others_can_read_is_refused(environment: dict[str, str]) -> None:
@@ -69,25 +69,25 @@ def test_a_file_that_others_can_read_is_refused(environment: dict[str, str]) -> 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"key": 7}'])
 def test_a_file_that_is_none_is_refused(environment: dict[str, str], text: str) -> None:
     save_settings(STORED, environment).write_text(text)
-    with pytest.raises(InvalidSettings, match="holdpoint init"):
+    with pytest.raises(InvalidSettings, match="counterseal init"):
         load_settings(environment)
 
 
 def test_a_secret_is_in_no_message_and_no_repr(environment: dict[str, str]) -> None:
     with pytest.raises(InvalidSettings) as refused:
-        check_key("hp_secret\u20ac")
+        check_key("cs_secret\u20ac")
     assert "secret" not in str(refused.value)
     assert "stored" not in repr(STORED)
-    assert mask_secrets("with hp_k7xw2m9q_abc and hpp_abcdefgh") == (
-        "with hp_*** and hpp_***"
+    assert mask_secrets("with cs_k7xw2m9q_abc and csp_abcdefgh") == (
+        "with cs_*** and csp_***"
     )
 
 
 def test_a_key_and_a_token_are_told_apart() -> None:
     with pytest.raises(InvalidSettings, match="a person's token, not"):
-        check_key("hpp_abcdefgh")
+        check_key("csp_abcdefgh")
     with pytest.raises(InvalidSettings, match="an agent's key, not"):
-        check_token("hp_abcdefgh")
+        check_token("cs_abcdefgh")
 
 
 @pytest.mark.parametrize(

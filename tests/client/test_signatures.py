@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import InvalidArguments
-from holdpoint_client.signatures import ToolSignature, build_call_id, build_call_key
+from counterseal_client import InvalidArguments
+from counterseal_client.signatures import ToolSignature, build_call_id, build_call_key
 
 
 @dataclass

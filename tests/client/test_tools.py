@@ -18,7 +18,7 @@ import httpx2
 import pytest
 
 from agents import keys
-from holdpoint_client import (
+from counterseal_client import (
     ApiError,
     ApprovalPending,
     AsyncGate,
@@ -35,7 +35,7 @@ from holdpoint_client import (
     ToolRisk,
     get_claim,
 )
-from holdpoint_client.grants import InvalidGrant
+from counterseal_client.grants import InvalidGrant
 from policies.documents import loading
 from reviews import deadlines
 from reviews.decisions import returns

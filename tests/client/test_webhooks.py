@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from holdpoint_client import NotVerified, webhooks
+from counterseal_client import NotVerified, webhooks
 from reviews.outbound.webhooks import build_signature_headers
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # their test vector

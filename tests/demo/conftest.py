@@ -79,13 +79,13 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """The store's process. It gets nothing of Holdpoint's environment."""
+    """The store's process. It gets nothing of Counterseal's environment."""
     port = free_port()
     environ = {
         "PATH": os.environ["PATH"],
         "STATE": str(tmp_path_factory.mktemp("store")),
         "STORE_PORT": str(port),
-        "HOLDPOINT_WEBHOOK_SECRET": SECRET,
+        "COUNTERSEAL_WEBHOOK_SECRET": SECRET,
     }
     command = [sys.executable, "-m", "demo.store"]
     with subprocess.Popen(command, env=environ, cwd=ROOT) as process:

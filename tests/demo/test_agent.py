@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from counterseal_client import ApiError, Backoff, Gate
 from demo.riley import agent
-from holdpoint_client import ApiError, Backoff, Gate
 from tests.client.gate import KEY, Fault, LoopbackGate, running
 
 from .conftest import Store

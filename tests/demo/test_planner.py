@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from counterseal_client import Proposal
 from demo.riley.actions import Draft
 from demo.riley.cases import INTENTS, Case, begin_cases
 from demo.riley.planner import (
@@ -20,7 +21,6 @@ from demo.riley.planner import (
 )
 from demo.store import database
 from demo.store.effects import EFFECTS
-from holdpoint_client import Proposal
 from tests.client import gate
 
 ORDER: dict[str, Any] = {

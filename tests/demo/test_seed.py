@@ -57,7 +57,7 @@ def test_a_second_run_changes_nothing(tmp_path):
     assert PolicyVersion.objects.count() == 1
 
 
-@pytest.mark.parametrize("left", ["", '{"agent_key": "hp_'])
+@pytest.mark.parametrize("left", ["", '{"agent_key": "cs_'])
 def test_a_lost_or_torn_file_leads_to_new_secrets_that_work(tmp_path, rf, left):
     first = seeded(tmp_path)
     (tmp_path / "demo.json").write_text(left)
@@ -106,7 +106,7 @@ def test_reviewers_have_a_ceiling_and_supervisors_decide_in_every_queue(tmp_path
 
 
 def test_the_command_seeds_this_installation(tmp_path, settings, capsys, monkeypatch):
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"state": tmp_path})
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update={"state": tmp_path})
     monkeypatch.setenv("STORE_PORT", "9010")
     call_command("seed_demo")
     assert "demo.json" in capsys.readouterr().out

@@ -18,7 +18,7 @@ PAGE = """\
 <!doctype html>
 <html lang="en">
 <meta charset="utf-8">
-<title>{count} pictures · Holdpoint</title>
+<title>{count} pictures · Counterseal</title>
 <style>
 body {{ font: 14px system-ui; margin: 16px; }}
 section {{ display: flex; gap: 12px; align-items: start; margin-bottom: 32px; }}
@@ -37,7 +37,7 @@ def main(args: list[str]) -> int:
     """pytest's exit code: 0 when every scene was made and nothing was wrong with it."""
     begun = time.monotonic()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    environ = {**os.environ, "HOLDPOINT_GALLERY": str(FOLDER)}
+    environ = {**os.environ, "COUNTERSEAL_GALLERY": str(FOLDER)}
     tests = ["-m", "pytest", "-v", "--no-header", "tests/gallery/test_gallery.py"]
     done = subprocess.run([sys.executable, *tests, *args], cwd=ROOT, env=environ)
     count = _write(FOLDER)

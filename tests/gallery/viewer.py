@@ -42,7 +42,7 @@ SEEN_SOME = "in 1 of 4 looks"
 PATIENT = "addEventListener('load', () => { if (window.htmx) htmx.config.timeout = 0 })"
 AWAY = "/livez"  # of the same origin: for another, Chromium starts a process
 # Where `make gallery` wants its pictures; otherwise none are taken.
-FOLDER = "HOLDPOINT_GALLERY"
+FOLDER = "COUNTERSEAL_GALLERY"
 READY = """
 ({ says, width, dark }) => innerWidth === width
   && matchMedia("(prefers-color-scheme: dark)").matches === dark

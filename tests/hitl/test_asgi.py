@@ -84,7 +84,7 @@ def test_waiting_holds_no_thread_and_no_connection_and_ends_at_sigterm(
         with psycopg.connect(live.environ["DATABASE_URL"]) as connection:
             query = (
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = %s "
-                "AND application_name = 'holdpoint hub'"
+                "AND application_name = 'counterseal hub'"
             )
             name = live.environ["DATABASE_URL"].split("?")[0].rsplit("/", 1)[-1]
             held.extend(connection.execute(query, [name]).fetchone() or ())
@@ -98,7 +98,7 @@ def test_waiting_holds_no_thread_and_no_connection_and_ends_at_sigterm(
     assert hubs < WAITING / 4  # one a process, however many wait
     assert {response.status_code for response in responses} == {200}
     assert {response.json()["status"] for response in responses} == {"pending"}
-    assert not any("holdpoint-wait" in response.headers for response in responses)
+    assert not any("counterseal-wait" in response.headers for response in responses)
 
 
 def test_the_live_web_refuses_a_body_that_is_too_large(live: Stack) -> None:
@@ -121,4 +121,4 @@ def test_the_live_web_is_ready_and_gives_its_security_headers(live: Stack) -> No
     assert response.headers["x-content-type-options"] == "nosniff"
     assert response.headers["referrer-policy"] == "same-origin"
     assert "server" not in response.headers
-    assert settings.HOLDPOINT.local
+    assert settings.COUNTERSEAL.local

@@ -26,7 +26,7 @@ def test_every_thread_sends_by_our_app() -> None:
     thread = threading.Thread(target=lambda: found.append(celery.current_app.main))
     thread.start()
     thread.join()
-    assert found == ["holdpoint"]
+    assert found == ["counterseal"]
 
 
 def test_every_sweep_is_a_task() -> None:

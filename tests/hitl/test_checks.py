@@ -30,7 +30,7 @@ def test_the_shipped_ladder_holds() -> None:
 def test_two_rungs_of_the_wrong_order_are_an_error(
     settings: Settings, changes: dict[str, int], names: tuple[str, str]
 ) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changes)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changes)
     (error,) = checks.check_timeout_order()
     assert error.is_serious()
     assert all(name in error.msg for name in names)
@@ -45,7 +45,7 @@ def test_what_celery_really_has_is_what_counts(settings: Settings) -> None:
 
 
 def test_plain_http_elsewhere_is_a_warning(settings: Settings) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"base_url": "http://192.168.1.5:8000"}
     )
     (warning,) = checks.run_startup_checks()
@@ -56,11 +56,11 @@ def test_an_update_that_closes_a_network_to_letters_is_said(
     settings: Settings,
 ) -> None:
     tools = {"deployment": "production", "webhook_networks": ["10.0.0.0/8"]}
-    before = settings.HOLDPOINT.model_copy(update=tools)
-    settings.HOLDPOINT = before
+    before = settings.COUNTERSEAL.model_copy(update=tools)
+    settings.COUNTERSEAL = before
     (warning,) = checks.check_callback_networks()
     assert "CALLBACK_NETWORKS is not set" in warning.msg
-    settings.HOLDPOINT = before.model_copy(update={"callback_networks": []})
+    settings.COUNTERSEAL = before.model_copy(update={"callback_networks": []})
     assert checks.check_callback_networks() == []
 
 
@@ -87,4 +87,4 @@ def test_a_wrong_environment_is_one_line_without_a_traceback() -> None:
     done = manage("check", DATA_KEY="x")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("holdpoint: DATA_KEY: must be 32 random bytes")
+    assert line.startswith("counterseal: DATA_KEY: must be 32 random bytes")

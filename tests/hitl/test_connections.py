@@ -8,11 +8,11 @@ from hitl import connections
 
 
 def test_a_database_url_is_taken_apart() -> None:
-    url = "postgresql://u:p%40w@db:6432/holdpoint?sslmode=require"
+    url = "postgresql://u:p%40w@db:6432/counterseal?sslmode=require"
     found = connections.build_database_config(url, application_name="web")
     named = {key: found[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
     assert named == {
-        "NAME": "holdpoint",
+        "NAME": "counterseal",
         "USER": "u",
         "PASSWORD": "p@w",
         "HOST": "db",

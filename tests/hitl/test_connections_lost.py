@@ -65,7 +65,7 @@ def server(network: Network, tmp_path: Path) -> Iterator[str]:
 
     child = postgres.start_server(here, password, fast=True, adapt=there)
     try:
-        yield f"postgresql://holdpoint@{at.address}/holdpoint"
+        yield f"postgresql://counterseal@{at.address}/counterseal"
     finally:
         child.stop(within=20)
         shutil.rmtree(here.run, ignore_errors=True)

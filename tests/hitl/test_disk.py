@@ -54,8 +54,8 @@ def write_for_ever(file: Path) -> None:
 def test_readyz_is_not_ok_while_the_disk_of_state_is_full(
     client: Client, settings: Settings, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changed = settings.HOLDPOINT.model_copy(update={"state": small})
-    settings.HOLDPOINT = changed
+    changed = settings.COUNTERSEAL.model_copy(update={"state": small})
+    settings.COUNTERSEAL = changed
     monkeypatch.setattr(disk, "CACHED_S", 0)
     assert client.get("/readyz").json()["disk"] == "ok"
     filling = fill(small)
@@ -81,7 +81,7 @@ def test_the_probe_notices_that_the_database_cannot_write(
     child = postgres.start_server(here, password, fast=True)
     try:
         with psycopg.connect(
-            here.database_url(password).replace("/holdpoint?", "/postgres?"),
+            here.database_url(password).replace("/counterseal?", "/postgres?"),
             autocommit=True,
         ) as connection:
             connection.execute(disk._SORT)
@@ -105,8 +105,8 @@ def test_readyz_says_that_the_database_has_no_room(
 def test_a_state_that_cannot_be_written_is_said(
     settings: Settings, tmp_path: Path
 ) -> None:
-    changed = settings.HOLDPOINT.model_copy(update={"state": tmp_path / "nowhere"})
-    settings.HOLDPOINT = changed
+    changed = settings.COUNTERSEAL.model_copy(update={"state": tmp_path / "nowhere"})
+    settings.COUNTERSEAL = changed
     assert disk._probe_state_folder() == "STATE cannot be written"
 
 

@@ -9,7 +9,7 @@ from ninja.responses import Response
 
 from hitl import api as hitl_api
 from hitl import docs
-from hitl.api import HoldpointApi, api
+from hitl.api import CountersealApi, api
 
 
 @pytest.mark.django_db
@@ -25,11 +25,11 @@ def test_the_description_is_made_once_however_often_it_is_asked_for(
 ) -> None:
     made, make = [], api.get_openapi_schema
 
-    def count(_: HoldpointApi) -> Any:
+    def count(_: CountersealApi) -> Any:
         made.append(make())
         return made[-1]
 
-    monkeypatch.setattr(HoldpointApi, "get_openapi_schema", count)
+    monkeypatch.setattr(CountersealApi, "get_openapi_schema", count)
     hitl_api.build_description.cache_clear()
     hitl_api._encode_description.cache_clear()
     first = client.get("/api/v1/openapi.json")

@@ -13,7 +13,7 @@ KEY = base64.b64encode(bytes(range(32))).decode()
 WHOLE = {
     "DEPLOYMENT": "production",
     "BASE_URL": "https://gate.example.com",
-    "DATABASE_URL": "postgresql://u:pw@db/holdpoint?sslmode=require",
+    "DATABASE_URL": "postgresql://u:pw@db/counterseal?sslmode=require",
     "REDIS_URL": "rediss://broker:6380/0",
     "SECRET_KEY": "q8W-zR2k_" * 6,
     "DATA_KEY": KEY,
@@ -27,10 +27,10 @@ WHOLE = {
 def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
     """Load a whole production environment, changed as asked; None removes."""
 
-    def load(**changes: str | None) -> environment.Holdpoint:
+    def load(**changes: str | None) -> environment.Counterseal:
         changed = {**WHOLE, "STATE": str(tmp_path), **changes}
-        fields = environment.Holdpoint.model_fields
-        for name in {*fields, "LOG_LEVEL", "HOLDPOINT_CALLABLES"}:
+        fields = environment.Counterseal.model_fields
+        for name in {*fields, "LOG_LEVEL", "COUNTERSEAL_CALLABLES"}:
             monkeypatch.delenv(name.upper(), raising=False)
         present = {name: text for name, text in changed.items() if text is not None}
         for name, text in present.items():
@@ -41,12 +41,12 @@ def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
 
 
 def test_a_whole_production_environment_loads(load: Any) -> None:
-    holdpoint = load()
-    assert holdpoint.https
-    assert not holdpoint.local
-    assert holdpoint.data_key == bytes(range(32))
-    assert holdpoint.webhook_networks == []
-    assert holdpoint.lease_seconds == 60
+    counterseal = load()
+    assert counterseal.https
+    assert not counterseal.local
+    assert counterseal.data_key == bytes(range(32))
+    assert counterseal.webhook_networks == []
+    assert counterseal.lease_seconds == 60
 
 
 def test_keys_that_sign_no_grants_are_lists(load: Any) -> None:
@@ -63,11 +63,11 @@ def test_keys_that_sign_no_grants_are_lists(load: Any) -> None:
 
 def test_no_function_may_be_called_unless_its_module_is_listed(load: Any) -> None:
     assert load().callables == []
-    found = load(HOLDPOINT_CALLABLES="shop.effects, shop.readers")
+    found = load(COUNTERSEAL_CALLABLES="shop.effects, shop.readers")
     assert found.callables == ["shop.effects", "shop.readers"]
     for text in ("shop.", "*", "shop effects", "a.b:c"):
-        with pytest.raises(ImproperlyConfigured, match=r"^HOLDPOINT_CALLABLES: must"):
-            load(HOLDPOINT_CALLABLES=text)
+        with pytest.raises(ImproperlyConfigured, match=r"^COUNTERSEAL_CALLABLES: must"):
+            load(COUNTERSEAL_CALLABLES=text)
 
 
 @pytest.mark.parametrize("name", [name for name in WHOLE if name != "DEPLOYMENT"])
@@ -129,8 +129,8 @@ def test_keys_come_from_files_and_variables_win(load: Any, tmp_path: Any) -> Non
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys" / "data_key").write_text(f"{KEY}\n")
     (tmp_path / "keys" / "tag_key").write_text("wrong")
-    holdpoint = load(DATA_KEY=None)
-    assert holdpoint.data_key == holdpoint.tag_key
+    counterseal = load(DATA_KEY=None)
+    assert counterseal.data_key == counterseal.tag_key
 
 
 def test_printing_the_settings_shows_no_secret(load: Any) -> None:
@@ -141,19 +141,19 @@ def test_printing_the_settings_shows_no_secret(load: Any) -> None:
 
 
 def test_networks_and_hosts_are_lists_with_commas(load: Any) -> None:
-    holdpoint = load(
+    counterseal = load(
         WEBHOOK_NETWORKS="10.0.0.0/8, fd00::/8",
         CALLBACK_NETWORKS="10.1.0.0/16",
         ALLOWED_HOSTS="a.example, b.example",
         PORT="8000, 8001",
     )
-    assert holdpoint.callback_networks == [ip_network("10.1.0.0/16")]
-    assert holdpoint.port == [8000, 8001]
-    assert holdpoint.webhook_networks == [
+    assert counterseal.callback_networks == [ip_network("10.1.0.0/16")]
+    assert counterseal.port == [8000, 8001]
+    assert counterseal.webhook_networks == [
         ip_network("10.0.0.0/8"),
         ip_network("fd00::/8"),
     ]
-    assert holdpoint.allowed_hosts == ["a.example", "b.example"]
+    assert counterseal.allowed_hosts == ["a.example", "b.example"]
 
 
 @pytest.mark.parametrize(

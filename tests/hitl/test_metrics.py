@@ -22,8 +22,8 @@ Sample = tuple[str, tuple[tuple[str, str], ...]]
 
 @pytest.fixture
 def _token(settings: Settings) -> None:
-    changed = settings.HOLDPOINT.model_copy(update={"metrics_token": TOKEN})
-    settings.HOLDPOINT = changed
+    changed = settings.COUNTERSEAL.model_copy(update={"metrics_token": TOKEN})
+    settings.COUNTERSEAL = changed
 
 
 def read(client: Client, token: str = TOKEN) -> dict[Sample, float]:
@@ -67,24 +67,24 @@ def test_the_figures_are_those_of_the_rows(gate: Gate, client: Client) -> None:
     decide(propose(gate.agent, customer="C-4").request, gate.rita, "reject")
     found = read(client)
     money = (("queue", "money"), ("tier", "approve"))
-    assert found["holdpoint_requests_pending", money] == 2
-    assert 300 <= found["holdpoint_requests_oldest_pending_seconds", money] < 400
+    assert found["counterseal_requests_pending", money] == 2
+    assert 300 <= found["counterseal_requests_oldest_pending_seconds", money] < 400
     rejected = (("status", "rejected"), ("tool", "pay"))
-    assert found["holdpoint_requests_settled_last_hour", rejected] == 1
+    assert found["counterseal_requests_settled_last_hour", rejected] == 1
     half = (("quantile", "0.5"), *rejected)
-    assert 0 <= found["holdpoint_requests_settled_last_hour_seconds", half] < 60
-    assert found["holdpoint_executions", (("status", "queued"),)] >= 1
-    assert sum(v for (name, _), v in found.items() if name == "holdpoint_alarms_open")
-    assert found["holdpoint_outbox_messages_waiting", ()] > 0
-    assert found["holdpoint_deliveries_waiting", ()] == 0
-    assert found["holdpoint_restore_unconfirmed", ()] == 0
+    assert 0 <= found["counterseal_requests_settled_last_hour_seconds", half] < 60
+    assert found["counterseal_executions", (("status", "queued"),)] >= 1
+    assert sum(v for (name, _), v in found.items() if name == "counterseal_alarms_open")
+    assert found["counterseal_outbox_messages_waiting", ()] > 0
+    assert found["counterseal_deliveries_waiting", ()] == 0
+    assert found["counterseal_restore_unconfirmed", ()] == 0
 
 
 @pytest.mark.usefixtures("_token")
 def test_an_empty_gate_has_figures(gate: Gate, client: Client) -> None:
     found = read(client)
-    assert found["holdpoint_executions", (("status", "unknown"),)] == 0
-    assert found["holdpoint_sweeps_late", ()] == 0
+    assert found["counterseal_executions", (("status", "unknown"),)] == 0
+    assert found["counterseal_sweeps_late", ()] == 0
 
 
 @pytest.mark.usefixtures("_token")
@@ -95,9 +95,9 @@ def test_what_stands_still_is_a_figure(
     monkeypatch.setattr(standstills.known, "sweeps", ("reviews.tasks.expire_due",))
     monkeypatch.setattr(restore_epochs, "find_halt_reason", lambda: "behind")
     found = read(client)
-    assert found["holdpoint_effects_standstill_seconds", ()] == 130
-    assert found["holdpoint_sweeps_late", ()] == 1
-    assert found["holdpoint_restore_unconfirmed", ()] == 1
+    assert found["counterseal_effects_standstill_seconds", ()] == 130
+    assert found["counterseal_sweeps_late", ()] == 1
+    assert found["counterseal_restore_unconfirmed", ()] == 1
 
 
 @pytest.mark.usefixtures("_token")

@@ -18,7 +18,7 @@ from tests.conftest import Gate
 from tests.factories import propose
 from tests.security.world import BACKEND
 
-KEY = {"Authorization": "Bearer hp_unknown"}
+KEY = {"Authorization": "Bearer cs_unknown"}
 # What every request runs. The list is in full, so that nothing joins it by accident.
 PROGRAMS = [
     "django.middleware.security.SecurityMiddleware",

@@ -51,7 +51,7 @@ def test_readyz_names_database_and_broker(client: Client) -> None:
 
 @pytest.mark.django_db
 def test_readyz_tells_of_a_dead_broker(client: Client, settings: Settings) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"redis_url": "redis://127.0.0.1:1/0"}
     )
     response = client.get("/readyz")

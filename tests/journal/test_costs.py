@@ -86,7 +86,7 @@ def _of_requests(gate: Gate) -> Copies:
     either = "CASE n & 1 WHEN 0 THEN 'succeeded' ELSE 'refused' END"
     ended = {"status": either, "finished_at": AGO, "audited_at": AGO, "due_at": AGO}
     # Each of a proposal of its own: of one for all the planner expects to join it soon.
-    grant = {"grant_id": "'g-' || n", "idempotency_key": "'hp-' || n", **own}
+    grant = {"grant_id": "'g-' || n", "idempotency_key": "'cs-' || n", **own}
     return [
         (done.proposal, {"id": "'p-' || n", "created_at": AGO}),
         (expired, {"id": "'r-' || n", "settled_at": AGO, **own}),

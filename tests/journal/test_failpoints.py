@@ -132,7 +132,7 @@ def test_who_is_stopped_in_a_thread_does_nothing_more_before_it_stands(
 ) -> None:
     """A signal to the process is taken by its main thread, and the one that sent it
     would go on meanwhile: what stops then has taken its own name down."""
-    env = {**os.environ, "HOLDPOINT_FAULT": str(armed)}
+    env = {**os.environ, "COUNTERSEAL_FAULT": str(armed)}
     command = [sys.executable, "-c", THREADED]
     with subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.PIPE) as child:
         assert child.stdin is not None

@@ -230,7 +230,7 @@ def test_a_consumer_that_died_frees_the_message_when_its_hold_ends(settings):
     message = publish()
     outbox._claim_message(message.pk)  # and never comes back
     hold = seconds_until(message, "held_until")
-    assert hold <= settings.HOLDPOINT.lease_seconds < hold + 2
+    assert hold <= settings.COUNTERSEAL.lease_seconds < hold + 2
     make_due(message, held=False)
     with outbox.consume(message.pk) as mine:
         assert mine is not None

@@ -138,7 +138,7 @@ class Dump(Backup):
         self.other.stop_database()
         shutil.rmtree(self.other.data)
         self.other.start_database()
-        self.run("pg_restore", "--dbname=holdpoint", f"{self.folder}/dump")
+        self.run("pg_restore", "--dbname=counterseal", f"{self.folder}/dump")
         self.other.stop_database()
         self.run("pg_resetwal", f"--next-transaction-id={ABOVE}", str(self.other.data))
         self.other.start_database()

@@ -37,8 +37,8 @@ CREATE TRIGGER breaking_full BEFORE INSERT ON {table}
 @contextlib.contextmanager
 def linked(stack: Stack) -> Iterator[Path]:
     """This stack finds both servers by links in a folder of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="hp-", dir="/tmp"))
-    database, broker = settings.HOLDPOINT.database_url, settings.HOLDPOINT.redis_url
+    folder = Path(tempfile.mkdtemp(prefix="cs-", dir="/tmp"))
+    database, broker = settings.COUNTERSEAL.database_url, settings.COUNTERSEAL.redis_url
     there = Path(str(connection.settings_dict["HOST"]))
     if not (there.is_absolute() and broker.startswith("unix://")):
         pytest.skip(
@@ -49,7 +49,7 @@ def linked(stack: Stack) -> Iterator[Path]:
     (folder / "valkey").symlink_to(socket)
     name = str(connection.settings_dict["NAME"])
     url = database.replace(quote(str(there), safe=""), quote(f"{folder}/pg", safe=""))
-    url = url.replace("/holdpoint?", f"/{name}?")
+    url = url.replace("/counterseal?", f"/{name}?")
     stack.extra["DATABASE_URL"] = f"{url}&application_name={NAME}"
     stack.extra["REDIS_URL"] = broker.replace(str(socket), str(folder / "valkey"))
     try:
@@ -64,7 +64,7 @@ def linked(stack: Stack) -> Iterator[Path]:
 def database_down(folder: Path) -> Iterator[None]:
     """Nobody gets in, and who is in is thrown out."""
     with _away(folder / "pg"):
-        with psycopg.connect(settings.HOLDPOINT.database_url, autocommit=True) as one:
+        with psycopg.connect(settings.COUNTERSEAL.database_url, autocommit=True) as one:
             one.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
                 " WHERE application_name = %s",
@@ -76,7 +76,7 @@ def database_down(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def broker_down(folder: Path) -> Iterator[None]:
     with _away(folder / "valkey"):
-        with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as one:
+        with redis.Redis.from_url(settings.COUNTERSEAL.redis_url) as one:
             one.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         yield
 

@@ -66,7 +66,7 @@ class Elsewhere:
 @contextlib.contextmanager
 def installed(state: Path, *, migrated: bool = True) -> Iterator[Elsewhere]:
     """From nothing, with the keys of this run."""
-    shutil.copytree(settings.HOLDPOINT.state / "keys", state / "keys")
+    shutil.copytree(settings.COUNTERSEAL.state / "keys", state / "keys")
     (state / "static").mkdir()
     here = layout.build_layout(state)
     layout.create_run_folder(here.run)
@@ -90,16 +90,16 @@ def _talking_to(other: Elsewhere) -> Iterator[None]:
     url = other.here.database_url(other.password)
     asked = conninfo_to_dict(url)
     places: dict[str, Any] = connection.settings_dict
-    before = {name: places[name] for name in PARTS}, settings.HOLDPOINT
+    before = {name: places[name] for name in PARTS}, settings.COUNTERSEAL
     connection.close()
     places.update({name: asked.get(part, "") for name, part in PARTS.items()})
     urls = {"database_url": url, "redis_url": other.here.redis_url}
     other.stack.extra.update({name.upper(): text for name, text in urls.items()})
     known = {**urls, "state": other.here.state}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=known)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=known)
     try:
         yield
     finally:
         connection.close()
         places.update(before[0])
-        settings.HOLDPOINT = before[1]
+        settings.COUNTERSEAL = before[1]

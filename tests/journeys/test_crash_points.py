@@ -160,7 +160,7 @@ def stopping(gate: Gate, tool: str, name: str) -> Trial:
 def sweeping(gate: Gate, tool: str, name: str) -> Trial:
     decide(asked(gate, tool, name), gate.rita)
     OutboxMessage.objects.update(due_at="2020-01-01T00:00Z")
-    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as broker:
+    with redis.Redis.from_url(settings.COUNTERSEAL.redis_url) as broker:
         broker.flushdb()  # nobody takes from it here: there must be room in the queues
     return Trial(sweeps.send_due_messages, RAN)
 

@@ -30,7 +30,7 @@ TOOLS = ["pay", "pay_queryable", "pay_opaque"]
 NAMES = ["reviews.tasks.execute", "reviews.tasks.run_execution"]
 # A file with a line for each delivery. (Importing tests.impatient would make this very
 # process impatient.)
-DELIVERED = "HOLDPOINT_TEST_DELIVERED"
+DELIVERED = "COUNTERSEAL_TEST_DELIVERED"
 SENT = 3  # times by whoever can write to the broker
 
 

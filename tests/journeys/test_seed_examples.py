@@ -43,7 +43,7 @@ NOTE = "I'm Casey (casey@example.com). My laptop didn't arrive."
 @pytest.fixture
 def desk(gate: Gate, store: Store, settings: Any) -> Gate:
     """The gate with the shipped policy, calling the store's own process."""
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={
             "webhook_secret": SECRET,
             "webhook_networks": [factories.LOOPBACK],

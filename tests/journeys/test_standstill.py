@@ -144,7 +144,7 @@ class TestWorker:
 @contextmanager
 def open_transaction(name: str) -> Iterator[int]:
     """A transaction of another program that has written and stays open; its pid."""
-    url = settings.HOLDPOINT.database_url
+    url = settings.COUNTERSEAL.database_url
     target = str(connection.settings_dict["NAME"])
     with psycopg.connect(url, dbname=target, application_name=name) as held:
         held.execute("SELECT pg_current_xact_id()")
@@ -197,7 +197,9 @@ class TestLog:
 @pytest.fixture
 def no_patience(settings: Settings) -> None:
     """What waits at all has waited for too long."""
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"standstill_seconds": 0})
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
+        update={"standstill_seconds": 0}
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -268,7 +270,7 @@ def test_nothing_is_late_while_everything_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(standstills, "known", standstills.StandstillState())
-    limit = settings.HOLDPOINT.standstill_seconds
+    limit = settings.COUNTERSEAL.standstill_seconds
     standstills.update_standstill_alarms(periods=SWEEPS, uptime=limit - 1)
     assert standstills.known == standstills.StandstillState()
     assert not Alarm.objects.exists()

@@ -18,8 +18,8 @@ import pytest
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
+from counterseal_client import ApiError, Claim, Gate
 from hitl.environment import LOOPBACK
-from holdpoint_client import ApiError, Claim, Gate
 from reviews.models import Execution, Proposal
 from tests import worlds
 from tests.guards import ROOT, proving

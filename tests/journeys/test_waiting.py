@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents import keys
-from holdpoint_client import Gate as Client
+from counterseal_client import Gate as Client
 from reviews.models import ApprovalRequest
 from tests import factories
 from tests.conftest import Gate

@@ -407,7 +407,7 @@ GUARDS = [
         VOTES,
     ),
     Guard(
-        "each vote that counts was cast through Holdpoint",
+        "each vote that counts was cast through Counterseal",
         "reviews/executions/rechecks.py",
         "_find_vote_refusal",
         "effect-recorded",
@@ -455,7 +455,7 @@ GUARDS = [
         f"{FORGED}::test_a_vote_on_a_version_that_shuts_out_others_is_refused",
     ),
     Guard(
-        "a standing grant was issued through Holdpoint",
+        "a standing grant was issued through Counterseal",
         "reviews/standing_grants/uses.py",
         "take_use",
         "standing-recorded",
@@ -463,7 +463,7 @@ GUARDS = [
         f"{FORGED}::test_an_inserted_standing_grant_covers_nothing",
     ),
     Guard(
-        "a use is of a standing grant that was issued through Holdpoint",
+        "a use is of a standing grant that was issued through Counterseal",
         "reviews/executions/rechecks.py",
         "_find_standing_refusal",
         "standing-use-recorded",
@@ -1090,7 +1090,7 @@ GUARDS = [
         "tests/agents/test_iterations.py",
     ),
     Guard(
-        "a run that Holdpoint has paused proposes nothing",
+        "a run that Counterseal has paused proposes nothing",
         "reviews/stops/stops.py",
         "check_run_may_propose",
         "paused-run",

@@ -76,7 +76,7 @@ def summary(done: subprocess.CompletedProcess[str]) -> str:
 
 def _environ() -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in NOT_HANDED_ON}
-    filled = kept.pop("HOLDPOINT_TEST_FILLED", "").split()
+    filled = kept.pop("COUNTERSEAL_TEST_FILLED", "").split()
     mine = {k: v for k, v in kept.items() if k not in filled}
     return {k: v for k, v in mine.items() if not k.startswith("PYTEST_")} | {
         "MODEL_SEARCHES": "1"

@@ -19,16 +19,16 @@ from tests.reviews.definitions import tool
 
 PATH = "tests.worlds.keyed"
 HERE = {"kind": "callable", "path": PATH}
-CALL = Call("pay", 1, {}, "x-1", "hp-1", 1)
+CALL = Call("pay", 1, {}, "x-1", "cs-1", 1)
 
 
 @pytest.fixture
 def listed(settings: Settings) -> Any:
-    """`listed("shop.effects")`: what HOLDPOINT_CALLABLES says."""
+    """`listed("shop.effects")`: what COUNTERSEAL_CALLABLES says."""
 
     def say(*modules: str) -> None:
-        changed = ours.HOLDPOINT.model_copy(update={"callables": list(modules)})
-        settings.HOLDPOINT = changed
+        changed = ours.COUNTERSEAL.model_copy(update={"callables": list(modules)})
+        settings.COUNTERSEAL = changed
 
     return say
 

@@ -20,9 +20,9 @@ from tests.conftest import Gate
 def _swept(transactional_db: None, settings: Settings) -> Iterator[None]:
     """No agent's caps, and no nudges left for the workers of a later test."""
     many = {"agent_rate_per_minute": 10**6, "agent_pending_cap": 10**6}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=many)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=many)
     yield
-    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
+    with redis.Redis.from_url(settings.COUNTERSEAL.redis_url) as client:
         client.flushdb()
 
 

@@ -49,7 +49,7 @@ SCOPES = [
 def outside(settings: Settings) -> Iterator[Service]:
     """The tool's own service, on an address that effects may reach."""
     networks = {"webhook_networks": [factories.LOOPBACK]}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=networks)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=networks)
     with service.running() as found:
         yield found
 

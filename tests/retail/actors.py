@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx2
 
-from holdpoint_client import Gate, Proposal
+from counterseal_client import Gate, Proposal
 
 from .tasks import Call
 

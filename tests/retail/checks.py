@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from holdpoint_client import Proposal
+from counterseal_client import Proposal
 from journal.models import LogRecord
 from policies.choices import ExecutionClass
 from reviews.choices import AlarmKind

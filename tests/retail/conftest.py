@@ -27,7 +27,7 @@ def data(shared: Callable[[str], Path]) -> Path:
 def loopback(settings: Settings) -> None:
     """The signed calls of this process may reach the store's service."""
     networks = [ip_network(f"{LOOPBACK}/32")]
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"webhook_networks": networks}
     )
 

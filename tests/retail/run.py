@@ -18,9 +18,9 @@ import httpx2
 from django.conf import settings
 
 from agents import keys
+from counterseal_client import Gate, Proposal
 from hitl.environment import LOOPBACK, ROOT
 from hitl.local.process import Child, Program
-from holdpoint_client import Gate, Proposal
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews.models import Execution
@@ -73,7 +73,7 @@ class Played:
 def store_service(folder: Path, data: Path) -> Iterator[tuple[str, Books]]:
     """The store's address, and its books to be read from outside."""
     port, file = free_port(), folder / "store.sqlite"
-    secret = settings.HOLDPOINT.webhook_secret
+    secret = settings.COUNTERSEAL.webhook_secret
     at = f"{LOOPBACK}:{port}"
     argv = ["-m", "tests.retail.service", at, str(file), str(data)]
     program = Program(

@@ -30,7 +30,7 @@ from . import tasks
 from .books import Books, KeyReused
 from .store import EFFECTS
 
-SECRET = "HOLDPOINT_WEBHOOK_SECRET"
+SECRET = "COUNTERSEAL_WEBHOOK_SECRET"
 HOLD_S = 0.7
 PATIENCE_S = 5.0  # how long the test waits for an effect to be held
 

@@ -34,7 +34,7 @@ def answered(gate: Gate, *, days: int) -> Execution:
 def test_an_old_answer_is_erased_once_and_its_digest_stays(
     gate: Gate, settings: Any
 ) -> None:
-    keep = settings.HOLDPOINT.keep_results_days
+    keep = settings.COUNTERSEAL.keep_results_days
     old, young = answered(gate, days=keep + 1), answered(gate, days=keep - 1)
     digest = old.result_digest
     assert (tasks.prune(), tasks.prune()) == (1, 0)
@@ -51,7 +51,7 @@ def test_two_sweeps_at_once_say_it_once(
     gate: Gate, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(3):
-        answered(gate, days=settings.HOLDPOINT.keep_results_days + 1)
+        answered(gate, days=settings.COUNTERSEAL.keep_results_days + 1)
     rival = before(monkeypatch, log, "append_many", retention.erase_results)
     assert (retention.erase_results(), rival.result.value) == (3, 0)
     assert LogRecord.objects.filter(kind=ERASED).count() == 3

@@ -62,8 +62,8 @@ def test_no_secret_is_anywhere_in_the_database(gate: Gate) -> None:
 
 def test_a_key_is_long_and_tells_what_it_is(gate: Gate) -> None:
     for text, mark in (
-        (keys.issue_key(agent=gate.agent, by=gate.owen), "hp"),
-        (tokens.create_token(person=gate.rita, name="a"), "hpp"),
+        (keys.issue_key(agent=gate.agent, by=gate.owen), "cs"),
+        (tokens.create_token(person=gate.rita, name="a"), "csp"),
     ):
         first, prefix, secret = text.split("_")
         assert first == mark
@@ -73,7 +73,7 @@ def test_a_key_is_long_and_tells_what_it_is(gate: Gate) -> None:
 
 
 def test_no_two_are_alike() -> None:
-    made = [bearer_tokens.create_token("hp") for _ in range(1000)]
+    made = [bearer_tokens.create_token("cs") for _ in range(1000)]
     assert len({one.text.rsplit("_", 1)[1] for one in made}) == 1000
     assert len({one.prefix for one in made}) == 1000
 
@@ -123,11 +123,11 @@ def test_a_key_that_is_not_alive_says_nothing(
     assert response.json()["detail"].startswith("This key is missing, wrong, expired")
 
 
-@pytest.mark.parametrize("text", ["", "hp_", "hp__", "_", "hp_x", "Bearer", "\u00fc"])
+@pytest.mark.parametrize("text", ["", "cs_", "cs__", "_", "cs_x", "Bearer", "\u00fc"])
 def test_what_is_no_key_is_refused(gate: Gate, text: str) -> None:
     assert call(text) == 401
     # What is marked as an agent's is refused as such, whatever it is.
-    assert call(text, "/requests") == (403 if text.startswith("hp_") else 401)
+    assert call(text, "/requests") == (403 if text.startswith("cs_") else 401)
 
 
 @pytest.mark.parametrize("scheme", ["Basic", "bearer:", "Token", "Digest"])

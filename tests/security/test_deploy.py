@@ -103,7 +103,7 @@ def test_an_empty_environment_names_every_variable(tmp_path: Path) -> None:
 def test_one_missing_variable_is_one_line(tmp_path: Path) -> None:
     done = run("manage.py", "check", state=tmp_path, GRANT_KEY=None)
     assert done.returncode == 1
-    assert done.stderr.startswith("holdpoint: GRANT_KEY: is required")
+    assert done.stderr.startswith("counterseal: GRANT_KEY: is required")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -180,7 +180,7 @@ def test_an_agent_over_its_caps_makes_no_service_work(
     caller: Caller, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"agent_rate_per_minute": 1}
     )
     proposing(caller)  # what it proposed before may be a minute ago

@@ -69,7 +69,7 @@ def lines(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
 
 
 def _secrets(settings: Settings) -> list[str]:
-    here = settings.HOLDPOINT
+    here = settings.COUNTERSEAL
     raw = [here.data_key, here.tag_key, here.grant_key]
     return [
         here.secret_key,

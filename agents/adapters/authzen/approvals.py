@@ -29,7 +29,7 @@ from reviews.models import Execution, Grant, Proposal
 
 from .entities import AccessTuple, replace_action
 
-APPROVAL_TYPE = "holdpoint-approval+jwt"
+APPROVAL_TYPE = "counterseal-approval+jwt"
 SUMMARY = "An access request over AuthZEN waits for its approval."
 RETRY_AFTER_S = 10
 
@@ -142,7 +142,7 @@ def _is_own_state(reference: ApprovalReference) -> bool:
     approval. Everything else that it says is read from the row."""
     if reference.state is None:
         return True
-    here = settings.HOLDPOINT.base_url
+    here = settings.COUNTERSEAL.base_url
     try:
         claims = tokens.verify_token(reference.state, typ=APPROVAL_TYPE)
     except tokens.ForgedToken:
@@ -171,7 +171,7 @@ def build_approval_json(approval: Approval) -> dict[str, Any]:
 def build_state_claims(approval: Approval) -> dict[str, Any]:
     """Build the claims of `approval.state`; docs/authzen.md describes each. They are
     the same whenever the state is asked for."""
-    grant, here = approval.grant, settings.HOLDPOINT.base_url
+    grant, here = approval.grant, settings.COUNTERSEAL.base_url
     request = getattr(grant.proposal, "request", None)
     issued = int(grant.issued_at.timestamp())
     return {

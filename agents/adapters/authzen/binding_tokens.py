@@ -22,7 +22,7 @@ from reviews.grants import tokens
 from .entities import AccessTuple
 from .errors import ExpiredDenial, InvalidDenialBinding
 
-BINDING_TYPE = "holdpoint-binding+jwt"
+BINDING_TYPE = "counterseal-binding+jwt"
 LIFETIME = timedelta(minutes=10)
 
 
@@ -39,7 +39,7 @@ def build_access_request(
 ) -> dict[str, Any]:
     """Build `context.access_request` of a requestable denial."""
     expires_at = now + LIFETIME
-    here = settings.HOLDPOINT.base_url
+    here = settings.COUNTERSEAL.base_url
     said = representation.format_timestamp(expires_at)
     claims = {
         "iss": here,
@@ -93,7 +93,7 @@ def _verify_binding_token(denial: DenialIn) -> dict[str, Any]:
         claims = tokens.verify_token(denial.binding_token, typ=BINDING_TYPE)
     except tokens.ForgedToken:
         raise _refuse("denial.binding_token", "is not signed by this gate") from None
-    here = settings.HOLDPOINT.base_url
+    here = settings.COUNTERSEAL.base_url
     if (claims["iss"], claims["aud"]) != (here, here):
         raise _refuse("denial.binding_token", "is for another gate")
     return claims

@@ -167,9 +167,9 @@ def _build_redeem_obligation(grant: Mapping[str, Any]) -> dict[str, Any]:
         "id": "redeem",
         "type": "custom",
         "properties": {
-            "vendor": "holdpoint",
+            "vendor": "counterseal",
             "action": "redeem_grant",
-            "endpoint": f"{settings.HOLDPOINT.base_url}/api/v1/grants/redeem",
+            "endpoint": f"{settings.COUNTERSEAL.base_url}/api/v1/grants/redeem",
             **grant,
         },
     }

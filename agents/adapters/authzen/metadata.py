@@ -24,7 +24,7 @@ def show_metadata(request: HttpRequest) -> HttpResponse:
 
 def build_metadata() -> dict[str, Any]:
     """Build the document."""
-    here = settings.HOLDPOINT.base_url
+    here = settings.COUNTERSEAL.base_url
     return {
         "policy_decision_point": here,
         "access_evaluation_endpoint": f"{here}/access/v1/evaluation",

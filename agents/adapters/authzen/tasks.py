@@ -49,9 +49,9 @@ TITLES = {
 }
 # A completion mode of our own. A caller that does not know it must treat the task as
 # not approved, and so never performs what the gate performs itself.
-PERFORMED_MODE = "urn:holdpoint:authzen:performed"
+PERFORMED_MODE = "urn:counterseal:authzen:performed"
 # Beside an approval of other arguments than the requested ones: what was approved.
-APPROVED_ACCESS = "urn:holdpoint:authzen:approved_access"
+APPROVED_ACCESS = "urn:counterseal:authzen:approved_access"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def build_task_json(agent: Agent, task_id: str) -> dict[str, Any]:
 def _build_task(
     proposal: Proposal, described: Mapping[str, Any], status: str
 ) -> dict[str, Any]:
-    endpoint = f"{settings.HOLDPOINT.base_url}{PATH}/{proposal.pk}"
+    endpoint = f"{settings.COUNTERSEAL.base_url}{PATH}/{proposal.pk}"
     task: dict[str, Any] = {
         "id": proposal.pk,
         "status": status,

@@ -13,7 +13,9 @@ from journal import clock
 
 
 class Command(BaseCommand):
-    help = "Lists an agent's keys, newest first. Holdpoint does not store the secrets."
+    help = (
+        "Lists an agent's keys, newest first. Counterseal does not store the secrets."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug")
@@ -25,7 +27,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{agent.slug} has no keys.")
         for key in keys:
             self.stdout.write(
-                f"hp_{key.prefix}  {_describe_key_state(key, now)}  "
+                f"cs_{key.prefix}  {_describe_key_state(key, now)}  "
                 f"created {_format_time(key.created_at)}, "
                 f"last used {_format_time(key.last_used_at)}, "
                 f"{' and '.join(key.scopes)}"

@@ -33,4 +33,4 @@ class Command(BaseCommand):
             keys.revoke_key(key=key, by=by)
         except DomainError as error:
             raise to_command_error(error) from error
-        self.stdout.write(f"hp_{key.prefix} of {agent.slug} is revoked.")
+        self.stdout.write(f"cs_{key.prefix} of {agent.slug} is revoked.")

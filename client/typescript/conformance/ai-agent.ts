@@ -1,5 +1,5 @@
 // Vercel AI SDK: an agent whose tools stop the SDK with approval requests, bare as the
-// documentation shows, or through Holdpoint's adapter. The SDK leaves it to its user to
+// documentation shows, or through Counterseal's adapter. The SDK leaves it to its user to
 // keep the messages.
 
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // Mastra: an agent whose tools pause the run, bare as the documentation shows, or through
-// Holdpoint's adapter.
+// Counterseal's adapter.
 
 import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -12,8 +12,8 @@ import type { ModelMessage } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
 
-import { Gate, gatedTool } from "@holdpoint/client";
-import { answerApprovals, gateTools } from "@holdpoint/client/ai";
+import { Gate, gatedTool } from "@counterseal/client";
+import { answerApprovals, gateTools } from "@counterseal/client/ai";
 
 const [action = "", url = "", key = "", thread = "", file = ""] = process.argv.slice(2);
 

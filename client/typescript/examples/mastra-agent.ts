@@ -11,8 +11,8 @@ import { LibSQLStore } from "@mastra/libsql";
 import { MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
 
-import { Gate, gatedTool } from "@holdpoint/client";
-import { buildTool, callIdGuard, listWaiting, resumeRun } from "@holdpoint/client/mastra";
+import { Gate, gatedTool } from "@counterseal/client";
+import { buildTool, callIdGuard, listWaiting, resumeRun } from "@counterseal/client/mastra";
 
 const [action = "", url = "", key = "", thread = "", file = ""] = process.argv.slice(2);
 const gate = new Gate(url, key);

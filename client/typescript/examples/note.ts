@@ -2,7 +2,7 @@
 //
 //     node examples/note.ts URL KEY THREAD
 
-import { Gate, ToolError, gatedTool } from "@holdpoint/client";
+import { Gate, ToolError, gatedTool } from "@counterseal/client";
 import { z } from "zod";
 
 const [url = "", key = "", thread = ""] = process.argv.slice(2);

@@ -886,7 +886,7 @@ export interface RevisionIn {
   readonly expires_in?: number | null;
 }
 
-/** A value with its label. `note` and `warns` are Holdpoint's own words. */
+/** A value with its label. `note` and `warns` are Counterseal's own words. */
 export interface RowOut {
   readonly label: string;
   readonly path: string;
@@ -961,7 +961,7 @@ export interface StepOut {
   readonly given: number;
 }
 
-/** A fact that Holdpoint computed. `loud` marks a warning. */
+/** A fact that Counterseal computed. `loud` marks a warning. */
 export interface TagOut {
   readonly text: string;
   readonly loud: boolean;

@@ -1,11 +1,11 @@
 // How a call is sent, how its answer is read, and what is sent again.
 //
-// Retries are safe because Holdpoint answers a repeated call from the stored result: a
+// Retries are safe because Counterseal answers a repeated call from the stored result: a
 // proposal and a redeem by their idempotency key, an outcome by its fence.
 
 import { ROUTES } from "./api.ts";
 import type { JsonValue, Operations } from "./api.ts";
-import { ApiError, HoldpointError, InvalidAnswer, Unreachable, isObject, parseProblem } from "./errors.ts";
+import { ApiError, CountersealError, InvalidAnswer, Unreachable, isObject, parseProblem } from "./errors.ts";
 import { decodeJson, encodeJson } from "./json.ts";
 
 export const LONGEST_HOLD = 60;
@@ -37,7 +37,7 @@ export interface ConnectionOptions {
 /** An operation of the document, by its id. */
 export type OperationId = keyof Operations;
 
-/** What one call sends. `hold`: for how many seconds Holdpoint may keep it. */
+/** What one call sends. `hold`: for how many seconds Counterseal may keep it. */
 export type CallInput<Id extends OperationId> = {
   readonly query?: Operations[Id]["query"];
   readonly idempotencyKey?: string;
@@ -147,7 +147,7 @@ export class Connection {
 
   /** The pause before the next attempt. Throws the error when there is none. */
   #chooseDelay(attempt: number, error: unknown): number {
-    if (!(error instanceof HoldpointError)) throw error;
+    if (!(error instanceof CountersealError)) throw error;
     if (error instanceof ApiError && !isRetryable(error)) throw error;
     const asked = error instanceof ApiError ? error.retryAfter : null;
     const { attempts, first, longest, patience } = this.#backoff;

@@ -1,4 +1,4 @@
-// What goes wrong between the client and Holdpoint. Each error says what happened and
+// What goes wrong between the client and Counterseal. Each error says what happened and
 // what to do next; `tool-errors.ts` has those of a tool's call.
 
 import type { JsonObject, JsonValue } from "./api.ts";
@@ -43,8 +43,8 @@ export interface FieldError {
 }
 
 /** Base of the errors that this client throws. `nextStep` is one sentence. */
-export class HoldpointError extends Error {
-  override readonly name: string = "HoldpointError";
+export class CountersealError extends Error {
+  override readonly name: string = "CountersealError";
   readonly nextStep: string;
 
   constructor(text: string, nextStep = "", options?: ErrorOptions) {
@@ -54,10 +54,10 @@ export class HoldpointError extends Error {
 }
 
 /**
- * No usable response arrived after all retries. Holdpoint may have stored the proposal:
+ * No usable response arrived after all retries. Counterseal may have stored the proposal:
  * propose it again with the same idempotency key to get the stored response.
  */
-export class Unreachable extends HoldpointError {
+export class Unreachable extends CountersealError {
   override readonly name = "Unreachable";
 
   constructor(text: string, options?: ErrorOptions) {
@@ -68,9 +68,9 @@ export class Unreachable extends HoldpointError {
 
 /**
  * The response is JSON, but not what this client expects: the address may belong to
- * another service, or to a release of Holdpoint that this client does not know.
+ * another service, or to a release of Counterseal that this client does not know.
  */
-export class InvalidAnswer extends HoldpointError {
+export class InvalidAnswer extends CountersealError {
   override readonly name = "InvalidAnswer";
 
   constructor(expected: string, missing: string) {
@@ -83,7 +83,7 @@ export class InvalidAnswer extends HoldpointError {
  * The arguments of a call do not fit the tool. Nothing was proposed, or, after an edit by
  * a reviewer, nothing was performed.
  */
-export class InvalidArguments extends HoldpointError {
+export class InvalidArguments extends CountersealError {
   override readonly name = "InvalidArguments";
   readonly tool: string;
   readonly errors: readonly FieldError[];
@@ -97,11 +97,11 @@ export class InvalidArguments extends HoldpointError {
 }
 
 /**
- * Holdpoint refused the call, with problem details (RFC 9457). `code` is for programs,
+ * Counterseal refused the call, with problem details (RFC 9457). `code` is for programs,
  * `detail` for people, `errors` lists the invalid fields, `retryAfter` is the number of
  * seconds to wait, `facts` are the problem's other members.
  */
-export class ApiError extends HoldpointError {
+export class ApiError extends CountersealError {
   override readonly name = "ApiError";
   readonly status: number;
   readonly code: string;

@@ -1,4 +1,4 @@
-// One agent's connection to Holdpoint: every operation of the API for agents.
+// One agent's connection to Counterseal: every operation of the API for agents.
 
 import type {
   JsonObject,
@@ -48,7 +48,7 @@ export interface ThreadState extends ResumeOut {
 }
 
 /**
- * Seconds. Holdpoint did not hold a call that returned sooner without news, so `wait`
+ * Seconds. Counterseal did not hold a call that returned sooner without news, so `wait`
  * pauses for as long instead of calling in a tight loop.
  */
 export const QUICK = 0.5;
@@ -60,8 +60,8 @@ export const QUICK = 0.5;
 const LEASE_HOLD = 5;
 
 /**
- * One agent's connection to Holdpoint. After the retries of `backoff`, each method
- * throws ApiError when Holdpoint refuses the call, Unreachable when Holdpoint does not
+ * One agent's connection to Counterseal. After the retries of `backoff`, each method
+ * throws ApiError when Counterseal refuses the call, Unreachable when Counterseal does not
  * respond, and InvalidAnswer when the response is not the gate's.
  */
 export class Gate {
@@ -107,7 +107,7 @@ export class Gate {
   /**
    * Wait for a final status, a grant to redeem, or a new message. Returns the current
    * proposal after `seconds` at the latest; without them it waits until the request
-   * ends, which it does at its deadline. Waiting occupies no worker of Holdpoint, so you
+   * ends, which it does at its deadline. Waiting occupies no worker of Counterseal, so you
    * can wait for long, and again later or from another process.
    */
   async wait(id: string, seconds = Number.POSITIVE_INFINITY): Promise<Proposal> {
@@ -277,9 +277,9 @@ export class Gate {
   }
 
   /**
-   * Verify that the claim's grant has Holdpoint's signature and permits exactly these
+   * Verify that the claim's grant has Counterseal's signature and permits exactly these
    * arguments. `audience` is the tool's in the policy, `tool:` and its name if the policy
-   * gives none. Fetches Holdpoint's public keys once, and again for a key that it does
+   * gives none. Fetches Counterseal's public keys once, and again for a key that it does
    * not know. Throws InvalidGrant.
    */
   async verifyGrant(claim: Claim, audience: string): Promise<VerifiedGrant> {

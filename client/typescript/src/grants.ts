@@ -3,11 +3,11 @@
 // when `verifyGrant` says `unknown_key`.
 
 import type { JsonObject } from "./api.ts";
-import { HoldpointError, isObject } from "./errors.ts";
+import { CountersealError, isObject } from "./errors.ts";
 import { canonicalize, decodeBase64, decodeJson, hashText } from "./json.ts";
 
 const ALGORITHM = "EdDSA";
-const TYPE = "holdpoint-grant+jwt";
+const TYPE = "counterseal-grant+jwt";
 
 /** Seconds that two clocks may differ. */
 const LEEWAY = 30;
@@ -48,10 +48,10 @@ export type GrantFault =
 
 /**
  * The token is not a valid grant for this action. Do nothing. `answer` is the response
- * for Holdpoint. It concerns this call only: an earlier call under the same key may have
+ * for Counterseal. It concerns this call only: an earlier call under the same key may have
  * succeeded.
  */
-export class InvalidGrant extends HoldpointError {
+export class InvalidGrant extends CountersealError {
   override readonly name = "InvalidGrant";
   readonly code: GrantFault;
 
@@ -91,7 +91,7 @@ export interface ExpectedGrant {
   readonly audience: string;
   /** The tool that this entry point performs, so that another one's grant is refused. */
   readonly tool: string;
-  /** Holdpoint's own URL. */
+  /** Counterseal's own URL. */
   readonly issuer?: string;
   /** The arguments that you are about to use. */
   readonly args: JsonObject;
@@ -167,7 +167,7 @@ async function readSignedClaims(token: string, jwks: JsonObject): Promise<GrantC
     throw new InvalidGrant("malformed", "the signature is not base64");
   }
   if (!(await crypto.subtle.verify("Ed25519", key, given, signed))) {
-    throw new InvalidGrant("forged", "the signature is not Holdpoint's");
+    throw new InvalidGrant("forged", "the signature is not Counterseal's");
   }
   return checkTypes(decodePart(body));
 }
@@ -191,7 +191,7 @@ async function importKey(jwks: JsonObject, kid: unknown): Promise<CryptoKey> {
   const keys = Array.isArray(jwks["keys"]) ? jwks["keys"].filter(isObject) : [];
   const found = keys.find((jwk) => kid && jwk["kid"] === kid && jwk["crv"] === "Ed25519");
   if (found === undefined) {
-    throw new InvalidGrant("unknown_key", "fetch Holdpoint's keys again");
+    throw new InvalidGrant("unknown_key", "fetch Counterseal's keys again");
   }
   const jwk = { kty: "OKP", crv: "Ed25519", x: String(found["x"]) };
   try {

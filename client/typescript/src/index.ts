@@ -1,4 +1,4 @@
-// The TypeScript client of Holdpoint: call tools through the gate, or propose an action,
+// The TypeScript client of Counterseal: call tools through the gate, or propose an action,
 // wait, and carry on with the outcome. It needs nothing but `fetch` and Web Crypto.
 
 export type {
@@ -17,7 +17,7 @@ export type {
 } from "./api.ts";
 export { buildCallKey } from "./call-keys.ts";
 export type { Backoff, ConnectionOptions } from "./calls.ts";
-export { ApiError, HoldpointError, InvalidAnswer, InvalidArguments, Unreachable } from "./errors.ts";
+export { ApiError, CountersealError, InvalidAnswer, InvalidArguments, Unreachable } from "./errors.ts";
 export type { FieldError } from "./errors.ts";
 export { Gate } from "./gate.ts";
 export type { Claim, Details, Outcome, ThreadState } from "./gate.ts";

@@ -3,7 +3,7 @@
 // rejection always carries a text, since models repeat a call that was refused without
 // one.
 
-import { HoldpointError } from "./errors.ts";
+import { CountersealError } from "./errors.ts";
 import { readGuidance } from "./proposals.ts";
 import type { Proposal } from "./proposals.ts";
 
@@ -22,7 +22,7 @@ const ENDINGS: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /** A call of a tool ended without a result. `proposal` is its state at the gate. */
-export class ToolError extends HoldpointError {
+export class ToolError extends CountersealError {
   override readonly name: string = "ToolError";
   readonly proposal: Proposal;
 

@@ -6,7 +6,7 @@
 
 import type { JsonObject, JsonValue } from "./api.ts";
 import { buildCallKey } from "./call-keys.ts";
-import { ApiError, HoldpointError, InvalidArguments } from "./errors.ts";
+import { ApiError, CountersealError, InvalidArguments } from "./errors.ts";
 import { QUICK, readClock } from "./gate.ts";
 import type { Claim, Details, Gate } from "./gate.ts";
 import { isFinal, isReady } from "./proposals.ts";
@@ -201,7 +201,7 @@ export class GatedTool<Args = unknown, Result = unknown> {
     try {
       await this.gate.report(claim, { status: "succeeded", result: dumpResult(result) });
     } catch (error) {
-      if (error instanceof HoldpointError) {
+      if (error instanceof CountersealError) {
         error.message += ` ${this.name} was performed; only its report was refused.`;
       }
       throw error;

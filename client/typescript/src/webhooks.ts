@@ -1,10 +1,10 @@
-// Verify a webhook of Holdpoint: Standard Webhooks, with Web Crypto alone.
+// Verify a webhook of Counterseal: Standard Webhooks, with Web Crypto alone.
 //
 // Pass the body as the bytes that arrived. A body that was parsed and serialized again
 // has another signature.
 
 import type { LetterData, LetterOut } from "./api.ts";
-import { HoldpointError, isObject } from "./errors.ts";
+import { CountersealError, isObject } from "./errors.ts";
 import { decodeBase64, decodeJson } from "./json.ts";
 
 const PREFIX = "whsec_";
@@ -12,8 +12,8 @@ const PREFIX = "whsec_";
 /** Seconds that two clocks may differ. An older event is refused as a replay. */
 const TOLERANCE = 5 * 60;
 
-/** This is not a current webhook of Holdpoint. Do not act on it. */
-export class NotVerified extends HoldpointError {
+/** This is not a current webhook of Counterseal. Do not act on it. */
+export class NotVerified extends CountersealError {
   override readonly name = "NotVerified";
 }
 
@@ -125,5 +125,5 @@ function readEvent(id: string, bytes: Uint8Array): WebhookEvent {
   } catch (error) {
     if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
   }
-  throw new NotVerified("The body is signed, but is not an event of Holdpoint.");
+  throw new NotVerified("The body is signed, but is not an event of Counterseal.");
 }

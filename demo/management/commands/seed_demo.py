@@ -17,8 +17,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run it as often as you like: it keeps what is there."""
         path = seed(
-            state=settings.HOLDPOINT.state,
-            base_url=settings.HOLDPOINT.base_url,
+            state=settings.COUNTERSEAL.state,
+            base_url=settings.COUNTERSEAL.base_url,
             store_url=f"http://127.0.0.1:{os.environ.get('STORE_PORT', '8010')}",
         )
         self.stdout.write(f"Logins and keys are in {path}")

@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         step = options["step"]
         try:
-            getattr(key_rotation, step)(settings.HOLDPOINT.state / "keys")
+            getattr(key_rotation, step)(settings.COUNTERSEAL.state / "keys")
         except InstallationError as fault:
             raise CommandError(str(fault)) from None
         self.stdout.write(NEXT[step])

@@ -34,7 +34,7 @@ from .selection import DatasetPlan
 PART_SIZE = 50  # lines
 PART_S = 2.0  # seconds of one part, which ends early: evidence can be long
 BUDGET_S = 8.0  # seconds of one outbox delivery; the rest is enqueued again
-FORMAT = "holdpoint-dataset/1"
+FORMAT = "counterseal-dataset/1"
 USE = "This data may be used for evaluation only, not for training on people."
 NOT_PERMITTED = (
     "The person who requested it or consented is no longer an administrator."

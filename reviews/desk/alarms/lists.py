@@ -226,7 +226,7 @@ def _build_request_url(request: str) -> str:
 
 
 def _build_delivery_url(alarm: Alarm) -> str:
-    """The URL of the failed delivery. Holdpoint may delete it after the alarm is
+    """The URL of the failed delivery. Counterseal may delete it after the alarm is
     closed."""
     stands = alarm.status != AlarmStatus.CLOSED
     delivery = alarm.data.get("delivery", "") if stands else ""

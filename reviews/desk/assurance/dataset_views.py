@@ -90,7 +90,7 @@ def _answer(request: HttpRequest, pk: str, reason: str) -> str:
 def dataset_file(request: HttpRequest, pk: str) -> HttpResponseBase:
     """A finished dataset as a download, never shown in the browser."""
     dataset = files.open_file(dataset_id=pk, person=require_person(request))
-    name = f"holdpoint-dataset-{dataset.asked_at:%Y%m%d-%H%M%S}.jsonl.gz"
+    name = f"counterseal-dataset-{dataset.asked_at:%Y%m%d-%H%M%S}.jsonl.gz"
     return StreamingHttpResponse(
         dataset.parts.stream_bodies(),
         content_type="application/gzip",

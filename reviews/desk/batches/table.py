@@ -62,7 +62,7 @@ def pick_samples(
 
 def _compute_lot(batch: str, request: str) -> bytes:
     text = f"sample|{batch}|{request}".encode()
-    return hmac.digest(settings.HOLDPOINT.tag_key, text, "sha256")
+    return hmac.digest(settings.COUNTERSEAL.tag_key, text, "sha256")
 
 
 @dataclass(frozen=True, slots=True)

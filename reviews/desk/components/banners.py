@@ -254,7 +254,7 @@ def find_policy_change(
 _TOOL_GONE = "The policy no longer contains this tool, so this cannot run."
 _ARGUMENTS_INVALID = "The tool no longer accepts these arguments, so this cannot run."
 _NEEDS_MORE_READINGS = (
-    "Its rules need more data than was read; Holdpoint reads it before this runs."
+    "Its rules need more data than was read; Counterseal reads it before this runs."
 )
 _ASKS_LESS = "It requires less now. What is shown here is still required."
 _ASKS_SAME = "It requires the same. Nothing changes."

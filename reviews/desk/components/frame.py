@@ -79,12 +79,12 @@ class PageFrame:
     @property
     def environment(self) -> str:
         """The name of the deployment."""
-        return str(settings.HOLDPOINT.deployment)
+        return str(settings.COUNTERSEAL.deployment)
 
     @property
     def address(self) -> str:
         """The address of this installation, to which a printed link belongs."""
-        return str(settings.HOLDPOINT.base_url)
+        return str(settings.COUNTERSEAL.base_url)
 
     @property
     def restored(self) -> bool:

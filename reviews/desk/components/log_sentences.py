@@ -14,7 +14,7 @@ SENTENCES = {
     "proposal.submitted": "{who} proposed an action",
     "proposal.repeated": "{who} proposed an action that was rejected before in its run",
     "proposal.blocked": "{who} proposed an action that the policy blocks",
-    "proposal.refused": "{who} made a call that Holdpoint refused",
+    "proposal.refused": "{who} made a call that Counterseal refused",
     "proposal.announced": "No approval required; listed under Activity",
     "request.opened": "Approval requested",
     "canary.planted": "A canary was planted; it can never be executed",
@@ -173,10 +173,10 @@ FOREIGN_CODE_KINDS = {"execution.failed", "execution.requeued", "execution.unkno
 
 
 def format_actor(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str:
-    """The actor's name: a person's (hidden on request), an agent's, or Holdpoint."""
+    """The actor's name: a person's (hidden on request), an agent's, or Counterseal."""
     if row.actor_kind == "person":
         return HIDDEN_NAME if hide else names.get(row.actor_id, "Someone")
-    return row.actor_id if row.actor_kind == "agent" else "Holdpoint"
+    return row.actor_id if row.actor_kind == "agent" else "Counterseal"
 
 
 def find_other_person(leaf: Mapping[str, Any]) -> str:

@@ -166,7 +166,7 @@ def _build_switch_line(
 
 
 def _name_author(row: Stop, names: dict[str, str]) -> str:
-    return "Holdpoint" if row.by == stops.SYSTEM else names.get(row.by, "Someone")
+    return "Counterseal" if row.by == stops.SYSTEM else names.get(row.by, "Someone")
 
 
 def _may_lift(person: Person, row: Stop) -> bool:

@@ -16,13 +16,13 @@ from . import subscription
 
 @require_GET
 def events(request: HttpRequest) -> HttpResponse:
-    """The current state as the first event. The Holdpoint-Stream header is for our own
-    ASGI front."""
+    """The current state as the first event. The Counterseal-Stream header is for our
+    own ASGI front."""
     about = request.GET.getlist("about")
     viewer = subscription.build_viewer(require_person(request), request.GET, about)
     content = subscription.build_first_answer(viewer)
     response = HttpResponse(content, content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-store, no-transform"
     response["X-Accel-Buffering"] = "no"  # nginx would hold events back
-    response["Holdpoint-Stream"] = viewer.dump()
+    response["Counterseal-Stream"] = viewer.dump()
     return response

@@ -90,7 +90,7 @@ def export_file(request: HttpRequest, pk: str) -> HttpResponseBase:
     """A finished export as a download, never shown in the browser."""
     permissions.check_permission(require_person(request), Permission.EXPORT)
     export = export_queries.load_finished_export(require_person(request), pk)
-    name = f"holdpoint-log-{export.asked_at:%Y%m%d-%H%M%S}.{export.format}"
+    name = f"counterseal-log-{export.asked_at:%Y%m%d-%H%M%S}.{export.format}"
     return StreamingHttpResponse(
         export.parts.stream_bodies(),
         content_type=CONTENT_TYPES[export.format],

@@ -87,7 +87,7 @@ def build_on_call_page(person: Person, now: datetime) -> OnCallPage:
             for one in queues
             if one.pk in plans
         ],
-        kept_days=settings.HOLDPOINT.keep_notices_days,
+        kept_days=settings.COUNTERSEAL.keep_notices_days,
     )
 
 
@@ -132,7 +132,7 @@ def _list_shifts(
 
 def _list_drills(queues: Sequence[Queue], now: datetime) -> list[DrillResult]:
     """The newest drills whose messages are still kept."""
-    since = now - timedelta(days=settings.HOLDPOINT.keep_notices_days)
+    since = now - timedelta(days=settings.COUNTERSEAL.keep_notices_days)
     rows = NotificationDrill.objects.filter(queue__in=queues, started_at__gt=since)
     newest = rows.select_related("queue").order_by("-started_at")[:MOST_DRILLS]
     return build_results(list(newest), now)

@@ -25,12 +25,12 @@ from reviews.models import ApprovalRequest, Execution
 from reviews.permissions import Permission
 
 REASON_SENTENCES = {
-    restore_epochs.BEHIND: "The database is older than the records that Holdpoint has"
+    restore_epochs.BEHIND: "The database is older than the records that Counterseal has"
     " seen.",
     restore_epochs.ANOTHER: "The database is on a different server or timeline than"
     " before.",
     restore_epochs.UNREADABLE: "The epoch file on this host is damaged.",
-    restore_epochs.DISK_ERROR: "Holdpoint cannot read its epoch file from disk."
+    restore_epochs.DISK_ERROR: "Counterseal cannot read its epoch file from disk."
     " Everything resumes automatically once it can.",
 }
 
@@ -122,7 +122,7 @@ RESUMED_MESSAGE = "Confirmed by two people. Workers resume automatically."
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restored(request: HttpRequest) -> HttpResponse:
-    """Whether this is the database that Holdpoint knows; POST confirms that a person
+    """Whether this is the database that Counterseal knows; POST confirms that a person
     looked."""
     who, reason = require_person(request), request.POST.get("reason", "")
     error = None

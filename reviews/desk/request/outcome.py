@@ -374,7 +374,7 @@ def _describe_running(execution: Execution, most: int) -> Iterator[str]:
     until = execution.lease_until
     if execution.code and until is not None:
         said = format_time(until)
-        yield f"No clear answer yet. Holdpoint asks its service again at {said}."
+        yield f"No clear answer yet. Counterseal asks its service again at {said}."
 
 
 def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
@@ -391,7 +391,7 @@ def _build_progress(loaded: LoadedRequest) -> Iterator[ProgressStep]:
         return
     yield _build_take_up(execution)
     yield _build_result(loaded, execution)
-    if execution is not None and _is_refused_by_holdpoint(execution):
+    if execution is not None and _is_refused_by_counterseal(execution):
         yield ProgressStep("Reason", None, _describe_refusal(execution))
 
 
@@ -461,8 +461,10 @@ def _build_vote(loaded: LoadedRequest, decision: Decision) -> OutcomeVote:
     )
 
 
-def _is_refused_by_holdpoint(execution: Execution) -> bool:
-    """Whether code and detail are Holdpoint's own words. A verifier writes its own."""
+def _is_refused_by_counterseal(execution: Execution) -> bool:
+    """Whether code and detail are Counterseal's own words. A verifier writes
+    its own.
+    """
     refused = execution.status == ExecutionStatus.REFUSED
     return refused and execution.code != VERIFIER_CODE
 
@@ -475,7 +477,7 @@ def _describe_refusal(execution: Execution) -> str:
 def _format_result(execution: Execution | None) -> str:
     """What the tool, its service or a verifier said, as text: untrusted, to be printed
     as such."""
-    if execution is None or _is_refused_by_holdpoint(execution):
+    if execution is None or _is_refused_by_counterseal(execution):
         return ""
     if execution.result_shown is not None:
         return describe.format_result(execution.result_shown)

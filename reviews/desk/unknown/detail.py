@@ -218,13 +218,13 @@ def _end_attempt(attempt: ExecutionAttempt, row: LogRecord) -> ExecutionAttempt:
 
 def _format_asker(kind: str, id_: str) -> str:
     if kind != "person":
-        return "Holdpoint"
+        return "Counterseal"
     found = Person.objects.filter(public_id=id_).first()
     return str(found) if found else "Someone"
 
 
 def _build_look_up_line(row: LookUp) -> LookUpLine:
-    """The answer is said once where Holdpoint itself says why it is not clear."""
+    """The answer is said once where Counterseal itself says why it is not clear."""
     who, note = _format_asker(row.by_kind, row.by_id), row.detail or row.code
     if note == executors.NEITHER:
         return LookUpLine(row.at, who, note, "")

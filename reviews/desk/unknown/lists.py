@@ -23,7 +23,7 @@ MAX_SETTLED = 20  # settled outcomes on the page
 LOOK_UP_WORDS = {
     "succeeded": "it happened",
     "failed": "it did not happen",
-    "not_found": "no record of Holdpoint's reference",
+    "not_found": "no record of Counterseal's reference",
     "unknown": "no clear answer",
 }
 

@@ -54,8 +54,8 @@ PLOT = Plot(
     definition=(
         "Requests with at least one flag that people approved without changing an "
         "argument, divided by all flagged requests that they decided; an approval that "
-        "was undone decides nothing. A rule of the policy sets a flag; Holdpoint does "
-        "when the agent itself is uncertain, and for a risk indicator: a "
+        "was undone decides nothing. A rule of the policy sets a flag; Counterseal "
+        "does when the agent itself is uncertain, and for a risk indicator: a "
         "contradiction, an imitated domain, a first payment or an unusual amount."
     ),
     measures=[FLAGGED],

@@ -98,7 +98,7 @@ PLOT = Plot(
     place=20,
     definition=(
         "Effects for which, within seven days, somebody proposed a reversal "
-        "or reported a near miss, or Holdpoint raised an alarm about what was "
+        "or reported a near miss, or Counterseal raised an alarm about what was "
         "executed, divided by all effects that succeeded, by how they were decided. "
         "It counts on the day on which the request was settled; without a request, on "
         "the day of the proposal."

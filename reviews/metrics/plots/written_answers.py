@@ -60,8 +60,8 @@ PLOT = Plot(
     definition=(
         "From when a person opened the page of a request at high or critical risk "
         "until they approved or changed it: with a written answer to a question about "
-        "what Holdpoint found (a risk indicator), and without one. Approvals that were "
-        "undone are left out."
+        "what Counterseal found (a risk indicator), and without one. Approvals that "
+        "were undone are left out."
     ),
     measures=list(PARTS.values()),
     build=build_chart,

@@ -39,7 +39,7 @@ def call_service(
             url,
             body,
             headers,
-            timeout=settings.HOLDPOINT.http_timeout,
+            timeout=settings.COUNTERSEAL.http_timeout,
             foreign=foreign,
         )
     except webhooks.NotAllowed:

@@ -3,7 +3,7 @@ others read too, and Adaptive Cards for the workflows of Microsoft Teams.
 
 The policy names a webhook (`chat:ops`), and the setting CHAT_WEBHOOKS has its address,
 which is a secret. Such a webhook returns no id and cannot change a message, so every
-message stands alone and the id is Holdpoint's own.
+message stands alone and the id is Counterseal's own.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class ChatChannel(Channel):
     title = "Chat"
 
     def is_configured(self) -> bool:
-        return bool(settings.HOLDPOINT.chat_webhooks)
+        return bool(settings.COUNTERSEAL.chat_webhooks)
 
     def dispatch(self, message: ChannelMessage) -> str:
-        known: dict[str, str] = settings.HOLDPOINT.chat_webhooks
+        known: dict[str, str] = settings.COUNTERSEAL.chat_webhooks
         name = message.target or next(iter(known))
         if name not in known:
             raise DeliveryError(

@@ -27,7 +27,7 @@ from .contract import MessageLine, MessageRemainder
 
 PLAIN_VALUE = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
 LEFT_OUT = "[…]"
-TEST_SUBJECT = "Test email from Holdpoint"
+TEST_SUBJECT = "Test email from Counterseal"
 DRILL_EFFECT = (
     "This is a drill: no request waits. Follow the link to show that this message"
     " reached you."
@@ -130,7 +130,7 @@ def _build_drill_facts(
 
 
 def build_link(path: str) -> str:
-    return f"{settings.HOLDPOINT.base_url}{path}"
+    return f"{settings.COUNTERSEAL.base_url}{path}"
 
 
 def format_subject(line: MessageLine) -> str:

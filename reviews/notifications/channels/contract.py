@@ -61,7 +61,7 @@ class ChannelMessage:
 
 
 class DeliveryError(Exception):
-    """A channel did not take a message. The text is in Holdpoint's words and is shown
+    """A channel did not take a message. The text is in Counterseal's words and is shown
     on the request's page.
 
     `retry_after` is how long the receiver asks to wait. `final` means that another
@@ -106,6 +106,6 @@ class Channel(ABC):
     def dispatch(self, message: ChannelMessage) -> str:
         """Send the message and return the id that the channel gave it.
 
-        Raises DeliveryError, or another exception for a fault that Holdpoint's own code
-        must answer for. Caller holds no transaction.
+        Raises DeliveryError, or another exception for a fault that Counterseal's own
+        code must answer for. Caller holds no transaction.
         """

@@ -115,7 +115,7 @@ def _send_template(
     answers a mail that says it is generated (RFC 3834)."""
     with timezone.override(UTC):
         body = render_to_string(template, dict(facts))
-    host = settings.HOLDPOINT.hostname
+    host = settings.COUNTERSEAL.hostname
     headers = {
         "Message-ID": make_msgid(domain=host),
         "Auto-Submitted": "auto-generated",

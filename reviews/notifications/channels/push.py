@@ -49,7 +49,7 @@ class PushChannel(Channel):
     is_personal = True
 
     def is_configured(self) -> bool:
-        return bool(settings.HOLDPOINT.vapid_key)
+        return bool(settings.COUNTERSEAL.vapid_key)
 
     def find_address(self, person: Person) -> str:
         count = person.push_subscriptions.count()
@@ -105,7 +105,7 @@ def _push_message(
 def build_payload(message: ChannelMessage) -> dict[str, str]:
     """What the browser shows, and the page that a click opens."""
     if message.is_test:
-        title, text, path = "Test message from Holdpoint", "", "/me/notifications/"
+        title, text, path = "Test message from Counterseal", "", "/me/notifications/"
     elif message.is_digest:
         title = content.format_digest_subject(message.lines, message.rest)
         text, path = "", "/queue/"
@@ -113,7 +113,7 @@ def build_payload(message: ChannelMessage) -> dict[str, str]:
         (line,) = message.lines
         summary = content.summarize_line(line)
         title, text = summary.subject, summary.effect[:500]
-        path = summary.link.removeprefix(settings.HOLDPOINT.base_url)
+        path = summary.link.removeprefix(settings.COUNTERSEAL.base_url)
     return {"title": title, "body": text, "path": path, "tag": _build_topic(message)}
 
 
@@ -186,19 +186,19 @@ def _load_sender_key(seed: bytes) -> ec.EllipticCurvePrivateKey:
 
 def get_public_key() -> str:
     """The installation's public key, with which a browser subscribes."""
-    sender = _load_sender_key(settings.HOLDPOINT.vapid_key)
+    sender = _load_sender_key(settings.COUNTERSEAL.vapid_key)
     return encode_base64(_encode_public_key(sender))
 
 
 def build_authorization(endpoint: str) -> str:
     """The Authorization header of RFC 8292 for one push service."""
-    parts, holdpoint = urlsplit(endpoint), settings.HOLDPOINT
+    parts, counterseal = urlsplit(endpoint), settings.COUNTERSEAL
     claims = {
         "aud": f"{parts.scheme}://{parts.netloc}",
         "exp": int((clock.now() + TOKEN_LIFE).timestamp()),
-        "sub": holdpoint.vapid_contact or holdpoint.base_url,
+        "sub": counterseal.vapid_contact or counterseal.base_url,
     }
-    token = jwt.encode(claims, _load_sender_key(holdpoint.vapid_key), "ES256")
+    token = jwt.encode(claims, _load_sender_key(counterseal.vapid_key), "ES256")
     return f"vapid t={token}, k={get_public_key()}"
 
 

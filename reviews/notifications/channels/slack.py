@@ -71,7 +71,7 @@ class SlackChannel(Channel):
     title = "Slack"
 
     def is_configured(self) -> bool:
-        return bool(settings.HOLDPOINT.slack_bot_token)
+        return bool(settings.COUNTERSEAL.slack_bot_token)
 
     def dispatch(self, message: ChannelMessage) -> str:
         (line,) = message.lines
@@ -93,7 +93,7 @@ CHANNEL = SlackChannel()
 def _post_message(
     message: ChannelMessage, body: dict[str, Any], broadcast: bool
 ) -> str:
-    room = message.target or settings.HOLDPOINT.slack_channel
+    room = message.target or settings.COUNTERSEAL.slack_channel
     if message.thread:
         room, _, first = message.thread.partition("/")
         body = {**body, "thread_ts": first, "reply_broadcast": broadcast}
@@ -164,7 +164,7 @@ def find_member_ids(people: Sequence[Person]) -> list[str]:
     """The Slack accounts of these people, found by mail address. People without one are
     left out, and so are those whom Slack cannot look up now: the message is more
     important than a mention."""
-    token, found = settings.HOLDPOINT.slack_bot_token, []
+    token, found = settings.COUNTERSEAL.slack_bot_token, []
     for person in people:
         with suppress(DeliveryError):
             found.append(_look_up_member(token, person.email))
@@ -191,10 +191,10 @@ def _call_slack(
     body = urlencode(arguments) if form else json.dumps(arguments)
     reply = calls.call_service(
         "Slack",
-        f"{settings.HOLDPOINT.slack_api_url}/{method}",
+        f"{settings.COUNTERSEAL.slack_api_url}/{method}",
         body.encode(),
         {
-            "Authorization": f"Bearer {settings.HOLDPOINT.slack_bot_token}",
+            "Authorization": f"Bearer {settings.COUNTERSEAL.slack_bot_token}",
             "Content-Type": f"{kind}; charset=utf-8",
         },
     )

@@ -28,27 +28,27 @@ class SmsChannel(Channel):
     is_personal = True
 
     def is_configured(self) -> bool:
-        holdpoint = settings.HOLDPOINT
-        return bool(holdpoint.sms_account and holdpoint.sms_token)
+        counterseal = settings.COUNTERSEAL
+        return bool(counterseal.sms_account and counterseal.sms_token)
 
     def find_address(self, person: Person) -> str:
         return preferences.load_preferences(person).notifications.phone
 
     def dispatch(self, message: ChannelMessage) -> str:
         assert message.person is not None  # it is a personal channel
-        holdpoint = settings.HOLDPOINT
-        sender = holdpoint.sms_from
+        counterseal = settings.COUNTERSEAL
+        sender = counterseal.sms_from
         by_service = sender.startswith(SERVICE_PREFIX)
         form = {
             "To": self.find_address(message.person),
             "MessagingServiceSid" if by_service else "From": sender,
             "Body": build_text(message),
         }
-        account = holdpoint.sms_account
-        secret = base64.b64encode(f"{account}:{holdpoint.sms_token}".encode())
+        account = counterseal.sms_account
+        secret = base64.b64encode(f"{account}:{counterseal.sms_token}".encode())
         reply = calls.call_service(
             "Text message",
-            f"{holdpoint.sms_api_url}/2010-04-01/Accounts/{quote(account)}/Messages.json",
+            f"{counterseal.sms_api_url}/2010-04-01/Accounts/{quote(account)}/Messages.json",
             urlencode(form).encode(),
             {
                 "Authorization": f"Basic {secret.decode()}",
@@ -71,7 +71,7 @@ def build_text(message: ChannelMessage) -> str:
     """The text in the characters of the GSM alphabet, so that it has few parts."""
     if message.is_test:
         link = content.build_link("/me/notifications/")
-        return f"Test message from Holdpoint\n{link}"
+        return f"Test message from Counterseal\n{link}"
     if message.is_digest:
         said = content.format_digest_subject(message.lines, message.rest)
         return f"{said}\n{content.build_link('/queue/')}"

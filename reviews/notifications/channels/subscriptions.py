@@ -94,10 +94,10 @@ def _check_endpoint(endpoint: str) -> None:
         raise InvalidInput("endpoint: the address is too long.")
     try:
         target = addresses.parse_url(endpoint)
-        own_ports.check_target(target, networks=settings.HOLDPOINT.callback_networks)
+        own_ports.check_target(target, networks=settings.COUNTERSEAL.callback_networks)
     except NotAllowed:
         raise InvalidInput("endpoint: this address is not allowed.") from None
-    if target.scheme != "https" and not settings.HOLDPOINT.local:
+    if target.scheme != "https" and not settings.COUNTERSEAL.local:
         raise InvalidInput("endpoint: the address must begin with https://.")
 
 

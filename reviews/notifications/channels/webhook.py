@@ -24,10 +24,10 @@ class WebhookChannel(Channel):
     title = "Webhook"
 
     def is_configured(self) -> bool:
-        return bool(settings.HOLDPOINT.notify_webhooks)
+        return bool(settings.COUNTERSEAL.notify_webhooks)
 
     def dispatch(self, message: ChannelMessage) -> str:
-        known: dict[str, str] = settings.HOLDPOINT.notify_webhooks
+        known: dict[str, str] = settings.COUNTERSEAL.notify_webhooks
         name = message.target or next(iter(known))
         if name not in known:
             raise DeliveryError(
@@ -36,7 +36,7 @@ class WebhookChannel(Channel):
         body = webhooks.encode_payload(_build_payload(message))
         message_id = f"notice-{message.key}"
         signed = webhooks.build_signature_headers(
-            body, message_id, [settings.HOLDPOINT.webhook_secret]
+            body, message_id, [settings.COUNTERSEAL.webhook_secret]
         )
         reply = calls.call_service("Webhook", known[name], body, signed)
         if not calls.is_success(reply):

@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-import holdpoint_client
+import counterseal_client
 from agents import keys
-from holdpoint_client import Backoff
+from counterseal_client import Backoff
 from journal.models import LogRecord
 from policies.models import Person
 from reviews.choices import Scope
@@ -206,7 +206,7 @@ def test_an_answer_lost_with_its_process_is_given_by_the_next(
         "sleep": lambda _: next_process(live),
         "http": httpx2.Client(trust_env=False),
     }
-    with holdpoint_client.Gate(live.base_url, key, **more) as riley:
+    with counterseal_client.Gate(live.base_url, key, **more) as riley:
         grant = riley.get(execution.proposal_id).grant
         assert grant is not None
         taken = riley.redeem(grant.token)

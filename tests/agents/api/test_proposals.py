@@ -92,7 +92,7 @@ def test_a_proposal_needs_a_key(caller: Caller) -> None:
     assert (response.status_code, code(response)) == (400, "key_missing")
 
 
-@pytest.mark.parametrize("key", ["", "nonsense", "hp_aaaaaaaa_bbbb"])
+@pytest.mark.parametrize("key", ["", "nonsense", "cs_aaaaaaaa_bbbb"])
 def test_without_a_good_key_nothing_is_said(gate: Gate, key: str) -> None:
     response = Caller(key, iter(range(9))).get("/whoami")
     assert (response.status_code, code(response)) == (401, "bad_key")
@@ -448,7 +448,7 @@ def test_a_batch_is_answered_item_by_item(caller: Caller) -> None:
 def test_too_many_proposals_in_a_minute_wait(
     caller: Caller, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"agent_rate_per_minute": 2}
     )
     for _ in range(2):
@@ -489,7 +489,7 @@ def test_who_waits_for_a_replay_hears_what_became_of_it(
     assert replayed.json() == first.json()
     assert waited["Idempotent-Replayed"] == "true"
     assert (first.json()["status"], waited.json()["status"]) == ("pending", "rejected")
-    assert "Holdpoint-Wait" not in waited
+    assert "Counterseal-Wait" not in waited
 
 
 @pytest.mark.parametrize(("most", "status"), [(12, 422), (3, 422), (20, 201)])

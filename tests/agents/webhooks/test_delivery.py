@@ -190,8 +190,8 @@ def test_a_try_that_fails_is_made_again(
 def test_a_server_that_hangs_is_left_after_its_time(
     gate: Gate, receiver: Service, settings: Any
 ) -> None:
-    changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 1})
-    settings.HOLDPOINT = changed
+    changed = settings.COUNTERSEAL.model_copy(update={"http_timeout": 1})
+    settings.COUNTERSEAL = changed
     receiver.trick = "hang"
     deliveries.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
@@ -237,7 +237,7 @@ def test_a_callback_reaches_no_tool_and_no_port_of_the_gate(
     """An address is refused when it is proposed, a name when it is looked up."""
     networks = [factories.LOOPBACK] if ours else []
     changed = {"callback_networks": networks, "port": [receiver.port]}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changed)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
     place = f"{receiver.port}/effects/process_refund"
     with pytest.raises(InvalidInput) as refused:
         deliveries.rejected(gate, callback_url=f"http://127.0.0.1:{place}")

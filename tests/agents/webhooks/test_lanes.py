@@ -42,7 +42,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def in_haste(settings: Any) -> None:
     """There is no time beyond one try."""
     changed = {"http_timeout": 4, "soft_time_limit": 4}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changed)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
 
 
 def waiting() -> int:
@@ -76,7 +76,7 @@ def test_when_its_time_is_over_it_calls_for_the_next(
 
 
 def test_its_last_try_ends_before_the_task_must(settings: Any) -> None:
-    house = settings.HOLDPOINT
+    house = settings.COUNTERSEAL
     assert delivery.compute_spare_seconds() > 0
     assert delivery.compute_spare_seconds() + house.http_timeout < house.soft_time_limit
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import ApiError, Gate, GatedTool
-from holdpoint_client.adapters.attempts import (
+from counterseal_client import ApiError, Gate, GatedTool
+from counterseal_client.adapters.attempts import (
     attempt_call,
     build_request,
     check_call_ids,
 )
-from holdpoint_client.adapters.calls import DuplicateCallId
+from counterseal_client.adapters.calls import DuplicateCallId
 from tests.client.gate import REJECTION, Fault, LoopbackGate
 from tests.client.offline import run_coroutine
 

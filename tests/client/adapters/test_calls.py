@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdpoint_client.adapters.calls import (
+from counterseal_client.adapters.calls import (
     LONGEST_RATIONALE,
     DuplicateCallId,
     check_call_id,
@@ -14,8 +14,8 @@ from holdpoint_client.adapters.calls import (
     format_result,
     parse_arguments,
 )
-from holdpoint_client.errors import InvalidArguments
-from holdpoint_client.tools import ToolResult
+from counterseal_client.errors import InvalidArguments
+from counterseal_client.tools import ToolResult
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 129, "ä", "a\n"])

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdpoint_client import AsyncGate, Gate
-from holdpoint_client.adapters.calls import NamedCall
-from holdpoint_client.adapters.coroutines import (
+from counterseal_client import AsyncGate, Gate
+from counterseal_client.adapters.calls import NamedCall
+from counterseal_client.adapters.coroutines import (
     AnyTool,
     propose_call,
     withdraw_proposal,

@@ -1,5 +1,5 @@
 """What the gate says of the calls that frameworks really keep as waiting. Their runs
-were recorded from the real packages (holdpoint_client.conformance.recording)."""
+were recorded from the real packages (counterseal_client.conformance.recording)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import Gate
-from holdpoint_client.adapters.decisions import (
+from counterseal_client import Gate
+from counterseal_client.adapters.decisions import (
     WAITING_TYPE,
     are_all_ready,
     collect_decisions,

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pytest
 
-from holdpoint_client.adapters.flags import AdapterFlags, UnsupportedVersion
+from counterseal_client.adapters.flags import AdapterFlags, UnsupportedVersion
 
 FLAGS = AdapterFlags(
     framework="pydantic",

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from agents import keys
-from holdpoint_client import ApprovalPending, Gate
-from holdpoint_client.adapters.humanlayer import CONTACT_TOOL, HumanLayer
+from counterseal_client import ApprovalPending, Gate
+from counterseal_client.adapters.humanlayer import CONTACT_TOOL, HumanLayer
 from reviews.models import ApprovalRequest
 from tests import conformance, factories
 from tests.guards import ROOT

@@ -1,5 +1,5 @@
 """Answers to the interrupts that LangGraph and LangChain really raise. They were
-recorded from the real packages (holdpoint_client.conformance.recording), since these
+recorded from the real packages (counterseal_client.conformance.recording), since these
 tests run without them. The kit runs the adapters in the packages themselves: `make
 conformance`."""
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import Gate
-from holdpoint_client.adapters.interrupts import build_answer, list_proposals
+from counterseal_client import Gate
+from counterseal_client.adapters.interrupts import build_answer, list_proposals
 from tests.client.gate import GRANTED, REJECTION, LoopbackGate, proposal
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client.claude_code.free_calls import (
+from counterseal_client.claude_code.free_calls import (
     find_workspace,
     is_free,
     is_free_command,
 )
-from holdpoint_client.claude_code.hook_inputs import HookInput
+from counterseal_client.claude_code.hook_inputs import HookInput
 
 
 @pytest.fixture

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from holdpoint_client.claude_code.free_calls import is_free
-from holdpoint_client.claude_code.gate_tools import build_action, build_input
-from holdpoint_client.claude_code.hook_inputs import EVENTS, HookInput, read_hook_input
+from counterseal_client.claude_code.free_calls import is_free
+from counterseal_client.claude_code.gate_tools import build_action, build_input
+from counterseal_client.claude_code.hook_inputs import (
+    EVENTS,
+    HookInput,
+    read_hook_input,
+)
 
 RECORDED = Path(__file__).with_name("hook_inputs.jsonl").read_text().splitlines()
 WORKSPACE = Path("/work/store")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from holdpoint_client.claude_code.gate_tools import ALL_GATE_TOOLS, POLICY_FILE
+from counterseal_client.claude_code.gate_tools import ALL_GATE_TOOLS, POLICY_FILE
 from reviews.people import tokens
 from tests import conftest, factories
 from tests.client.gate import KEY, LoopbackGate
@@ -39,20 +39,20 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def agent_shell(desk: Desk, home: Path) -> Shell:
     """The shell of the agent at the real gate."""
-    return Shell(home, {"HOLDPOINT_URL": desk.url, "HOLDPOINT_KEY": desk.key})
+    return Shell(home, {"COUNTERSEAL_URL": desk.url, "COUNTERSEAL_KEY": desk.key})
 
 
 @pytest.fixture
 def rita_shell(desk: Desk, home: Path) -> Shell:
     """The shell of the reviewer at the real gate."""
     token = tokens.create_token(person=desk.people.rita, name="terminal")
-    return Shell(home, {"HOLDPOINT_URL": desk.url, "HOLDPOINT_TOKEN": token})
+    return Shell(home, {"COUNTERSEAL_URL": desk.url, "COUNTERSEAL_TOKEN": token})
 
 
 @pytest.fixture
 def loopback_shell(gate: LoopbackGate, home: Path) -> Shell:
     """The shell of an agent at a small gate that answers as it is told."""
-    return Shell(home, {"HOLDPOINT_URL": gate.url, "HOLDPOINT_KEY": KEY})
+    return Shell(home, {"COUNTERSEAL_URL": gate.url, "COUNTERSEAL_KEY": KEY})
 
 
 def build_policy() -> dict[str, Any]:
@@ -88,7 +88,7 @@ def workspace(tmp_path: Path) -> Path:
 def claude_shell(claude_desk: Desk, home: Path, workspace: Path) -> Shell:
     """Where Claude Code runs its hooks."""
     variables = {
-        "HOLDPOINT_URL": claude_desk.url,
-        "HOLDPOINT_KEY": claude_desk.key,
+        "COUNTERSEAL_URL": claude_desk.url,
+        "COUNTERSEAL_KEY": claude_desk.key,
     }
     return Shell(home, {**variables, "CLAUDE_PROJECT_DIR": str(workspace)})

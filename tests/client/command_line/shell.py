@@ -1,6 +1,6 @@
-"""A person's shell: runs `python -m holdpoint_client` as a real process with a home of
-its own, at a terminal where a test needs one. The process comes from the fork server,
-unless a test names COMMAND, whose imports are part of it."""
+"""A person's shell: runs `python -m counterseal_client` as a real process with a home
+of its own, at a terminal where a test needs one. The process comes from the fork
+server, unless a test names COMMAND, whose imports are part of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.client.fork_server.commands import NO_AUTHORITIES, build_command
 from tests.guards import ROOT
 from tests.stack import wait_until
 
-COMMAND = [sys.executable, "-m", "holdpoint_client"]
+COMMAND = [sys.executable, "-m", "counterseal_client"]
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Shell:
     home: Path
     variables: dict[str, str] = field(default_factory=dict)
     command: list[str] = field(
-        default_factory=partial(build_command, "-m", "holdpoint_client")
+        default_factory=partial(build_command, "-m", "counterseal_client")
     )
 
     @property
@@ -90,7 +90,7 @@ class Shell:
 
     @property
     def settings_file(self) -> Path:
-        return self.home / ".config" / "holdpoint" / "settings.json"
+        return self.home / ".config" / "counterseal" / "settings.json"
 
     def run(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command to its end, without a terminal."""

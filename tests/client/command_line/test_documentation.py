@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from holdpoint_client.command_line.outcomes import ExitCode
+from counterseal_client.command_line.outcomes import ExitCode
 from tests.guards import ROOT
 from tests.installations import copy_installation, environ, up
 from tests.stack import free_port
@@ -78,9 +78,9 @@ def test_the_example_runs_as_it_is_written(tmp_path: Path) -> None:
     copy_installation(state)
     programs = tmp_path / "bin"
     programs.mkdir()
-    holdpoint = programs / "holdpoint"
-    holdpoint.write_text(f'#!/bin/sh\nexec {" ".join(COMMAND)} "$@"\n')
-    holdpoint.chmod(0o755)
+    counterseal = programs / "counterseal"
+    counterseal.write_text(f'#!/bin/sh\nexec {" ".join(COMMAND)} "$@"\n')
+    counterseal.chmod(0o755)
     environment = {
         **environ(state, port),
         "PATH": f"{programs}:{os.environ['PATH']}",
@@ -102,7 +102,7 @@ def test_the_example_runs_as_it_is_written(tmp_path: Path) -> None:
                 check=False,
                 timeout=90,
             )
-            proposes = "holdpoint propose" in command
+            proposes = "counterseal propose" in command
             code = ExitCode.WAITING if proposes else ExitCode.DONE
             assert done.returncode == code, done.stdout + done.stderr
             reader.compare(lines, done.stdout)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdpoint_client.command_line.main import build_parser
+from counterseal_client.command_line.main import build_parser
 from tests.client.gate import Fault, LoopbackGate
 from tests.guards import ROOT
 
@@ -30,13 +30,13 @@ def test_each_command_explains_itself(command: str) -> None:
 
 def test_the_entry_point_is_the_module(home_shell: Shell) -> None:
     text = (ROOT / "client" / "pyproject.toml").read_text()
-    assert 'holdpoint = "holdpoint_client.command_line.main:main"' in text
+    assert 'counterseal = "counterseal_client.command_line.main:main"' in text
     home_shell.command = COMMAND
     assert "review" in home_shell.run("--help").stdout
 
 
 def test_a_secret_in_the_wrong_place_is_not_repeated(home_shell: Shell) -> None:
-    secret = "hp_k7xw2m9q_secretsecret"
+    secret = "cs_k7xw2m9q_secretsecret"
     for words in (["init", "--key", secret, secret], [secret], ["init", secret]):
         done = home_shell.run(*words)
         assert done.returncode in (1, 2)
@@ -47,14 +47,14 @@ def test_without_settings_it_says_what_to_do(home_shell: Shell) -> None:
     done = home_shell.run("wait", "p-1")
     (line,) = done.stderr.splitlines()
     assert done.returncode == 1
-    assert "holdpoint init" in line
+    assert "counterseal init" in line
     assert "/me/tokens/" in home_shell.run("review").stderr
 
 
 def test_a_gate_that_is_gone_is_one_line(home_shell: Shell) -> None:
     home_shell.variables |= {
-        "HOLDPOINT_URL": "http://127.0.0.1:9",
-        "HOLDPOINT_TOKEN": "hpp_secretsecret",
+        "COUNTERSEAL_URL": "http://127.0.0.1:9",
+        "COUNTERSEAL_TOKEN": "csp_secretsecret",
     }
     done = home_shell.run("review")
     (line,) = done.stderr.splitlines()
@@ -66,16 +66,16 @@ def test_a_gate_that_is_gone_is_one_line(home_shell: Shell) -> None:
 def test_text_of_the_gate_is_inert_in_errors(
     gate: LoopbackGate, loopback_shell: Shell
 ) -> None:
-    page = b'{"code": "x", "detail": "\\u001b[2J\\u202e hp_k7xw2m9q_secret"}'
+    page = b'{"code": "x", "detail": "\\u001b[2J\\u202e cs_k7xw2m9q_secret"}'
     gate.faults.append(Fault(418, raw=page))
     done = loopback_shell.run("wait", "p-1")
     (line,) = done.stderr.splitlines()
-    assert "\\x1b[2J\\u202e hp_***" in line
+    assert "\\x1b[2J\\u202e cs_***" in line
 
 
 def test_input_of_another_encoding_is_an_error(home_shell: Shell) -> None:
-    home_shell.variables |= {"HOLDPOINT_URL": "http://127.0.0.1:9"}
-    home_shell.variables |= {"HOLDPOINT_KEY": "hp_secretsecret"}
+    home_shell.variables |= {"COUNTERSEAL_URL": "http://127.0.0.1:9"}
+    home_shell.variables |= {"COUNTERSEAL_KEY": "cs_secretsecret"}
     words = ["propose", "pay", "--args", "{}", "--thread", os.fsdecode(b"\xff")]
     done = subprocess.run(
         [*COMMAND, *words],
@@ -105,7 +105,7 @@ def test_a_reader_that_has_enough_is_no_error(
 
 
 def test_the_product_does_not_import_the_command_line() -> None:
-    code = "import holdpoint_client, sys; print('argparse' in sys.modules)"
+    code = "import counterseal_client, sys; print('argparse' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT / "client",

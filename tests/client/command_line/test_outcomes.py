@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import FINAL_STATUSES, Proposal
-from holdpoint_client.command_line.outcomes import (
+from counterseal_client import FINAL_STATUSES, Proposal
+from counterseal_client.command_line.outcomes import (
     STATUS_WORDS,
     ExitCode,
     describe_proposal,

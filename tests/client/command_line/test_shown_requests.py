@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from holdpoint_client.calls import Connection
-from holdpoint_client.command_line.shown_requests import (
+from counterseal_client.calls import Connection
+from counterseal_client.command_line.shown_requests import (
     MOST_REMEMBERED,
     find_shown_request,
     remember_request,
 )
-from holdpoint_client.people import PeopleOperations
-from holdpoint_client.settings import find_state_file
-from holdpoint_client.terminal.decisions import ShownRequest
+from counterseal_client.people import PeopleOperations
+from counterseal_client.settings import find_state_file
+from counterseal_client.terminal.decisions import ShownRequest
 
-PEOPLE = PeopleOperations(Connection("https://gate.example.com", "hpp_secret"))
+PEOPLE = PeopleOperations(Connection("https://gate.example.com", "csp_secret"))
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +38,8 @@ def test_the_newest_version_that_was_shown_is_known() -> None:
 @pytest.mark.parametrize(
     "connection",
     [
-        Connection("https://gate.example.com", "hpp_other"),
-        Connection("https://other.example.com", "hpp_secret"),
+        Connection("https://gate.example.com", "csp_other"),
+        Connection("https://other.example.com", "csp_secret"),
     ],
 )
 def test_it_is_known_of_this_person_at_this_gate_only(connection: Connection) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import ToolDeclaration
-from holdpoint_client.command_line.starters import (
+from counterseal_client import ToolDeclaration
+from counterseal_client.command_line.starters import (
     STARTERS,
     build_starter,
     find_writable_tools,

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from agents import keys
-from holdpoint_client.conformance.variants import FRAMEWORKS, list_variants
+from counterseal_client.conformance.variants import FRAMEWORKS, list_variants
 from reviews.people import tokens
 from tests import conformance, factories
 from tests.guards import ROOT
@@ -32,8 +32,8 @@ def test_an_installed_framework_keeps_what_the_adapter_promises(
     agent = factories.agent(
         people["owen"], conformance.AGENT, tools=list(conformance.TOOLS)
     )
-    words = [str(python), "-P", "-m", "holdpoint_client.conformance", framework]
-    words += ["--holdpoint", "--gate", live.base_url]
+    words = [str(python), "-P", "-m", "counterseal_client.conformance", framework]
+    words += ["--counterseal", "--gate", live.base_url]
     words += ["--key", keys.issue_key(agent=agent, by=people["owen"])]
     words += ["--token", tokens.create_token(person=people["rita"], name="kit")]
     words += [word for check in CHECKS for word in ("--check", check)]

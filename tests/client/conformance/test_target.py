@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from agents import keys
-from holdpoint_client.conformance.catalogue import CHECKS
-from holdpoint_client.conformance.runner import run_check
-from holdpoint_client.conformance.subject import Subject, Target, list_kit_tools
+from counterseal_client.conformance.catalogue import CHECKS
+from counterseal_client.conformance.runner import run_check
+from counterseal_client.conformance.subject import Subject, Target, list_kit_tools
 from reviews.people import tokens
 from tests import conformance, factories
 from tests.client.test_tools import call_later
@@ -81,16 +81,16 @@ def test_what_the_gate_lacks_is_said_in_a_sentence_each(live: Stack) -> None:
         "The agent may not use erase_note, order_parts: add the tools that --policy "
         "prints to the gate's policy, and allow them to the agent."
     ]
-    stranger = Target(live.base_url, "hp_none")
+    stranger = Target(live.base_url, "cs_none")
     assert "does not take the agent's key" in stranger.list_lacks()[0]
-    forger = Target(target.url, target.key, logins={"reviewer": {"token": "hpp_x"}})
+    forger = Target(target.url, target.key, logins={"reviewer": {"token": "csp_x"}})
     assert forger.list_lacks()[1:] == ["The gate does not take the reviewer's token."]
 
 
 def test_no_gate_is_said_at_once() -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    words = [sys.executable, "-P", "-m", "holdpoint_client.conformance", "langgraph"]
-    words += ["--gate", url, "--key", "hp_x", "--token", "x"]
+    words = [sys.executable, "-P", "-m", "counterseal_client.conformance", "langgraph"]
+    words += ["--gate", url, "--key", "cs_x", "--token", "x"]
     done = subprocess.run(
         words,
         env={"PYTHONPATH": str(ROOT / "client")},
@@ -108,7 +108,7 @@ def test_no_gate_is_said_at_once() -> None:
 def test_without_a_password_the_checks_of_pages_are_not_run(
     check: str, tmp_path: Path
 ) -> None:
-    target = Target("http://127.0.0.1:9", "hp_x", logins={"reviewer": {"token": "x"}})
+    target = Target("http://127.0.0.1:9", "cs_x", logins={"reviewer": {"token": "x"}})
     result = run_check(check, build_subject(target, tmp_path))
     assert result.outcome == "not run"
     assert result.detail.startswith("no password of the role ")

@@ -33,9 +33,9 @@ CLIENT = Path(__file__).parents[3] / "client"
 MODULES = (
     "anyio._backends._asyncio",
     "encodings.idna",
-    "holdpoint_client.command_line.main",
-    "holdpoint_client.mcp.command",
-    "holdpoint_client.mcp.extension",
+    "counterseal_client.command_line.main",
+    "counterseal_client.mcp.command",
+    "counterseal_client.mcp.extension",
     "httpcore2",
     "rich.logging",
     "uvicorn.lifespan.on",
@@ -198,7 +198,7 @@ def run_to_end(request: Request) -> None:
 
 def import_modules() -> None:
     sys.path.append(str(CLIENT))
-    from holdpoint_client.command_line import commands
+    from counterseal_client.command_line import commands
 
     for found in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
         importlib.import_module(found.name)

@@ -19,9 +19,9 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import CallToolResult, TextContent
 
-import holdpoint_client
+import counterseal_client
 from agents import keys
-from holdpoint_client import Gate
+from counterseal_client import Gate
 from policies.models import Person
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
@@ -32,9 +32,9 @@ from tests.stack import PATIENCE_S, Stack, wait_until
 HERE = Path(__file__).parent
 POLICY = yaml.safe_load((HERE / "policy.yaml").read_text())
 # As people start them; the others come from the fork server.
-PYTHON_PROXY = [sys.executable, "-m", "holdpoint_client.mcp"]
+PYTHON_PROXY = [sys.executable, "-m", "counterseal_client.mcp"]
 PYTHON_NOTES = [sys.executable, str(HERE / "note_server.py")]
-PROXY = build_command("-m", "holdpoint_client.mcp")
+PROXY = build_command("-m", "counterseal_client.mcp")
 NOTES = build_command(str(HERE / "note_server.py"))
 HOSTILE = build_command(str(HERE / "hostile_server.py"))
 
@@ -55,8 +55,8 @@ class Bench:
             **os.environ,
             **NO_AUTHORITIES,
             "PYTHONPATH": os.pathsep.join([str(ROOT / "client"), str(ROOT)]),
-            "HOLDPOINT_URL": self.url,
-            "HOLDPOINT_KEY": self.key,
+            "COUNTERSEAL_URL": self.url,
+            "COUNTERSEAL_KEY": self.key,
             "NOTES": str(self.folder / "notes"),
             "HOLD": str(self.folder / "hold"),
             "CHANGED": str(self.folder / "changed"),
@@ -93,12 +93,12 @@ class Bench:
         request = self.await_request(number)
         factories.decide(request, self.people["rita"], verdict, **facts)
 
-    def read_proposal(self) -> holdpoint_client.Proposal:
+    def read_proposal(self) -> counterseal_client.Proposal:
         """The newest proposal, as its agent sees it."""
         with Gate(self.url, self.key) as gate:
             return gate.get(Proposal.objects.latest("created_at").pk)
 
-    def read_execution(self) -> holdpoint_client.Execution:
+    def read_execution(self) -> counterseal_client.Execution:
         execution = self.read_proposal().execution
         assert execution is not None
         return execution

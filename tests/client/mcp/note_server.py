@@ -19,8 +19,8 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from holdpoint_client import AsyncGate
-from holdpoint_client.mcp.extension import GateExtension
+from counterseal_client import AsyncGate
+from counterseal_client.mcp.extension import GateExtension
 
 MUCH = 300_000
 
@@ -46,8 +46,8 @@ def build_server(*extensions: Extension) -> MCPServer[Any]:
     def send_note(to: str, text: str, ctx: Context[Any]) -> dict[str, str]:
         """Send a note to a person."""
         meta = dict(ctx.request_context.meta or {})
-        key = str(meta.get("holdpoint/idempotency-key", ""))
-        grant = str(meta.get("holdpoint/grant", ""))
+        key = str(meta.get("counterseal/idempotency-key", ""))
+        grant = str(meta.get("counterseal/grant", ""))
         Path(os.environ["NOTES"]).with_suffix(".grant").write_text(grant)
         write_line(to=to, text=text, key=key)
         return {"sent": to}
@@ -86,7 +86,7 @@ def build_server(*extensions: Extension) -> MCPServer[Any]:
 def main(*modes: str) -> None:
     extensions: list[Extension] = []
     if "gated" in modes:
-        gate = AsyncGate(os.environ["HOLDPOINT_URL"], os.environ["HOLDPOINT_KEY"])
+        gate = AsyncGate(os.environ["COUNTERSEAL_URL"], os.environ["COUNTERSEAL_KEY"])
         wait = float(os.environ.get("WAIT", "25"))
         extensions.append(GateExtension(gate, wait_seconds=wait))
     server = build_server(*extensions)

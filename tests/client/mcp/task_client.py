@@ -9,7 +9,7 @@ from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.types import CallToolResult, Request, RequestParams, Result
 from pydantic import Field
 
-from holdpoint_client.mcp.tasks import TASKS_EXTENSION
+from counterseal_client.mcp.tasks import TASKS_EXTENSION
 
 
 class TaskState(Result):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from holdpoint_client.mcp.command import parse_words, split_words
-from holdpoint_client.mcp.stdio_proxy import build_server_command
+from counterseal_client.mcp.command import parse_words, split_words
+from counterseal_client.mcp.stdio_proxy import build_server_command
 from tests.client.mcp.conftest import (
     HOSTILE,
     NOTES,
@@ -54,14 +54,14 @@ def test_the_servers_options_stay_its_own() -> None:
         (("--", "x"), "--gate: give the gate's address"),
         (("--tools", "/nowhere.json", "--", "x"), "/nowhere.json"),
         (("--gate", "http://g", "--thread", "a b", "--", "x"), "--thread"),
-        (("serve", "--thread", "t"), "HOLDPOINT_URL"),
+        (("serve", "--thread", "t"), "COUNTERSEAL_URL"),
         (("--gate", "http://g", "--", "/nowhere/server"), "/nowhere/server"),
         (("--wait", "nan", "--", "x"), "0 or more"),
         (("--call-seconds", "-1", "--", "x"), "0 or more"),
     ],
 )
 def test_a_wrong_command_line_is_named(words: tuple[str, ...], said: str) -> None:
-    done = run(*words, HOLDPOINT_KEY="hp_test")
+    done = run(*words, COUNTERSEAL_KEY="cs_test")
     assert done.returncode == 2
     assert said in done.stderr
     assert not done.stdout
@@ -69,7 +69,7 @@ def test_a_wrong_command_line_is_named(words: tuple[str, ...], said: str) -> Non
 
 @pytest.mark.parametrize("server", ["cat", "false"])
 def test_the_proxy_ends_with_its_client(server: str) -> None:
-    done = run("--gate", "http://127.0.0.1:9", "--", server, HOLDPOINT_KEY="hp_test")
+    done = run("--gate", "http://127.0.0.1:9", "--", server, COUNTERSEAL_KEY="cs_test")
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -79,25 +79,25 @@ def test_the_proxy_ends_with_its_client(server: str) -> None:
 def test_an_import_says_that_the_server_does_not_answer(words: tuple[str, ...]) -> None:
     done = run("import", *words)
     assert done.returncode == 2
-    assert done.stderr.startswith("holdpoint: the MCP server lists no tools:")
+    assert done.stderr.startswith("counterseal: the MCP server lists no tools:")
     assert done.stderr.count("\n") == 1
 
 
 def test_the_server_does_not_get_the_agents_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("HOLDPOINT_KEY", "hp_test")
+    monkeypatch.setenv("COUNTERSEAL_KEY", "cs_test")
     monkeypatch.setenv("NOTES", "here")
     server = build_server_command(["npx", "-y", "notes"])
     assert server.env is not None
     assert server.env["NOTES"] == "here"
-    assert not any("hp_test" in value for value in server.env.values())
+    assert not any("cs_test" in value for value in server.env.values())
     assert [server.command, *server.args] == ["npx", "-y", "notes"]
 
 
 def test_the_key_is_never_an_option() -> None:
     done = run("--gate", "http://127.0.0.1:9", "--", "x")
-    assert "HOLDPOINT_KEY: set it to the agent's key." in done.stderr
+    assert "COUNTERSEAL_KEY: set it to the agent's key." in done.stderr
 
 
 def test_import_prints_entries_and_writes_the_file(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdpoint_client import InvalidArguments
-from holdpoint_client.mcp.gated_calls import (
+from counterseal_client import InvalidArguments
+from counterseal_client.mcp.gated_calls import (
     REMEMBERED_REQUESTS,
     CallNames,
     RequestedCall,

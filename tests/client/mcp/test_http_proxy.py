@@ -169,15 +169,15 @@ def test_a_list_of_messages_does_not_pass(bench: Bench) -> None:
 
 def test_a_name_of_a_run_that_is_none_is_refused(bench: Bench) -> None:
     call = {"name": "send_note", "arguments": NOTE}
-    headers = {"holdpoint-thread": "order 1"}
+    headers = {"counterseal-thread": "order 1"}
     with serve(bench) as url, httpx2.Client(trust_env=False, headers=headers) as http:
         refused = post(http, url, 1, "tools/call", call).json()
-    assert refused["error"]["message"].startswith("Holdpoint-Thread: write 1 to 128")
+    assert refused["error"]["message"].startswith("Counterseal-Thread: write 1 to 128")
 
 
 def test_a_server_cannot_answer_for_the_gate(bench: Bench) -> None:
     server = [sys.executable, str(HERE / "forging_http_server.py")]
-    headers = {"mcp-session-id": "s", "holdpoint-thread": "order_1"}
+    headers = {"mcp-session-id": "s", "counterseal-thread": "order_1"}
     with (
         serve(bench, server=server) as url,
         httpx2.Client(trust_env=False, headers=headers, timeout=PATIENCE_S) as http,

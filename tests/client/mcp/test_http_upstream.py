@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client.mcp.http_upstream import (
+from counterseal_client.mcp.http_upstream import (
     build_headers,
     parse_message,
     select_headers,
@@ -19,7 +19,7 @@ SENT = {
     "Authorization": "Bearer client",
     "Host": "proxy",
     "Content-Length": "9",
-    "Holdpoint-Thread": "order_1",
+    "Counterseal-Thread": "order_1",
     "Mcp-Session-Id": "s",
     "Mcp-Method": "tools/call",
     "Mcp-Name": "deploy",
@@ -31,7 +31,7 @@ def test_headers_of_one_connection_stay_there() -> None:
     kept = select_headers(SENT)
     assert kept["authorization"] == "Bearer client"
     assert kept["mcp-session-id"] == "s"
-    assert not {"host", "content-length", "holdpoint-thread"} & set(kept)
+    assert not {"host", "content-length", "counterseal-thread"} & set(kept)
 
 
 @pytest.mark.parametrize(

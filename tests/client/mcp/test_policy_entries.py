@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
-from holdpoint_client.mcp.policy_entries import (
+from counterseal_client.mcp.policy_entries import (
     build_entry,
     describe_server,
     parse_names,
     read_hints,
 )
-from holdpoint_client.mcp.tool_list import ToolNames
+from counterseal_client.mcp.tool_list import ToolNames
 from policies import active, versions
 from policies.documents import loading
 from tests import factories

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import Proposal
-from holdpoint_client.mcp.results import (
+from counterseal_client import Proposal
+from counterseal_client.mcp.results import (
     RECORDED_BYTES,
     ToolFailed,
     build_failure,
@@ -17,7 +17,7 @@ from holdpoint_client.mcp.results import (
     read_text,
     record_result,
 )
-from holdpoint_client.tools import ToolResult
+from counterseal_client.tools import ToolResult
 
 
 def proposal(**facts: Any) -> Proposal:
@@ -33,7 +33,7 @@ def test_a_pending_result_has_the_link_and_the_instruction() -> None:
     assert text.startswith("Nothing has happened yet")
     assert "http://gate/requests/r-1/" in text
     assert "exactly the same arguments" in text
-    assert result["_meta"]["holdpoint/pending"]["proposal"] == "p-1"
+    assert result["_meta"]["counterseal/pending"]["proposal"] == "p-1"
 
 
 def test_it_does_not_say_that_nothing_happened_while_it_happens() -> None:

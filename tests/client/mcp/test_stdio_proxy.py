@@ -16,7 +16,7 @@ import pytest
 from mcp import MCPError
 
 from agents.models import Agent
-from holdpoint_client.grants import InvalidGrant, verify
+from counterseal_client.grants import InvalidGrant, verify
 from reviews import deadlines
 from reviews.decisions import returns
 from reviews.executions import run
@@ -124,7 +124,7 @@ def test_a_client_that_cannot_wait_repeats_the_call(bench: Bench, mode: str) -> 
         request = bench.await_request()
         assert f"/requests/{request.pk}/" in text_of(pending)
         assert pending.meta is not None
-        assert pending.meta["holdpoint/pending"]["proposal"] == request.proposal_id
+        assert pending.meta["counterseal/pending"]["proposal"] == request.proposal_id
         bench.decide()
         result = caller.call("send_note", **NOTE)
         assert result.structured_content == {"sent": "ann"}

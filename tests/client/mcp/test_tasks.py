@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
-from holdpoint_client import Gate
-from holdpoint_client.mcp.tasks import hide_tasks, is_task_client
+from counterseal_client import Gate
+from counterseal_client.mcp.tasks import hide_tasks, is_task_client
 from reviews.models import ApprovalRequest
 from tests.client.mcp.conftest import Bench, Caller, connect
 from tests.client.mcp.task_client import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client.mcp.tool_list import (
+from counterseal_client.mcp.tool_list import (
     ImportedTools,
     RefusedTool,
     ToolNames,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import ApiError
-from holdpoint_client.people import RequestDetail
-from holdpoint_client.terminal.decisions import (
+from counterseal_client import ApiError
+from counterseal_client.people import RequestDetail
+from counterseal_client.terminal.decisions import (
     REJECTION_CODES,
     PersonVerdict,
     VerdictOutcome,

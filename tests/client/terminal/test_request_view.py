@@ -1,18 +1,18 @@
 """A request as lines: each part of the page is there, and nobody's words can pass for
-Holdpoint's."""
+Counterseal's."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from holdpoint_client.people import RequestDetail
-from holdpoint_client.terminal.request_view import (
+from counterseal_client.people import RequestDetail
+from counterseal_client.terminal.request_view import (
     MOST_COMPARED,
     MOST_LINES,
     describe_line,
     describe_request,
 )
-from holdpoint_client.terminal.text import render_line
+from counterseal_client.terminal.text import render_line
 
 URL = "https://gate.example.com/requests/r-1/"
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from holdpoint_client.terminal.text import (
+from counterseal_client.terminal.text import (
     Line,
     Screen,
     Style,
@@ -74,7 +74,7 @@ def test_a_bar_stands_before_every_line_of_a_quoted_text() -> None:
 
 
 def test_a_command_stays_in_one_line() -> None:
-    command = "holdpoint review approve " + "r" * 60
+    command = "counterseal review approve " + "r" * 60
     assert list(render_line(Line(command, copied=True), 40)) == [command]
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client import webhooks
-from holdpoint_client.grants import InvalidGrant
-from holdpoint_client.signatures import build_call_key
+from counterseal_client import webhooks
+from counterseal_client.grants import InvalidGrant
+from counterseal_client.signatures import build_call_key
 from journal import canonical
 from reviews.grants import tokens
 from tests.client import test_grants, test_webhooks

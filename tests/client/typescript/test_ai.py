@@ -43,7 +43,7 @@ class Run:
         self.url, self.messages = live.base_url, folder / "messages.json"
 
     def start_node(self, program: Path, *words: str) -> tuple[int, str]:
-        source = "--conditions=@holdpoint/source"
+        source = "--conditions=@counterseal/source"
         done = subprocess.run(
             [NODE, source, str(program), *words],
             capture_output=True,

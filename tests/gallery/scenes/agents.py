@@ -95,7 +95,7 @@ def run_stopped(gate: StoreGate) -> str:
     return f"/threads/riley/{request.proposal.thread}/"
 
 
-@AGENTS.scene("run-rejections", "By Holdpoint", "sue")
+@AGENTS.scene("run-rejections", "By Counterseal", "sue")
 def run_rejections(gate: StoreGate) -> str:
     """Paused by the gate, after four rejections and a repeat of the last one."""
     thread = "ticket-of-rejections"
@@ -126,7 +126,7 @@ GONE = AttemptResult(410, "status 410")
 @POST.preparation
 def deliver(gate: StoreGate) -> None:
     """An endpoint that accepts its deliveries, one that fails, and one that is gone."""
-    for path in ("hooks/holdpoint", "events?key=k3y", "old"):
+    for path in ("hooks/counterseal", "events?key=k3y", "old"):
         url = f"https://riley.example/{path}"
         endpoints.register_endpoint(agent=gate.agent, url=url, by=gate.owen)
     for _ in range(3):

@@ -412,7 +412,7 @@ def begun(gate: StoreGate) -> str:
 
 RESTORED.add(
     "came-back",
-    "Holdpoint looks up exactly this action",
+    "Counterseal looks up exactly this action",
     lambda gate: ApprovalRequest.objects.earliest("opened_at"),
 )
 
@@ -430,7 +430,7 @@ def standstill(gate: StoreGate) -> str:
     return "/queue/"
 
 
-RESTORED.add("standstill-read", "Contact the operator of Holdpoint.", "/queue/")
+RESTORED.add("standstill-read", "Contact the operator of Counterseal.", "/queue/")
 
 
 @RESTORED.scene("late", "Deadlines, reminders or checks", "sue")

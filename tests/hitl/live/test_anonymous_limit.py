@@ -103,7 +103,7 @@ def begin(port: int, number: int) -> socket.socket:
     client = socket.create_connection((LOOPBACK, port), timeout=30)
     head = (
         "POST /api/v1/proposals HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-        f"Authorization: Bearer hp_made_up_{number}\r\nIdempotency-Key: k\r\n"
+        f"Authorization: Bearer cs_made_up_{number}\r\nIdempotency-Key: k\r\n"
         f"Content-Type: application/json\r\nContent-Length: {BODY_LIMIT}\r\n\r\n"
     )
     client.sendall(head.encode())

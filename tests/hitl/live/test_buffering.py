@@ -63,7 +63,9 @@ def test_a_larger_body_is_refused_whatever_was_declared(length: int | None) -> N
 
 
 def test_a_body_that_stops_coming_is_refused(settings: Settings) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"body_timeout": 0.05})
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
+        update={"body_timeout": 0.05}
+    )
     assert read([chunk(b"x", more=True)]).status == 408
 
 
@@ -118,7 +120,7 @@ async def upload(share: BodyReservation, size: int) -> bytes | BufferedResponse:
 def test_what_is_refused_early_has_the_headers_of_every_answer() -> None:
     own = {"content-type", "content-length", "x-request-id", "cache-control"}
     own |= {"vary", "expires"}  # of a page that looks at a cookie and is never kept
-    own |= {"holdpoint-caller"}  # taken off before it leaves
+    own |= {"counterseal-caller"}  # taken off before it leaves
     given = Client().get("/livez").items()
     usual = {n.lower(): value for n, value in given if n.lower() not in own}
     answer = read([chunk(b"", more=False)], BODY_LIMIT + 1)

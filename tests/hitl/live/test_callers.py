@@ -82,7 +82,7 @@ def test_django_says_who_was_let_in(gate: Gate) -> None:
 
     def said(client: Client, path: str, bearer: str = "") -> str:
         headers = {"Authorization": f"bEaReR {bearer}"} if bearer else {}
-        return str(client.get(path, headers=headers).get("Holdpoint-Caller", ""))
+        return str(client.get(path, headers=headers).get("Counterseal-Caller", ""))
 
     assert said(Client(), "/api/v1/proposals", key) == "agent:riley"
     assert said(Client(), "/api/v1/requests", token) == f"person:{gate.sue.public_id}"
@@ -97,7 +97,7 @@ def test_a_sign_in_says_whose_it_is(gate: Gate) -> None:
     gate.rita.save()
     form = {"username": "rita", "password": "wrong"}
     answer = Client().post("/sign-in/", form)
-    assert answer["Holdpoint-Caller"] == NOBODY
+    assert answer["Counterseal-Caller"] == NOBODY
     form["password"] = "correct horse battery"
     answer = Client().post("/sign-in/", form)
-    assert answer["Holdpoint-Caller"] == f"person:{gate.rita.public_id}"
+    assert answer["Counterseal-Caller"] == f"person:{gate.rita.public_id}"

@@ -120,7 +120,7 @@ def listens(live: Stack) -> bool:
     with psycopg.connect(live.environ["DATABASE_URL"]) as connection:
         found = connection.execute(
             "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND "
-            "application_name = 'holdpoint hub' AND state = 'idle' "
+            "application_name = 'counterseal hub' AND state = 'idle' "
             "AND query ~ '^(LISTEN|SELECT 1)'"
         )
         return found.fetchone() is not None
@@ -139,7 +139,7 @@ def test_a_page_hears_of_a_proposal(live: Stack, gate: Gate, agent: Agent) -> No
             assert headers["x-accel-buffering"] == "no"
             assert "no-store" in headers["cache-control"]
             assert "default-src 'none'" in headers["content-security-policy"]
-            assert "holdpoint-stream" not in headers
+            assert "counterseal-stream" not in headers
             first = await mine.event()
             assert (first["badges"]["queue"], first["new"]) == (0, 0)
             await agent.propose()

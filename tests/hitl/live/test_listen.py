@@ -23,7 +23,9 @@ WITHIN_S = 15
 
 def address() -> str:
     name = str(connection.settings_dict["NAME"])
-    return urlsplit(settings.HOLDPOINT.database_url)._replace(path=f"/{name}").geturl()
+    return (
+        urlsplit(settings.COUNTERSEAL.database_url)._replace(path=f"/{name}").geturl()
+    )
 
 
 def run(story: Callable[[Hub, psycopg.AsyncConnection], Awaitable[None]]) -> None:
@@ -52,7 +54,7 @@ async def hubs(other: psycopg.AsyncConnection) -> object:
     """How many connections listen in this database (the live web's is another)."""
     found = await other.execute(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-        "AND application_name = 'holdpoint hub'"
+        "AND application_name = 'counterseal hub'"
     )
     return await found.fetchone()
 
@@ -113,7 +115,7 @@ def test_a_lost_connection_comes_back_and_wakes_everybody() -> None:
             subscription.narrow("p-1")
             await other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE application_name = 'holdpoint hub' "
+                "WHERE application_name = 'counterseal hub' "
                 "AND datname = current_database()"
             )
             await asyncio.wait_for(subscription.wait(), WITHIN_S)

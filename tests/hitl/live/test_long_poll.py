@@ -42,9 +42,9 @@ class Gate:
         status = 201 if scope["method"] == "POST" else 401 if self.refuse else 200
         body = json.dumps({"status": self.status}).encode()
         headers = [(b"content-length", b"%d" % len(body)), (b"etag", b"first")]
-        headers.append((b"holdpoint-caller", whose(key).encode()))
+        headers.append((b"counterseal-caller", whose(key).encode()))
         if self.status == "pending":
-            headers.append((b"holdpoint-wait", b"p-1"))
+            headers.append((b"counterseal-wait", b"p-1"))
         self.on_ask()
         start = {"type": "http.response.start", "status": status, "headers": headers}
         await send(start)
@@ -142,7 +142,7 @@ def test_without_wait_the_answer_is_immediate_and_the_header_stays_inside() -> N
     async def story(client: Client) -> None:
         await client.ask("/api/v1/proposals/p-1", "")
         assert client.body == {"status": "pending"}
-        assert b"holdpoint-wait" not in client.headers
+        assert b"counterseal-wait" not in client.headers
 
     play(story)
 
@@ -364,7 +364,7 @@ def test_who_becomes_known_by_the_answer_waits_as_that_caller() -> None:
         await until(asking[2].done)
         assert [task.done() for task in asking] == [False, False, True, False]
         assert (clients[2].status, clients[2].body) == (201, {"status": "pending"})
-        assert b"holdpoint-caller" not in clients[2].headers
+        assert b"counterseal-caller" not in clients[2].headers
         settle(first)
         await asyncio.gather(*asking)
         assert clients[0].poll is not None

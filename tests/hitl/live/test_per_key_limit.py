@@ -41,7 +41,7 @@ class Threads:
         await self.go.wait()
         self.inside[caller] -= 1
         said = caller if self.status < 500 else NOBODY  # nobody could be let in
-        headers = [(b"holdpoint-caller", said.encode())]
+        headers = [(b"counterseal-caller", said.encode())]
         start = {"type": "http.response.start", "status": self.status}
         await send({**start, "headers": headers})
         await send({"type": "http.response.body", "body": b"{}"})
@@ -242,7 +242,7 @@ def test_who_is_let_in_while_it_waits_stands_no_longer_with_strangers() -> None:
         answers = await asyncio.gather(*(door.call("loud") for _ in range(50)))
         assert {answer.status for answer in answers} == {201}
         assert door.threads.most["agent:loud"] <= per_key_limit.AT_ONCE
-        assert all(name != b"holdpoint-caller" for name, _ in answers[0].headers)
+        assert all(name != b"counterseal-caller" for name, _ in answers[0].headers)
 
     loops.run(story())
 
@@ -270,7 +270,7 @@ def test_an_address_has_only_so_many_waiting(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_address_fails_only_so_often(settings: Settings) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"failures_per_minute": 3}
     )
 
@@ -293,7 +293,7 @@ def test_an_outage_is_nobodys_failure_and_nobody_is_forgotten(
     settings: Settings,
 ) -> None:
     """Else all who call from one address were told to wait when it is over."""
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"failures_per_minute": 1}
     )
 
@@ -312,7 +312,7 @@ def test_an_outage_is_nobodys_failure_and_nobody_is_forgotten(
 
 
 def test_whoever_is_let_in_did_not_fail(settings: Settings) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
         update={"failures_per_minute": 1}
     )
 

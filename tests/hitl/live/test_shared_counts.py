@@ -35,7 +35,7 @@ def play(story: Story, *, url: str = "") -> None:
     """Two processes' counts in one event loop."""
 
     async def run() -> None:
-        both = [SharedCounts(url or settings.HOLDPOINT.redis_url) for _ in range(2)]
+        both = [SharedCounts(url or settings.COUNTERSEAL.redis_url) for _ in range(2)]
         try:
             await story(*both)
         finally:
@@ -170,7 +170,7 @@ def try_key(base: str, number: int) -> int:
     """The status of a call with a key that nobody has."""
     return httpx2.post(
         f"{base}/api/v1/proposals",
-        headers={"Authorization": f"Bearer hp_made_up_{number}"},
+        headers={"Authorization": f"Bearer cs_made_up_{number}"},
         json={},
         trust_env=False,
     ).status_code
@@ -187,7 +187,7 @@ ROOM = 4  # places that the test leaves to the two processes
 
 async def fill_places(key: str, most: int) -> SharedCounts:
     """Take all places of a key but ROOM, as a third process would."""
-    counts = SharedCounts(settings.HOLDPOINT.redis_url)
+    counts = SharedCounts(settings.COUNTERSEAL.redis_url)
     for number in range(most - ROOM):
         assert await counts.enter(key, f"e-{number}", most=most, seconds=100)
     return counts

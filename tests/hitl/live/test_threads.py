@@ -42,7 +42,7 @@ def test_django_reads_of_the_environment_what_the_client_sent() -> None:
     sent = (
         ("content-type", "application/json"),
         ("content-length", "999"),  # of another body: ours is complete
-        ("authorization", "Bearer hp_x"),
+        ("authorization", "Bearer cs_x"),
         ("x-two", "1"),
         ("x-two", "2"),
     )
@@ -51,7 +51,7 @@ def test_django_reads_of_the_environment_what_the_client_sent() -> None:
     assert request.GET["q"] == "ä"
     assert request.body == b'{"a": 1}'
     assert request.content_type == "application/json"
-    assert request.headers["Authorization"] == "Bearer hp_x"
+    assert request.headers["Authorization"] == "Bearer cs_x"
     assert request.headers["X-Two"] == "1,2"
     assert request.META["REMOTE_ADDR"] == "10.0.0.1"
     assert request.is_secure()

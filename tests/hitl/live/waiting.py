@@ -20,7 +20,7 @@ def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         return [str(len(asked)).encode()]
     subject = environ["PATH_INFO"].rsplit("/", 1)[-1]
     asked.append(subject)
-    headers = [("Content-Type", "application/json"), ("Holdpoint-Wait", subject)]
+    headers = [("Content-Type", "application/json"), ("Counterseal-Wait", subject)]
     start_response("200 OK", headers)
     return [b'{"status": ', b'"pending"}']
 

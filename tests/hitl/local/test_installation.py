@@ -123,11 +123,11 @@ def test_an_unreachable_database_is_said_with_what_to_do(state: Path) -> None:
 
 def test_a_wrong_variable_is_said_by_name(state: Path) -> None:
     assert refused(state, free_port(), LOG_LEVEL="LOUD").startswith(
-        "holdpoint: LOG_LEVEL:"
+        "counterseal: LOG_LEVEL:"
     )
     assert "PORT: 'web' is not a number" in refused(state, 1, PORT="web")
     many = refused(state, free_port(), WEB_PROCESSES="100")
-    assert many.startswith("holdpoint: WEB_PROCESSES:")
+    assert many.startswith("counterseal: WEB_PROCESSES:")
     assert "24" in many
 
 

@@ -68,5 +68,5 @@ def test_a_broker_that_is_not_there_is_said_without_the_password() -> None:
 
 
 def test_the_servers_of_this_run_pass() -> None:
-    preflight.check_database(settings.HOLDPOINT.database_url)
-    preflight.check_broker(settings.HOLDPOINT.redis_url)
+    preflight.check_database(settings.COUNTERSEAL.database_url)
+    preflight.check_broker(settings.COUNTERSEAL.redis_url)

@@ -90,7 +90,7 @@ def test_the_command_says_what_comes_next(
     folder: Path, settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     update = {"state": folder.parent}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=update)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=update)
     with pytest.raises(CommandError, match="publish"):
         call_command("rotate_grant_key", "sign")
     for step in ("publish", "sign", "forget"):

@@ -152,12 +152,12 @@ def test_a_draft_that_later_checks_refuse_is_not_activated(
     draft = versions.save_draft(
         text_or_mapping=factories.document_of_tests(), author=gate.adam
     )
-    settings.HOLDPOINT = ours.HOLDPOINT.model_copy(update={"callables": []})
+    settings.COUNTERSEAL = ours.COUNTERSEAL.model_copy(update={"callables": []})
     answer = activate(signed_in(gate, "alma"), draft)
     assert answer.status_code == 422
     page = read_page(answer)
     assert "Nothing was activated." in page
-    assert "HOLDPOINT_CALLABLES" in page
+    assert "COUNTERSEAL_CALLABLES" in page
     assert "`errors`" not in page
 
 

@@ -17,7 +17,7 @@ from tests.factories import propose
 from tests.reviews.desk.conftest import SignIn
 
 KB = 1024
-STATIC = [("holdpoint.css", 13), ("holdpoint.js", 11), ("icons.svg", 4)]
+STATIC = [("counterseal.css", 13), ("counterseal.js", 11), ("icons.svg", 4)]
 
 
 def packed(content: bytes) -> int:
@@ -33,7 +33,7 @@ def test_what_every_page_loads_is_small(name: str, most: int) -> None:
 def test_all_scripts_together_are_small() -> None:
     found = finders.find("django_htmx/htmx-2.min.js")
     assert isinstance(found, str)
-    ours = Path(settings.BASE_DIR) / "static" / "holdpoint.js"
+    ours = Path(settings.BASE_DIR) / "static" / "counterseal.js"
     whole = packed(Path(found).read_bytes()) + packed(ours.read_bytes())
     assert whole <= 28 * KB
 

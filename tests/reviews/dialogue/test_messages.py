@@ -126,8 +126,8 @@ def test_a_person_has_one_unanswered_question(
 def test_rounds_are_capped_for_each_side(
     gate: Gate, request_: ApprovalRequest, settings: Any
 ) -> None:
-    few = settings.HOLDPOINT.model_copy(update={"dialogue_rounds": 2})
-    settings.HOLDPOINT = few
+    few = settings.COUNTERSEAL.model_copy(update={"dialogue_rounds": 2})
+    settings.COUNTERSEAL = few
     ask(request_, gate.rita)
     send_back(request_, gate.tom)
     with pytest.raises(errors.RoundsUsed, match="All 2 rounds"):

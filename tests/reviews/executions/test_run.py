@@ -127,7 +127,7 @@ def test_what_a_service_may_still_be_at_is_looked_up_when_the_lease_is_over(
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("claimed", "callable_raised")
     assert execution.claimed_at is not None
-    lease = timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+    lease = timedelta(seconds=settings.COUNTERSEAL.lease_seconds)
     assert execution.lease_until == execution.claimed_at + lease
     monkeypatch.setattr(worlds, "plain", plain)
     plain(at_it[0])
@@ -151,7 +151,7 @@ def test_a_keyed_service_and_one_that_was_only_asked_are_asked_again_soon(
         assert execution.claimed_at
         assert execution.lease_until
         wait = execution.lease_until - execution.claimed_at
-        assert wait < timedelta(seconds=settings.HOLDPOINT.lease_seconds / 2)
+        assert wait < timedelta(seconds=settings.COUNTERSEAL.lease_seconds / 2)
 
 
 def test_who_dies_of_every_look_up_is_not_followed_for_ever(gate: Gate) -> None:

@@ -92,7 +92,7 @@ def test_what_may_still_be_on_its_way_is_tried_again_when_its_lease_is_over(
     execution = denied(gate, "pay_queryable")
     settle.retry_execution(execution_id=execution.pk, person=gate.rita)
     execution.refresh_from_db()
-    lease = timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+    lease = timedelta(seconds=settings.COUNTERSEAL.lease_seconds)
     assert execution.claimed_at is not None
     assert execution.due_at == execution.claimed_at + lease
 

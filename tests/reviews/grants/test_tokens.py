@@ -36,7 +36,7 @@ def keys(settings: Any, signs: bytes, **others: list[bytes]) -> None:
     """Let this installation have other keys from now on."""
     lists = {"grant_keys_next": [], "grant_keys_retired": [], **others}
     update = {"grant_key": signs, **lists}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=update)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=update)
 
 
 def said(token: str) -> dict[str, Any]:
@@ -52,11 +52,11 @@ def test_a_token_says_everything_its_row_says(gate: Gate, settings: Any) -> None
     assert jwt.get_unverified_header(token) == {
         "alg": "EdDSA",
         "kid": tokens.build_jwk_set()["keys"][0]["kid"],
-        "typ": "holdpoint-grant+jwt",
+        "typ": "counterseal-grant+jwt",
     }
     issued = int(grant.issued_at.timestamp())
     assert said(token) == {
-        "iss": settings.HOLDPOINT.base_url,
+        "iss": settings.COUNTERSEAL.base_url,
         "aud": "tool:deploy",
         "jti": grant.pk,
         "iat": issued,
@@ -108,7 +108,7 @@ OTHERS = {
     "agent": "robin",
     "thread": "t-2",
     "target": {"customer": "C-2"},
-    "idempotency_key": "hp-other",
+    "idempotency_key": "cs-other",
     "execution": "x-other",
     "fence": 1,
     "more": True,

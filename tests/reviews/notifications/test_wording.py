@@ -115,8 +115,8 @@ def read_mail(topic: str, gate: Gate, to: str) -> tuple[str, str]:
         (
             "execution.unknown",
             "Unknown result: pay_opaque",
-            "Unknown result: pay_opaque. Holdpoint looks it up where it can; otherwise"
-            " a supervisor records what happened.",
+            "Unknown result: pay_opaque. Counterseal looks it up where it can;"
+            " otherwise a supervisor records what happened.",
         ),
         (
             "execution.revoked",
@@ -216,7 +216,7 @@ def test_a_mail_says_that_it_is_generated_and_which_run_it_belongs_to(
     for sent in mail.outbox:
         headers = sent.message()
         assert headers["Auto-Submitted"] == "auto-generated"
-        host = settings.HOLDPOINT.hostname
+        host = settings.COUNTERSEAL.hostname
         assert re.fullmatch(rf"<[^@<>]+@{re.escape(host)}>", headers["Message-ID"])
 
 

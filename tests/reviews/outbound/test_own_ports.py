@@ -39,7 +39,7 @@ def configure(settings: Any) -> Callable[..., None]:
 
     def change(**fields: Any) -> None:
         update = {**GATE, **fields}
-        settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=update)
+        settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=update)
 
     change()
     return change
@@ -117,7 +117,9 @@ def test_a_letter_is_not_sent_to_the_web_of_the_gate(
 def test_the_network_of_tools_is_not_open_to_letters(
     settings: Any, service: Service
 ) -> None:
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"callback_networks": []})
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(
+        update={"callback_networks": []}
+    )
     with pytest.raises(NotAllowed, match="CALLBACK_NETWORKS"):
         webhooks.send_webhook_event(
             service.url, b"{}", message="m-1", secrets=[], timeout=5

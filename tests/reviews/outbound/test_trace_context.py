@@ -39,7 +39,7 @@ def test_what_is_caused_is_below_a_span_that_exists(settings: Settings) -> None:
     as_given = {"traceparent": GIVEN}
     assert trace_context.build_trace_headers(GIVEN, "x-1") == as_given
     exporting = {"otel_exporter_otlp_endpoint": "http://127.0.0.1:4318"}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=exporting)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=exporting)
     own = f"00-{TRACE}-{trace_context.compute_span_id('x-1')}-01"
     assert trace_context.build_trace_headers(GIVEN, "x-1") == {"traceparent": own}
     unsampled = GIVEN[:-1] + "0"

@@ -320,7 +320,7 @@ class TestTheMessage:
     def test_it_is_signed_so_that_the_service_can_verify_it(self, service, settings):
         send(service.url, message="x-1", headers={"Idempotency-Key": "k"})
         path, headers, body = service.requests[0]
-        verifier = Webhook(settings.HOLDPOINT.webhook_secret)
+        verifier = Webhook(settings.COUNTERSEAL.webhook_secret)
         assert verifier.verify(body, headers) == {"n": 1}
         lower = {name.lower(): value for name, value in headers.items()}
         assert (path, lower["webhook-id"]) == ("/hook", "x-1")

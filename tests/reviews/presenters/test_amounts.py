@@ -45,7 +45,7 @@ def test_money_that_only_the_reader_knows_is_said():
     shown = show({"fact": "order_total"}, known={"before": BEFORE}, **KNOWN)
     assert shown.size == (
         SizeFigure(
-            "Order total", "899.00 USD", "looked up by Holdpoint, used as the amount"
+            "Order total", "899.00 USD", "looked up by Counterseal, used as the amount"
         ),
     )
 

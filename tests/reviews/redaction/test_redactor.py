@@ -81,7 +81,7 @@ FOUND = [
     ("secret", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "{}"),
     ("secret", "AKIAIOSFODNN7EXAMPLE", "key={}"),
     ("secret", "xoxb-1234567890-abcdefgh", "{}"),
-    ("secret", "hp_a1b2c3d4_abcdefghijklmnopqrstuvwxyz", "{}"),
+    ("secret", "cs_a1b2c3d4_abcdefghijklmnopqrstuvwxyz", "{}"),
     ("secret", "hunter2", "Password: {}"),
     ("secret", "Tr0ub4dor&3", "the password is {}."),
     ("secret", "correct horse battery", '"password": "{}", "a": 1'),

@@ -276,4 +276,4 @@ def test_the_page_says_why_the_run_is_paused(gate: Gate, client: Any) -> None:
         reject_new(gate, number)
     client.force_login(gate.sue)
     page = client.get("/threads/riley/t-1/").content.decode()
-    assert "By Holdpoint: 3 of its proposals in a row were rejected." in page
+    assert "By Counterseal: 3 of its proposals in a row were rejected." in page

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from holdpoint_client import grants
+from counterseal_client import grants
 from reviews.tool_services import executors
 from tests.reviews.definitions import tool
 from tests.reviews.outbound.test_trace_context import GIVEN
@@ -219,8 +219,8 @@ class TestWebhook:
 
     @pytest.mark.parametrize("trick", ["reset", "hang", "cut"])
     def test_what_breaks_after_sending_is_unknown(self, service, settings, trick):
-        changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 0.3})
-        settings.HOLDPOINT = changed
+        changed = settings.COUNTERSEAL.model_copy(update={"http_timeout": 0.3})
+        settings.COUNTERSEAL = changed
         service.trick = trick
         assert executors.perform_effect(webhook(service.url), CALL).status == "unknown"
         assert len(service.requests) == 1

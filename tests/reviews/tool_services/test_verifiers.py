@@ -119,8 +119,8 @@ class TestWebhook:
         assert isinstance(ask(there(service.url)), VerifierRefusal)
 
     def test_an_error_a_time_out_and_a_refused_address_refuse(self, service, settings):
-        changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 0.3})
-        settings.HOLDPOINT = changed
+        changed = settings.COUNTERSEAL.model_copy(update={"http_timeout": 0.3})
+        settings.COUNTERSEAL = changed
         assert isinstance(ask(there("http://10.0.0.1/")), VerifierRefusal)
         service.status = 500
         assert isinstance(ask(there(service.url)), VerifierRefusal)

@@ -83,7 +83,7 @@ def collector(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=payments")
     endpoint = {"otel_exporter_otlp_endpoint": url}
-    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=endpoint)
+    settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=endpoint)
     export._build_exporter.cache_clear()
     with serve_calls(server):
         assert export_all() == 0

@@ -32,7 +32,7 @@ export interface AdapterFlags {
 /** The details by default: none. */
 export const describeCall: DescribeCall = () => ({});
 
-const WAITING_TYPE = "holdpoint_approval";
+const WAITING_TYPE = "counterseal_approval";
 
 /** What waits for people, and where they decide. */
 export interface WaitingCall {

@@ -44,7 +44,7 @@ export const FLAGS: AdapterFlags = {
  * Under this key of the request context stands the name of the run at the gate. Without
  * it, the memory thread names the run; a nested agent has a memory thread of its own.
  */
-export const THREAD_KEY = "holdpointThread";
+export const THREAD_KEY = "countersealThread";
 
 /** How a tool's calls are proposed. */
 export interface BuildToolOptions {
@@ -106,7 +106,7 @@ const refusedIds = new WeakMap<RequestContext, Set<string>>();
  * neither is performed. Mastra alone drops the second one without a word.
  */
 export const callIdGuard = {
-  id: "holdpoint-call-ids",
+  id: "counterseal-call-ids",
   // After the stream, Mastra shows the first of the two calls alone.
   processOutputStream: async ({
     part,

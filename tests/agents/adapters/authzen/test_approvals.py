@@ -64,10 +64,10 @@ def test_the_state_says_what_was_approved_for_whom_and_until_when(
     assert header == {
         "alg": "EdDSA",
         "kid": tokens.build_jwk_set()["keys"][0]["kid"],
-        "typ": "holdpoint-approval+jwt",
+        "typ": "counterseal-approval+jwt",
     }
     claims = claims_of(approval)
-    here = settings.HOLDPOINT.base_url
+    here = settings.COUNTERSEAL.base_url
     assert claims == {
         "iss": here,
         "aud": here,

@@ -47,7 +47,7 @@ def test_a_token_binds_what_was_denied_and_to_whom(
     assert header["typ"] == binding_tokens.BINDING_TYPE
     assert header["kid"] in {key["kid"] for key in tokens.build_jwk_set()["keys"]}
     claims = claims_of(token)
-    here = settings.HOLDPOINT.base_url
+    here = settings.COUNTERSEAL.base_url
     assert (claims["iss"], claims["aud"]) == (here, here)
     assert claims["jti"] == claims["evaluation_id"] == said["evaluation_id"]
     assert claims["denial_expires_at"] == said["access_request"]["expires_at"]
@@ -123,7 +123,7 @@ def test_a_token_of_ours_that_is_no_binding_token_binds_nothing(
     there = {**claims, "aud": "https://other.example"}
     for token in (
         tokens.sign_claims(claims),
-        tokens.sign_claims(claims, typ="holdpoint-approval+jwt"),
+        tokens.sign_claims(claims, typ="counterseal-approval+jwt"),
         tokens.sign_claims(there, typ=binding_tokens.BINDING_TYPE),
     ):
         sent["denial"]["binding_token"] = token

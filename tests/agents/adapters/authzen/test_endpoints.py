@@ -26,7 +26,7 @@ def test_the_metadata_names_what_there_is(client: Client, settings: Any) -> None
     answer = client.get(METADATA)
     assert answer["Content-Type"] == "application/json"
     assert answer["Cache-Control"] == "public, max-age=300"
-    found, here = answer.json(), settings.HOLDPOINT.base_url
+    found, here = answer.json(), settings.COUNTERSEAL.base_url
     assert found["policy_decision_point"] == here
     assert found["access_evaluation_endpoint"] == here + EVALUATION
     assert found["access_request_endpoint"] == here + REQUESTS
@@ -50,7 +50,7 @@ def test_the_description_lists_the_endpoints(client: Client) -> None:
     assert all(path in page for path in ours)
 
 
-@pytest.mark.parametrize("key", ["", "hp_wrong_key"])
+@pytest.mark.parametrize("key", ["", "cs_wrong_key"])
 def test_without_a_key_nothing_is_answered(gate: Gate, key: str) -> None:
     nobody = EnforcementPoint(key)
     calls = [

@@ -26,7 +26,7 @@ from tests.factories import decide
 
 TEXT = {"type": "string"}
 EXAMPLES = json.loads((Path(__file__).parent / "examples.json").read_text())["examples"]
-# Members of the examples that Holdpoint does not use, and why (docs/authzen.md).
+# Members of the examples that Counterseal does not use, and why (docs/authzen.md).
 UNUSED = {
     "access_evaluations_endpoint",  # one evaluation a call
     "template",  # the policy chooses the people
@@ -49,7 +49,7 @@ def body_of(section: str) -> dict[str, Any]:
 
 
 def has_members(ours: Any, example: Any, path: str = "") -> None:
-    """Every member of the example that Holdpoint uses is there, of the same type."""
+    """Every member of the example that Counterseal uses is there, of the same type."""
     assert type(ours) is type(example), path
     if isinstance(example, dict):
         for name in example.keys() - UNUSED:

@@ -48,7 +48,7 @@ def test_an_access_request_is_a_proposal_with_its_records(
     assert proposal.current.rationale == "It is cracked."
     kinds = LogRecord.objects.order_by("pk").values_list("kind", flat=True)
     assert {"proposal.submitted", "request.opened"} <= set(kinds)
-    base = settings.HOLDPOINT.base_url
+    base = settings.COUNTERSEAL.base_url
     endpoint = f"{base}{REQUESTS}/{proposal.pk}"
     assert task["status_endpoint"] == endpoint
     assert task["links"] == {
@@ -317,8 +317,8 @@ def test_a_policy_that_blocks_it_by_now_denies_the_task(
 
 
 def test_the_limits_of_proposals_hold(pep: EnforcementPoint, settings: Any) -> None:
-    changed = settings.HOLDPOINT.model_copy(update={"agent_pending_cap": 1})
-    settings.HOLDPOINT = changed
+    changed = settings.COUNTERSEAL.model_copy(update={"agent_pending_cap": 1})
+    settings.COUNTERSEAL = changed
     pep.request(payment())
     answer = pep.call("POST", "/access/v1/evaluation", payment())
     assert (answer.status_code, answer.json()["code"]) == (429, "too_many")

@@ -1,5 +1,5 @@
-"""`holdpoint hook claude-code` as Claude Code runs it, against the product and against
-a gate that fails. The inputs have the shape that Claude Code 2.1.332 sends."""
+"""`counterseal hook claude-code` as Claude Code runs it, against the product and
+against a gate that fails. The inputs have the shape that Claude Code 2.1.332 sends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdpoint_client.claude_code.gate_tools import ALL_GATE_TOOLS
+from counterseal_client.claude_code.gate_tools import ALL_GATE_TOOLS
 from reviews.models import ApprovalRequest, Execution, Proposal
 from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.gate import LoopbackGate
@@ -61,7 +61,7 @@ def hold_call(shell: Shell, typed: str) -> str:
 
 
 def list_kept(shell: Shell, kind: str) -> list[Path]:
-    folder = shell.home / ".local" / "state" / "holdpoint" / "claude_code"
+    folder = shell.home / ".local" / "state" / "counterseal" / "claude_code"
     return sorted(folder.glob(f"{kind}-*.json"))
 
 
@@ -249,11 +249,14 @@ def test_it_can_defer_what_nobody_has_decided(
 def test_a_gate_that_does_not_answer_blocks(tmp_path: Path) -> None:
     shell = Shell(
         tmp_path,
-        {"HOLDPOINT_URL": "http://127.0.0.1:9", "HOLDPOINT_KEY": "hp_k7xw2m9q_secret"},
+        {
+            "COUNTERSEAL_URL": "http://127.0.0.1:9",
+            "COUNTERSEAL_KEY": "cs_k7xw2m9q_secret",
+        },
     )
     done = run_hook(shell, build_command(tmp_path, "make"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("Holdpoint blocks this call: POST ")
+    assert done.stderr.startswith("Counterseal blocks this call: POST ")
     assert "secret" not in done.stderr
 
 
@@ -262,8 +265,8 @@ def test_a_wrong_key_and_no_settings_block(gate: LoopbackGate, tmp_path: Path) -
     typed = build_command(tmp_path, "make")
     without = run_hook(shell, typed)
     assert without.returncode == 2
-    assert "Run `holdpoint init`" in without.stderr
-    shell.variables |= {"HOLDPOINT_URL": gate.url, "HOLDPOINT_KEY": "hp_wrong"}
+    assert "Run `counterseal init`" in without.stderr
+    shell.variables |= {"COUNTERSEAL_URL": gate.url, "COUNTERSEAL_KEY": "cs_wrong"}
     wrong = run_hook(shell, typed)
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "(401 bad_key)" in wrong.stderr

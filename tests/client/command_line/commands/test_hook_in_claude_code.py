@@ -1,6 +1,6 @@
-"""The real Claude Code with `holdpoint hook claude-code` and a scripted model, without
-a network. It runs where CLAUDE_CODE names the program, such as the one in the wheel of
-claude-agent-sdk (`claude_agent_sdk/_bundled/claude`)."""
+"""The real Claude Code with `counterseal hook claude-code` and a scripted model,
+without a network. It runs where CLAUDE_CODE names the program, such as the one in the
+wheel of claude-agent-sdk (`claude_agent_sdk/_bundled/claude`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdpoint_client.claude_code.hook_settings import build_hook_settings
+from counterseal_client.claude_code.hook_settings import build_hook_settings
 from reviews.models import Execution, Proposal
 from tests.client.claude_code.messages_server import ScriptedModel, ToolUse, running
 from tests.client.command_line.shell import Shell
@@ -29,7 +29,7 @@ pytestmark = [
 
 
 def write_settings(workspace: Path, *options: str) -> None:
-    """The settings of `holdpoint init`, with options of the hook."""
+    """The settings of `counterseal init`, with options of the hook."""
     text = json.dumps(build_hook_settings())
     if options:
         words = " ".join(["hook claude-code", *options])
@@ -103,12 +103,12 @@ def test_a_rejected_command_does_not_run_and_the_model_reads_why(
 def test_a_gate_that_is_down_blocks_the_call(
     claude_shell: Shell, claude_desk: Desk, workspace: Path
 ) -> None:
-    claude_shell.variables["HOLDPOINT_URL"] = "http://127.0.0.1:9"
+    claude_shell.variables["COUNTERSEAL_URL"] = "http://127.0.0.1:9"
     calls = [("Bash", {"command": "touch made", "description": "Make it"})]
     write_settings(workspace)
     with start_session(claude_shell, workspace, calls) as (model, _):
         wait_until(lambda: "toolu_0001" in model.results, 60)
-    assert "Holdpoint blocks this call" in model.results["toolu_0001"]
+    assert "Counterseal blocks this call" in model.results["toolu_0001"]
     assert not (workspace / "made").exists()
     assert not Proposal.objects.exists()
 

@@ -1,4 +1,4 @@
-"""`holdpoint init` against the product: the gate, the key, the settings file, and the
+"""`counterseal init` against the product: the gate, the key, the settings file, and the
 first lines of an agent."""
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_a_person_connects_beside_the_agent(shell: Shell, desk: Desk) -> None:
 
 
 def test_a_wrong_key_is_not_kept(shell: Shell, desk: Desk) -> None:
-    wrong = "hp_k7xw2m9q_wrongwrongwrong"
+    wrong = "cs_k7xw2m9q_wrongwrongwrong"
     done = shell.run("init", desk.url, typed=wrong)
     assert done.returncode == 1
     assert "(401 bad_key)" in done.stderr
@@ -74,7 +74,7 @@ def test_a_wrong_key_is_not_kept(shell: Shell, desk: Desk) -> None:
 
 
 def test_a_key_of_the_environment_stays_there(shell: Shell, desk: Desk) -> None:
-    shell.variables["HOLDPOINT_KEY"] = desk.key
+    shell.variables["COUNTERSEAL_KEY"] = desk.key
     done = shell.run("init", desk.url)
     assert done.returncode == 0, done.stderr
     assert json.loads(shell.settings_file.read_text()) == {"url": desk.url}
@@ -118,7 +118,7 @@ def test_the_settings_of_claude_code_are_written_once(
         "The agent is not yet allowed to propose: claude_call_mcp_tool,"
         in printed.stdout
     )
-    assert "holdpoint hook claude-code --policy" in printed.stdout
+    assert "counterseal hook claude-code --policy" in printed.stdout
     done = shell.run(*words, "--write", ".claude/settings.json")
     assert done.returncode == 0, done.stderr
     file = home / ".claude" / "settings.json"
@@ -166,7 +166,7 @@ def test_an_unknown_tool_is_named_with_those_there_are(
 def test_an_address_without_a_gate_is_refused(
     shell: Shell, url: str, rule: str
 ) -> None:
-    done = shell.run("init", url, typed="hp_k7xw2m9q_never_sent")
+    done = shell.run("init", url, typed="cs_k7xw2m9q_never_sent")
     assert done.returncode == 1
     assert rule in done.stderr
     assert "secret" not in done.stderr
@@ -176,9 +176,9 @@ def test_an_address_without_a_gate_is_refused(
 def test_a_gate_that_ends_in_the_middle_leaves_the_file_as_it_was(
     shell: Shell, gate: LoopbackGate
 ) -> None:
-    assert shell.run("init", gate.url, typed="hp_test").returncode == 0
+    assert shell.run("init", gate.url, typed="cs_test").returncode == 0
     before = shell.settings_file.read_text()
-    done = shell.run("init", "--new-key", typed="hp_other")
+    done = shell.run("init", "--new-key", typed="cs_other")
     assert done.returncode == 1
     assert shell.settings_file.read_text() == before
     assert [path.name for path in shell.settings_file.parent.iterdir()] == [

@@ -1,5 +1,5 @@
-"""`holdpoint mcp` and `holdpoint tools import`: their words reach the commands of
-`holdpoint_client.mcp` as they are."""
+"""`counterseal mcp` and `counterseal tools import`: their words reach the commands of
+`counterseal_client.mcp` as they are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def test_a_servers_tools_are_printed_as_policy_entries(
 def test_a_wrong_command_line_is_named(
     shell: Shell, words: list[str], said: str
 ) -> None:
-    shell.variables |= {"HOLDPOINT_URL": "http://127.0.0.1:9", "HOLDPOINT_KEY": "hp_x"}
+    shell.variables |= {
+        "COUNTERSEAL_URL": "http://127.0.0.1:9",
+        "COUNTERSEAL_KEY": "cs_x",
+    }
     done = shell.run(*words)
     assert done.returncode == 2
     assert said in done.stderr
@@ -52,7 +55,7 @@ def test_a_wrong_command_line_is_named(
 
 def test_the_stored_gate_is_used(shell: Shell) -> None:
     shell.settings_file.parent.mkdir(parents=True)
-    shell.settings_file.write_text('{"url": "http://127.0.0.1:9", "key": "hp_x"}')
+    shell.settings_file.write_text('{"url": "http://127.0.0.1:9", "key": "cs_x"}')
     shell.settings_file.chmod(0o600)
     shell.command = COMMAND
     done = shell.run("mcp", "--", "/nowhere/server")

@@ -1,4 +1,4 @@
-"""`holdpoint propose` against the product, and against a gate that fails."""
+"""`counterseal propose` against the product, and against a gate that fails."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdpoint_client.command_line.commands.propose import read_arguments
-from holdpoint_client.command_line.sessions import InvalidUsage
+from counterseal_client.command_line.commands.propose import read_arguments
+from counterseal_client.command_line.sessions import InvalidUsage
 from reviews.models import ApprovalRequest, Proposal
 from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.gate import Fault, LoopbackGate
@@ -28,7 +28,7 @@ def test_it_proposes_and_says_who_must_decide(agent_shell: Shell, desk: Desk) ->
     assert f"{proposal.pk}: write waits for people." in done.stdout
     assert "Needs 1 reviewer (0 approved)" in done.stdout
     assert f"{desk.url}/requests/{request.pk}/" in done.stdout
-    assert f"holdpoint wait {proposal.pk}" in done.stdout
+    assert f"counterseal wait {proposal.pk}" in done.stdout
 
 
 @pytest.mark.servers
@@ -89,12 +89,12 @@ def test_who_stops_waiting_learns_how_to_go_on(
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=20)
     assert (process.returncode, output) == (130, "")
-    assert "holdpoint wait p-1" in errors
+    assert "counterseal wait p-1" in errors
     assert "Traceback" not in errors
 
 
 def test_an_agents_key_is_no_idempotency_key(loopback_shell: Shell) -> None:
-    secret = "hp_k7xw2m9q_secretsecret"
+    secret = "cs_k7xw2m9q_secretsecret"
     words = ("propose", "pay", "--args", "{}", "--thread", "t", "--key", secret)
     done = loopback_shell.run(*words)
     assert done.returncode == 2

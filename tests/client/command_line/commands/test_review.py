@@ -1,4 +1,4 @@
-"""`holdpoint review` against the product: the list, one request, and decisions on
+"""`counterseal review` against the product: the list, one request, and decisions on
 exactly what was shown."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_it_shows_what_the_page_shows_as_inert_text(
     assert "The agent's own words, not checked" in done.stdout
     assert "\n  | 2 reviewers approved" in done.stdout  # behind the bar
     assert "\n2 reviewers approved" not in done.stdout
-    assert f"holdpoint review approve {letter.pk}" in done.stdout
+    assert f"counterseal review approve {letter.pk}" in done.stdout
     assert not Decision.objects.exists()
 
 
@@ -88,7 +88,7 @@ def test_lines_fit_the_terminal_and_colours_can_be_left_out(
     lines = [
         line
         for line in dialogue.text.splitlines()
-        if page not in line and "holdpoint review" not in line
+        if page not in line and "counterseal review" not in line
     ]
     assert max(map(len, lines)) <= 60
     assert "\x1b" not in dialogue.text
@@ -170,7 +170,7 @@ def test_what_needs_a_password_is_decided_on_the_page(
 ) -> None:
     request = propose_payment(desk, "899.00")
     token = tokens.create_token(person=desk.people.sue, name="terminal")
-    rita_shell.variables["HOLDPOINT_TOKEN"] = token
+    rita_shell.variables["COUNTERSEAL_TOKEN"] = token
     rita_shell.run("review", "show", request.pk)
     done = rita_shell.run("review", "approve", request.pk, "--yes")
     assert done.returncode == 5
@@ -212,7 +212,7 @@ def test_an_approval_is_recalled_on_the_page(rita_shell: Shell, desk: Desk) -> N
 def test_who_cannot_decide_learns_why(desk: Desk, rita_shell: Shell) -> None:
     request = propose_payment(desk)
     token = tokens.create_token(person=desk.people.otto, name="terminal")
-    rita_shell.variables["HOLDPOINT_TOKEN"] = token
+    rita_shell.variables["COUNTERSEAL_TOKEN"] = token
     done = rita_shell.run("review", request.pk)
     assert done.returncode == 4
     assert done.stderr.strip()
@@ -220,11 +220,11 @@ def test_who_cannot_decide_learns_why(desk: Desk, rita_shell: Shell) -> None:
 
 
 def test_a_token_that_ended_is_one_line(rita_shell: Shell) -> None:
-    rita_shell.variables["HOLDPOINT_TOKEN"] = "hpp_k7xw2m9q_endedendedended"
+    rita_shell.variables["COUNTERSEAL_TOKEN"] = "csp_k7xw2m9q_endedendedended"
     done = rita_shell.run("review")
     (line,) = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (1, "")
-    assert "holdpoint init --person --new-key" in line
+    assert "counterseal init --person --new-key" in line
     assert "ended" not in line
 
 

@@ -1,4 +1,4 @@
-"""`holdpoint wait` against the product, and the exit code of each ending."""
+"""`counterseal wait` against the product, and the exit code of each ending."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.client.test_tools import LETTER, Desk
 
 ENDINGS: list[tuple[dict[str, Any], int]] = [
     ({"status": "executed"}, 0),
-    ({"status": "granted", "grant": {"token": "hpg_very_secret_token"}}, 0),
+    ({"status": "granted", "grant": {"token": "csg_very_secret_token"}}, 0),
     ({"status": "rejected"}, 4),
     ({"status": "expired"}, 4),
     ({"status": "refused"}, 4),
@@ -42,7 +42,7 @@ def test_each_ending_has_its_exit_code(
     gate.settle("p-1", **facts)
     done = loopback_shell.run("wait", "p-1")
     assert (done.returncode, done.stderr) == (code, "")
-    assert "hpg_" not in done.stdout
+    assert "csg_" not in done.stdout
     whole = loopback_shell.run("wait", "p-1", "--json")
     assert (whole.returncode, json.loads(whole.stdout)) == (code, gate.proposals["p-1"])
 

@@ -21,7 +21,7 @@ def rita(gate: Gate) -> Client:
 
 def test_a_token_is_shown_once_and_works(gate: Gate, rita: Client) -> None:
     page = rita.post("/me/tokens/", {"name": "nightly"})
-    (text,) = re.findall(r"hpp_[a-z0-9]{8}_[a-z0-9]{32}", page.content.decode())
+    (text,) = re.findall(r"csp_[a-z0-9]{8}_[a-z0-9]{32}", page.content.decode())
     assert page["Cache-Control"] == "no-store"
     assert tokens.authenticate_token(text) == gate.rita
     assert text not in rita.get("/me/tokens/").content.decode()

@@ -21,7 +21,7 @@ STATES = [
         "closed",
         "/alarms/",
         "no-alarms",
-        "No open alarms. Holdpoint knows of no unresolved guarantee violation.",
+        "No open alarms. Counterseal knows of no unresolved guarantee violation.",
     ),
     (
         "open",

@@ -49,7 +49,7 @@ ROWS = [
         URL,
         "second",
         "You are the second person. Confirming resumes work: the result of every"
-        " running action becomes unknown. Holdpoint looks it up at the tool's service"
+        " running action becomes unknown. Counterseal looks it up at the tool's service"
         " where it can, and otherwise asks people.",
     ),
     (
@@ -75,7 +75,7 @@ ROWS = [
         "rita",
         "/queue/",
         "unread",
-        "Nothing runs: Holdpoint cannot read its epoch file from disk. Everything"
+        "Nothing runs: Counterseal cannot read its epoch file from disk. Everything"
         " resumes automatically once it can. Details",
     ),
 ]

@@ -89,7 +89,7 @@ def test_a_permit_that_was_never_used(letter, as_: SignIn) -> None:
     assert "Reason The execution window has ended." in said
 
 
-def test_a_verifier_is_not_quoted_as_holdpoint(letter, as_: SignIn) -> None:
+def test_a_verifier_is_not_quoted_as_counterseal(letter, as_: SignIn) -> None:
     Execution.objects.filter(pk=letter.pk).update(
         status=ExecutionStatus.REFUSED,
         code="verifier",

@@ -39,7 +39,7 @@ def webhook_rules(call: Call) -> Answer:
         assert {one["type"] for one in card["content"]["actions"]} == {"Action.OpenUrl"}
         return Answer(202, b"")
     if call.path == "/signed":
-        secret = django_settings.HOLDPOINT.webhook_secret
+        secret = django_settings.COUNTERSEAL.webhook_secret
         Webhook(secret).verify(call.body, dict(call.headers))  # it raises
         return Answer(204, b"")
     assert call.path == "/services/T0/B0/secret"
@@ -56,7 +56,7 @@ def api(settings: Any) -> Iterator[Api]:
             "chat_webhooks": rooms,
             "notify_webhooks": {"wall": f"{found.url}/signed"},
         }
-        settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changed)
+        settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
         yield found
 
 

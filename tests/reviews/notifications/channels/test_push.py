@@ -83,13 +83,13 @@ def push_rules(call: Call) -> Answer:
 @pytest.fixture
 def api(settings: Any) -> Iterator[Api]:
     with running(push_rules) as found:
-        here = settings.HOLDPOINT
+        here = settings.COUNTERSEAL
         changed = {
             "vapid_key": bytes(range(32)),
             "vapid_contact": "mailto:ops@example.com",
             "callback_networks": here.webhook_networks,  # loopback
         }
-        settings.HOLDPOINT = here.model_copy(update=changed)
+        settings.COUNTERSEAL = here.model_copy(update=changed)
         yield found
 
 

@@ -84,7 +84,7 @@ def api(settings: Any) -> Iterator[Api]:
             "slack_api_url": found.url,
             "http_timeout": 1,
         }
-        settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changed)
+        settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
         yield found
 
 

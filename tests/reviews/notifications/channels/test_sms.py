@@ -62,7 +62,7 @@ def api(settings: Any) -> Iterator[Api]:
             "sms_from": SENDER,
             "sms_api_url": found.url,
         }
-        settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changed)
+        settings.COUNTERSEAL = settings.COUNTERSEAL.model_copy(update=changed)
         yield found
 
 

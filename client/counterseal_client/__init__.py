@@ -1,0 +1,100 @@
+"""The Python client of Counterseal: call tools through the gate, or propose an action,
+wait, and carry on with the outcome.
+
+It needs httpx2 and pydantic. Counterseal itself never imports it.
+"""
+
+from __future__ import annotations
+
+from .calls import Backoff
+from .errors import (
+    ApiError,
+    CountersealError,
+    FieldError,
+    InvalidAnswer,
+    InvalidArguments,
+    Unreachable,
+)
+from .gate import AsyncGate, Gate
+from .gated_tools import AsyncGatedTool, GatedTool
+from .models import (
+    FINAL_STATUSES,
+    ApprovalRequest,
+    Checkpoint,
+    Claim,
+    Decision,
+    Execution,
+    Grant,
+    Identity,
+    Message,
+    Proposal,
+    ProposalPage,
+    Rule,
+    Ruling,
+    StepCount,
+    ThreadState,
+    ToolDeclaration,
+)
+from .operations import CheckpointIn, Details, ThreadResult, encode_blob
+from .tool_errors import (
+    ApprovalPending,
+    EffectFailed,
+    MissingThread,
+    NothingHappened,
+    NotPerformed,
+    OutcomeUnknown,
+    Rejected,
+    ReturnedForRevision,
+    ToolError,
+    ToolNotDeclared,
+)
+from .tools import ToolRisk, get_claim
+from .webhooks import Event, NotVerified
+
+__all__ = [
+    "FINAL_STATUSES",
+    "ApiError",
+    "ApprovalPending",
+    "ApprovalRequest",
+    "AsyncGate",
+    "AsyncGatedTool",
+    "Backoff",
+    "Checkpoint",
+    "CheckpointIn",
+    "Claim",
+    "CountersealError",
+    "Decision",
+    "Details",
+    "EffectFailed",
+    "Event",
+    "Execution",
+    "FieldError",
+    "Gate",
+    "GatedTool",
+    "Grant",
+    "Identity",
+    "InvalidAnswer",
+    "InvalidArguments",
+    "Message",
+    "MissingThread",
+    "NotPerformed",
+    "NotVerified",
+    "NothingHappened",
+    "OutcomeUnknown",
+    "Proposal",
+    "ProposalPage",
+    "Rejected",
+    "ReturnedForRevision",
+    "Rule",
+    "Ruling",
+    "StepCount",
+    "ThreadResult",
+    "ThreadState",
+    "ToolDeclaration",
+    "ToolError",
+    "ToolNotDeclared",
+    "ToolRisk",
+    "Unreachable",
+    "encode_blob",
+    "get_claim",
+]

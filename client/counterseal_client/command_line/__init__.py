@@ -1,0 +1,1 @@
+"""The command line `counterseal`. Each module of `commands` is one subcommand."""

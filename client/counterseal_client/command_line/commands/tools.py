@@ -1,0 +1,28 @@
+"""`counterseal tools import`: policy entries for the tools of an MCP server."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..outcomes import ExitCode
+from ..sessions import InvalidUsage
+from .mcp import add_words_parser, run_words
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser."""
+    add_words_parser(
+        commands, "tools", "print policy entries for a server's tools (import)", run
+    )
+
+
+def run(given: argparse.Namespace) -> ExitCode:
+    """Import the tools of the server that the words name."""
+    verb, *words = given.words or [""]
+    if verb != "import":
+        raise InvalidUsage(
+            "The only verb is import.",
+            next_step="Write `counterseal tools import [options] -- SERVER COMMAND`.",
+        )
+    return run_words(["import", *words], "counterseal tools import")

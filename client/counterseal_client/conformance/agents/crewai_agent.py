@@ -1,0 +1,343 @@
+"""CrewAI: a flow of a model and its tools that pauses with `@human_feedback`, bare as
+the documentation shows, or through Counterseal's adapter."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+# Before the package is imported: it sends nothing.
+os.environ |= {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "OTEL_SDK_DISABLED": "true",
+}
+
+from crewai import BaseLLM
+from crewai.events.event_listener import event_listener
+from crewai.flow.async_feedback import HumanFeedbackPending
+from crewai.flow.async_feedback.types import PendingFeedbackContext
+from crewai.flow.flow import Flow, listen, or_, router, start
+from crewai.flow.human_feedback import HumanFeedbackResult, human_feedback
+from crewai.flow.persistence import SQLiteFlowPersistence, persist
+from crewai_core.printer import set_suppress_console_output
+from pydantic import BaseModel, validate_call
+
+from counterseal_client.adapters.crewai import (
+    GateProvider,
+    list_unanswered,
+    perform_calls,
+    propose_calls,
+    read_answer,
+    resume_flow,
+)
+from counterseal_client.operations import Details
+
+from ..scripting import DONE, WORDS, Script
+from ..worker import Job, Pending, Report
+from .toolbox import DELEGATE, GatedBox, build_toolbox, run_action
+
+Message = dict[str, Any]
+# Nothing about each flow on the console of the kit.
+event_listener.formatter.console.quiet = True
+set_suppress_console_output(True)
+
+
+class ScriptedModel(BaseLLM):
+    """Says the next turn of its script; which one that is, the history tells."""
+
+    script: Script
+
+    def call(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+        """As of `BaseLLM`."""
+        turn = sum(message["role"] == "assistant" for message in messages)
+        if turn >= len(self.script):
+            return DONE
+        return [
+            {
+                "id": call["id"],
+                "function": {
+                    "name": call["name"],
+                    "arguments": json.dumps(call["args"]),
+                },
+            }
+            for call in self.script[turn]
+        ]
+
+
+class RunState(BaseModel):
+    """What the flow keeps."""
+
+    id: str = ""
+    messages: list[Message] = []
+
+
+class PausingProvider:
+    """Pauses the flow, as the documentation shows."""
+
+    def request_feedback(self, context: PendingFeedbackContext, flow: Flow[Any]) -> str:
+        """As of CrewAI's protocol."""
+        raise HumanFeedbackPending(context)
+
+
+class CrewAIDriver:
+    """The flow of one job, with its state in SQLite."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._store = SQLiteFlowPersistence(str(job.store))
+        self._gated = GatedBox(job) if job.gated else None
+        self._flow_id = job.thread
+        self._flow = build_flows(job, self._gated, self._store)
+
+    def start_run(self) -> None:
+        """As of `Driver`."""
+        self._flow(persistence=self._store).kickoff(inputs={"id": self._flow_id})
+
+    def repeat_run(self) -> None:
+        """As of `Driver`."""
+        self.start_run()
+
+    def resume_run(self) -> None:
+        """As of `Driver`."""
+        before = self._store.load_pending_feedback(self._flow_id)
+        if self._gated is not None:
+            resume_flow(
+                self._flow,
+                self._flow_id,
+                self._store,
+                self._gated.gate,
+                wait_seconds=self._job.wait_seconds,
+                after_crash=self._job.after_crash,
+            )
+        elif before is None:
+            self.start_run()
+        else:
+            self._resume_with(json.dumps(self._job.answers))
+        if self._job.hostile and before is not None:
+            self._replay(*before)
+
+    def _resume_with(self, feedback: str) -> None:
+        self._flow.from_pending(self._flow_id, self._store).resume(feedback)
+
+    def _replay(self, state: dict[str, Any], context: PendingFeedbackContext) -> None:
+        """Hostile: store an older pause of the flow again, and approve it."""
+        kept = self._store.load_state(self._flow_id)
+        self._store.save_pending_feedback(self._flow_id, context, state)
+        self._resume_with(json.dumps({"*": {"verdict": "approve"}}))
+        self._store.save_state(self._flow_id, "act", kept)
+
+    def send_raw(self) -> None:
+        """As of `Driver`."""
+        raw = {
+            "approval": json.dumps({"*": {"verdict": "approve"}}),
+            "redirection": json.dumps(
+                {"*": {"verdict": "approve", "tool": "erase_note"}}
+            ),
+            "malformed": "yes, please",
+        }
+        self._resume_with(raw[self._job.raw])
+
+    def read_report(self) -> Report:
+        """As of `Driver`."""
+        state = self._store.load_state(self._flow_id) or {"messages": []}
+        paused = self._store.load_pending_feedback(self._flow_id)
+        messages = state["messages"]
+        last = messages[-1] if messages else {}
+        output = paused[1].method_output if paused else []
+        return Report(
+            "suspended" if paused or last.get("role") != "assistant" else "finished",
+            pending=[read_pending(found) for found in output],
+            values=output,
+            replies=[m["content"] for m in messages if m["role"] == "tool"],
+            final=last.get("content", "") if last.get("role") == "assistant" else "",
+        )
+
+
+def read_pending(found: Mapping[str, Any]) -> Pending:
+    """A call that waits, of the adapter or of the flow without a gate."""
+    if "function" in found:
+        call_id, tool = found["id"], found["function"]["name"]
+        return Pending(
+            call_id, tool, call_id, json.loads(found["function"]["arguments"])
+        )
+    return Pending(found["tool_call_id"], found["tool"], found["tool_call_id"], {})
+
+
+class Steps(Protocol):
+    """What a flow does about the calls of its model."""
+
+    def propose(self, messages: list[Message]) -> list[dict[str, Any]]:
+        """What people are asked about."""
+        ...
+
+    def perform(self, messages: list[Message], feedback: str) -> list[Message]:
+        """The results of what was decided."""
+        ...
+
+
+class GatedSteps:
+    """Through the adapter."""
+
+    def __init__(self, job: Job, gated: GatedBox) -> None:
+        self._gated = gated
+        self._given: dict[str, Any] = {
+            "thread": job.thread,
+            "describe": self._describe,
+        }
+
+    def _describe(self, call: Mapping[str, Any]) -> Details:
+        return self._gated.add_details({"rationale": WORDS})
+
+    def propose(self, messages: list[Message]) -> list[dict[str, Any]]:
+        """As of `Steps`."""
+        return propose_calls(self._gated.tools, messages, **self._given)
+
+    def perform(self, messages: list[Message], feedback: str) -> list[Message]:
+        """As of `Steps`. The feedback counts for nothing."""
+        return perform_calls(self._gated.tools, messages, **self._given)
+
+
+class BareSteps:
+    """The feedback decides, about all calls of a turn at once."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._box = build_toolbox(job)
+
+    def propose(self, messages: list[Message]) -> list[dict[str, Any]]:
+        """As of `Steps`."""
+        self._job.ledger.mark("asked")
+        return list_unanswered(messages)
+
+    def perform(self, messages: list[Message], feedback: str) -> list[Message]:
+        """As of `Steps`. Raises ValueError for feedback that is no JSON."""
+        given = json.loads(feedback)
+        return [
+            build_reply(call, self._run(call, given))
+            for call in list_unanswered(messages)
+        ]
+
+    def _run(self, call: dict[str, Any], given: dict[str, Any]) -> str:
+        args = json.loads(call["function"]["arguments"])
+        answer = given.get(str(args.get("to", ""))) or given.get("*", {})
+        if answer.get("verdict") != "approve":
+            return f"Rejected: {answer.get('reason', '')}"
+        function = getattr(self._box, call["function"]["name"])
+        return str(validate_call(function)(**args))
+
+
+class DelegatingSteps:
+    """The only tool runs a nested flow, whose calls surface as those of this one."""
+
+    def __init__(
+        self, job: Job, gated: GatedBox | None, inner: Any, store: Any
+    ) -> None:
+        self._job = job
+        self._gated = gated
+        self._inner = inner
+        self._store = store
+        self._inner_id = f"{job.thread}:inner"
+
+    def propose(self, messages: list[Message]) -> list[dict[str, Any]]:
+        """As of `Steps`."""
+        paused = self._store.load_pending_feedback(self._inner_id)
+        if paused is None:
+            inner = self._inner(persistence=self._store)
+            inner.kickoff(inputs={"id": self._inner_id})
+            paused = self._store.load_pending_feedback(self._inner_id)
+        return list(paused[1].method_output) if paused else []
+
+    def perform(self, messages: list[Message], feedback: str) -> list[Message]:
+        """As of `Steps`."""
+        if self._gated:
+            resume_flow(self._inner, self._inner_id, self._store, self._gated.gate)
+        else:
+            self._inner.from_pending(self._inner_id, self._store).resume(feedback)
+        if self._store.load_pending_feedback(self._inner_id):
+            return []
+        last = self._store.load_state(self._inner_id)["messages"][-1]["content"]
+        return [build_reply(call, last) for call in list_unanswered(messages)]
+
+
+def read_bare_answer(answer: Any) -> Message:
+    """An answer of the scripted model as a message."""
+    if isinstance(answer, str):
+        return {"role": "assistant", "content": answer}
+    return {"role": "assistant", "content": "", "tool_calls": answer}
+
+
+def build_reply(call: Mapping[str, Any], text: str) -> Message:
+    """The result of a call as a message."""
+    return {
+        "role": "tool",
+        "tool_call_id": call["id"],
+        "name": call["function"]["name"],
+        "content": text,
+    }
+
+
+def build_flows(
+    job: Job, gated: GatedBox | None, store: SQLiteFlowPersistence
+) -> type[Flow[RunState]]:
+    """The flow; a nested one sits behind the tool `delegate`."""
+    steps = GatedSteps(job, gated) if gated else BareSteps(job)
+    flow = build_flow(job, steps, job.script, store)
+    if not job.nested:
+        return flow
+    outer = DelegatingSteps(job, gated, flow, store)
+    return build_flow(job, outer, DELEGATE, store)
+
+
+def build_flow(
+    job: Job, steps: Steps, script: Script, store: SQLiteFlowPersistence
+) -> type[Flow[RunState]]:
+    """A loop of model and tools that pauses in between."""
+    model = ScriptedModel(model="scripted", script=script)
+    provider = GateProvider() if job.gated else PausingProvider()
+
+    @persist(store)
+    class ToolFlow(Flow[RunState]):
+        suppress_flow_events: bool = True  # on the console
+        _skip_auto_memory: bool = True  # a vector store that takes seconds to load
+
+        @start()
+        def begin(self) -> None:
+            if not self.state.messages:
+                message = {"role": "user", "content": "Please do it."}
+                self.state.messages.append(message)
+
+        @router(or_(begin, "again"))
+        def think(self) -> str:
+            if not list_unanswered(self.state.messages):
+                answer = model.call(self.state.messages)
+                read = read_answer if job.gated else read_bare_answer
+                self.state.messages.append(read(answer))
+            return "calls" if self.state.messages[-1].get("tool_calls") else "done"
+
+        @listen("calls")
+        @human_feedback(message="These calls wait.", provider=provider)
+        def ask_people(self) -> list[dict[str, Any]]:
+            return steps.propose(self.state.messages)
+
+        @router(ask_people)
+        def act(self, result: HumanFeedbackResult) -> str:
+            self.state.messages += steps.perform(self.state.messages, result.feedback)
+            return "again"
+
+    return ToolFlow
+
+
+class CrewAIAgent:
+    """The flow, bare and with Counterseal."""
+
+    def run(self, job: Job) -> Report:
+        """As `ScriptedAgent.run`."""
+        return run_action(CrewAIDriver(job), job)
+
+
+def build_agent(variant: str) -> CrewAIAgent:
+    """The flow; there is one variant."""
+    return CrewAIAgent()

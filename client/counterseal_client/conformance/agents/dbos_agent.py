@@ -1,0 +1,315 @@
+"""DBOS: a workflow of a model and its tools, each call a workflow of its own that waits
+for a message, bare as the documentation shows, or through Counterseal's adapter."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import pickle
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Callable
+from multiprocessing.util import Finalize
+from typing import Any
+
+from dbos import DBOS, Serializer, SetWorkflowID
+from pydantic import validate_call
+
+from counterseal_client.adapters.attempts import check_call_ids
+from counterseal_client.adapters.dbos import (
+    WAITING_EVENT,
+    build_workflow,
+    list_waiting,
+    resume_workflow,
+)
+
+from ..scripting import DONE, WORDS
+from ..worker import Job, Pending, Report
+from .toolbox import DELEGATE, GatedBox, build_toolbox, find_answer, run_action
+
+FOREVER = 10 * 365 * 24 * 60 * 60.0
+POLL_SECONDS = 0.05
+STATE_EVENT = "state"
+REDIRECTION = {"verdict": "modify", "tool": "erase_note", "args": {"to": "ann"}}
+ENDED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
+
+
+class JsonSerializer(Serializer):
+    """Keeps values as JSON, which a check can change, and anything else as DBOS does by
+    default."""
+
+    def serialize(self, data: Any) -> str:
+        """As of DBOS."""
+        try:
+            return json.dumps(data)
+        except TypeError:
+            return "pickle:" + b64encode(pickle.dumps(data)).decode()
+
+    def deserialize(cls, serialized_data: str) -> Any:
+        """As of DBOS."""
+        head, _, tail = serialized_data.partition("pickle:")
+        if tail and not head:
+            return pickle.loads(b64decode(tail))  # noqa: S301 - the kit's own file
+        return json.loads(serialized_data)
+
+
+class DbosDriver:
+    """DBOS in one process, with its database in SQLite. The process ends at once, as a
+    signal ends it: `DBOS.destroy` would record the cancelled wait of a workflow as its
+    error."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._gated = GatedBox(job) if job.gated else None
+        self._sent: set[str] = set()
+        config: Any = {
+            "name": "kit",
+            "system_database_url": f"sqlite:///{job.store}",
+            "executor_id": "kit",
+            "application_version": "kit",
+            "serializer": JsonSerializer(),
+            "notification_listener_polling_interval_sec": 0.05,
+            "log_level": "CRITICAL",
+        }
+        DBOS(config=config)
+        logging.getLogger("dbos").setLevel(logging.CRITICAL)
+        self._loop = build_loop(job, self._gated)
+        self._marks = job.ledger.count_marks()
+        self._report: Report | None = None
+
+    def start_run(self) -> None:
+        """As of `Driver`."""
+        self._act(self._start)
+
+    def repeat_run(self) -> None:
+        """As of `Driver`. DBOS recovers at launch what was running."""
+        self._act(self._wait_for_marks)
+
+    def resume_run(self) -> None:
+        """As of `Driver`."""
+        self._act(self._resume)
+
+    def send_raw(self) -> None:
+        """As of `Driver`."""
+        self._act(self._send)
+
+    def read_report(self) -> Report:
+        """As of `Driver`."""
+        if self._report is None:
+            self._act(lambda: None)
+        assert self._report is not None
+        return self._report
+
+    def _act(self, action: Callable[[], None]) -> None:
+        Finalize(None, os._exit, args=(0,), exitpriority=0)
+        DBOS.launch()
+        action()
+        while self._is_busy():
+            time.sleep(POLL_SECONDS)
+        self._report = self._build_report()
+
+    def _start(self) -> None:
+        with SetWorkflowID(self._job.thread):
+            DBOS.start_workflow(self._loop, self._job.nested)
+
+    def _wait_for_marks(self) -> None:
+        while self._job.ledger.count_marks() <= self._marks:
+            time.sleep(POLL_SECONDS)
+
+    def _resume(self) -> None:
+        if self._gated:
+            seconds = self._job.wait_seconds
+            woken = resume_workflow(
+                self._job.thread, self._gated.gate, wait_seconds=seconds
+            )
+            self._sent = {facts["topic"] for facts in woken}
+            return
+        for key, facts in self._list_bare().items():
+            answer = find_answer(self._job, facts["call"]["args"])
+            self._tell(key, "answer", answer)
+
+    def _send(self) -> None:
+        """Behind the gate the message has no answer: the approval is the message
+        itself, a redirection names another tool in it, a malformed one is a text."""
+        answers = {"approval": {"verdict": "approve"}, "redirection": REDIRECTION}
+        raw = answers.get(self._job.raw, "yes, please")
+        for key in self._job.interrupt_ids or self._list_ids():
+            workflow, _, topic = key.partition("|")
+            self._tell(workflow, topic or "answer", raw)
+
+    def _tell(self, workflow: str, topic: str, message: Any) -> None:
+        DBOS.send(workflow, message, topic)
+        self._sent.add(topic if self._gated else workflow)
+
+    def _list_ids(self) -> list[str]:
+        if self._gated:
+            waiting = list_waiting(self._job.thread)
+            return [f"{w['workflow']}|{w['topic']}" for w in waiting.values()]
+        return list(self._list_bare())
+
+    def _list_bare(self) -> dict[str, dict[str, Any]]:
+        """The bare calls that wait, by their workflows, which the first one started."""
+        return {
+            child.workflow_id: facts
+            for child in DBOS.list_workflows(parent_workflow_id=self._job.thread)
+            if child.status not in ENDED
+            and (facts := DBOS.get_event(child.workflow_id, WAITING_EVENT, 0))
+        }
+
+    def _is_busy(self) -> bool:
+        """Whether anything goes on by itself: the loop thinks, or a call neither waits
+        nor has ended."""
+        status = DBOS.get_workflow_status(self._job.thread)
+        if status is None or status.status in ENDED:
+            return False
+        return self._has_work(self._job.thread)
+
+    def _has_work(self, loop: str) -> bool:
+        state = DBOS.get_event(loop, STATE_EVENT, 0) or {"started": 0}
+        children = DBOS.list_workflows(parent_workflow_id=loop, load_input=False)
+        if not state["started"] or len(children) < state["started"]:
+            return True
+        alive = [child for child in children if child.status not in ENDED]
+        return not alive or any(self._goes_on(child) for child in alive)
+
+    def _goes_on(self, child: Any) -> bool:
+        if child.name == "run_loop":
+            return self._has_work(child.workflow_id)
+        facts = DBOS.get_event(child.workflow_id, WAITING_EVENT, 0)
+        name = facts and (facts["topic"] if self._gated else child.workflow_id)
+        return facts is None or name in self._sent
+
+    def _build_report(self) -> Report:
+        status = DBOS.get_workflow_status(self._job.thread)
+        assert status is not None
+        state = DBOS.get_event(self._job.thread, STATE_EVENT, 0) or {}
+        replies = state.get("replies", [])
+        if status.status != "SUCCESS" and status.status in ENDED:
+            return Report("failed", replies=replies, error=repr(status.error))
+        values: list[dict[str, Any]] = []
+        if self._gated:
+            values = [*list_waiting(self._job.thread).values()]
+            pending = [
+                Pending(
+                    f"{facts['workflow']}|{facts['topic']}",
+                    facts["tool"],
+                    facts["tool_call_id"],
+                    {},
+                )
+                for facts in values
+            ]
+        else:
+            pending = [
+                Pending(key, call["name"], call["id"], call["args"])
+                for key, facts in self._list_bare().items()
+                for call in [facts["call"]]
+            ]
+        done = status.status == "SUCCESS"
+        return Report(
+            "finished" if done else "suspended",
+            pending=pending,
+            values=values,
+            replies=replies,
+            final=DONE if done else "",
+        )
+
+
+Perform = Callable[[dict[str, Any]], Awaitable[Any]]
+"""Starts the workflow of a call and returns its handle."""
+
+
+def build_loop(job: Job, gated: GatedBox | None) -> Callable[[bool], Awaitable[str]]:
+    """The workflow of model and tools. As the outer one, its only tool runs another."""
+    start_call = start_gated_calls(job, gated) if gated else start_bare_calls(job)
+
+    async def think(outer: bool, turn: int) -> list[dict[str, Any]]:
+        script = DELEGATE if outer else job.script
+        return script[turn] if turn < len(script) else []
+
+    @DBOS.workflow(name="run_loop")
+    async def run_loop(outer: bool) -> str:
+        replies: list[str] = []
+        started, turn = 0, 0
+        while calls := await DBOS.run_step_async({}, think, outer, turn):
+            if gated:
+                check_call_ids([call["id"] for call in calls])
+            started += len(calls)
+            state = {"started": started, "replies": replies}
+            await DBOS.set_event_async(STATE_EVENT, state)
+            handles = [
+                await DBOS.start_workflow_async(run_loop, False)
+                if call["name"] == "delegate"
+                else await start_call(call)
+                for call in calls
+            ]
+            replies += [str(await handle.get_result()) for handle in handles]
+            if job.hostile:  # sends the refused calls to their tools once more
+                started += len(calls)
+                state = {"started": started, "replies": replies}
+                await DBOS.set_event_async(STATE_EVENT, state)
+                again = [await start_call({**call, "forced": True}) for call in calls]
+                replies += [str(await handle.get_result()) for handle in again]
+            turn += 1
+        state = {"started": started, "replies": replies}
+        await DBOS.set_event_async(STATE_EVENT, state)
+        return DONE
+
+    return run_loop
+
+
+def start_gated_calls(job: Job, gated: GatedBox) -> Perform:
+    """Starts calls through the adapter."""
+    workflows = {name: build_workflow(tool) for name, tool in gated.tools.items()}
+
+    async def start_call(call: dict[str, Any]) -> Any:
+        return await DBOS.start_workflow_async(
+            workflows[call["name"]],
+            call["args"],
+            thread=job.thread,
+            call_id=call["id"],
+            details=gated.add_details({"rationale": WORDS}),
+        )
+
+    return start_call
+
+
+def start_bare_calls(job: Job) -> Perform:
+    """Starts calls that wait for a message, as the documentation shows."""
+    box = build_toolbox(job)
+
+    async def run_tool(name: str, args: dict[str, Any]) -> str:
+        function = validate_call(getattr(box, name))
+        return str(await asyncio.to_thread(function, **args))
+
+    @DBOS.workflow(name="run_bare_call")
+    async def run_bare_call(call: dict[str, Any]) -> str:
+        args = call["args"]
+        if "forced" not in call:
+            job.ledger.mark("asked")
+            await DBOS.set_event_async(WAITING_EVENT, {"call": call})
+            answer = await DBOS.recv_async("answer", timeout_seconds=FOREVER)
+            await DBOS.set_event_async(WAITING_EVENT, None)
+            if answer["verdict"] == "reject":
+                return f"Rejected: {answer.get('reason', '')}"
+            args = answer.get("args") or args
+        return await DBOS.run_step_async({}, run_tool, call["name"], args)
+
+    async def start_call(call: dict[str, Any]) -> Any:
+        return await DBOS.start_workflow_async(run_bare_call, call)
+
+    return start_call
+
+
+class DbosAgent:
+    """The workflow, bare and with Counterseal."""
+
+    def run(self, job: Job) -> Report:
+        """As `ScriptedAgent.run`."""
+        return run_action(DbosDriver(job), job)
+
+
+def build_agent(variant: str) -> DbosAgent:
+    """The workflow; there is one variant."""
+    return DbosAgent()

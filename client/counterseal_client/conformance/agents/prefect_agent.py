@@ -1,0 +1,288 @@
+"""Prefect: a flow of a model and its tools that suspends, bare as the documentation
+shows, or through Counterseal's adapter.
+
+Each process is the one that a worker of Prefect starts for a run of a deployment. The
+results of tasks are kept in SQLite.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+# Before the package is imported: it sends nothing, and writes nothing to the home.
+os.environ |= {
+    "DO_NOT_TRACK": "1",
+    "PREFECT_HOME": os.environ.get("PREFECT_HOME") or tempfile.mkdtemp(),
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_TO_API_ENABLED": "false",
+}
+
+from prefect import flow, task
+from prefect.client.orchestration import get_client
+from prefect.exceptions import NotPausedError, Pause
+from prefect.filesystems import WritableFileSystem
+from prefect.flow_engine import run_flow
+from prefect.flow_runs import resume_flow_run, suspend_flow_run
+from prefect.input import RunInput
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import Scheduled
+from pydantic import validate_call
+
+from counterseal_client.adapters.prefect import (
+    GateCall,
+    attempt_in_task,
+    list_waiting,
+    perform_calls,
+    resume_flow,
+)
+
+from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..worker import Job, Pending, Report
+from .toolbox import DELEGATE, GatedBox, build_toolbox, find_answer, run_action
+
+REDIRECTION = {"verdict": "modify", "tool": "erase_note", "args": {"to": "ann"}}
+
+
+class SqliteStorage(WritableFileSystem):
+    """Keeps the results of tasks in one file."""
+
+    path: str
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path)
+        with database:
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS results (name TEXT UNIQUE, data BLOB)"
+            )
+        return database
+
+    def read_path(self, path: str, _sync: bool = True) -> bytes:
+        """As of Prefect, for a flow that is not async."""
+        query = "SELECT data FROM results WHERE name = ?"
+        row = self._open().execute(query, [path]).fetchone()
+        if row is None:
+            raise ValueError(f"{path} does not exist")
+        return bytes(row[0])
+
+    def write_path(self, path: str, content: bytes, _sync: bool = True) -> None:
+        """As of Prefect, for a flow that is not async."""
+        with self._open() as database:
+            database.execute("REPLACE INTO results VALUES (?, ?)", [path, content])
+
+
+class Answer(RunInput):
+    """The answer of people to a suspended call of the bare flow."""
+
+    verdict: Literal["approve", "modify", "reject"]
+    reason: str = ""
+    args: dict[str, Any] | None = None
+
+
+class PrefectDriver:
+    """One run of a deployment, in a process of its own."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._gated = GatedBox(job) if job.gated else None
+        self._name = Path(job.folder) / "flow_run"
+
+    @property
+    def _flow_run_id(self) -> uuid.UUID:
+        return uuid.UUID(self._name.read_text())
+
+    def start_run(self) -> None:
+        """As of `Driver`."""
+        run_agent = self._build_flow()
+        with get_client(sync_client=True) as client:
+            deployment = client.create_deployment(
+                client.create_flow(run_agent), self._job.thread
+            )
+            flow_run = client.create_flow_run_from_deployment(deployment)
+        self._name.write_text(str(flow_run.id))
+        self._work()
+
+    def repeat_run(self) -> None:
+        """As of `Driver`. The run is resumed, as by hand, without an answer."""
+        self._resume_raw(None)
+
+    def resume_run(self) -> None:
+        """As of `Driver`."""
+        if self._gated:
+            seconds = self._job.wait_seconds
+            resume_flow(self._flow_run_id, self._gated.gate, wait_seconds=seconds)
+        elif pending := self._list_pending():
+            answer = find_answer(self._job, pending[0].args)
+            with suppress(NotPausedError):
+                resume_flow_run(self._flow_run_id, run_input=answer)
+        if self._job.after_crash:  # what Prefect's automation does for a dead run
+            with get_client(sync_client=True) as client:
+                state = client.read_flow_run(self._flow_run_id).state
+                if state is not None and state.is_running():
+                    client.set_flow_run_state(
+                        self._flow_run_id, Scheduled(), force=True
+                    )
+        self._work()
+
+    def send_raw(self) -> None:
+        """As of `Driver`. Behind the gate a resumption has no input, so Prefect leaves
+        a redirection out."""
+        answers: dict[str, Any] = {
+            "approval": {"verdict": "approve"},
+            "redirection": REDIRECTION,
+            "malformed": {"verdict": "yes, please"},
+        }
+        self._resume_raw(answers[self._job.raw])
+
+    def _resume_raw(self, answer: dict[str, Any] | None) -> None:
+        # Prefect refuses what does not fit the input, and a run that is not paused.
+        with suppress(NotPausedError, RuntimeError):
+            resume_flow_run(self._flow_run_id, run_input=answer)
+        self._work()
+
+    def _work(self) -> None:
+        """Run what is scheduled, as a worker's process does."""
+        with get_client(sync_client=True) as client:
+            flow_run = client.read_flow_run(self._flow_run_id)
+        if flow_run.state is None or not flow_run.state.is_scheduled():
+            return
+        with suppress(Pause):
+            run_flow(self._build_flow(), flow_run=flow_run, return_type="state")
+
+    def _build_flow(self) -> Any:
+        storage = SqliteStorage(path=str(self._job.store))
+        storage.save(self._job.thread, overwrite=True)
+        return build_flow(self._job, self._gated, storage)
+
+    def _list_pending(self) -> list[Pending]:
+        if self._gated:
+            return [
+                Pending(key, facts["tool"], facts["tool_call_id"], {})
+                for key, facts in list_waiting(self._flow_run_id).items()
+            ]
+        with get_client(sync_client=True) as client:
+            flow_run = client.read_flow_run(self._flow_run_id)
+        if flow_run.state is None or not flow_run.state.is_paused():
+            return []
+        calls = [call for turn in self._job.script for call in turn]
+        call = calls[len(flow_run.empirical_policy.pause_keys or ()) - 1]
+        return [Pending(call["id"], call["name"], call["id"], call["args"])]
+
+    def read_report(self) -> Report:
+        """As of `Driver`."""
+        with get_client(sync_client=True) as client:
+            state = client.read_flow_run(self._flow_run_id).state
+        assert state is not None
+        if state.is_completed():
+            return Report("finished", replies=state.result(), final=DONE)
+        if state.is_final():
+            return Report("failed", error=str(state.message))
+        values = [*list_waiting(self._flow_run_id).values()]
+        return Report("suspended", pending=self._list_pending(), values=values)
+
+
+Perform = Callable[[list[dict[str, Any]]], list[str]]
+
+
+def build_flow(job: Job, gated: GatedBox | None, storage: SqliteStorage) -> Any:
+    """The flow of model and tools. A nested agent behind the gate is a function of the
+    flow, since Prefect does not suspend the run of a flow inside another; a bare one is
+    such a flow."""
+    kept: dict[str, Any] = {
+        "persist_result": True,
+        "result_storage": storage,
+        "result_serializer": "json",
+    }
+
+    @task(**kept)
+    def think(outer: bool, turn: int) -> list[dict[str, Any]]:
+        script: Script = DELEGATE if outer else job.script
+        return script[turn] if turn < len(script) else []
+
+    def run_loop(outer: bool, perform: Perform) -> list[str]:
+        replies: list[str] = []
+        turn = 0
+        while calls := think(outer, turn):
+            replies += perform(calls)
+            turn += 1
+        return replies
+
+    perform = build_gated(job, gated) if gated else build_bare(job)
+    if not job.nested:
+        return flow(lambda: run_loop(False, perform), name=job.thread, **kept)
+
+    def run_inner() -> str:
+        run_loop(False, perform)
+        return DONE
+
+    inner = run_inner if gated else flow(run_inner, **kept)
+    return flow(
+        lambda: run_loop(True, lambda calls: [inner()]), name=job.thread, **kept
+    )
+
+
+def build_gated(job: Job, gated: GatedBox) -> Perform:
+    """Calls through the adapter."""
+
+    def perform(calls: list[dict[str, Any]]) -> list[str]:
+        details = gated.add_details({"rationale": WORDS})
+        found = [
+            GateCall(gated.tools[call["name"]], call["args"], call["id"], details)
+            for call in calls
+        ]
+        texts = perform_calls(found, thread=job.thread)
+        if job.hostile:  # sends the refused calls to their tasks once more
+            for call in found:
+                request = {
+                    "thread": job.thread,
+                    "call_id": call.call_id,
+                    "arguments": call.arguments,
+                    "details": details,
+                }
+                attempt_in_task(call.tool, request)
+        return texts
+
+    return perform
+
+
+def build_bare(job: Job) -> Perform:
+    """Calls that suspend the flow for an input, as the documentation shows."""
+    box = build_toolbox(job)
+    tools = {name: task(validate_call(getattr(box, name))) for name in TOOL_NAMES}
+
+    def perform_one(call: dict[str, Any]) -> str:
+        job.ledger.mark("asked")
+        answer = suspend_flow_run(wait_for_input=Answer)
+        if answer.verdict == "reject":
+            return f"Rejected: {answer.reason}"
+        return str(tools[call["name"]](**(answer.args or call["args"])))
+
+    def perform(calls: list[dict[str, Any]]) -> list[str]:
+        texts = [perform_one(call) for call in calls]
+        if job.hostile:
+            for call in calls:
+                tools[call["name"]](**call["args"])
+        return texts
+
+    return perform
+
+
+class PrefectAgent:
+    """The flow, bare and with Counterseal."""
+
+    def run(self, job: Job) -> Report:
+        """As `ScriptedAgent.run`."""
+        with temporary_settings({PREFECT_API_URL: f"http://{job.server}/api"}):
+            return run_action(PrefectDriver(job), job)
+
+
+def build_agent(variant: str) -> PrefectAgent:
+    """The flow; there is one variant."""
+    return PrefectAgent()

@@ -1,0 +1,291 @@
+"""Strands Agents: an agent whose hook interrupts before each call, bare as the
+documentation shows, or through Counterseal's adapter."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from strands import Agent, tool
+from strands.hooks import BeforeToolCallEvent, HookProvider, HookRegistry
+from strands.models import Model
+from strands.session.snapshot_session_manager import SnapshotSessionManager
+
+from counterseal_client.adapters.strands import build_tool, describe_call, resume_agent
+from counterseal_client.operations import Details
+
+from ..scripting import DONE, TOOL_NAMES, WORDS, Script
+from ..worker import Job, Pending, Report
+from .toolbox import GatedBox, build_toolbox, copy_store, find_answer, run_action
+
+DELEGATE = "delegate"
+
+
+class ScriptedModel(Model):
+    """Says the next turn of its script; which one that is, the history tells."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    def update_config(self, **_: Any) -> None:
+        """There is nothing to configure."""
+
+    def get_config(self) -> Any:
+        """There is nothing to configure."""
+        return {}
+
+    def structured_output(self, *_: Any, **__: Any) -> Any:
+        """The kit asks for none."""
+        raise NotImplementedError
+
+    async def stream(self, messages: Any, *_: Any, **__: Any) -> AsyncIterator[Any]:
+        """As of `Model`."""
+        said = {
+            block["toolUse"]["toolUseId"]
+            for message in messages
+            for block in message["content"]
+            if "toolUse" in block
+        }
+        turns = [turn for turn in self._script if turn[0]["id"] not in said]
+        calls = (turns or [[]])[0]
+        yield {"messageStart": {"role": "assistant"}}
+        yield {"contentBlockStart": {"start": {}}}
+        yield {"contentBlockDelta": {"delta": {"text": WORDS if calls else DONE}}}
+        yield {"contentBlockStop": {}}
+        for call in calls:
+            use = {"name": call["name"], "toolUseId": call["id"]}
+            yield {"contentBlockStart": {"start": {"toolUse": use}}}
+            text = json.dumps(call["args"])
+            yield {"contentBlockDelta": {"delta": {"toolUse": {"input": text}}}}
+            yield {"contentBlockStop": {}}
+        yield {"messageStop": {"stopReason": "tool_use" if calls else "end_turn"}}
+
+
+class SQLiteStorage:
+    """The storage of a session manager, in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self._database = sqlite3.connect(file, check_same_thread=False)
+        self._database.execute(
+            "CREATE TABLE IF NOT EXISTS blobs (key TEXT NOT NULL UNIQUE, data BLOB)"
+        )
+
+    async def write(self, key: str, data: bytes) -> None:
+        """As of `Storage`."""
+        with self._database:
+            self._database.execute("REPLACE INTO blobs VALUES (?, ?)", [key, data])
+
+    async def read(self, key: str) -> bytes | None:
+        """As of `Storage`."""
+        query = "SELECT data FROM blobs WHERE key = ?"
+        row = self._database.execute(query, [key]).fetchone()
+        return bytes(row[0]) if row else None
+
+    async def delete(self, key: str) -> None:
+        """As of `Storage`."""
+        with self._database:
+            self._database.execute("DELETE FROM blobs WHERE key = ?", [key])
+
+    async def list(self, query: str) -> Any:
+        """As of `Storage`."""
+        rows = self._database.execute("SELECT key FROM blobs ORDER BY key").fetchall()
+        return [key for (key,) in rows if key.startswith(query)]
+
+    async def search(self, query: str) -> Any:
+        """The kit searches nothing."""
+        raise NotImplementedError
+
+
+class StrandsDriver:
+    """The agent of one job, with its session in SQLite."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._gated = GatedBox(job) if job.gated else None
+        self._agent = build_agents(job, self._gated, job.store)
+
+    def start_run(self) -> None:
+        """As of `Driver`."""
+        self._agent("Please do it.")
+        copy_store(self._job).rename(Path(self._job.folder) / "first.sqlite")
+
+    def repeat_run(self) -> None:
+        """As of `Driver`. The response to an interrupt is needed to run a tool again,
+        so this is the crash before the session was stored."""
+        Path(self._job.store).unlink()
+        self._agent = build_agents(self._job, self._gated, self._job.store)
+        self._agent("Please do it.")
+
+    def resume_run(self) -> None:
+        """As of `Driver`."""
+        older = copy_store(self._job)
+        if self._gated:
+            seconds = self._job.wait_seconds
+            resume_agent(self._agent, self._gated.gate, wait_seconds=seconds)
+        else:
+            self._answer({key: self._decide(key) for key in self._list_open()})
+        if self._job.hostile:
+            self._replay(older)
+
+    def _decide(self, interrupt_id: str) -> Any:
+        reason = self._list_open()[interrupt_id].reason
+        return find_answer(self._job, reason["args"])
+
+    def _replay(self, older: Path) -> None:
+        """Hostile: approve all that waited in an older copy of the session."""
+        kept, self._agent = (
+            self._agent,
+            build_agents(self._job, self._gated, older),
+        )
+        self._answer({key: {"verdict": "approve"} for key in self._list_open()})
+        self._agent = kept
+
+    def send_raw(self) -> None:
+        """As of `Driver`. A late answer is one to an older copy of the session, and a
+        redirection a stored call of another tool."""
+        if self._job.interrupt_ids:
+            self._replay(Path(self._job.folder) / "first.sqlite")
+            return
+        if self._job.raw == "redirection":
+            redirect_call(self._job.store)
+            self._agent = build_agents(self._job, self._gated, self._job.store)
+        answer: Any = {"verdict": "approve"}
+        if self._job.raw == "malformed":
+            answer = "yes, please"
+        self._answer(dict.fromkeys(self._list_open(), answer))
+
+    def _answer(self, answers: dict[str, Any]) -> None:
+        self._agent(
+            [
+                {"interruptResponse": {"interruptId": key, "response": answer}}
+                for key, answer in answers.items()
+            ]
+        )
+
+    def _list_open(self) -> dict[str, Any]:
+        state = self._agent._interrupt_state
+        return state.interrupts if state.activated else {}
+
+    def read_report(self) -> Report:
+        """As of `Driver`."""
+        waiting = self._list_open()
+        messages = self._agent.messages
+        blocks = [block for message in messages for block in message["content"]]
+        return Report(
+            "suspended" if waiting else "finished",
+            pending=[read_pending(key, found) for key, found in waiting.items()],
+            values=[found.reason for found in waiting.values()],
+            replies=[
+                str(block["toolResult"]["content"])
+                for block in blocks
+                if "toolResult" in block
+            ],
+            final="" if waiting else blocks[-1].get("text", ""),
+        )
+
+
+def read_pending(interrupt_id: str, found: Any) -> Pending:
+    """A call that waits."""
+    reason = found.reason
+    call_id = reason.get("tool_call_id", "")
+    return Pending(interrupt_id, reason["tool"], call_id, reason.get("args", {}))
+
+
+def redirect_call(store: Path) -> None:
+    """Hostile: let the stored call be one of another tool."""
+
+    def change(value: Any) -> Any:
+        if isinstance(value, dict):
+            if value.get("name") == "send_note" and "input" in value:
+                return {**value, "name": "erase_note", "input": {"to": "ann"}}
+            return {key: change(one) for key, one in value.items()}
+        return [change(one) for one in value] if isinstance(value, list) else value
+
+    with sqlite3.connect(store) as database:
+        for key, data in database.execute("SELECT key, data FROM blobs").fetchall():
+            new = json.dumps(change(json.loads(data))).encode()
+            database.execute("UPDATE blobs SET data = ? WHERE key = ?", [new, key])
+
+
+class AskingHook(HookProvider):
+    """Interrupts before each call, as the documentation shows."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def register_hooks(self, registry: HookRegistry, **_: Any) -> None:
+        """As of `HookProvider`."""
+        registry.add_callback(BeforeToolCallEvent, self.ask)
+
+    def ask(self, event: BeforeToolCallEvent) -> None:
+        """Let an approved call run, cancel a rejected one."""
+        use = event.tool_use
+        if use["name"] == DELEGATE:
+            return
+        self._job.ledger.mark("asked")
+        facts = {"tool": use["name"], "args": use["input"]}
+        answer = event.interrupt("approval", reason=facts)
+        if answer["verdict"] != "approve":
+            event.cancel_tool = answer.get("reason") or "No."
+
+
+def build_agents(job: Job, gated: GatedBox | None, store: Path) -> Agent:
+    """The agent; a nested one sits behind the tool `delegate`."""
+    manager = SnapshotSessionManager(
+        job.thread, storage=SQLiteStorage(store), save_latest_on="message"
+    )
+    if not job.nested:
+        return build_single(job, gated, session_manager=manager)
+    inner = build_single(job, gated, name=DELEGATE, description="Does what is asked.")
+    call = {"id": "outer_1", "name": DELEGATE, "args": {"input": "Send it."}}
+    return Agent(
+        ScriptedModel([[call]]),
+        tools=[inner.as_tool()],
+        agent_id="outer",
+        session_manager=manager,
+        callback_handler=None,
+    )
+
+
+def build_single(job: Job, gated: GatedBox | None, **options: Any) -> Agent:
+    """An agent with the tools, behind the gate or with the hook."""
+    hooks: list[Any] = [] if gated else [AskingHook(job)]
+    return Agent(
+        ScriptedModel(job.script),
+        tools=build_tools(job, gated),
+        agent_id="post",
+        hooks=hooks,
+        callback_handler=None,
+        **options,
+    )
+
+
+def build_tools(job: Job, gated: GatedBox | None) -> list[Any]:
+    """The tools."""
+    if gated is None:
+        box = build_toolbox(job)
+        return [tool(getattr(box, name)) for name in TOOL_NAMES]
+
+    def describe(message: Any, call_id: str) -> Details:
+        return gated.add_details(describe_call(message, call_id))
+
+    return [
+        build_tool(one, thread=job.thread, describe=describe)
+        for one in gated.tools.values()
+    ]
+
+
+class StrandsAgent:
+    """The agent, bare and with Counterseal."""
+
+    def run(self, job: Job) -> Report:
+        """As `ScriptedAgent.run`."""
+        return run_action(StrandsDriver(job), job)
+
+
+def build_agent(variant: str) -> StrandsAgent:
+    """The agent; there is one variant."""
+    return StrandsAgent()

@@ -1,1 +1,0 @@
-"""The command line `holdpoint`. Each module of `commands` is one subcommand."""

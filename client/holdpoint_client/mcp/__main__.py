@@ -1,9 +1,0 @@
-"""`python -m holdpoint_client.mcp`; see `command`."""
-
-from __future__ import annotations
-
-import sys
-
-from .command import main
-
-sys.exit(main())
