@@ -25,14 +25,7 @@ from reviews.models.alarms import STANDING
 
 from . import locks
 from .choices import ENDED_STATUSES, ThreadStatus
-from .models import (
-    Callback,
-    Checkpoint,
-    Delivery,
-    DeliveryAttempt,
-    Endpoint,
-    Thread,
-)
+from .models import Callback, Checkpoint, Delivery, DeliveryAttempt, Endpoint, Thread
 
 CHUNK = 500
 RETENTION_ACTOR = log.Actor("system", "retention")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from journal import cursors
 from journal.errors import InvalidInput, NotFound
 from policies import tools
 from policies.choices import Risk
 from policies.documents import ToolDefinition
-from reviews.desk.components import cursors
 from reviews.models import Proposal
 from reviews.stops import stops
 

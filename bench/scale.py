@@ -21,11 +21,11 @@ from django.core.management import call_command
 from django.db import connection, connections
 from django.template.backends.django import Template
 
+from desk.components import badges
+from desk.queue import page
+from desk.queue.page import QueueFilters
 from journal import clock
 from policies.models import Person
-from reviews.desk.components import badges
-from reviews.desk.queue import page
-from reviews.desk.queue.page import QueueFilters
 from reviews.models import ApprovalRequest, Proposal
 
 from . import browser

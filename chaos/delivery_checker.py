@@ -24,10 +24,10 @@ from agents.representation import EXECUTION_WORDS, REQUEST_WORDS
 from bench.seed import format_slug
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
+from notifications.events import EVENTS, NOTICE_TITLES
+from notifications.send_times import GATHERED_KINDS
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, Execution, Notice, Proposal
-from reviews.notifications.events import EVENTS, NOTICE_TITLES
-from reviews.notifications.send_times import GATHERED_KINDS
 
 from .generator import HOOKED
 from .history import DeliveryAttempts, RunResult

@@ -21,7 +21,7 @@ from celery.signals import (
 
 FOLDER, NAME = "COUNTERSEAL_CHAOS_TRACE", "COUNTERSEAL_CHAOS_WORKER"
 # Their argument leads to an execution, by a message's number or its own id.
-FOLLOWED = {"reviews.tasks.execute", "reviews.tasks.run_execution"}
+FOLLOWED = {"hitl.tasks.execute", "hitl.tasks.run_execution"}
 
 
 def _follow(step: str, task: str, args: Any) -> None:

@@ -1,6 +1,6 @@
 """The HTTP API, version 1: one strict parser and one form of refusal for every caller.
 
-The endpoints themselves are in `agents.api`, `agents.adapters` and `reviews.api`.
+The endpoints themselves are in `agents.api`, `agents.adapters` and `desk.api`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from agents import schema_alarm
 from agents.adapters import authzen
 from agents.api.auth import KEY_REQUIRED
 from agents.schemas import LetterOut
+from desk.api import batches, people, standing_grants
 from journal import canonical
 from journal.errors import (
     DomainError,
@@ -32,7 +33,6 @@ from journal.errors import (
     InvalidOutcome,
     NotFound,
 )
-from reviews.api import batches, people, standing_grants
 
 from . import problems
 from .live.callers import ACCESS, API
@@ -62,7 +62,10 @@ def _build_webhooks() -> dict[str, Any]:
 
 
 # Operation ids that were published under another module name must not change.
-OPERATION_PREFIXES = {"reviews.api.batches": "reviews_batch_api"}
+OPERATION_PREFIXES = {
+    "desk.api.batches": "reviews_batch_api",
+    "desk.api": "reviews_api",
+}
 
 
 class CountersealApi(NinjaAPI):
@@ -71,8 +74,10 @@ class CountersealApi(NinjaAPI):
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
         module, name = operation.view_func.__module__, operation.view_func.__name__
-        app, package, *_ = module.split(".")
-        return f"{OPERATION_PREFIXES.get(module, f'{app}_{package}')}_{name}"
+        package = ".".join(module.split(".")[:2])
+        prefixes = OPERATION_PREFIXES
+        prefix = prefixes.get(module) or prefixes.get(package)
+        return f"{prefix or package.replace('.', '_')}_{name}"
 
     def get_openapi_schema(self, **options: Any) -> Any:
         """The OpenAPI document, which also says which headers an endpoint refuses to do

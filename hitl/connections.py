@@ -28,15 +28,15 @@ OUTCOMES, HOOKS = "outcomes", "hooks"
 QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, INQUIRIES, LETTERS, OUTCOMES, HOOKS)))
 LOW_PRIORITY = frozenset({INQUIRIES, LETTERS, OUTCOMES, HOOKS})
 ROUTES = {
-    "reviews.tasks.execute": {"queue": EFFECTS},
-    "reviews.tasks.run_execution": {"queue": EFFECTS},
-    "reviews.tasks.pulse_effects": {"queue": EFFECTS},
-    "reviews.tasks.audit_one": {"queue": INQUIRIES},
-    "reviews.tasks.look_up_one": {"queue": INQUIRIES},
-    "reviews.tasks.mail_*": {"queue": LETTERS},
-    "reviews.tasks.send_*": {"queue": LETTERS},
-    "reviews.tasks.write_export": {"queue": LETTERS},
-    "reviews.tasks.write_dataset": {"queue": LETTERS},
+    "hitl.tasks.execute": {"queue": EFFECTS},
+    "hitl.tasks.run_execution": {"queue": EFFECTS},
+    "hitl.tasks.pulse_effects": {"queue": EFFECTS},
+    "hitl.tasks.audit_one": {"queue": INQUIRIES},
+    "hitl.tasks.look_up_one": {"queue": INQUIRIES},
+    "hitl.tasks.mail_*": {"queue": LETTERS},
+    "hitl.tasks.send_*": {"queue": LETTERS},
+    "hitl.tasks.write_export": {"queue": LETTERS},
+    "hitl.tasks.write_dataset": {"queue": LETTERS},
     "agents.tasks.tell": {"queue": OUTCOMES},
     "agents.tasks.post": {"queue": HOOKS},
 }

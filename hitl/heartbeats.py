@@ -14,7 +14,7 @@ from structlog.stdlib import get_logger
 from journal import heartbeats
 
 # Tasks that perform effects: a run of one shows that workers take up effects.
-EFFECT_TASKS = ("reviews.tasks.execute", "reviews.tasks.run_execution")
+EFFECT_TASKS = ("hitl.tasks.execute", "hitl.tasks.run_execution")
 WRITE_INTERVAL_S = 5.0  # the least time between two heartbeats of one task and process
 
 logger = get_logger(__name__)

@@ -21,7 +21,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django_htmx.middleware import HtmxMiddleware
 
-from reviews.desk.account.zones import ReadersZone
+from desk.account.zones import ReadersZone
 
 from .middleware import Boundary
 from .problems import JSON_PATHS

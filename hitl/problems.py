@@ -15,9 +15,9 @@ from django.template.loader import render_to_string, select_template
 from django.urls import reverse
 
 from agents.adapters import authzen
+from desk.components.htmx import wants_partial
+from desk.forms import ArmForm
 from journal.errors import DatabaseRestored, DomainError, FieldError, SignedOut
-from reviews.desk.components.htmx import wants_partial
-from reviews.desk.forms import ArmForm
 
 ACCESS = "/access/"
 JSON_PATHS = ("/api/", ACCESS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from csp.constants import NONE, SELF
 
-from reviews.notifications import events
+from notifications import events
 
 from . import connections, environment, logs
 
@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "policies.apps.PoliciesConfig",
     "reviews.apps.ReviewsConfig",
     "agents.apps.AgentsConfig",
+    "desk",
     "hitl.apps.HitlConfig",
 ]
 if COUNTERSEAL.local:
@@ -98,7 +99,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "reviews.desk.components.frame.desk",
+                "desk.components.frame.desk",
             ],
         },
     }
@@ -146,16 +147,16 @@ CELERY_BEAT_SCHEDULER = "hitl.celery:Sweeper"
 # Topic -> the Celery tasks that handle it; each task gets an outbox row of its own.
 OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(events.EVENTS, events.CHANNEL_TASKS),
-    "request.batchable": ("reviews.tasks.form_batch",),
-    "notice.due": ("reviews.tasks.send_notice",),
-    "notice.digest": ("reviews.tasks.send_digest",),
-    "notice.test": ("reviews.tasks.send_test",),
+    "request.batchable": ("hitl.tasks.form_batch",),
+    "notice.due": ("hitl.tasks.send_notice",),
+    "notice.digest": ("hitl.tasks.send_digest",),
+    "notice.test": ("hitl.tasks.send_test",),
     "proposal.told": ("agents.tasks.tell",),
-    "execution.queued": ("reviews.tasks.execute",),
-    "export.asked": ("reviews.tasks.write_export",),
-    "dataset.consented": ("reviews.tasks.write_dataset",),
-    "incident.declared": ("reviews.tasks.freeze_deadlines",),
-    "stop.raised": ("reviews.tasks.enforce_stop",),
+    "execution.queued": ("hitl.tasks.execute",),
+    "export.asked": ("hitl.tasks.write_export",),
+    "dataset.consented": ("hitl.tasks.write_dataset",),
+    "incident.declared": ("hitl.tasks.freeze_deadlines",),
+    "stop.raised": ("hitl.tasks.enforce_stop",),
 }
 # Tasks without a route that rows of an earlier release name; the sweep sends them too.
 OUTBOX_FORMER_TASKS = events.FORMER_TASKS

@@ -28,7 +28,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/v1/docs", docs.docs, name="docs"),
     path("", include((api.build_routes(), "api"))),
-    path("", include("policies.urls")),
-    path("", include("agents.urls")),
-    path("", include("reviews.desk.urls")),
+    path("", include("desk.policies.urls")),
+    path("", include("desk.agents.urls")),
+    path("", include("desk.urls")),
 ]

@@ -19,13 +19,7 @@ from journal import transactions, writes
 from journal.statements import Statement
 
 from . import amounts, calendars, locks, money, tools
-from .documents import (
-    LONGEST,
-    LONGEST_WINDOW,
-    Document,
-    Measure,
-    ToolDefinition,
-)
+from .documents import LONGEST, LONGEST_WINDOW, Document, Measure, ToolDefinition
 from .models import Observation, Tool
 
 # Events are recorded under a fixed name, whatever the policy calls its measure of them.

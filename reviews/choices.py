@@ -379,7 +379,7 @@ STOP_REASON_LABELS: dict[str, str] = {
 
 
 class DefectKind(StrEnum):
-    """What is wrong with a canary: the library of `reviews.assurance.defects`."""
+    """What is wrong with a canary: the library of `assurance.defects`."""
 
     RECIPIENT_DOMAIN = "recipient_domain"
     EXTRA_BCC = "extra_bcc"

@@ -26,8 +26,8 @@ from .models.alarms import STANDING
 EFFECTS, SWEEPS, LOG = "effects", "sweeps", "log"  # the subjects of the alarms
 # Tasks in the queue of effects: a sweep that only proves the queue is served, and the
 # tasks that perform effects.
-PULSE_TASK = "reviews.tasks.pulse_effects"
-EFFECT_TASKS = ("reviews.tasks.execute", "reviews.tasks.run_execution")
+PULSE_TASK = "hitl.tasks.pulse_effects"
+EFFECT_TASKS = ("hitl.tasks.execute", "hitl.tasks.run_execution")
 NEVER_RAN = float("inf")
 
 

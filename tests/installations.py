@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import schema_template, stack
-from .build_cache import build_once
-from .guards import ROOT
-from .stack import free_port, wait_until
+from tests import schema_template, stack
+from tests.build_cache import build_once
+from tests.guards import ROOT
+from tests.stack import free_port, wait_until
 
 SOURCES = (
     *schema_template.SOURCES,

@@ -212,7 +212,7 @@ TESTS = {
     "I31": [
         "tests/reviews/presenters/test_present.py::test_every_leaf_stands_in_a_row",
         "tests/reviews/presenters/test_present.py::test_another_leaf_gives_another_text",
-        "tests/reviews/templatetags/test_inert.py::test_any_text_stays_text",
+        "tests/desk/templatetags/test_inert.py::test_any_text_stays_text",
         "tests/security/test_untrusted_everywhere.py::"
         "test_it_is_shown_and_does_nothing",
         f"{NAUGHTY}::test_everything_that_is_naughty_is_text",
@@ -230,15 +230,15 @@ TESTS = {
         f"{BYPASS}::test_nobody_reaches_what_is_not_theirs",
         "tests/security/test_unsafe_requests.py::test_reading_changes_nothing",
         "tests/security/test_unsafe_requests.py::test_forged_writes_are_refused",
-        "tests/reviews/desk/request/test_views.py::test_reading_changes_nothing",
-        "tests/reviews/desk/request/test_views.py::test_a_decision_needs_the_forms_token",
+        "tests/desk/request/test_views.py::test_reading_changes_nothing",
+        "tests/desk/request/test_views.py::test_a_decision_needs_the_forms_token",
     ],
     # Nothing outside a person's permissions is observable.
     "I33": [
         f"{BYPASS}::test_nobody_reaches_what_is_not_theirs",
-        "tests/reviews/desk/request/test_views.py::"
+        "tests/desk/request/test_views.py::"
         "test_a_stranger_gets_the_same_as_for_nothing",
-        "tests/reviews/desk/request/test_preview.py::test_a_stranger_finds_nothing",
+        "tests/desk/request/test_preview.py::test_a_stranger_finds_nothing",
         "tests/security/test_leaks.py::test_a_second_approver_does_not_see_the_first",
         "tests/security/test_leaks.py::test_the_owner_never_learns_who_decided",
     ],

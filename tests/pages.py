@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from desk.batches import load, page
+from desk.components import page_evidence
+from desk.components.regions import Regions
 from journal import clock
 from journal.errors import NotFound
 from policies.models import Person
 from reviews.decisions.submission import PageToken
-from reviews.desk.batches import load, page
-from reviews.desk.components import page_evidence
-from reviews.desk.components.regions import Regions
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, Batch
 

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from hitl.environment import ROOT
 from hitl.local import postgres
 from hitl.local.layout import Layout
-
-from .build_cache import build_once
+from tests.build_cache import build_once
 
 NAME = "counterseal_migrated"
 SCRATCH = "counterseal_scratch"

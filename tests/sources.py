@@ -10,7 +10,17 @@ from pathlib import Path
 
 from tests.guards import ROOT
 
-PACKAGES = ("journal", "policies", "reviews", "agents", "hitl")
+PACKAGES = (
+    "journal",
+    "policies",
+    "reviews",
+    "agents",
+    "notifications",
+    "assurance",
+    "stats",
+    "desk",
+    "hitl",
+)
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,7 @@ from hitl.local import installation
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
 from journal.failpoints import FaultAction
-
-from .build_cache import build_once
+from tests.build_cache import build_once
 
 STATIC_SOURCES = ("static/**/*", "hitl/settings.py", "requirements.lock")
 START_S = 80.0

@@ -28,10 +28,10 @@ from chaos.receivers import (
     PostLedger,
     WebhookReceiver,
 )
+from notifications import plan
+from notifications.events import NOTICE_TITLES
 from policies.choices import Role
 from reviews.models import Notice
-from reviews.notifications import plan
-from reviews.notifications.events import NOTICE_TITLES
 from tests import factories
 from tests.agents.webhooks import deliveries
 from tests.conftest import Gate

@@ -13,8 +13,8 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
+from desk.live.subscription import Viewer
 from hitl.problems import build_problem
-from reviews.desk.live.subscription import Viewer
 
 from .buffering import (
     App,

@@ -16,9 +16,9 @@ from typing import Any
 import structlog
 from django.db import close_old_connections
 
-from reviews.desk.components.badges import BadgeUpdate
-from reviews.desk.live import subscription
-from reviews.desk.live.subscription import Viewer
+from desk.components.badges import BadgeUpdate
+from desk.live import subscription
+from desk.live.subscription import Viewer
 
 from .listen import Hub
 

@@ -53,11 +53,7 @@ from reviews.models import (
 from reviews.requests import versions
 from reviews.stops.stops import build_action_key
 
-from .case import (
-    DecisionContext,
-    DecisionFacts,
-    check_step_up,
-)
+from .case import DecisionContext, DecisionFacts, check_step_up
 from .preflight import Preflight
 from .submission import PageEvidence, VerdictSubmission
 from .votes import StepVote

@@ -13,12 +13,12 @@ from journal.clock import ClockTimestamp
 from journal.errors import AttentionCheckFailed, Conflict, DomainError
 from journal.prepared_queries import Parameter, PreparedQuery
 from reviews import locks, transitions
-from reviews.assurance import verdicts as canary_verdicts
 from reviews.choices import OPEN, Verdict
 from reviews.holds import rows as hold_rows
 from reviews.models import ApprovalRequest
 from reviews.stops import incidents
 
+from .. import canary_verdicts
 from . import checks, modify, preflight, verdicts
 from .case import DecisionContext, load_decision_facts
 from .preflight import Preflight

@@ -23,7 +23,6 @@ from policies.evaluation import Evaluation
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, quorum, transitions
-from reviews.assurance import verdicts
 from reviews.choices import CanaryEnding, NoteKind, RequestStatus, Verdict
 from reviews.governance import voters
 from reviews.grants import uncertain
@@ -33,6 +32,7 @@ from reviews.quorum import StepData
 from reviews.requests import versions
 from reviews.stops import incidents
 
+from .. import canary_verdicts
 from . import case, drafts, tally
 
 
@@ -156,7 +156,7 @@ def assign_request(*, request_id: str, person: Person, to: Person) -> ApprovalRe
     _check_supervises(person, request)
     if request.canary:  # it is nobody else's, so it ends
         ending = CanaryEnding.ASKED
-        verdicts.end_canary(request, ending, actor=build_actor(person), now=now)
+        canary_verdicts.end_canary(request, ending, actor=build_actor(person), now=now)
         return request
     if permissions.describe_why_cannot_decide(to, request, request.sealed):
         raise InvalidInput(

@@ -33,7 +33,6 @@ from policies.choices import Role
 from policies.models import Person
 from policies.people import build_actor
 from reviews import locks, permissions, transitions
-from reviews.assurance import verdicts
 from reviews.choices import (
     REVERSAL_SOURCE,
     CanaryEnding,
@@ -48,6 +47,7 @@ from reviews.redaction.redactor import Redactor, load_redactor
 from reviews.stops import gate_state, incidents
 from reviews.stops.stops import build_action_key
 
+from .. import canary_verdicts
 from .rounds import Dialogue, check_rounds_left, load_dialogue
 
 TEXT_LENGTH = 2000  # characters of one message
@@ -143,7 +143,7 @@ def send_back(
 
 def _end_canary(sender: _Sender) -> None:
     """End a canary whose reviewer wrote to its agent instead of deciding it."""
-    verdicts.end_canary(
+    canary_verdicts.end_canary(
         sender.request,
         CanaryEnding.ASKED,
         actor=build_actor(sender.person),

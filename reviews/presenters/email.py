@@ -22,13 +22,7 @@ from .common import (
     build_sentence,
     format_count,
 )
-from .shapes import (
-    Presentation,
-    SentencePart,
-    Tag,
-    ValuePart,
-    ValueRow,
-)
+from .shapes import Presentation, SentencePart, Tag, ValuePart, ValueRow
 from .unicode import is_plain_domain, to_other_form
 
 # In the order of a mail header. Bcc has a row even if it is empty.

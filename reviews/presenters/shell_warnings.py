@@ -14,13 +14,7 @@ from itertools import pairwise
 
 from . import paths, shell_git
 from .shell_git import RUNS_OTHER, UNKNOWN_PROGRAM
-from .shell_lexer import (
-    OVERWRITES,
-    REDIRECTIONS,
-    Redirection,
-    ShellWord,
-    SimpleCommand,
-)
+from .shell_lexer import OVERWRITES, REDIRECTIONS, Redirection, ShellWord, SimpleCommand
 
 OTHER_LANGUAGE = "Code in another language. It was not decoded."
 FOREIGN_TEXT = "It runs text that is not on this page."

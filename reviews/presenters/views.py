@@ -20,7 +20,7 @@ class GroupView:
     """Rows under one of Counterseal's headings: the headers of a mail, the query of a
     call."""
 
-    template: ClassVar = "reviews/_view_group.html"
+    template: ClassVar = "desk/components/_view_group.html"
     lines: ClassVar = 0
 
     title: str
@@ -60,7 +60,7 @@ class EmbeddedText:
 class CommandView:
     """A command as numbered steps, and the texts inside it as blocks."""
 
-    template: ClassVar = "reviews/_view_command.html"
+    template: ClassVar = "desk/components/_view_command.html"
 
     title: str
     steps: tuple[CommandStep, ...]
@@ -147,7 +147,7 @@ class FileChange:
 class DifferenceView:
     """Changed files, line by line."""
 
-    template: ClassVar = "reviews/_view_difference.html"
+    template: ClassVar = "desk/components/_view_difference.html"
 
     title: str
     files: tuple[FileChange, ...]

@@ -9,17 +9,17 @@ from django.test import Client
 from guardian.shortcuts import remove_perm
 
 from agents import delegation
+from desk.components import visibility
 from policies.choices import Tier
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.desk.components import visibility
 from reviews.models import ApprovalRequest, Proposal
 from reviews.people import tokens
 from tests import factories
 from tests.conftest import Gate
+from tests.desk.api.test_people import call
 from tests.factories import propose
 from tests.markup import read_text
-from tests.reviews.api.test_people import call
 
 SPELLINGS = {
     "capital": "Rita",

@@ -13,11 +13,10 @@ from reviews.executions import run
 from reviews.grants import grants, tokens
 from reviews.models import ApprovalRequest, Execution, Grant
 from tests import factories
+from tests.agents.conftest import Caller
 from tests.client import offline
 from tests.conftest import Gate
 from tests.factories import decide, propose
-
-from .conftest import Caller
 
 AUDIENCE = "https://deploys.example"
 

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from django.core import mail
 from django.core.mail import EmailMessage
 
+from desk.log import exports
+from hitl import tasks
 from journal.models import OutboxMessage
+from notifications import events
+from notifications.channels import content, email
+from notifications.channels.contract import MessageLine
 from policies.models import Person
-from reviews import tasks
-from reviews.desk.log import exports
 from reviews.models import ApprovalRequest, Execution
-from reviews.notifications import events
-from reviews.notifications.channels import content, email
-from reviews.notifications.channels.contract import MessageLine
 from tests.browser.hostile import MARK
 from tests.browser.naughty import check_shown, is_seen
 

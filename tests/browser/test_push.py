@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from reviews.models import PushSubscription
 from tests.browser.conftest import SitDown
 from tests.conftest import Gate
-from tests.reviews.notifications.channels.browsers import RFC_AUTH, RFC_KEY
+from tests.notifications.channels.browsers import RFC_AUTH, RFC_KEY
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.core import mail
 
+from hitl import tasks
 from journal.models import OutboxMessage
-from reviews import tasks
 from reviews.batches import formation, similarity
 from reviews.models import ApprovalRequest, Batch
 from reviews.people import preferences

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from counterseal_client import Backoff, Gate
-
-from .fork_server.commands import start_server
-from .gate import KEY, LoopbackGate, running
+from tests.client.fork_server.commands import start_server
+from tests.client.gate import KEY, LoopbackGate, running
 
 
 @dataclass

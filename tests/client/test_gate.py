@@ -14,9 +14,8 @@ from opentelemetry.trace import (
 )
 
 from counterseal_client import ApiError, Gate, encode_blob
-
-from .conftest import Pauses
-from .gate import LoopbackGate
+from tests.client.conftest import Pauses
+from tests.client.gate import LoopbackGate
 
 NOON = "2026-08-22T12:00:00Z"
 REFUND = {"order_id": "78291", "amount": "49.00", "currency": "USD"}

@@ -17,10 +17,9 @@ from counterseal_client.handlers import (
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal
 from reviews.people import tokens
 from tests import conftest, factories
+from tests.client.test_tools import LETTER, Desk
 from tests.factories import decide
 from tests.stack import Stack
-
-from .test_tools import LETTER, Desk
 
 REQUEST = ToolApprovalRequest(
     tool="write",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from counterseal_client import ApiError, Backoff, Gate, Unreachable
-
-from .conftest import Pauses
-from .gate import KEY, Fault, LoopbackGate
+from tests.client.conftest import Pauses
+from tests.client.gate import KEY, Fault, LoopbackGate
 
 REFUND = {"order_id": "78291", "amount": "49.00", "currency": "USD"}
 

@@ -13,9 +13,8 @@ import pytest
 from counterseal_client import ApiError, Backoff, Gate
 from demo.riley import agent
 from tests.client.gate import KEY, Fault, LoopbackGate, running
-
-from .conftest import Store
-from .test_planner import ORDER
+from tests.demo.conftest import Store
+from tests.demo.test_planner import ORDER
 
 SPEAKER = {**ORDER, "order_id": "78260", "total": "59.00", "customer_id": "C-1003"}
 

@@ -11,8 +11,7 @@ import pytest
 
 from demo.store import database
 from demo.store.filters import visible
-
-from .conftest import Store, signed
+from tests.demo.conftest import Store, signed
 
 REFUND = {
     "order_id": "78260",

@@ -9,8 +9,7 @@ import pytest
 
 from demo.store import database, effects, readers
 from demo.store.effects import EFFECTS
-
-from .test_effects import ADDRESS, MAIL, REFUND
+from tests.demo.test_effects import ADDRESS, MAIL, REFUND
 
 # What each tool is given, and the fields of its reader that its effect then changes.
 EXAMPLES: dict[str, tuple[dict[str, Any], set[str]]] = {

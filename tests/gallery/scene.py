@@ -11,7 +11,7 @@ from reviews.models import Alarm, ApprovalRequest, Batch, Repair, Stop
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from .store import StoreGate
+    from tests.gallery.store import StoreGate
 
 PAGES: dict[type[Any], str] = {
     Alarm: "alarms",

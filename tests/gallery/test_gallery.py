@@ -18,12 +18,11 @@ from pytest_django.live_server_helper import LiveServer
 from tests import guards
 from tests.browser.conftest import Desk
 from tests.conftest import Gate
+from tests.gallery.scene import SceneGroup
+from tests.gallery.scenes import GROUPS, SCENES
+from tests.gallery.store import open_store
+from tests.gallery.viewer import FOLDER, WITHOUT_NOTO, Viewer, open_window
 from tests.security.routes import ROUTES
-
-from .scene import SceneGroup
-from .scenes import GROUPS, SCENES
-from .store import open_store
-from .viewer import FOLDER, WITHOUT_NOTO, Viewer, open_window
 
 # What a GET answers with, where that is no page of its own.
 NOT_PAGES = {

@@ -22,9 +22,8 @@ from tests.browser.conftest import (
     listen,
     session_cookies,
 )
-
-from .scene import Scene, Submission
-from .store import StoreGate
+from tests.gallery.scene import Scene, Submission
+from tests.gallery.store import StoreGate
 
 Looks = Mapping[int, Sequence[str]]  # width -> themes
 HEIGHTS = {1280: 800, 360: 740}

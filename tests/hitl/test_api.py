@@ -20,7 +20,7 @@ from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.batches import batching
 
-SCHEMAS = ("agents.schemas", "reviews.api")
+SCHEMAS = ("agents.schemas", "desk.api")
 
 
 def list_models(base: type[BaseModel] = BaseModel) -> Iterator[type[BaseModel]]:

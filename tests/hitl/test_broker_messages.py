@@ -31,7 +31,7 @@ servers = [
     pytest.mark.servers,
     pytest.mark.django_db(transaction=True),
 ]
-TASK = "reviews.tasks.pulse_effects"
+TASK = "hitl.tasks.pulse_effects"
 WORDS = re.compile(rb"pidbox|celeryev")  # that workers would exchange
 
 
@@ -128,8 +128,8 @@ def command() -> None:
     with current_app.connection_for_write() as connection:
         for verb, given in {
             "cancel_consumer": {"queue": "effects"},
-            "rate_limit": {"task_name": "reviews.tasks.execute", "rate_limit": "1/h"},
-            "time_limit": {"task_name": "reviews.tasks.execute", "hard": 9999},
+            "rate_limit": {"task_name": "hitl.tasks.execute", "rate_limit": "1/h"},
+            "time_limit": {"task_name": "hitl.tasks.execute", "hard": 9999},
             "shutdown": {},
         }.items():
             current_app.control.broadcast(verb, arguments=given, connection=connection)

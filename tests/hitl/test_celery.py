@@ -17,7 +17,7 @@ from hitl import connections
 from hitl.celery import SWEEPS, app, freeze_imported_objects
 from hitl.celery_workarounds import ShutdownDeadline, exit_within
 from hitl.connections import QUEUES
-from reviews.notifications.events import CHANNEL_TASKS
+from notifications.events import CHANNEL_TASKS
 
 
 def test_every_thread_sends_by_our_app() -> None:
@@ -55,13 +55,13 @@ def test_effects_and_sweeps_never_wait_behind_letters() -> None:
     queues = {name: queue_of(name) for name in ours}
     effects = {name for name, queue in queues.items() if queue == connections.EFFECTS}
     assert effects == {
-        "reviews.tasks.execute",
-        "reviews.tasks.pulse_effects",  # shows that this queue is served
-        "reviews.tasks.run_execution",
+        "hitl.tasks.execute",
+        "hitl.tasks.pulse_effects",  # shows that this queue is served
+        "hitl.tasks.run_execution",
     }
     letters = {name for name, queue in queues.items() if queue == connections.LETTERS}
     assert {*CHANNEL_TASKS, *settings.OUTBOX_FORMER_TASKS} <= letters
-    assert not letters & {*SWEEPS, "reviews.tasks.enforce_stop"}
+    assert not letters & {*SWEEPS, "hitl.tasks.enforce_stop"}
     assert queue_of("forged.task") == connections.SWEEPS
 
 
@@ -71,7 +71,7 @@ def test_what_agents_hear_does_not_wait_behind_mails() -> None:
 
 
 def test_who_is_only_asked_waits_in_a_queue_of_their_own() -> None:
-    found = {queue_of(f"reviews.tasks.{name}") for name in ("look_up_one", "audit_one")}
+    found = {queue_of(f"hitl.tasks.{name}") for name in ("look_up_one", "audit_one")}
     assert found == {connections.INQUIRIES}
     assert connections.INQUIRIES in connections.LOW_PRIORITY
 

@@ -92,7 +92,7 @@ def test_what_stands_still_is_a_figure(
     gate: Gate, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(standstills.known, "effects", 130.0)
-    monkeypatch.setattr(standstills.known, "sweeps", ("reviews.tasks.expire_due",))
+    monkeypatch.setattr(standstills.known, "sweeps", ("hitl.tasks.expire_due",))
     monkeypatch.setattr(restore_epochs, "find_halt_reason", lambda: "behind")
     found = read(client)
     assert found["counterseal_effects_standstill_seconds", ()] == 130

@@ -1,4 +1,5 @@
 """The product has one name."""
+
 from __future__ import annotations
 
 import subprocess

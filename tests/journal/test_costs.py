@@ -23,24 +23,24 @@ from journal import clock, restore_epochs, tasks
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from journal.statements import format_statement
 from reviews.executions import redeem, run
-from reviews.metrics import rollups
 from reviews.models import Execution, MetricDay, Notice
+from stats import rollups
 from tests.agents.webhooks import deliveries
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.hitl.tasks.draining import drain
 from tests.journal import history
 from tests.reviews import states
 from tests.reviews.executions.attempts import deployment
-from tests.reviews.tasks.draining import drain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 WAITING = 20
 MEASURED = ("SELECT", "DELETE", "UPDATE", "WITH", "INSERT")
 # What writes beside the database, by what it asks of it.
 INSTEAD: dict[str, Callable[[], Any]] = {
-    "reviews.tasks.watch_epoch": restore_epochs.find_halt_reason,
+    "hitl.tasks.watch_epoch": restore_epochs.find_halt_reason,
     # The log from the last place on: the figures of a day read all rows of that day.
-    "reviews.tasks.update_statistics": lambda: _mark_newest_day(),
+    "hitl.tasks.update_statistics": lambda: _mark_newest_day(),
 }
 AGO = "now() - interval '2 days'"
 

@@ -19,7 +19,17 @@ import pytest
 from journal import failpoints
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("journal", "policies", "reviews", "agents", "hitl")
+PACKAGES = (
+    "journal",
+    "policies",
+    "reviews",
+    "agents",
+    "notifications",
+    "assurance",
+    "stats",
+    "desk",
+    "hitl",
+)
 LEAST = 20
 CALLS = 200_000
 STOPS = 50

@@ -112,11 +112,11 @@ def test_a_full_queue_hides_no_other() -> None:
 
 def test_no_more_is_sent_than_there_is_room_for() -> None:
     dispatch.fill_queue(
-        "reviews.tasks.mail_people", map(str, range(dispatch.MAX_QUEUED - 3))
+        "hitl.tasks.mail_people", map(str, range(dispatch.MAX_QUEUED - 3))
     )
     overdue(MAIL, 10)
     assert [sweeps.send_due_messages(), sweeps.send_due_messages()] == [3, 0]
-    assert dispatch.count_free_slots("reviews.tasks.mail_people") == 0
+    assert dispatch.count_free_slots("hitl.tasks.mail_people") == 0
 
 
 def test_what_an_earlier_release_promised_is_sent_by_the_name_it_wrote() -> None:

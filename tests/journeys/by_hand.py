@@ -6,10 +6,10 @@ from __future__ import annotations
 from celery import current_app
 from django.db.models import Q
 
+from hitl import tasks
 from journal import sweeps
 from journal.errors import DomainError
 from journal.models import OutboxMessage
-from reviews import tasks
 from reviews.choices import ExecutionStatus
 from reviews.models import Execution
 

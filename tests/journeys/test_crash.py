@@ -99,8 +99,8 @@ def deliver(execution: Execution, times: int = DELIVERIES) -> None:
     """The nudge and the sweep's hand-over, again and again."""
     message = OutboxMessage.objects.get(subject=execution.pk, topic="execution.queued")
     for _ in range(times):
-        current_app.send_task("reviews.tasks.execute", args=[message.pk])
-        current_app.send_task("reviews.tasks.run_execution", args=[execution.pk])
+        current_app.send_task("hitl.tasks.execute", args=[message.pk])
+        current_app.send_task("hitl.tasks.run_execution", args=[execution.pk])
 
 
 def finished() -> bool:
@@ -364,8 +364,8 @@ def test_a_forged_message_has_no_effect(
     wrong = OutboxMessage.objects.filter(topic="request.opened").first()
     assert wrong is not None
     forged = [waiting.pk, waiting.request.pk, redeemed_by_agent.pk, own.pk, "x-nobody"]
-    sent = [("reviews.tasks.run_execution", [name]) for name in forged]
-    sent += [("reviews.tasks.execute", args) for args in junk(wrong.pk)]
+    sent = [("hitl.tasks.run_execution", [name]) for name in forged]
+    sent += [("hitl.tasks.execute", args) for args in junk(wrong.pk)]
     sent += [("os.system", ["true"])]
     sent *= proof_n(small=1, full=25)
     for task, args in sent:

@@ -17,13 +17,14 @@ import redis
 from django.conf import settings
 
 from agents import intake, proposals
+from assurance import insertion
+from hitl import tasks
 from journal import clock, failpoints, log, sequencer, sweeps
 from journal.errors import DomainError
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies import tools
 from policies.models import Person
-from reviews import deadlines, tasks
-from reviews.assurance import insertion, verdicts
+from reviews import canary_verdicts, deadlines
 from reviews.batches import decide as batches
 from reviews.batches import formation
 from reviews.choices import CanaryEnding, ExecutionStatus, Scope
@@ -36,11 +37,11 @@ from reviews.models import ApprovalRequest, Batch, Canary, Execution
 from reviews.stops import stops
 from reviews.tool_services.executors import Call, EffectOutcome
 from tests import factories, worlds
+from tests.assurance.planting import approve_source
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said
 from tests.journeys import by_hand, dying, test_crash
 from tests.reviews import states
-from tests.reviews.assurance.planting import approve_source
 from tests.reviews.batches import batching
 
 pytestmark = [
@@ -246,7 +247,7 @@ def planting(gate: Gate, tool: str, name: str) -> Trial:
     """The one effect is that of the request which the canary is cloned from."""
     rita = Person.objects.get(pk=gate.rita.pk)
     for open_ in Canary.objects.filter(ending=""):
-        verdicts.end_undecided_canary(
+        canary_verdicts.end_undecided_canary(
             request_id=open_.proposal.request.pk, ending=CanaryEnding.EXPIRED
         )
     approve_source(gate)
@@ -284,7 +285,7 @@ BREAKING: dict[str, Prepare] = {
     **dict.fromkeys(test_crash.POINTS, executing),
 }
 OF_A_RESTORE = {"epoch_uncommitted"}  # tests/reviews/test_recovery.py
-OF_MAIL = {"mail_taken"}  # tests/reviews/notifications/test_crash.py
+OF_MAIL = {"mail_taken"}  # tests/notifications/test_crash.py
 # tests/agents/webhooks/test_crash.py
 OF_THE_POST = {
     "letters_uncommitted",

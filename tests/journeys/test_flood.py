@@ -17,11 +17,11 @@ import httpx2
 import pytest
 
 from agents import keys
+from desk.queue import page
+from desk.queue.filters import QueueFilters
 from hitl import asgi
 from journal import canonical
 from journal.models import LogRecord
-from reviews.desk.queue import page
-from reviews.desk.queue.filters import QueueFilters
 from reviews.models import Proposal
 from reviews.people import tokens
 from tests import factories

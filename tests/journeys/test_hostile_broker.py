@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 TOOLS = ["pay", "pay_queryable", "pay_opaque"]
-NAMES = ["reviews.tasks.execute", "reviews.tasks.run_execution"]
+NAMES = ["hitl.tasks.execute", "hitl.tasks.run_execution"]
 # A file with a line for each delivery. (Importing tests.impatient would make this very
 # process impatient.)
 DELIVERED = "COUNTERSEAL_TEST_DELIVERED"
@@ -63,7 +63,7 @@ def messages(executions: list[Execution]) -> list[int]:
 
 def send(numbers: list[int]) -> None:
     for number in random.sample(numbers, len(numbers)):
-        current_app.send_task("reviews.tasks.execute", args=[number])
+        current_app.send_task("hitl.tasks.execute", args=[number])
 
 
 def done(executions: list[Execution]) -> bool:

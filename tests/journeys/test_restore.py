@@ -140,7 +140,7 @@ class Drill:
         with redis.Redis.from_url(self.other.here.redis_url) as broker:
             left = broker.hlen("unacked")  # by the worker that was killed
             for pk in executions * DELIVERIES:
-                task = "reviews.tasks.run_execution"
+                task = "hitl.tasks.run_execution"
                 app.send_task(task, args=[pk], queue="effects", ignore_result=True)
 
             def taken() -> bool:

@@ -244,10 +244,10 @@ PERFORMED = standstills.EFFECT_TASKS[0]
 
 
 def test_a_sweep_alone_that_does_not_end_is_late() -> None:
-    ages = {**FRESH, "reviews.tasks.expire_due": 41.0}
+    ages = {**FRESH, "hitl.tasks.expire_due": 41.0}
     late = standstills.list_late_sweeps(ages, SWEEPS, 40)
-    assert late == ("reviews.tasks.expire_due",)
-    rare = {**FRESH, "reviews.tasks.watch": 80.0}  # every 30 s
+    assert late == ("hitl.tasks.expire_due",)
+    rare = {**FRESH, "hitl.tasks.watch": 80.0}  # every 30 s
     assert standstills.list_late_sweeps(rare, SWEEPS, 40) == ()
     assert standstills.list_late_sweeps(FRESH, SWEEPS, 40) == ()
     assert set(standstills.list_late_sweeps({}, SWEEPS, 40)) == set(SWEEPS)
@@ -277,7 +277,7 @@ def test_nothing_is_late_while_everything_starts(
     for _ in range(2):  # several processes notice it once
         standstills.update_standstill_alarms(periods=SWEEPS, uptime=limit + 1)
     assert standstills.known.every_sweep
-    assert "reviews.tasks.prune" not in standstills.known.sweeps  # it is rare
+    assert "hitl.tasks.prune" not in standstills.known.sweeps  # it is rare
     assert list(Alarm.objects.values_list("times", flat=True)) == [1, 1]
 
 
@@ -286,7 +286,7 @@ def test_a_process_that_has_just_begun_closes_no_alarm_before_it_knows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(standstills, "known", standstills.StandstillState())
-    rare = "reviews.tasks.watch"
+    rare = "hitl.tasks.watch"
     ages = {**dict.fromkeys(SWEEPS, 1.0), rare: 900.0}
     monkeypatch.setattr(heartbeats, "compute_ages", lambda: ages)
     for uptime in (1000.0, 50.0, 1.0):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .removals import (
+from tests.mutants.removals import (
     ALWAYS,
     NEVER,
     NOTHING,
@@ -26,8 +26,8 @@ MODEL = "tests/journeys/test_model.py"
 EXECUTIONS = "tests/reviews/executions tests/reviews/executions/test_claims.py"
 DECISIONS = "tests/reviews/decisions/test_decide.py"
 AUTHORITY = "tests/security/test_authority.py"
-CANARIES = "tests/reviews/assurance/test_impossible.py"
-CARE = "tests/reviews/desk/request/test_commit.py"
+CANARIES = "tests/assurance/test_impossible.py"
+CARE = "tests/desk/request/test_commit.py"
 CASES = "tests/reviews/decisions/test_case.py"
 CLAIM = "tests/races/test_claim.py"
 CONDITIONS = "tests/reviews/executions/test_conditions.py"
@@ -52,7 +52,7 @@ RESTORES = "tests/reviews/test_recovery.py"
 STOPS = "tests/reviews/stops/test_stops.py"
 STREAMS = "tests/hitl/live/test_event_stream.py"
 RECHECKS = "tests/reviews/executions/test_verifier_rechecks.py"
-WRITTEN = "tests/reviews/desk/request/test_written_answers.py"
+WRITTEN = "tests/desk/request/test_written_answers.py"
 VOTES = "tests/reviews/executions/test_votes_counted.py"
 
 
@@ -249,7 +249,7 @@ GUARDS = [
         "issue_standing_grant",
         "terms-shown",
         NOTHING,
-        "tests/reviews/desk/standing_grants/test_views.py"
+        "tests/desk/standing_grants/test_views.py"
         "::test_other_terms_than_were_read_are_not_allowed",
     ),
     Guard(
@@ -258,7 +258,7 @@ GUARDS = [
         "confirm_restore",
         "epoch-shown",
         NEVER,
-        "tests/reviews/desk/recovery/test_views.py"
+        "tests/desk/recovery/test_views.py"
         "::test_who_read_that_nobody_confirmed_is_not_the_second",
     ),
     Guard(
@@ -267,7 +267,7 @@ GUARDS = [
         "lift_stop",
         "lift-shown",
         NEVER,
-        "tests/reviews/desk/stop/test_views.py"
+        "tests/desk/stop/test_views.py"
         "::test_who_read_that_nobody_asked_is_not_the_second_to_lift",
     ),
     Guard(
@@ -276,7 +276,7 @@ GUARDS = [
         "activate_version",
         "activation-shown",
         NEVER,
-        "tests/policies/desk/test_views.py"
+        "tests/desk/policies/test_views.py"
         "::test_each_part_of_what_was_shown_is_compared",
     ),
     Guard(
@@ -285,7 +285,7 @@ GUARDS = [
         "settle_unknown",
         "outcome-shown",
         NOTHING,
-        "tests/reviews/desk/unknown/test_views.py"
+        "tests/desk/unknown/test_views.py"
         "::test_another_attempt_than_was_read_is_not_settled",
     ),
     Guard(
@@ -294,34 +294,33 @@ GUARDS = [
         "close_alarm",
         "alarm-shown",
         NOTHING,
-        "tests/reviews/desk/alarms/test_views.py"
-        "::test_what_came_since_is_not_closed_unread",
+        "tests/desk/alarms/test_views.py::test_what_came_since_is_not_closed_unread",
     ),
     Guard(
         "a dataset is written under the terms that were read",
-        "reviews/assurance/datasets/consent.py",
+        "assurance/datasets/consent.py",
         "consent_dataset",
         "file-shown",
         NOTHING,
-        "tests/reviews/desk/assurance/test_datasets.py"
+        "tests/desk/assurance/test_datasets.py"
         "::test_other_terms_than_were_read_are_not_consented_to",
     ),
     Guard(
         "a shift joins the rota that was read",
-        "reviews/on_call/shifts.py",
+        "notifications/on_call/shifts.py",
         "plan_shift",
         "rota-shown",
         NOTHING,
-        "tests/reviews/desk/on_call/test_views.py"
+        "tests/desk/on_call/test_views.py"
         "::test_who_did_not_read_the_newest_rota_plans_and_ends_nothing",
     ),
     Guard(
         "a shift is ended as it was read",
-        "reviews/on_call/shifts.py",
+        "notifications/on_call/shifts.py",
         "end_shift",
         "shift-shown",
         NOTHING,
-        "tests/reviews/desk/on_call/test_views.py"
+        "tests/desk/on_call/test_views.py"
         "::test_who_did_not_read_the_newest_rota_plans_and_ends_nothing",
     ),
     Guard(
@@ -330,7 +329,7 @@ GUARDS = [
         "create_repair",
         "values-shown",
         NOTHING,
-        "tests/agents/desk/test_repair_views.py"
+        "tests/desk/agents/test_repair_views.py"
         "::test_what_moved_since_the_page_is_not_proposed",
     ),
     Guard(
@@ -339,7 +338,7 @@ GUARDS = [
         "load_confirmable_repair",
         "repair-shown",
         NOTHING,
-        "tests/agents/desk/test_repair_views.py"
+        "tests/desk/agents/test_repair_views.py"
         "::test_a_repair_is_proposed_and_confirmed_by_another",
     ),
     Guard(
@@ -496,19 +495,19 @@ GUARDS = [
     ),
     Guard(
         "the owner of a dataset does not consent",
-        "reviews/assurance/datasets/consent.py",
+        "assurance/datasets/consent.py",
         "describe_why_no_answer",
         "dataset-owner",
         NEVER,
-        "tests/reviews/assurance/datasets/test_files.py::test_its_owner_does_not_consent",
+        "tests/assurance/datasets/test_files.py::test_its_owner_does_not_consent",
     ),
     Guard(
         "who is barred gives no second review",
-        "reviews/assurance/second_reviews.py",
+        "assurance/second_reviews.py",
         "select_open_reviews",
         "second-barred",
         WithoutMethod("exclude"),
-        "tests/reviews/assurance/test_second_reviews.py::test_who_is_barred_from_the_request_gives_no_second_review",
+        "tests/assurance/test_second_reviews.py::test_who_is_barred_from_the_request_gives_no_second_review",
     ),
     Guard(
         "only a sensitive argument is revealed",
@@ -520,11 +519,11 @@ GUARDS = [
     ),
     Guard(
         "who is kept out of a request gets no copy of it",
-        "reviews/assurance/clones.py",
+        "assurance/clones.py",
         "select_sources",
         "source-kept-out",
         WithoutMethod("exclude"),
-        "tests/reviews/assurance/test_practice.py::test_who_is_kept_out_of_a_request_gets_no_copy_of_it",
+        "tests/assurance/test_practice.py::test_who_is_kept_out_of_a_request_gets_no_copy_of_it",
     ),
     Guard(
         "only Prometheus reads the figures",
@@ -777,7 +776,7 @@ GUARDS = [
     ),
     Guard(
         "a wrong written answer is refused at every try",
-        "reviews/desk/request/commit.py",
+        "desk/request/commit.py",
         "_refuse_written_answer",
         "written-right",
         ALWAYS,
@@ -985,7 +984,7 @@ GUARDS = [
     ),
     Guard(
         "a page of somebody else says nothing of one's own screen",
-        "reviews/desk/request/commit.py",
+        "desk/request/commit.py",
         "find_page_on_screen",
         "own-screen",
         WithoutOperand("not found.is_for(loaded.person.public_id, loaded.request.pk)"),
@@ -993,7 +992,7 @@ GUARDS = [
     ),
     Guard(
         "a verdict comes from one's own page of this request",
-        "reviews/desk/request/commit.py",
+        "desk/request/commit.py",
         "attach_page_evidence",
         "own-page",
         NEVER,
@@ -1124,7 +1123,7 @@ GUARDS = [
     ),
     Guard(
         "a stream tells of what its person may see",
-        "reviews/desk/live/subscription.py",
+        "desk/live/subscription.py",
         "build_viewer",
         "stream-visible",
         Value("visibility.ApprovalRequest.objects.filter(pk__in=wanted)"),
@@ -1157,19 +1156,19 @@ GUARDS = [
     ),
     Guard(
         "nobody confirms their own change of the library of defects",
-        "reviews/assurance/library.py",
+        "assurance/library.py",
         "describe_why_no_answer",
         "second-administrator",
         NEVER,
-        "tests/reviews/assurance/test_library.py"
+        "tests/assurance/test_library.py"
         "::test_a_second_administrator_puts_a_change_in_force",
     ),
     Guard(
         "nobody reviews their own decision a second time",
-        "reviews/assurance/second_reviews.py",
+        "assurance/second_reviews.py",
         "_check_may_answer",
         "other-reviewer",
         NEVER,
-        "tests/reviews/assurance/test_second_reviews.py",
+        "tests/assurance/test_second_reviews.py",
     ),
 ]

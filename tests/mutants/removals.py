@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from .markers import Misplaced
+from tests.mutants.markers import Misplaced
 
 Node = TypeVar("Node", bound=ast.AST)
 Found = TypeVar("Found")

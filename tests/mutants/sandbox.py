@@ -12,9 +12,8 @@ from pathlib import Path
 
 from tests import build_cache
 from tests.guards import PROOF_LINES, ROOT
-
-from .guards import Guard
-from .markers import Misplaced, statement
+from tests.mutants.guards import Guard
+from tests.mutants.markers import Misplaced, statement
 
 LEFT_BEHIND = shutil.ignore_patterns(
     ".git", ".venv", "var", "__pycache__", ".*_cache", "docs"

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.guards import ROOT, proof_n
-
-from .guards import GUARDS, Guard
-from .markers import Misplaced, in_product
-from .removals import WithoutOperand
-from .sandbox import copy, remove, run, summary, without
+from tests.mutants.guards import GUARDS, Guard
+from tests.mutants.markers import Misplaced, in_product
+from tests.mutants.removals import WithoutOperand
+from tests.mutants.sandbox import copy, remove, run, summary, without
 
 AT_LEAST = 25
 FEW = [guard for guard in GUARDS if guard.name == "a proof is for this verdict alone"]

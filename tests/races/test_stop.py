@@ -8,9 +8,10 @@ from functools import partial
 import pytest
 from django.db import connection
 
+from hitl import tasks
 from journal import errors
 from journal.models import OutboxMessage
-from reviews import locks, tasks
+from reviews import locks
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
 from reviews.decisions import decide as decisions
 from reviews.decisions import revoke

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from hitl import tasks
 from journal import errors, log
 from journal.models import OutboxMessage
-from reviews import tasks
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.executions import claims, leases, rechecks, redeem, run
 from reviews.grants import grants

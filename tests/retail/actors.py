@@ -14,8 +14,7 @@ from typing import Any
 import httpx2
 
 from counterseal_client import Gate, Proposal
-
-from .tasks import Call
+from tests.retail.tasks import Call
 
 AGENTS = ("ann", "ben", "cleo", "dan")
 WAIT_S = 60

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import store
-from .store import Record, Refusal, World
+from tests.retail import store
+from tests.retail.store import Record, Refusal, World
 
 SCHEMA = """
     CREATE TABLE record (kind TEXT, id TEXT, body TEXT, PRIMARY KEY (kind, id));

@@ -13,11 +13,10 @@ from journal.models import LogRecord
 from policies.choices import ExecutionClass
 from reviews.choices import AlarmKind
 from reviews.models import Alarm, Execution
-
-from .books import Books
-from .run import Played
-from .store import World
-from .tasks import Call, Done
+from tests.retail.books import Books
+from tests.retail.run import Played
+from tests.retail.store import World
+from tests.retail.tasks import Call, Done
 
 ASKED = ("proposal.submitted", "request.opened", "decision.recorded")
 ALLOWED = (*ASKED, "request.authorized", "grant.issued", "execution.queued")

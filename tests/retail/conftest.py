@@ -12,9 +12,8 @@ from pytest_django import Settings
 
 from hitl.environment import LOOPBACK
 from tests import stack
-
-from .run import ENVIRON
-from .tasks import DATA
+from tests.retail.run import ENVIRON
+from tests.retail.tasks import DATA
 
 
 @pytest.fixture

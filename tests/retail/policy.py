@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .store import EFFECTS
+from tests.retail.store import EFFECTS
 
 # Both ways of being sure after a crash: most are asked again under the same key, these
 # are looked up by it first.

@@ -11,11 +11,10 @@ from typing import Any
 
 from journal.models import LogRecord
 from reviews.models import Execution
-
-from .books import Books
-from .checks import heard
-from .run import Kill, Played
-from .tasks import Call, Done
+from tests.retail.books import Books
+from tests.retail.checks import heard
+from tests.retail.run import Kill, Played
+from tests.retail.tasks import Call, Done
 
 
 def told(

@@ -26,13 +26,12 @@ from journal.models import LogRecord, OutboxMessage
 from reviews.models import Execution
 from reviews.people import tokens
 from tests import factories
+from tests.retail import policy, service
+from tests.retail.actors import AGENTS, Agent, Ask, Reviewer, Script, Send, dealt
+from tests.retail.books import Books
+from tests.retail.store import EFFECTS
+from tests.retail.tasks import Call
 from tests.stack import START_S, Stack, free_port, wait_until
-
-from . import policy, service
-from .actors import AGENTS, Agent, Ask, Reviewer, Script, Send, dealt
-from .books import Books
-from .store import EFFECTS
-from .tasks import Call
 
 # The product's own ladder, shorter, so that a killed worker is missed for seconds only;
 # and more proposals a minute than four quick agents make.

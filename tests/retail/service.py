@@ -25,10 +25,9 @@ from typing import Any
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.loopback import LoopbackServer
-
-from . import tasks
-from .books import Books, KeyReused
-from .store import EFFECTS
+from tests.retail import tasks
+from tests.retail.books import Books, KeyReused
+from tests.retail.store import EFFECTS
 
 SECRET = "COUNTERSEAL_WEBHOOK_SECRET"
 HOLD_S = 0.7

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from .store import EFFECTS, Refusal, Result, World, perform
+from tests.retail.store import EFFECTS, Refusal, Result, World, perform
 
 DATA = "data/retail"
 FILES = ("tasks_dev.jsonl", "tasks_train.jsonl")  # in this order

@@ -11,9 +11,8 @@ from reviews.executions import claims
 from reviews.models import Execution
 from tests import factories
 from tests.conftest import Gate
+from tests.retail import checks
 from tests.reviews import states
-
-from . import checks
 
 BEFORE = ("proposal.submitted", "execution.queued", "execution.claimed")
 AFTER = ("execution.succeeded",)

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.retail import checks, tasks
+from tests.retail.actors import Script
+from tests.retail.report import killed, told
+from tests.retail.run import Run, store_service
+from tests.retail.tasks import Call
 from tests.stack import Stack
-
-from . import checks, tasks
-from .actors import Script
-from .report import killed, told
-from .run import Run, store_service
-from .tasks import Call
 
 
 def nothing(call: Call) -> bool:

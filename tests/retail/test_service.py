@@ -12,12 +12,11 @@ import pytest
 from policies.choices import Tier
 from policies.documents import parse_document
 from reviews.outbound import webhooks
-
-from . import policy, tasks
-from .books import NOT_FOUND, Books, Counts, KeyReused
-from .run import store_service
-from .store import EFFECTS
-from .tasks import Call
+from tests.retail import policy, tasks
+from tests.retail.books import NOT_FOUND, Books, Counts, KeyReused
+from tests.retail.run import store_service
+from tests.retail.store import EFFECTS
+from tests.retail.tasks import Call
 
 TOOL = "cancel_pending_order"
 

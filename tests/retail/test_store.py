@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from . import tasks
-from .store import Record, Refusal, World, amount, cents, perform
+from tests.retail import tasks
+from tests.retail.store import Record, Refusal, World, amount, cents, perform
 
 ADDRESS = {
     "address1": "1 New Street",

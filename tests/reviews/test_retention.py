@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from hitl import tasks
 from journal import clock, log
 from journal.models import LogRecord
-from reviews import retention, tasks
+from reviews import retention
 from reviews.executions import run
 from reviews.models import Execution
 from tests.conftest import Gate

@@ -8,17 +8,17 @@ from datetime import timedelta
 import pytest
 from guardian.shortcuts import remove_perm
 
+from desk.workload import page
 from journal import clock, errors
 from journal.models import LogRecord
 from policies.models import Queue
 from reviews import workload
-from reviews.desk.workload import page
 from reviews.holds import take
 from reviews.models import ApprovalRequest
 from tests import factories
 from tests.conftest import Gate
+from tests.desk.components.test_visibility import fresh
 from tests.factories import decide, propose
-from tests.reviews.desk.components.test_visibility import fresh
 
 SOON = timedelta(minutes=10)
 

@@ -23,8 +23,8 @@ from reviews.models import Lease, NotificationDrill
 from tests import pages
 from tests.agents.adapters.authzen.conftest import access, denied
 from tests.factories import PASSWORD
+from tests.notifications.channels.browsers import RFC_AUTH, RFC_KEY
 from tests.reviews.batches import batching
-from tests.reviews.notifications.channels.browsers import RFC_AUTH, RFC_KEY
 from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
 
 NONE: frozenset[Who] = frozenset()

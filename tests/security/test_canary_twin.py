@@ -14,19 +14,19 @@ from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from assurance import clones, library
+from desk.components import in_flight
 from journal import clock
 from policies.models import Person
 from reviews import deadlines
-from reviews.assurance import clones, library
 from reviews.choices import Scope
-from reviews.desk.components import in_flight
 from reviews.models import ApprovalRequest, Notice, Revision
 from reviews.stops import stops
 from tests import worlds
+from tests.assurance.planting import approve_source, plant_clone
 from tests.conftest import Gate
 from tests.factories import propose
-from tests.reviews.assurance.planting import approve_source, plant_clone
-from tests.reviews.tasks.draining import drain
+from tests.hitl.tasks.draining import drain
 from tests.security.world import cookies_of
 
 pytestmark = pytest.mark.django_db

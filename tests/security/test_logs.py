@@ -21,8 +21,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from agents import keys
+from desk.queue import page
 from hitl import logs
-from reviews.desk.queue import page
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution
 from reviews.outbound import webhooks

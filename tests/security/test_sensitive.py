@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reviews.api import requests
+from desk.api import requests
 from reviews.models import ApprovalRequest
 from tests import factories
 from tests.conftest import Gate

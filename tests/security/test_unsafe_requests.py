@@ -15,8 +15,8 @@ from django.core import mail
 from django.db import transaction
 from django.test import Client
 
+from hitl import tasks
 from journal.models import OutboxMessage
-from reviews import tasks
 from tests.factories import PASSWORD
 from tests.security import routes
 from tests.security.routes import ROUTES

@@ -13,9 +13,10 @@ from django.test import Client
 
 from agents import keys
 from agents.models import Agent
+from hitl import tasks
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Person
-from reviews import redaction, tasks
+from reviews import redaction
 from reviews.models import ApprovalRequest
 from tests.agents.conftest import Caller
 from tests.conftest import Gate

@@ -20,17 +20,18 @@ from agents.models import Agent, Delivery
 from agents.schemas import AccessRequestIn
 from agents.webhooks import delivery, endpoints, enqueue
 from agents.webhooks.delivery import AttemptResult
+from assurance import library, practice, second_reviews
+from assurance.datasets import files
+from desk.log import exports
 from journal import clock
 from journal.models import LogPosition, LogRecord, OutboxMessage
+from notifications.on_call import drills, shifts
 from policies import versions
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
 from reviews import deadlines
-from reviews.assurance import library, practice, second_reviews
-from reviews.assurance.datasets import files
 from reviews.batches import formation
 from reviews.choices import DefectKind, SampleCause, Scope, Verdict
-from reviews.desk.log import exports
 from reviews.executions import claims, record, redeem, run
 from reviews.grants import grants
 from reviews.holds import take
@@ -47,20 +48,19 @@ from reviews.models import (
     Proposal,
     Repair,
 )
-from reviews.on_call import drills, shifts
 from reviews.people import preferences, tokens
 from reviews.standing_grants import issuance
 from reviews.stops import incidents, stops
 from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.agents.adapters.authzen.conftest import access, denied
+from tests.assurance.datasets.asking import ask, consent
+from tests.assurance.planting import plant
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.notifications.channels import browsers
 from tests.reviews import states
-from tests.reviews.assurance.datasets.asking import ask, consent
-from tests.reviews.assurance.planting import plant
 from tests.reviews.batches import batching
-from tests.reviews.notifications.channels import browsers
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 

@@ -10,11 +10,10 @@ import yaml
 from counterseal_client.claude_code.gate_tools import ALL_GATE_TOOLS, POLICY_FILE
 from reviews.people import tokens
 from tests import conftest, factories
+from tests.client.command_line.shell import Shell
 from tests.client.gate import KEY, LoopbackGate
 from tests.client.test_tools import Desk
 from tests.stack import Stack
-
-from .shell import Shell
 
 
 @pytest.fixture(scope="session", autouse=True)

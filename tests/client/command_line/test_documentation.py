@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from counterseal_client.command_line.outcomes import ExitCode
+from tests.client.command_line.shell import COMMAND
 from tests.guards import ROOT
 from tests.installations import copy_installation, environ, up
 from tests.stack import free_port
-
-from .shell import COMMAND
 
 PAGE = ROOT / "docs" / "command-line.md"
 EXAMPLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)

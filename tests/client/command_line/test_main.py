@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from counterseal_client.command_line.main import build_parser
+from tests.client.command_line.shell import COMMAND, Shell
 from tests.client.gate import Fault, LoopbackGate
 from tests.guards import ROOT
-
-from .shell import COMMAND, Shell
 
 
 @pytest.fixture

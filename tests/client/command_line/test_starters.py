@@ -17,9 +17,8 @@ from counterseal_client.command_line.starters import (
     find_writable_tools,
 )
 from tests import conformance
+from tests.client.command_line.shell import Shell
 from tests.client.test_tools import LETTER, Desk
-
-from .shell import Shell
 
 HOSTILE = '"""\nimport os; os.system("x")\n\'; rm -rf ~; \'$(x)`x`\\'
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .node import Probe
+from tests.client.typescript.node import Probe
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,7 @@ import pytest
 
 from tests.client.adapters.test_decisions import RECORDED, keep_proposals
 from tests.client.gate import GRANTED, KEY, REJECTION, LoopbackGate
-
-from .node import Probe, Refused
+from tests.client.typescript.node import Probe, Refused
 
 (WAITING,) = json.loads((RECORDED / "mastra.json").read_text())["values"]
 

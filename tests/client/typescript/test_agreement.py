@@ -17,8 +17,7 @@ from counterseal_client.signatures import build_call_key
 from journal import canonical
 from reviews.grants import tokens
 from tests.client import test_grants, test_webhooks
-
-from .node import Probe, Refused
+from tests.client.typescript.node import Probe, Refused
 
 NOON = test_grants.NOON
 OTHER_KEY = {"kty": "OKP", "crv": "Ed25519", "kid": "other", "x": "AAAA"}

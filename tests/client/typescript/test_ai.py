@@ -13,10 +13,9 @@ import yaml
 from agents import keys
 from reviews.models import ApprovalRequest, Execution
 from tests import conformance, factories
+from tests.client.typescript.node import NODE, PACKAGE
 from tests.factories import decide
 from tests.stack import Stack
-
-from .node import NODE, PACKAGE
 
 pytestmark = [
     pytest.mark.servers,

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.client.gate import KEY, Fault, LoopbackGate
-
-from .node import Probe, Refused
+from tests.client.typescript.node import Probe, Refused
 
 REFUND = {
     "thread": "t",

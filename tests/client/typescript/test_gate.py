@@ -15,9 +15,8 @@ from reviews.dialogue import messages
 from reviews.models import ApprovalRequest, Execution, Proposal
 from tests import conftest
 from tests.client.test_tools import Desk
+from tests.client.typescript.node import Probe, Refused
 from tests.stack import Stack
-
-from .node import Probe, Refused
 
 pytestmark = pytest.mark.servers
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from .node import NODE, PACKAGE
+from tests.client.typescript.node import NODE, PACKAGE
 
 COMPILER = PACKAGE / "node_modules" / "typescript" / "lib" / "tsc.js"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import (
+from tests.gallery.scenes import (
     account,
     agents,
     assurance,

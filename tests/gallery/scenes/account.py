@@ -10,18 +10,17 @@ from django.http import HttpRequest
 from django.urls import path
 from playwright.sync_api import Page
 
+from desk.account.forms import NotificationsForm
 from hitl import urls
 from hitl.urls import handler400, handler403, handler404, handler500
 from journal import errors
 from policies.models import Person
-from reviews.desk.account.forms import NotificationsForm
 from reviews.people import preferences, shortcuts, tokens
 from reviews.people.preferences import DisplayPreferences, NotificationPreferences
 from tests.factories import PASSWORD
 from tests.gallery.scene import SceneGroup, Submission, at, send
+from tests.gallery.scenes.outcomes import approved
 from tests.gallery.store import StoreGate
-
-from .outcomes import approved
 
 __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 

@@ -19,9 +19,8 @@ from reviews.models import Alarm
 from tests import factories
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup, Submission
+from tests.gallery.scenes.outcomes import stop_thread
 from tests.gallery.store import LABEL, StoreGate
-
-from .outcomes import stop_thread
 
 AGENTS = SceneGroup(
     "agents",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from reviews.assurance import second_reviews
+from assurance import second_reviews
 from reviews.choices import SampleCause, Verdict
 from reviews.models import ApprovalRequest, Canary, Decision
 from tests import factories
+from tests.assurance.planting import age_source, plant_clone
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup
 from tests.gallery.store import StoreGate
-from tests.reviews.assurance.planting import age_source, plant_clone
 
 ASSURANCE = SceneGroup(
     "assurance",

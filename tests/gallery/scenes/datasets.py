@@ -3,10 +3,10 @@ refused."""
 
 from __future__ import annotations
 
-from reviews.assurance.datasets import files
+from assurance.datasets import files
+from tests.assurance.datasets.asking import ask, consent
 from tests.gallery.scene import SceneGroup, Submission
 from tests.gallery.store import StoreGate
-from tests.reviews.assurance.datasets.asking import ask, consent
 
 DATASETS = SceneGroup("datasets", shows=("reviews:datasets",))
 PAGE = "/assurance/datasets/"

@@ -11,13 +11,12 @@ from reviews.governance import readings
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Lease
 from tests import factories, pages
+from tests.desk.request.test_commit import right_answer
+from tests.desk.request.test_views import edited, panel
 from tests.factories import decide
 from tests.gallery.scene import Build, SceneGroup, Submission, at, url
+from tests.gallery.scenes.review import CHANGES, Step, hold_as_tom, second, withdraw
 from tests.gallery.store import StoreGate, change_order
-from tests.reviews.desk.request.test_commit import right_answer
-from tests.reviews.desk.request.test_views import edited, panel
-
-from .review import CHANGES, Step, hold_as_tom, second, withdraw
 
 ARMED = SceneGroup(
     "armed", shows=("reviews:break_hold", "reviews:hand_over", "reviews:queue_next")

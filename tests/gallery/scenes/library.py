@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from assurance import library
 from policies.models import Person
-from reviews.assurance import library
 from reviews.choices import DefectKind
 from tests.gallery.scene import SceneGroup
 from tests.gallery.store import StoreGate

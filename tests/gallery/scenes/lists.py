@@ -16,12 +16,11 @@ from reviews.people import preferences
 from tests import factories
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup, Submission, url
+from tests.gallery.scenes.outcomes import never_told, undo
+from tests.gallery.scenes.review import newest
 from tests.gallery.store import LAPTOP, STATE, StoreGate, policy
 from tests.reviews.batches import batching
 from tests.reviews.dialogue.talking import send_back
-
-from .outcomes import never_told, undo
-from .review import newest
 
 LISTS = SceneGroup(
     "lists", shows=("reviews:queue", "reviews:announced", "reviews:view_save")

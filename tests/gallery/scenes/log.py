@@ -7,18 +7,17 @@ from functools import partial
 from django.test import Client
 from playwright.sync_api import Page
 
+from desk.log import exports, search_entries
 from journal import sequencer
 from journal.models import LogPosition, LogRecord
-from reviews.desk.log import exports, search_entries
 from reviews.models import Decision
 from reviews.people import preferences
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup, at, send, url
+from tests.gallery.scenes.decisions import rejects
+from tests.gallery.scenes.review import revised
 from tests.gallery.store import StoreGate, hidden_mail
 from tests.security.world import BACKEND
-
-from .decisions import rejects
-from .review import revised
 
 RECORDS = SceneGroup(
     "records",

@@ -6,12 +6,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from journal import clock
+from notifications.on_call import drills, shifts
 from policies.choices import Risk
 from reviews.models import NotificationDrill
-from reviews.on_call import drills, shifts
 from tests.gallery.scene import SceneGroup, Submission
 from tests.gallery.store import StoreGate
-from tests.reviews.tasks.draining import drain
+from tests.hitl.tasks.draining import drain
 
 ON_CALL = SceneGroup("on-call", shows=("reviews:on_call", "reviews:drill"))
 PAGE = "/on-call/"

@@ -33,11 +33,10 @@ from tests import factories
 from tests.browser.conftest import look
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup, Submission, url
+from tests.gallery.scenes.review import after, await_claim_button, newest, withdraw
 from tests.gallery.store import HERE, StoreGate, change_order, policy
 from tests.reviews import states
 from tests.reviews.executions import attempts
-
-from .review import after, await_claim_button, newest, withdraw
 
 OVER = SceneGroup("over")
 ALARMS = SceneGroup(

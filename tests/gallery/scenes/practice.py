@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 
+from assurance import practice
 from policies.models import Person
-from reviews.assurance import practice
 from reviews.choices import Verdict
 from reviews.models import Practice
 from tests import factories
+from tests.assurance.planting import age_source
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup
 from tests.gallery.store import StoreGate
-from tests.reviews.assurance.planting import age_source
 
 PRACTICE = SceneGroup(
     "practice",

@@ -28,10 +28,10 @@ from tests.gallery.store import (
     hidden_mail,
     policy,
 )
+from tests.hitl.tasks.draining import drain
 from tests.reviews import states
 from tests.reviews.dialogue.talking import ask, reply, send_back
 from tests.reviews.presenters import kinds
-from tests.reviews.tasks.draining import drain
 
 MINE = "Claimed by you until"
 Step = Callable[[StoreGate, ApprovalRequest], object]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from journal import clock
-from reviews.metrics import rollups
 from reviews.models import MetricDay
+from stats import rollups
 from tests.gallery.scene import SceneGroup
 from tests.gallery.store import StoreGate
-from tests.reviews.metrics.generating import generate_past
+from tests.stats.generating import generate_past
 
 STATISTICS = SceneGroup(
     "statistics", shows=("reviews:statistics", "reviews:statistics_group")

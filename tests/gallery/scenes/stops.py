@@ -16,10 +16,9 @@ from reviews.stops import incidents, scope, stops
 from tests import factories
 from tests.factories import decide
 from tests.gallery.scene import SceneGroup, Submission, send, url
+from tests.gallery.scenes.outcomes import claim, withdraw_stopped
+from tests.gallery.scenes.review import escalated
 from tests.gallery.store import LABEL, LAPTOP, StoreGate, policy
-
-from .outcomes import claim, withdraw_stopped
-from .review import escalated
 
 UP = SceneGroup(
     "up",
@@ -426,7 +425,7 @@ def came_back_closed(gate: StoreGate) -> ApprovalRequest:
 @RESTORED.scene("standstill", "Background work has stopped.", "sue")
 def standstill(gate: StoreGate) -> str:
     standstills.known.effects, standstills.known.every_sweep = 130.0, True
-    standstills.known.sweeps = ("reviews.tasks.expire_due",)
+    standstills.known.sweeps = ("hitl.tasks.expire_due",)
     return "/queue/"
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db import OperationalError
 
+from desk.components.badges import Badges, BadgeUpdate
+from desk.live.subscription import Viewer
 from hitl.live.listen import Hub
 from hitl.live.page_updates import CountResult, OpenPage, PageUpdates
-from reviews.desk.components.badges import Badges, BadgeUpdate
-from reviews.desk.live.subscription import Viewer
 from tests import loops
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -14,15 +14,14 @@ from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests import emptying, factories, worlds
 from tests.browser.conftest import WITHIN_MS, listen, session_cookies
+from tests.journeys.desk import house as houses
+from tests.journeys.desk import store as stores
+from tests.journeys.desk.costs import Costs, said
+from tests.journeys.desk.hands import Way
+from tests.journeys.desk.house import House
+from tests.journeys.desk.sitting import WATCH, Sitting
+from tests.journeys.desk.store import Store
 from tests.stack import Stack
-
-from . import house as houses
-from . import store as stores
-from .costs import Costs, said
-from .hands import Way
-from .house import House
-from .sitting import WATCH, Sitting
-from .store import Store
 
 SitDown = Callable[..., Sitting]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .hands import Way
-from .sitting import Sitting
+from tests.journeys.desk.hands import Way
+from tests.journeys.desk.sitting import Sitting
 
 # Task -> at most so many strokes and clicks, typing and reading apart; None: no bar.
 BARS: dict[str, tuple[int | None, int | None]] = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from reviews.models import ApprovalRequest
-
-from .sitting import Sitting
+from tests.journeys.desk.sitting import Sitting
 
 Letter = dict[str, str | float | bool]
 

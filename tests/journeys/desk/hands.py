@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, expect
 from tests import guards
 
 if TYPE_CHECKING:
-    from .sitting import Sitting
+    from tests.journeys.desk.sitting import Sitting
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 FARTHEST = 80  # Tab stops of a page

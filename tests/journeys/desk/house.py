@@ -22,9 +22,8 @@ from policies.choices import Role
 from policies.models import Person
 from reviews.models import ApprovalRequest, Execution
 from tests import factories
+from tests.journeys.desk.store import Store
 from tests.stack import Stack, wait_until
-
-from .store import Store
 
 OVERLAY = Path(__file__).parent / "policy.yaml"
 CEILING_MINOR = 50_000  # of reviewers, as in the demo

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.contrib.sessions.backends.db import SessionStore
 
+from desk.components.regions import Regions
+from desk.request import commit, load
 from journal import clock
 from policies.models import Person
 from reviews.attention_checks.questions import AttentionQuestion
 from reviews.choices import Verdict
-from reviews.desk.components.regions import Regions
-from reviews.desk.request import commit, load
 from reviews.models import ApprovalRequest
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reviews.models import ApprovalRequest
-
-from .house import House
+from tests.journeys.desk.house import House
 
 OWN = "northgate-electronics.example"
 MAIL: dict[str, Any] = {

@@ -13,10 +13,9 @@ from journal import clock
 from reviews.decisions import submission
 from reviews.models import ApprovalRequest
 from tests.browser.conftest import PAINTED, Desk, find_violations
+from tests.journeys.desk.hands import TAKE, Hand, Keyboard, Mouse, Way
+from tests.journeys.desk.house import overlay
 from tests.stack import wait_until
-
-from .hands import TAKE, Hand, Keyboard, Mouse, Way
-from .house import overlay
 
 WITHIN_S = 9
 # Nothing is under way: htmx marks what asks and what is being swapped.

@@ -14,14 +14,13 @@ from playwright.sync_api import expect
 
 from journal.models import OutboxMessage
 from reviews.models import ApprovalRequest, Decision
+from tests.journeys.desk import questions, requests
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.costs import Costs
+from tests.journeys.desk.hands import LOG, STOP, Leads, Step, Way, in_ways
+from tests.journeys.desk.house import House, overlay
+from tests.journeys.desk.sitting import Sitting
 from tests.stack import wait_until
-
-from . import questions, requests
-from .conftest import SitDown
-from .costs import Costs
-from .hands import LOG, STOP, Leads, Step, Way, in_ways
-from .house import House, overlay
-from .sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

@@ -15,13 +15,12 @@ from playwright.sync_api import expect
 from journal.models import LogRecord
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Execution
-
-from . import moments, requests
-from .conftest import SitDown, sign_in
-from .costs import Costs
-from .hands import Way
-from .house import House
-from .sitting import Sitting
+from tests.journeys.desk import moments, requests
+from tests.journeys.desk.conftest import SitDown, sign_in
+from tests.journeys.desk.costs import Costs
+from tests.journeys.desk.hands import Way
+from tests.journeys.desk.house import House
+from tests.journeys.desk.sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

@@ -7,12 +7,11 @@ from playwright.sync_api import expect
 
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Execution, Lease
-
-from . import moments, requests
-from .conftest import SitDown
-from .hands import RECALL, Leads, Way, in_ways
-from .house import House
-from .sitting import Sitting
+from tests.journeys.desk import moments, requests
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.hands import RECALL, Leads, Way, in_ways
+from tests.journeys.desk.house import House
+from tests.journeys.desk.sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

@@ -11,11 +11,10 @@ from playwright.sync_api import expect
 
 from reviews.choices import RequestStatus
 from reviews.models import Decision, Execution
-
-from . import requests
-from .conftest import SitDown
-from .hands import Way, in_ways
-from .house import House
+from tests.journeys.desk import requests
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.hands import Way, in_ways
+from tests.journeys.desk.house import House
 
 pytestmark = [
     pytest.mark.browser,

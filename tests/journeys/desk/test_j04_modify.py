@@ -16,12 +16,11 @@ from policies.choices import Tier
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Execution
 from tests import worlds
-
-from . import moments, requests
-from .conftest import SitDown
-from .hands import Leads, Step, Way, in_ways
-from .house import House
-from .sitting import Sitting
+from tests.journeys.desk import moments, requests
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.hands import Leads, Step, Way, in_ways
+from tests.journeys.desk.house import House
+from tests.journeys.desk.sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

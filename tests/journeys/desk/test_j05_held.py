@@ -10,13 +10,12 @@ from playwright.sync_api import expect
 from journal.models import LogRecord
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Lease
+from tests.journeys.desk import moments, requests
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.hands import Leads, Step, Way, in_ways, marked
+from tests.journeys.desk.house import House
+from tests.journeys.desk.sitting import Sitting
 from tests.stack import wait_until
-
-from . import moments, requests
-from .conftest import SitDown
-from .hands import Leads, Step, Way, in_ways, marked
-from .house import House
-from .sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

@@ -19,13 +19,12 @@ from journal.models import LogRecord
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Execution
 from tests import worlds
+from tests.journeys.desk import forged, moments, requests
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.hands import EXTEND, Leads, Step, Way, in_ways
+from tests.journeys.desk.house import House
+from tests.journeys.desk.sitting import WITHIN_S, Sitting
 from tests.stack import wait_until
-
-from . import forged, moments, requests
-from .conftest import SitDown
-from .hands import EXTEND, Leads, Step, Way, in_ways
-from .house import House
-from .sitting import WITHIN_S, Sitting
 
 pytestmark = [
     pytest.mark.browser,

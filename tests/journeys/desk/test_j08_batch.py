@@ -15,14 +15,13 @@ from playwright.sync_api import Locator, Response, expect
 from journal.models import LogRecord
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Batch, BatchItem, Decision, Execution
+from tests.journeys.desk import moments
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.costs import Costs
+from tests.journeys.desk.hands import Leads, Step, Way, in_ways, marked
+from tests.journeys.desk.house import House
+from tests.journeys.desk.sitting import Sitting
 from tests.stack import wait_until
-
-from . import moments
-from .conftest import SitDown
-from .costs import Costs
-from .hands import Leads, Step, Way, in_ways, marked
-from .house import House
-from .sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

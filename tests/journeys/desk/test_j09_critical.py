@@ -20,12 +20,11 @@ from policies.choices import Risk
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Execution
 from tests import factories
-
-from . import forged, questions
-from .conftest import SitDown
-from .hands import Leads, Step, Way, in_ways
-from .house import House, overlay
-from .sitting import Sitting
+from tests.journeys.desk import forged, questions
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.hands import Leads, Step, Way, in_ways
+from tests.journeys.desk.house import House, overlay
+from tests.journeys.desk.sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

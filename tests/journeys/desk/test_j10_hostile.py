@@ -25,13 +25,12 @@ from reviews.models import ApprovalRequest, BatchItem, Notice
 from tests import factories
 from tests.browser import hostile
 from tests.browser.inspecting import Inspector
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.hands import LOG, Leads, Step, Way, in_ways
+from tests.journeys.desk.house import House, document
+from tests.journeys.desk.payloads import ENDING, PADDINGS, Payload, payloads
+from tests.journeys.desk.sitting import Sitting
 from tests.stack import wait_until
-
-from .conftest import SitDown
-from .hands import LOG, Leads, Step, Way, in_ways
-from .house import House, document
-from .payloads import ENDING, PADDINGS, Payload, payloads
-from .sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

@@ -11,14 +11,13 @@ from playwright.sync_api import expect
 from reviews.choices import DefectKind, RealismFlag, RequestStatus
 from reviews.models import ApprovalRequest, Canary, Execution, Grant, Stop
 from tests import factories
+from tests.assurance.planting import age_source, plant_clone
 from tests.factories import decide
-from tests.reviews.assurance.planting import age_source, plant_clone
-
-from . import requests
-from .conftest import SitDown
-from .hands import COMMIT, STOP, Leads, Way, in_ways
-from .house import House
-from .sitting import Sitting
+from tests.journeys.desk import requests
+from tests.journeys.desk.conftest import SitDown
+from tests.journeys.desk.hands import COMMIT, STOP, Leads, Way, in_ways
+from tests.journeys.desk.house import House
+from tests.journeys.desk.sitting import Sitting
 
 pytestmark = [
     pytest.mark.browser,

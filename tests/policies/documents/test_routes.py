@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
+from notifications.events import EVENTS
 from policies.choices import Risk, Tier
 from policies.documents import (
     InvalidPolicy,
@@ -16,7 +17,6 @@ from policies.documents import (
     select_places,
 )
 from policies.documents.routes import Moment, Priority
-from reviews.notifications.events import EVENTS
 from tests.policies import builders
 
 MESSAGE = RoutedMessage(

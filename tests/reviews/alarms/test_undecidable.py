@@ -24,7 +24,7 @@ from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews.tasks.draining import drain
+from tests.hitl.tasks.draining import drain
 
 TEXT = describe_alarm(AlarmKind.UNDECIDABLE)
 

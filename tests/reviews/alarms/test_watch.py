@@ -14,6 +14,7 @@ from structlog.testing import capture_logs
 
 from agents import proposals
 from agents.choices import ThreadResult
+from desk.components import retry
 from journal import clock, errors, failpoints, log
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Risk
@@ -21,7 +22,6 @@ from reviews.alarms import standing, watch
 from reviews.alarms.late_reports import MAX_KEPT_REPORTS
 from reviews.alarms.wording import describe_alarm
 from reviews.choices import AlarmKind, Scope, StopMode
-from reviews.desk.components import retry
 from reviews.executions import claims, reconcile, redeem, run
 from reviews.executions import record as executions
 from reviews.grants import grants
@@ -32,9 +32,9 @@ from reviews.tool_services.executors import EffectOutcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.hitl.tasks.draining import drain
+from tests.notifications.test_plan import chooses, time_comes
 from tests.reviews import states
-from tests.reviews.notifications.test_plan import chooses, time_comes
-from tests.reviews.tasks.draining import drain
 
 RILEY = log.Actor("agent", "riley")
 

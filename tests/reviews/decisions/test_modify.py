@@ -15,8 +15,8 @@ from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision
 from tests import factories
 from tests.conftest import Gate
+from tests.desk.request.test_written_answers import CONFLICT, flag_payments, pay
 from tests.factories import decide, propose
-from tests.reviews.desk.request.test_written_answers import CONFLICT, flag_payments, pay
 from tests.worlds import WORLD
 
 HAS_LOST = "'note' in args && args.note == 'lost' && before.arrived"

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from guardian.shortcuts import remove_perm
 
+from hitl import tasks
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Person, Queue
-from reviews import tasks
 from reviews.choices import NoteKind, RequestStatus
 from reviews.decisions import returns
 from reviews.holds import take

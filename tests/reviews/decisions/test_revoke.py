@@ -8,16 +8,17 @@ import pytest
 from django.core import mail
 
 from agents import representation
+from desk.components import retry
+from hitl import tasks
 from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
+from notifications.events import NOTICE_TITLES
 from policies.choices import Role
-from reviews import deadlines, tasks
+from reviews import deadlines
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus, Scope
 from reviews.decisions import revoke as revocations
-from reviews.desk.components import retry
 from reviews.executions import claims, run, settle
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
-from reviews.notifications.events import NOTICE_TITLES
 from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from desk.components.choice import VERDICT_WORDINGS
 from reviews.choices import VERDICT_SPECS, Verdict
 from reviews.decisions.verdicts import VERDICTS
-from reviews.desk.components.choice import VERDICT_WORDINGS
 
 
 @pytest.mark.parametrize("table", [VERDICT_SPECS, VERDICTS, VERDICT_WORDINGS])

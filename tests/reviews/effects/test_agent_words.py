@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from desk.components import page_evidence
+from desk.components.regions import Regions
+from desk.templatetags import inert
 from journal.errors import EffectUnreadable
-from reviews.desk.components import page_evidence
-from reviews.desk.components.regions import Regions
 from reviews.effects import describe
 from reviews.effects.describe import EvidenceItem
 from reviews.models import ApprovalRequest, Revision
 from reviews.presenters.shapes import Cell
-from reviews.templatetags import inert
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide

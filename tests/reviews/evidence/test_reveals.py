@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
+from desk.announced import page
+from desk.components import badges
 from journal.errors import NotFound
 from journal.models import LogRecord
 from reviews.choices import RevealReason
-from reviews.desk.announced import page
-from reviews.desk.components import badges
 from reviews.evidence import reveals
 from reviews.models import Execution, Sighting
 from tests.conftest import Gate
+from tests.desk.components.test_visibility import fresh
 from tests.factories import propose
-from tests.reviews.desk.components.test_visibility import fresh
 
 
 def ran(gate: Gate, *labels: str) -> list[Execution]:

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from desk.alarms import detail
+from desk.request import load, outcome
 from journal import canonical, clock, errors, log
 from journal.models import LogRecord
 from reviews import deadlines
 from reviews.alarms import watch
 from reviews.choices import AlarmKind
 from reviews.decisions import recall
-from reviews.desk.alarms import detail
-from reviews.desk.request import load, outcome
 from reviews.executions import redeem, run
 from reviews.grants import approvers, grants
 from reviews.grants.grants import NO_CONDITIONS

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from agents import representation
+from hitl import tasks
 from journal import clock, log, restore_epochs
 from journal.errors import Conflict
-from reviews import deadlines, recovery, tasks
+from reviews import deadlines, recovery
 from reviews.alarms import watch
 from reviews.choices import AlarmKind, ExecutionStatus, RepairChange
 from reviews.executions import (

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from desk.components import holding
+from desk.log.filters import LogFilters, select_records
 from journal.models import LogRecord, OutboxMessage
-from reviews.desk.components import holding
-from reviews.desk.log.filters import LogFilters, select_records
+from notifications.events import NOTICE_TITLES
 from reviews.holds import rows, take
 from reviews.holds.rows import release_hold
 from reviews.holds.take import break_hold, offer_hold, take_hold
 from reviews.models import ApprovalRequest, Decision, Lease
-from reviews.notifications.events import NOTICE_TITLES
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews.tasks.draining import drain, told
+from tests.hitl.tasks.draining import drain, told
 
 pytestmark = pytest.mark.django_db
 

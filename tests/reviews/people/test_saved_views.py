@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from desk.queue import page as queue
+from desk.queue.page import QueueFilters
 from journal import clock
 from journal.errors import Conflict, InvalidInput, NotFound
-from reviews.desk.queue import page as queue
-from reviews.desk.queue.page import QueueFilters
 from reviews.models import SavedView
 from reviews.people import preferences
 from reviews.people.preferences import create_saved_view, delete_saved_view

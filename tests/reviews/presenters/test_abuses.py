@@ -6,7 +6,7 @@ import pytest
 
 from reviews.presenters import present_effect
 from tests import corpora
-from tests.reviews.desk.argument_form.browsers import tool_of
+from tests.desk.argument_form.browsers import tool_of
 
 COMMAND = {"type": "object", "properties": {"command": {"type": "string"}}}
 TOOL = tool_of(COMMAND, presenter="shell", effect="Run {command}")

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from desk.templatetags.inert import cell, untrusted
 from reviews.presenters import present_effect
 from reviews.presenters.shapes import Cell, ValuePart
-from reviews.templatetags.inert import cell, untrusted
 from tests.reviews.definitions import TEXT, tool
 
 LIST = {"type": "array", "items": TEXT}

@@ -81,7 +81,7 @@ def page_of(shown: Presentation) -> str:
         if_unclear="Never retried: a person records what happened",
     )
     return "".join(
-        render_to_string(f"reviews/{r}.html", {"page": page}) for r in REGIONS
+        render_to_string(f"desk/components/{r}.html", {"page": page}) for r in REGIONS
     )
 
 

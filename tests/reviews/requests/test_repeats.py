@@ -8,10 +8,10 @@ import pytest
 
 from agents import keys
 from agents.models import Checkpoint
+from assurance import second_reviews
 from journal import clock, errors
 from journal.models import LogRecord
 from policies.models import Observation
-from reviews.assurance import second_reviews
 from reviews.choices import RequestStatus, SampleCause, StopMode
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Stop

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from django.core import mail
 
+from hitl import tasks
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Queue
-from reviews import deadlines, tasks
+from reviews import deadlines
 from reviews.choices import RequestStatus
 from reviews.decisions import recall
 from reviews.holds import take

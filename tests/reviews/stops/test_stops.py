@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from desk.components import retry
+from hitl import tasks
 from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
-from reviews import tasks
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
-from reviews.desk.components import retry
 from reviews.executions import record as executions
 from reviews.executions import run, settle
 from reviews.models import Execution, Stop

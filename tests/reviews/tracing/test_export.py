@@ -16,8 +16,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from pytest_django import Settings
 
 from agents import keys
+from hitl import tasks
 from journal import sequencer
-from reviews import tasks
 from reviews.executions import run
 from reviews.models import Execution, Proposal, TraceExport
 from reviews.outbound.trace_context import compute_span_id

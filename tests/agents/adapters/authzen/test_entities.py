@@ -20,8 +20,8 @@ from tests.agents.adapters.authzen.conftest import (
     request_of,
 )
 from tests.conftest import Gate
+from tests.desk.api.test_people import call
 from tests.markup import read_text
-from tests.reviews.api.test_people import call
 
 DOCUMENT = {"type": "document", "id": "q4-plan"}
 USER = {"type": "user", "id": "alice@example.com"}

@@ -1,0 +1,346 @@
+"""The page model of one agent: its registration, limits and keys, today's outcomes, its
+runs, and its recent history of failures, refusals, rejections, blocks, unknown outcomes
+and near misses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.urls import reverse
+
+from agents.choices import ThreadStatus
+from agents.models import Agent, Thread
+from agents.representation import annotate_status
+from policies import active
+from policies import tools as policies_tools
+from policies.choices import APPROVAL_LABELS
+from policies.models import Person, Tool
+from reviews.choices import OPEN, Scope, StopMode
+from reviews.models import ApprovalRequest, Proposal, Sighting, Stop
+from reviews.stops import stops
+
+from ..components import switches as components_switches
+from ..components import visibility
+from ..components.switches import SwitchLine
+from . import activity, deliveries, steps
+from .steps import ProposalRow
+from .visibility import AgentRow, build_agent_row, describe_running_state, load_agent
+
+HISTORY_PERIOD = timedelta(days=30)
+# The history reads at most this many of the newest proposals, so that the page's cost
+# does not depend on the agent.
+MAX_HISTORY = 1000
+MAX_SHOWN = 15
+FAILURE_WORDS = {
+    "failed": "failed",
+    "unknown": "unknown result",
+    "refused": "refused before execution",
+    "rejected": "rejected",
+    "blocked": "blocked by policy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHistory:
+    """What went wrong within HISTORY_PERIOD. `read` counts the examined proposals,
+    `near_misses` those of them with a near miss; `figures` are counts by cause."""
+
+    read: int = 0
+    figures: list[tuple[str, int]] = field(default_factory=list)
+    near_misses: int = 0
+    newest: list[ProposalRow] = field(default_factory=list)
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the period has no more proposals than were examined."""
+        return self.read < MAX_HISTORY
+
+
+def build_history(
+    person: Person, mine: QuerySet[Proposal], now: datetime
+) -> AgentHistory:
+    """Build the history of the proposals in `mine`, with two queries and those for the
+    rows of the newest that went wrong."""
+    newest = mine.filter(created_at__gt=now - HISTORY_PERIOD).order_by("-created_at")
+    found = _annotate_outcome(
+        Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_HISTORY])
+    )
+    rows = list(
+        found.values_list("said", "near_miss").annotate(n=Count("pk")).order_by()
+    )
+    counts: dict[str, int] = {}
+    for said, _, n in rows:
+        counts[said] = counts.get(said, 0) + n
+    wrong = found.filter(Q(said__in=FAILURE_WORDS) | Q(near_miss=True)).order_by(
+        "-created_at"
+    )
+    return AgentHistory(
+        read=sum(counts.values()),
+        figures=[
+            (FAILURE_WORDS[one], counts[one]) for one in FAILURE_WORDS if one in counts
+        ],
+        near_misses=sum(n for _, missed, n in rows if missed),
+        newest=steps.list_proposal_rows(person, wrong[:MAX_SHOWN], now),
+    )
+
+
+def _annotate_outcome(found: QuerySet[Proposal]) -> QuerySet[Any]:
+    missed = Sighting.objects.filter(execution__proposal=OuterRef("pk"), near_miss=True)
+    rows: QuerySet[Any] = annotate_status(found).annotate(near_miss=Exists(missed))
+    return rows
+
+
+MAX_RUNS = 50
+MAX_LIVE_RUNS = 10  # active runs shown at once; the rest is in a closed section
+DAY = timedelta(hours=24)
+MINUTE = timedelta(minutes=1)
+MAX_READ_OF_DAY = 5000  # proposals of a day that today's outcomes count
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run in the agent's lists. `goes_on`: whether it is active."""
+
+    name: str
+    url: str
+    started_at: datetime
+    finished_at: datetime | None
+    word: str
+    icon: str
+    waiting: int
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """A tool that the agent may propose; `version` is None when the active policy does
+    not have it."""
+
+    name: str
+    title: str = ""
+    version: int | None = None
+    risk: str = ""
+    approval: str = ""
+    queue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLimits:
+    """The agent's limits beside the policy, and how much of them is used: proposals a
+    minute, and waiting requests."""
+
+    a_minute: int
+    this_minute: int
+    may_wait: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeySummary:
+    """How many keys of the agent are valid, and when any was last used."""
+
+    in_force: int
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPage:
+    """Everything that the page of one agent shows."""
+
+    agent: Agent
+    line: AgentRow
+    limits: AgentLimits
+    keys: KeySummary
+    tools: list[ToolRow]
+    outcomes: list[tuple[str, int]]
+    history: AgentHistory
+    runs: list[RunRow]
+    not_over: int
+    switches: list[SwitchLine]
+    stop_url: str
+    hears: bool  # whether this person may see the agent's endpoints
+    endpoints: int
+
+    @property
+    def live(self) -> list[RunRow]:
+        """The newest active runs."""
+        return [run for run in self._open if run.goes_on][:MAX_LIVE_RUNS]
+
+    @property
+    def rest(self) -> list[RunRow]:
+        """The newest of the other runs that the agent has not finished."""
+        return self._open[len(self.live) :]
+
+    @property
+    def rest_count(self) -> int:
+        return self.not_over - len(self.live)
+
+    @property
+    def _open(self) -> list[RunRow]:
+        return [run for run in self.runs if run.finished_at is None]
+
+    @property
+    def past(self) -> list[RunRow]:
+        return [run for run in self.runs if run.finished_at is not None]
+
+
+def build_agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
+    """Build the page of one agent as this person may read it, in a bounded number of
+    queries.
+
+    Raises NotFound for an agent that this person may not see.
+    """
+    agent = load_agent(person, slug)
+    mine = visibility.select_visible_proposals(person).filter(agent=slug)
+    held = components_switches.list_agent_switches(person, slug)
+    waiting = _count_waiting(person, slug)
+    every = _select_visible_runs(person, agent, mine)
+    runs = _list_runs(every, slug, now)
+    modes = _compute_run_modes(agent, held, runs)
+    return AgentPage(
+        agent=agent,
+        line=build_agent_row(
+            agent, sum(waiting.values()), _compute_agent_modes(slug, held)
+        ),
+        limits=_build_limits(person, slug, now),
+        keys=_build_key_summary(agent, now),
+        tools=_list_tools(agent.tools),
+        outcomes=_count_todays_outcomes(mine, now),
+        history=build_history(person, mine, now),
+        runs=[_build_run_row(agent, run, waiting, modes[run.name]) for run in runs],
+        not_over=every.filter(status=ThreadStatus.RUNNING).count(),
+        switches=held,
+        stop_url=reverse("agents:stop_agent", args=[slug]),
+        hears=deliveries.may_read(person, agent),
+        endpoints=agent.endpoints.count(),
+    )
+
+
+def _compute_agent_modes(slug: str, held: Iterable[SwitchLine]) -> dict[str, StopMode]:
+    modes = [StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held]
+    return {slug: sorted(modes)[-1]} if modes else {}  # "paused" before "stopped"
+
+
+def _compute_run_modes(
+    agent: Agent, held: Iterable[SwitchLine], runs: Iterable[Thread]
+) -> dict[str, set[StopMode]]:
+    """Return the modes in force by run: the run's own switches and those over the
+    agent."""
+    over_all = set(_compute_agent_modes(agent.slug, held).values())
+    keys = {stops.build_thread_key(agent.slug, run.name): run.name for run in runs}
+    own = Stop.objects.filter(
+        scope=Scope.THREAD, key__in=list(keys), lifted_at__isnull=True
+    )
+    modes = {name: set(over_all) for name in keys.values()}
+    for row in own:
+        modes[keys[row.key]].add(StopMode(row.mode))
+    return modes
+
+
+def _count_waiting(person: Person, slug: str) -> dict[str, int]:
+    """Count the open requests that this person may see, by run."""
+    found = visibility.select_visible_requests(person).filter(
+        status__in=OPEN, agent=slug
+    )
+    return dict(
+        found.values_list("proposal__thread").annotate(n=Count("pk")).order_by()
+    )
+
+
+def _build_limits(person: Person, slug: str, now: datetime) -> AgentLimits:
+    recent = Proposal.objects.filter(agent=slug, created_at__gt=now - MINUTE)
+    waits = ApprovalRequest.with_canaries.filter(
+        agent=slug, status__in=OPEN, canary_for__in=["", person.public_id]
+    )
+    figures = settings.COUNTERSEAL
+    return AgentLimits(
+        a_minute=figures.agent_rate_per_minute,
+        this_minute=recent.count(),
+        may_wait=figures.agent_pending_cap,
+        waiting=waits.count(),
+    )
+
+
+def _build_key_summary(agent: Agent, now: datetime) -> KeySummary:
+    ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=now)
+    found = agent.keys.aggregate(n=Count("pk", filter=~ended), last=Max("last_used_at"))
+    return KeySummary(found["n"], found["last"])
+
+
+def _list_tools(names: Iterable[str]) -> list[ToolRow]:
+    version = active.find_active_policy()
+    known = active.load_tools(version) if version else {}
+    return [
+        _build_tool_row(known[name]) if name in known else ToolRow(name)
+        for name in sorted(names)
+    ]
+
+
+def _build_tool_row(tool: Tool) -> ToolRow:
+    defined = policies_tools.load_definition(tool)
+    return ToolRow(
+        name=tool.name,
+        title=defined.title,
+        version=tool.version,
+        risk=tool.risk,
+        approval="Depends on arguments"
+        if defined.classes
+        else APPROVAL_LABELS[defined.base],
+        queue=defined.queue,
+    )
+
+
+def _count_todays_outcomes(
+    mine: QuerySet[Proposal], now: datetime
+) -> list[tuple[str, int]]:
+    newest = mine.filter(created_at__gt=now - DAY).order_by("-created_at")
+    found = Proposal.objects.filter(pk__in=newest.values("pk")[:MAX_READ_OF_DAY])
+    said = annotate_status(found).values_list("said").annotate(n=Count("pk")).order_by()
+    return steps.label_outcomes(steps.sort_outcomes(said))
+
+
+def _select_visible_runs(
+    person: Person, agent: Agent, mine: QuerySet[Proposal]
+) -> QuerySet[Thread]:
+    """Select the runs that this person may see, newest first."""
+    runs = agent.threads.order_by("-started_at")
+    if agent.owner_id == person.pk:
+        return runs
+    return runs.filter(Exists(mine.filter(thread=OuterRef("name"))))
+
+
+def _list_runs(every: QuerySet[Thread], slug: str, now: datetime) -> list[Any]:
+    """List the newest unfinished runs, active ones first, then the newest finished
+    ones."""
+    runs = activity.annotate_goes_on(every, slug, now)
+    live, over = (runs.filter(status=one) for one in ThreadStatus)
+    return [*live.order_by("-goes_on", "-started_at")[:MAX_RUNS], *over[:MAX_RUNS]]
+
+
+def _build_run_row(
+    agent: Agent, run: Any, waiting: dict[str, int], modes: set[StopMode]
+) -> RunRow:
+    word, icon = _describe_run(run, waiting.get(run.name, 0), modes)
+    return RunRow(
+        name=run.name,
+        url=reverse("agents:thread", args=[agent.slug, run.name]),
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        word=word,
+        icon=icon,
+        waiting=waiting.get(run.name, 0),
+        goes_on=run.goes_on,
+    )
+
+
+def _describe_run(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, str]:
+    if run.status == ThreadStatus.FINISHED:
+        return run.result.replace("_", " ").capitalize(), "ok"
+    if waiting and not modes:
+        return f"{waiting} pending", "wait"
+    return describe_running_state(modes, run)

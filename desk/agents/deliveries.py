@@ -1,0 +1,320 @@
+"""The page models of webhook deliveries: endpoints, failed, waiting and recently
+delivered deliveries, one delivery with its attempts; and who may see and manage them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, F, QuerySet
+from django.urls import reverse
+
+from agents.choices import DeliveryStatus
+from agents.models import Agent, Delivery, DeliveryAttempt, Endpoint
+from agents.schemas import LetterData
+from journal.errors import NotFound, NotPermitted
+from policies.models import Person
+from reviews import permissions
+from reviews.effects import wording
+from reviews.permissions import Permission
+
+from ..components import frame
+from ..components.frame import UpkeepTab
+
+FAILURES, SHOWN = 50, 10
+MAX_ATTEMPTS = 100
+SWITCHED_ON_FIRST = F("endpoint__off_at").asc(nulls_first=True)
+EVENT_WORDS = {
+    "request.opened": "Approval requested",
+    "request.escalated": "Request escalated",
+    "proposal.settled": "Proposal resolved",
+    "proposal.executed": "Proposal executed",
+    "execution.unknown": "Unknown result",
+}
+STATUS_WORDS = {
+    DeliveryStatus.WAITING: ("Pending", "wait"),
+    DeliveryStatus.DELIVERED: ("Delivered", "ok"),
+    DeliveryStatus.TAKEN: ("Acknowledged by the agent", "ok"),
+    DeliveryStatus.DEAD: ("Failed", "warn"),
+    DeliveryStatus.HELD: ("Not sent: invalid payload", "warn"),
+}
+FAILED_STATUSES = (DeliveryStatus.DEAD, DeliveryStatus.HELD)
+ARRIVED_STATUSES = (DeliveryStatus.DELIVERED, DeliveryStatus.TAKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRow:
+    """An endpoint, its state, and how many of its deliveries wait or failed. `failed`
+    counts dead and held ones, `dead` only those that can be sent again together."""
+
+    id: str
+    agent: str
+    address: str
+    asked_for: bool  # by a proposal, not by a person
+    word: str
+    icon: str
+    off: bool
+    waiting: int
+    failed: int
+    dead: int
+    may_manage: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    """One webhook event for one endpoint."""
+
+    id: str
+    url: str
+    event: str
+    kind: str
+    what: str
+    word: str
+    icon: str
+    waits: bool
+    off: bool  # its endpoint is switched off, so it is not attempted
+    again: bool  # this person may send it again
+    agent: str
+    thread: str
+    thread_url: str
+    address: str
+    attempts: int
+    error: str
+    created_at: datetime
+    next_at: datetime
+    give_up_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveriesPage:
+    """The page of all deliveries that this person may see."""
+
+    places: list[EndpointRow]
+    failed: list[DeliveryRow]
+    waiting: list[DeliveryRow]
+    lately: list[DeliveryRow]
+    all_failed: int
+    all_waiting: int
+    tabs: list[UpkeepTab]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryPage:
+    """The page of one delivery: its payload as facts, and its attempts."""
+
+    letter: DeliveryRow
+    tries: list[DeliveryAttempt]
+    facts: list[tuple[str, str]]
+    tabs: list[UpkeepTab]
+
+
+def select_visible_endpoints(person: Person) -> QuerySet[Endpoint]:
+    """Select the endpoints that this person may see: all of them when their role allows
+    it, else those of their own agents."""
+    found = Endpoint.objects.select_related("agent__owner")
+    if permissions.has_permission(person, Permission.SEE_DELIVERIES):
+        return found
+    return found.filter(agent__owner=person)
+
+
+def may_manage(person: Person, agent: Agent) -> bool:
+    """Whether this person may change the agent's endpoints and send deliveries again:
+    its owner, and those whose role allows it."""
+    owns = agent.owner_id == person.pk and person.is_active
+    return owns or permissions.has_permission(person, Permission.MANAGE_ENDPOINTS)
+
+
+def check_may_manage(person: Person, agent: Agent) -> None:
+    """Raise NotPermitted unless this person may manage the agent's endpoints."""
+    if not may_manage(person, agent):
+        raise NotPermitted("Only the agent's owner or an administrator may do that.")
+
+
+def may_read(person: Person, agent: Agent) -> bool:
+    """Whether this person may see the agent's endpoints. Reviewers may not."""
+    owns = agent.owner_id == person.pk
+    return owns or permissions.has_permission(person, Permission.SEE_DELIVERIES)
+
+
+def check_may_read(person: Person, agent: Agent) -> None:
+    """Raise NotFound unless this person may see the agent's endpoints."""
+    if not may_read(person, agent):
+        raise NotFound
+
+
+def check_may_manage_delivery(person: Person, delivery_id: str) -> None:
+    """Raise NotFound for a delivery that this person may not see, NotPermitted for one
+    that they may only see."""
+    found = _select_deliveries(select_visible_endpoints(person)).filter(pk=delivery_id)
+    endpoint = found.values_list("endpoint", flat=True).first()
+    load_managed_endpoint(person, endpoint or "")
+
+
+def load_managed_endpoint(person: Person, endpoint_id: str) -> Endpoint:
+    """Return an endpoint that this person may manage. Raises NotFound for one that they
+    may not see, NotPermitted for one that they may only see."""
+    found = select_visible_endpoints(person).filter(pk=endpoint_id).first()
+    if found is None:
+        raise NotFound
+    check_may_manage(person, found.agent)
+    return found
+
+
+def build_list_page(person: Person) -> DeliveriesPage:
+    """Build the page of deliveries, in a bounded number of queries. Raises NotFound for
+    a person who owns no agent and whose role does not allow it."""
+    seen = select_visible_endpoints(person)
+    sees_all = permissions.has_permission(person, Permission.SEE_DELIVERIES)
+    if not sees_all and not Agent.objects.filter(owner=person).exists():
+        raise NotFound
+    letters = Delivery.objects.all() if sees_all else _select_deliveries(seen)
+    shown = letters.select_related("endpoint__agent__owner").defer("payload")
+    failed = shown.filter(status__in=FAILED_STATUSES)
+    waiting, taken = (
+        shown.filter(status="waiting"),
+        shown.filter(status__in=ARRIVED_STATUSES),
+    )
+    return DeliveriesPage(
+        places=list_endpoints(person, seen),
+        failed=_list_delivery_rows(person, failed.order_by("-ended_at")[:FAILURES]),
+        waiting=_list_delivery_rows(
+            person, waiting.order_by(SWITCHED_ON_FIRST, "next_at")[:SHOWN]
+        ),
+        lately=_list_delivery_rows(person, taken.order_by("-ended_at")[:SHOWN]),
+        all_failed=failed.count(),
+        all_waiting=waiting.count(),
+        tabs=_build_tabs(person),
+    )
+
+
+def _select_deliveries(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(endpoint__in=seen.values("pk"))
+
+
+def _build_tabs(person: Person) -> list[UpkeepTab]:
+    """Build the tabs. An agent's owner without a role for the other pages gets this one
+    alone."""
+    found = frame.list_upkeep_tabs(person, frame.DELIVERIES)
+    return found or [UpkeepTab("Deliveries", reverse(frame.DELIVERIES), True)]
+
+
+def list_endpoints(person: Person, seen: QuerySet[Endpoint]) -> list[EndpointRow]:
+    """List these endpoints, by agent, with the numbers of their waiting and failed
+    deliveries."""
+    ordered = list(seen.order_by("agent__slug", "by_proposal", "created_at"))
+    counts = _count_deliveries(ordered)
+    return [_build_endpoint_row(person, row, counts.get(row.pk, {})) for row in ordered]
+
+
+def _count_deliveries(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
+    """Count each endpoint's waiting and failed deliveries, by status."""
+    found = (
+        Delivery.objects.filter(
+            endpoint__in=[row.pk for row in rows],
+            status__in=[*FAILED_STATUSES, "waiting"],
+        )
+        .values_list("endpoint", "status")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    counts: dict[str, dict[str, int]] = {}
+    for endpoint, status, n in found:
+        counts.setdefault(endpoint, {})[status] = n
+    return counts
+
+
+def _build_endpoint_row(
+    person: Person, row: Endpoint, counts: Mapping[str, int]
+) -> EndpointRow:
+    word, icon = _describe_endpoint(row)
+    dead = counts.get("dead", 0)
+    return EndpointRow(
+        id=row.pk,
+        agent=row.agent.slug,
+        address=format_address(row.url),
+        asked_for=row.by_proposal,
+        word=word,
+        icon=icon,
+        off=row.off_at is not None,
+        waiting=counts.get("waiting", 0),
+        failed=dead + counts.get("held", 0),
+        dead=dead,
+        may_manage=may_manage(person, row.agent),
+    )
+
+
+def _describe_endpoint(row: Endpoint) -> tuple[str, str]:
+    if row.off_at is not None:
+        gone = "Disabled: answered 410" if row.off_why == "gone" else "Disabled"
+        return gone, "pause"
+    if row.slow_since is not None:
+        return "Enabled, last delivery failed", "warn"
+    return "Enabled", "run"
+
+
+def format_address(url: str) -> str:
+    """Return the address without its query, which may be a secret."""
+    address, mark, _ = url.partition("?")
+    return f"{address}?…" if mark else address
+
+
+def _list_delivery_rows(person: Person, found: QuerySet[Delivery]) -> list[DeliveryRow]:
+    return [_build_delivery_row(person, row) for row in found]
+
+
+def _build_delivery_row(person: Person, row: Delivery) -> DeliveryRow:
+    agent, status = row.endpoint.agent, DeliveryStatus(row.status)
+    word, icon = STATUS_WORDS[status]
+    return DeliveryRow(
+        id=row.pk,
+        url=reverse("agents:delivery", args=[row.pk]),
+        event=row.event,
+        kind=row.kind,
+        what=EVENT_WORDS.get(row.kind, row.kind),
+        word=word,
+        icon=icon,
+        waits=status is DeliveryStatus.WAITING,
+        off=row.endpoint.off_at is not None,
+        again=status in FAILED_STATUSES and may_manage(person, agent),
+        agent=agent.slug,
+        thread=row.thread,
+        thread_url=reverse("agents:thread", args=[agent.slug, row.thread]),
+        address=format_address(row.url),
+        attempts=row.attempts,
+        error=row.last_error,
+        created_at=row.created_at,
+        next_at=row.next_at,
+        give_up_at=row.give_up_at,
+        ended_at=row.ended_at,
+    )
+
+
+def build_delivery_page(person: Person, delivery_id: str) -> DeliveryPage:
+    """Build the page of one delivery. Raises NotFound for one that does not exist or
+    that this person may not see."""
+    found = _select_deliveries(select_visible_endpoints(person)).select_related(
+        "endpoint__agent__owner"
+    )
+    row = found.filter(pk=delivery_id).first()
+    if row is None:
+        raise NotFound
+    return DeliveryPage(
+        letter=_build_delivery_row(person, row),
+        tries=list(row.tries.order_by("-at")[:MAX_ATTEMPTS]),
+        facts=list(wording.flatten_value(_sort_payload(row.payload))),
+        tabs=_build_tabs(person),
+    )
+
+
+def _sort_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the payload's values in the order of the published schema, which JSONB
+    does not keep. A payload that violates the schema is returned as it is."""
+    data = payload.get("data")
+    if not isinstance(data, dict):
+        return dict(payload)
+    known = {name: data[name] for name in LetterData.model_fields if name in data}
+    return {"type": payload.get("type"), **known, **data}

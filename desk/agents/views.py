@@ -1,0 +1,176 @@
+"""Views of agents, their runs, their endpoints and the webhook deliveries."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from agents.models import Agent
+from agents.webhooks import endpoints as webhook_endpoints
+from agents.webhooks import redelivery
+
+from ..components import frame
+from ..components.frame import require_person
+from ..stop import views
+from ..stop.page import StopRequest
+from . import agents as queries
+from . import deliveries as desk_deliveries
+from . import threads, visibility
+from .forms import EndpointForm
+
+
+@require_safe
+def agents(request: HttpRequest) -> HttpResponse:
+    """The list of agents that this person may see."""
+    lines = visibility.list_agents(require_person(request))
+    return render(request, "desk/agents/agents.html", {"lines": lines})
+
+
+@require_safe
+def agent(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page of one agent: owner, tools, today's outcomes, runs, Stop."""
+    page = queries.build_agent_page(
+        require_person(request), slug, frame.get_frame(request).now
+    )
+    frame.get_frame(request).stop_url = page.stop_url
+    return render(request, "desk/agents/agent.html", {"page": page})
+
+
+@require_safe
+def thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """The page of one run: its state, its checkpoint and its proposals."""
+    page = threads.build_thread_page(
+        require_person(request), slug, name, frame.get_frame(request).now
+    )
+    frame.get_frame(request).stop_url = page.stop_url
+    return render(request, "desk/agents/thread.html", {"page": page})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop_agent(request: HttpRequest, slug: str) -> HttpResponse:
+    """The Stop page of an agent, which its owner may use too."""
+    found = visibility.load_agent(require_person(request), slug)
+    owns = found.owner_id == request.user.pk
+    return views.render_stop_page(
+        request, StopRequest(agent=slug, tool=_read_tool(request), owns=owns)
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop_thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """The Stop page of a run, which the agent's owner may use too."""
+    found = visibility.load_agent(require_person(request), slug)
+    owns = found.owner_id == request.user.pk
+    asked = StopRequest(agent=slug, thread=name, tool=_read_tool(request), owns=owns)
+    return views.render_stop_page(request, asked)
+
+
+def _read_tool(request: HttpRequest) -> str:
+    """Return the tool that the linking page named, or ""."""
+    return request.GET.get("tool", "")
+
+
+@require_safe
+def deliveries(request: HttpRequest) -> HttpResponse:
+    """The page of webhook deliveries: failed, waiting and recently delivered ones."""
+    page = desk_deliveries.build_list_page(require_person(request))
+    context = {"page": page, "upkeep": page.tabs}
+    return render(request, "desk/agents/deliveries.html", context)
+
+
+@require_safe
+def delivery(request: HttpRequest, pk: str) -> HttpResponse:
+    """The page of one delivery: its payload and its attempts."""
+    page = desk_deliveries.build_delivery_page(require_person(request), pk)
+    context = {"page": page, "upkeep": page.tabs}
+    return render(request, "desk/agents/delivery.html", context)
+
+
+@require_POST
+def delivery_again(request: HttpRequest, pk: str) -> HttpResponse:
+    """Send a dead or held delivery again."""
+    who = require_person(request)
+    desk_deliveries.check_may_manage_delivery(who, pk)
+    redelivery.send_again(delivery_id=pk, by=who)
+    messages.success(request, "Resending. A failed attempt is retried for three days.")
+    return redirect("agents:delivery", pk)
+
+
+@require_POST
+def endpoint_again(request: HttpRequest, pk: str) -> HttpResponse:
+    """Send all dead deliveries of an endpoint again."""
+    who = require_person(request)
+    desk_deliveries.load_managed_endpoint(who, pk)
+    count = redelivery.send_all_again(endpoint_id=pk, by=who)
+    noun = "delivery" if count == 1 else "deliveries"
+    messages.success(
+        request,
+        f"Resending {count} {noun}. Failed attempts are retried for three days.",
+    )
+    return redirect("agents:deliveries")
+
+
+@require_POST
+def endpoint_switch(request: HttpRequest, pk: str) -> HttpResponse:
+    """Switch an endpoint off or on."""
+    who = require_person(request)
+    desk_deliveries.load_managed_endpoint(who, pk)
+    if request.POST.get("to") == "on":
+        webhook_endpoints.switch_on(endpoint_id=pk, by=who)
+        messages.success(request, "Endpoint enabled. Pending deliveries are sent now.")
+    else:
+        webhook_endpoints.switch_off(endpoint_id=pk, by=who)
+        messages.success(request, "Endpoint disabled. Its deliveries stay pending.")
+    return redirect("agents:deliveries")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page of an agent's endpoints. The response to its form is the only one that
+    shows the new secret."""
+    who = require_person(request)
+    agent = visibility.load_agent(who, slug)
+    desk_deliveries.check_may_read(who, agent)
+    form, secret = EndpointForm(request.POST or None, agent=agent), ""
+    if request.method == "POST":
+        desk_deliveries.check_may_manage(who, agent)
+    if form.is_valid():
+        secret = webhook_endpoints.register_endpoint(
+            agent=agent, url=form.cleaned_data["url"], by=who
+        )[1]
+        form = EndpointForm(agent=agent)
+    return _render_endpoints(request, agent, form, secret)
+
+
+@require_POST
+def endpoint_secret(request: HttpRequest, pk: str) -> HttpResponse:
+    """Renew an endpoint's secret. Only this response shows it; the former secret also
+    signs for one more day."""
+    endpoint = desk_deliveries.load_managed_endpoint(require_person(request), pk)
+    secret = webhook_endpoints.renew_secret(endpoint_id=pk, by=require_person(request))
+    return _render_endpoints(
+        request, endpoint.agent, EndpointForm(agent=endpoint.agent), secret
+    )
+
+
+def _render_endpoints(
+    request: HttpRequest, agent: Agent, form: EndpointForm, secret: str
+) -> HttpResponse:
+    who = require_person(request)
+    context = {
+        "agent": agent,
+        "places": desk_deliveries.list_endpoints(who, agent.endpoints.all()),
+        "may_manage": desk_deliveries.may_manage(who, agent),
+        "form": form,
+        "secret": secret,
+    }
+    status = 422 if form.errors else 200
+    response = render(request, "desk/agents/endpoints.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response

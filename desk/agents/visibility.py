@@ -1,0 +1,118 @@
+"""Which agents a person may see, and the rows of the agents' list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.urls import reverse
+
+from agents.choices import ThreadStatus
+from agents.models import Agent
+from journal.clock import format_time
+from journal.errors import NotFound
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import OPEN, Scope, StopMode
+from reviews.models import Stop
+from reviews.permissions import Permission
+
+from ..components import visibility
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """One agent in the list. `live` counts its unfinished runs, `waiting` its open
+    requests that this person may see."""
+
+    slug: str
+    name: str
+    url: str
+    owner: str
+    state: str
+    icon: str
+    live: int
+    waiting: int
+
+
+def _select_visible_agents(person: Person) -> QuerySet[Agent]:
+    """Select the person's own agents and those whose proposals they may see; all of
+    them when their role allows it. Annotates `live`."""
+    live = Count("threads", filter=Q(threads__status=ThreadStatus.RUNNING))
+    found = Agent.objects.select_related("owner").annotate(live=live)
+    if permissions.has_permission(person, Permission.SEE_ALL):
+        return found
+    seen = visibility.select_visible_proposals(person).filter(agent=OuterRef("slug"))
+    return found.filter(Q(owner=person) | Exists(seen))
+
+
+def list_agents(person: Person) -> list[AgentRow]:
+    """List every agent that this person may see, by name, in three queries."""
+    found = list(_select_visible_agents(person).order_by("name"))
+    waiting = dict(
+        visibility.select_visible_requests(person)
+        .filter(status__in=OPEN)
+        .values_list("agent")
+        .annotate(n=Count("pk"))
+    )
+    switched = _load_switches()
+    return [build_agent_row(one, waiting.get(one.slug, 0), switched) for one in found]
+
+
+def _load_switches() -> Mapping[str, StopMode]:
+    """Return the strictest mode in force by agent slug; "" is the switch over
+    everything."""
+    rows = Stop.objects.filter(
+        scope__in=[Scope.AGENT, Scope.EVERYTHING], lifted_at__isnull=True
+    ).order_by("mode")  # "paused" before "stopped", so the dict keeps the stricter
+    return {row.key: StopMode(row.mode) for row in rows}
+
+
+def build_agent_row(
+    agent: Agent, waiting: int, switched: Mapping[str, StopMode]
+) -> AgentRow:
+    """Build the row of an agent that `load_agent` or `list_agents` selected, with
+    `live` annotated. `switched` maps slugs to modes."""
+    modes = {switched[key] for key in (agent.slug, "") if key in switched}
+    word, icon = _describe_switch(modes) or ("Enabled", "ok")
+    return AgentRow(
+        slug=agent.slug,
+        name=agent.name,
+        url=reverse("agents:agent", args=[agent.slug]),
+        owner=str(agent.owner),
+        state=word,
+        icon=icon,
+        live=agent.live,  # type: ignore[attr-defined]
+        waiting=waiting,
+    )
+
+
+def describe_running_state(modes: set[StopMode], run: Any) -> tuple[str, str]:
+    """Return the word and the icon for an unfinished run under these switches; `run` is
+    annotated by `activity.annotate_goes_on`."""
+    if switched := _describe_switch(modes):
+        return switched
+    if not run.goes_on:
+        return "No activity for 24 hours", "wait"
+    if run.under_way:
+        return "Running", "run"
+    if run.blocked_by:
+        return "Blocked, nothing pending", "wait"
+    return f"Idle since {format_time(run.idle_since)}", "wait"
+
+
+def _describe_switch(modes: set[StopMode]) -> tuple[str, str] | None:
+    """The word and the icon of the strictest of these switches; None without any."""
+    if StopMode.STOPPED in modes:
+        return "Stopped", "stop"
+    return ("Paused", "pause") if modes else None
+
+
+def load_agent(person: Person, slug: str) -> Agent:
+    """Return the agent. Raises NotFound for one that this person may not see."""
+    found = _select_visible_agents(person).filter(slug=slug).first()
+    if found is None:
+        raise NotFound
+    return found

@@ -1,0 +1,130 @@
+"""The pages of second reviews: what waits for this person, one of them, and the
+disagreements that a supervisor settles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from assurance import second_reviews
+from journal.errors import NotFound
+from policies.models import Person
+from reviews.choices import VERDICT_SPECS, Verdict
+from reviews.effects import describe
+from reviews.models import SecondReview
+from reviews.presenters.shapes import SentencePart
+
+from ..components import page_evidence
+from ..components.regions import Regions
+from ..components.visibility import select_current_versions
+
+MOST_LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewLine:
+    """One second review in a list; a disagreement has no time until which it waits."""
+
+    url: str
+    effect: Sequence[SentencePart]
+    due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenVerdict:
+    """One of two verdicts that disagree."""
+
+    label: str
+    verdict: str
+    who: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksPage:
+    """Both lists."""
+
+    waiting: Sequence[ReviewLine]
+    split: Sequence[ReviewLine]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPage:
+    """One second review. `verdicts` are only there to settle a disagreement."""
+
+    pk: int
+    regions: Regions  # what the first reviewer saw
+    verdicts: Sequence[GivenVerdict]
+    error: str = ""
+    reason: str = ""
+
+
+def build_checks_page(person: Person, now: datetime) -> ChecksPage:
+    """Build the lists, in a fixed number of queries."""
+    waiting = list(second_reviews.select_open_reviews(person, now)[:MOST_LISTED])
+    split = list(second_reviews.select_split_reviews(person)[:MOST_LISTED])
+    effects = _load_effects([*waiting, *split])
+    return ChecksPage(
+        [_build_line(one, effects) for one in waiting],
+        [_build_line(one, effects) for one in split],
+    )
+
+
+def _load_effects(
+    reviews: Sequence[SecondReview],
+) -> dict[str, Sequence[SentencePart]]:
+    requests = {one.decision.request_id for one in reviews}
+    versions = select_current_versions().filter(request__in=requests)
+    return {
+        one.request_id: describe.load_brief(one.revision).effect for one in versions
+    }
+
+
+def _build_line(
+    review: SecondReview, effects: dict[str, Sequence[SentencePart]]
+) -> ReviewLine:
+    return ReviewLine(
+        reverse("reviews:second_review", args=[review.pk]),
+        effects[review.decision.request_id],
+        None if review.answered_at else review.due_at,
+    )
+
+
+def build_check_page(
+    person: Person, pk: int, now: datetime, *, error: str = "", reason: str = ""
+) -> CheckPage:
+    """Build the page of one. Raises NotFound for a person who may neither answer nor
+    settle it."""
+    open_ = second_reviews.select_open_reviews(person, now).filter(pk=pk).first()
+    split = second_reviews.select_split_reviews(person).filter(pk=pk).first()
+    review = open_ or split
+    if review is None:
+        raise NotFound
+    decision = review.decision
+    sealed = page_evidence.find_version(decision.request_id, decision.version)
+    if sealed is None:
+        raise NotFound
+    return CheckPage(
+        pk=review.pk,
+        regions=Regions(person, sealed, reading=decision.reading),
+        verdicts=_list_verdicts(review) if split else [],
+        error=error,
+        reason=reason,
+    )
+
+
+def _list_verdicts(review: SecondReview) -> list[GivenVerdict]:
+    first = review.decision
+    return [
+        GivenVerdict("First", _label(first.verdict), str(first.reviewer), first.reason),
+        GivenVerdict(
+            "Second", _label(review.verdict), str(review.reviewer), review.reason
+        ),
+    ]
+
+
+def _label(verdict: str) -> str:
+    return VERDICT_SPECS[Verdict(verdict)].past_in_full.capitalize()

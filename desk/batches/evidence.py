@@ -1,0 +1,199 @@
+"""Page evidence of a decision on a batch (gate.md 8).
+
+The page is rendered from inputs that the browser sent back and is rendered again from
+the same inputs whenever somebody opens it. Versions and readings never change, so
+members are rebuilt as a page showed them, whatever became of them since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Q
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from policies.models import Person
+from reviews.batches import membership
+from reviews.batches.membership import BatchMember
+from reviews.decisions.submission import RenderedPage
+from reviews.models import Batch, RequestVersion, StateReading
+
+from ..components import page_evidence
+from . import table
+from .load import LoadedBatch
+from .page import BatchPage, BatchSelection
+from .table import OpenedBatchRow
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBatchRow:
+    """One row as a page showed it: the request's version and the reading of the state.
+    The reading is None for the revision's own."""
+
+    request: str
+    version: int
+    reading: int | None
+
+
+def load_members_as_shown(
+    batch: Batch, rows: Sequence[ShownBatchRow]
+) -> list[BatchMember]:
+    """Load these rows as members, in the order of the batch, in three queries. A row
+    that never existed in this form is left out."""
+    wanted = {row.request: row for row in rows}
+    items = batch.items.filter(request__in=wanted).order_by("position")
+    versions = _load_versions(rows)
+    asked = [row.reading for row in rows if row.reading]
+    readings = StateReading.objects.in_bulk(asked)
+    found = []
+    for item in {item.request_id: item for item in items}.values():
+        version, row = versions.get(item.request_id), wanted[item.request_id]
+        reading = readings.get(row.reading) if row.reading else None
+        if version is not None and _is_reading_of(reading, version, row):
+            item.request = version.request
+            found.append(BatchMember(item, version.request, version, reading))
+    return found
+
+
+def _load_versions(rows: Sequence[ShownBatchRow]) -> dict[str, RequestVersion]:
+    these = Q(pk__in=[])
+    for row in rows:
+        these |= Q(request=row.request, number=row.version)
+    asked = RequestVersion.objects.filter(these)
+    found = asked.select_related("request__proposal", "revision__tool", "policy")
+    found = found.defer(*membership.SHARED_DOCUMENTS)
+    for version in found:
+        version.revision.proposal = version.request.proposal
+    return {version.request_id: version for version in found}
+
+
+def _is_reading_of(
+    reading: StateReading | None, version: RequestVersion, row: ShownBatchRow
+) -> bool:
+    if reading is None:
+        return row.reading is None
+    return reading.revision_id == version.revision_id
+
+
+PARTS = ("desk/batches/_seen.html",)
+# The code that computes, escapes and formats the values on the page.
+SOURCES = (*page_evidence.RENDERING_SOURCES, "desk.batches")
+
+
+class KeptBatchPage(BatchPage):
+    """The page of a batch that one person saw, rebuilt from stored inputs."""
+
+    kept = True
+
+    def __init__(self, person: Person, batch: Batch, inputs: Mapping[str, Any]) -> None:
+        self.inputs = inputs
+        loaded = LoadedBatch(
+            person=person,
+            batch=batch,
+            members=load_members_as_shown(batch, _parse_rows(inputs)),
+            now=_parse_stored_time(inputs["at"]),
+            told=inputs["shut"],
+        )
+        chosen = frozenset(inputs["chosen"])
+        selection = BatchSelection(items=chosen, made=True, changed=inputs["changed"])
+        super().__init__(loaded, selection)
+
+    @cached_property
+    def samples(self) -> list[str]:
+        return list(self.inputs["samples"])
+
+    @cached_property
+    def opened(self) -> dict[str, OpenedBatchRow]:
+        """The opened rows from the inputs; their tokens were verified when the evidence
+        was built."""
+        marks = self.loaded.marks
+        found = self.inputs["opened"].items()
+        return {
+            pk: OpenedBatchRow(pk, marks[pk], _parse_stored_time(at))
+            for pk, at in found
+        }
+
+
+def _parse_stored_time(stored: str) -> datetime:
+    return datetime.fromisoformat(stored)
+
+
+def _parse_rows(inputs: Mapping[str, Any]) -> list[ShownBatchRow]:
+    return [ShownBatchRow(*row) for row in inputs["rows"]]
+
+
+def build_page_evidence(
+    page: BatchPage, shown: Mapping[str, tuple[str, ShownBatchRow]]
+) -> RenderedPage | None:
+    """Build the evidence of what this person has on the screen.
+
+    `shown` maps each request to its mark and to what its row was made from. Returns
+    None if the marks do not match, or if a ticked row was not on the page.
+    """
+    batch = page.loaded.batch
+    members = load_members_as_shown(batch, [row for _, row in shown.values()])
+    marks = {member.id: member.mark for member in members}
+    if marks != {pk: mark for pk, (mark, _) in shown.items()}:
+        return None
+    if not marks or not set(page.choice.ids) <= marks.keys():
+        return None
+    inputs = _build_inputs(page, members, [row for _, row in shown.values()], marks)
+    return _render_evidence(KeptBatchPage(page.loaded.person, batch, inputs))
+
+
+def _build_inputs(
+    page: BatchPage,
+    members: Sequence[BatchMember],
+    rows: Sequence[ShownBatchRow],
+    marks: Mapping[str, str],
+) -> dict[str, Any]:
+    """The inputs of the page: ids, digests and our own sentences, no text of anybody
+    else."""
+    loaded = page.loaded
+    person, tool = loaded.person.public_id, loaded.batch.tool
+    sent = page.selection.opened
+    opened = table.read_opened_tokens(sent, batch=page.id, person=person, marks=marks)
+    return {
+        "batch": page.id,
+        "person": person,
+        "at": loaded.now.isoformat(),
+        "tool": {"name": tool.name, "version": tool.version, "digest": tool.digest},
+        "policy": page.facts.policy,
+        "rows": [[row.request, row.version, row.reading] for row in rows],
+        "chosen": page.choice.ids,
+        "digest": page.choice.digest,
+        "samples": [pk for pk in page.samples if pk in marks],
+        "opened": {pk: one.at.isoformat() for pk, one in opened.items()},
+        "changed": {
+            pk: said for pk, said in page.selection.changed.items() if pk in marks
+        },
+        "shut": {one.id: why for one in members if (why := loaded.shut(one))},
+    }
+
+
+def rebuild_page_evidence(
+    person: Person, stored: Mapping[str, Any]
+) -> RenderedPage | None:
+    """Rebuild the page that this person saw; None when one of its rows no longer
+    exists."""
+    batch = Batch.objects.select_related("tool").filter(pk=stored["batch"]).first()
+    if batch is None:
+        return None
+    page = KeptBatchPage(person, batch, stored)
+    return (
+        _render_evidence(page)
+        if len(page.loaded.members) == len(stored["rows"])
+        else None
+    )
+
+
+def _render_evidence(page: KeptBatchPage) -> RenderedPage:
+    with timezone.override(UTC):  # the same bytes for every reader, at any time
+        parts = tuple(str(render_to_string(name, {"page": page})) for name in PARTS)
+    version = page_evidence.compute_template_digest(PARTS, SOURCES)
+    return RenderedPage(parts, dict(page.inputs), version)

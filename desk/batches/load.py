@@ -1,0 +1,185 @@
+"""Loads one batch with its current members, and what one person may do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import Count, F, QuerySet
+
+from journal.errors import DomainError, NotFound
+from policies import tools
+from policies.documents import ToolDefinition
+from policies.models import Person
+from policies.staffing import Shortage
+from reviews import permissions
+from reviews.batches import membership
+from reviews.batches.membership import BatchMember
+from reviews.choices import BatchStatus
+from reviews.governance import voters
+from reviews.models import Batch, Decision, Execution, Lease
+from reviews.permissions import Permission
+
+from ..components import choice, visibility
+from ..components.states import ApprovalTally
+
+MIN_MEMBERS = 2  # members; a single one is decided on its own page
+OPEN_STATUSES = (BatchStatus.FORMING, BatchStatus.OPEN)
+
+
+def select_visible_batches(person: Person) -> QuerySet[Batch]:
+    """Select the batches of the person's queues, or all batches for a role that sees
+    all."""
+    found = Batch.objects.select_related("tool", "queue")
+    if permissions.has_permission(person, Permission.SEE_ALL):
+        return found
+    return found.filter(queue__in=permissions.queues_of(person))
+
+
+@dataclass
+class LoadedBatch:
+    """One batch with its current members, for one person."""
+
+    person: Person
+    batch: Batch
+    members: list[BatchMember]
+    now: datetime
+    gone: list[BatchMember] = field(default_factory=list)
+    # By request, the other person who holds it.
+    held: Mapping[str, str] = field(default_factory=dict)
+    # By proposal id.
+    executions: Mapping[str, Execution] = field(default_factory=dict)
+    # By request, the approvals of its current version.
+    votes: Mapping[str, int] = field(default_factory=dict)
+    # Page evidence only: why each row was shut, as the page said then.
+    told: Mapping[str, str] | None = None
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return tools.load_definition(self.batch.tool)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the batch is still to be decided."""
+        return self.batch.status in OPEN_STATUSES
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to decide here: it was decided, or too few members
+        are left."""
+        return not self.waits or len(self.members) < MIN_MEMBERS
+
+    @cached_property
+    def why_not(self) -> str:
+        """Why this person may not decide the batch, from the operation's own check;
+        empty when they may."""
+        if not self.waits:
+            return "This batch has already been decided."
+        try:
+            permissions.check_admitted_to_queue(self.person, self.batch.queue_id)
+        except DomainError as error:
+            return error.cause
+        return ""
+
+    @cached_property
+    def marks(self) -> dict[str, str]:
+        """The mark of each member, by request."""
+        return {member.id: member.mark for member in self.members}
+
+    def blocked(self, member: BatchMember) -> str:
+        """Why this member cannot be in this person's decision; empty when it can."""
+        who = self.held.get(member.id)
+        return self.shut(member) or (f"Claimed by {who}." if who else "")
+
+    def shut(self, member: BatchMember) -> str:
+        """The same without reasons that pass, such as another person's hold."""
+        if self.told is not None:
+            return self.told.get(member.id, "")
+        revision = member.version.revision
+        if member.request.proposal.bars(self.person.public_id):
+            return f"{permissions.CONCERNED_PREFIX}decide it."
+        if permissions.is_above_ceiling(
+            self.person, revision.amount_minor, revision.currency
+        ):
+            return permissions.describe_ceiling(self.person, revision)
+        return ""
+
+    def tally(self, member: BatchMember) -> ApprovalTally:
+        """The approvals that a member has, and how many it needs."""
+        required = sum(step["required"] for step in member.version.steps)
+        return ApprovalTally(self.votes.get(member.id, 0), required)
+
+    def lacking(self, request_id: str) -> Shortage | None:
+        """The people who would be missing if this request were escalated. None when
+        there are enough, or when this person may not escalate here."""
+        return self._lacking.get(request_id)
+
+    @cached_property
+    def _lacking(self) -> dict[str, Shortage | None]:
+        """One query. No member of a batch has votes yet: one vote decides each of
+        them."""
+        if self.why_not or self.told is not None:
+            return {}
+        people = voters.list_voters(self.batch.queue_id)
+        return {
+            one.id: choice.find_shortage(
+                self.person, one.request, one.version, (), people
+            )
+            for one in self.members
+        }
+
+    @cached_property
+    def choosable(self) -> list[str]:
+        """The requests that this person can decide now."""
+        return [one.id for one in self.members if not self.blocked(one)]
+
+
+def load_batch(person: Person, pk: str, now: datetime) -> LoadedBatch:
+    """Load one batch, in at most eight queries. Raises NotFound."""
+    batch = select_visible_batches(person).filter(pk=pk).first()
+    if batch is None:
+        raise NotFound
+    waits = batch.status in OPEN_STATUSES
+    members = membership.load_members if waits else membership.load_decided_members
+    found = members(batch, now=now)
+    blind = visibility.select_unanswered_reviews(person).filter(
+        decision__request__in=[one.id for one in found]
+    )
+    if not waits and blind.exists():
+        raise NotFound  # its members say how one of them was decided
+    return LoadedBatch(
+        person=person,
+        batch=batch,
+        members=[one for one in found if not waits or not one.gone],
+        gone=[one for one in found if waits and one.gone],
+        held=_list_holders(found, person, now) if waits else {},
+        executions={} if waits else _list_executions(batch),
+        votes={} if waits else _count_approvals(found),
+        now=now,
+    )
+
+
+def _list_holders(
+    members: Iterable[BatchMember], person: Person, now: datetime
+) -> dict[str, str]:
+    leases = Lease.objects.filter(
+        request__in=[member.id for member in members], until__gt=now
+    ).exclude(holder=person)
+    return {row.request_id: str(row.holder) for row in leases.select_related("holder")}
+
+
+def _list_executions(batch: Batch) -> dict[str, Execution]:
+    rows = batch.executions.select_related("grant")
+    return {row.proposal_id: row for row in rows}
+
+
+def _count_approvals(members: Iterable[BatchMember]) -> dict[str, int]:
+    counted = Decision.objects.filter(
+        request__in=[member.id for member in members],
+        version=F("request__version"),
+        counts=True,
+    )
+    found = counted.order_by().values_list("request").annotate(Count("pk"))
+    return dict(found)

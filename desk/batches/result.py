@@ -1,0 +1,306 @@
+"""The page of a decided batch: the verdict with its page evidence, the state of every
+item, and what can still be done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.urls import reverse
+
+from journal.errors import DomainError
+from policies.money import format_money
+from reviews import permissions
+from reviews.batches import similarity
+from reviews.batches.membership import BatchMember
+from reviews.choices import (
+    VERDICT_SPECS,
+    BatchStatus,
+    ExecutionStatus,
+    RequestStatus,
+    Verdict,
+)
+from reviews.models import Decision, Execution
+from reviews.presenters import current
+from reviews.presenters.common import Subject
+from reviews.presenters.shapes import SentencePart
+
+from ..components import snapshots, states
+from ..components.states import StateLabel
+from . import columns, links
+from .links import build_batch_title
+from .load import LoadedBatch
+from .table import build_subject, compute_total_and_largest, find_amount, find_reading
+
+
+@dataclass(frozen=True, slots=True)
+class BatchVerdict:
+    """The verdict that was given on the whole batch."""
+
+    word: str
+    as_seen_url: str  # empty when there is none, or the person may not open it
+
+
+def find_batch_verdict(loaded: LoadedBatch) -> BatchVerdict | None:
+    """Find the verdict, in two queries; None if nobody decided the batch."""
+    votes = Decision.objects.filter(
+        request__in=[member.id for member in loaded.members],
+        authority__batch=loaded.batch.pk,
+    )
+    vote = votes.order_by("pk").first()
+    if vote is None:
+        return None
+    word = VERDICT_SPECS[Verdict(vote.verdict)].label
+    kept = vote.authority.get("view")
+    opens = (
+        kept
+        and snapshots.select_openable_decisions(loaded.person)
+        .filter(pk=vote.pk)
+        .exists()
+    )
+    return BatchVerdict(word, snapshots.build_snapshot_url(vote) if opens else "")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchItemResult:
+    """One item of a decided batch and its state."""
+
+    id: str
+    url: str
+    label: str
+    amount: str
+    state: StateLabel
+    note: str
+    facts: tuple[str, ...]  # from the reader and the tool's result, by heading
+
+
+class BatchResultPage:
+    """The page of a decided batch, item by item."""
+
+    def __init__(self, loaded: LoadedBatch) -> None:
+        self.loaded = loaded
+        self.id = loaded.batch.pk
+        self.url = reverse("reviews:batch", args=[self.id])
+        self.definition = loaded.definition
+        self.digest = loaded.batch.digest
+        self.decided_at = loaded.batch.settled_at
+        self.stops = loaded.batch.stop_at_failure
+        self.halted = loaded.batch.halted_at is not None
+        self.dissolved = loaded.batch.status == BatchStatus.DISSOLVED
+
+    @cached_property
+    def given(self) -> BatchVerdict | None:
+        """The verdict, and the link to its page evidence."""
+        return find_batch_verdict(self.loaded)
+
+    @property
+    def title(self) -> tuple[SentencePart, ...]:
+        members = self.loaded.members
+        total, largest = compute_total_and_largest(
+            find_amount(member) for member in members
+        )
+        subjects = map(_build_member_subject, members)
+        read = [subject.facts.get("before") for subject in subjects]
+        found = links.sum_costs(self.definition, read)
+        return build_batch_title(self.definition, len(members), total, largest, found)
+
+    @cached_property
+    def headings(self) -> list[tuple[int, str]]:
+        """The facts that the policy lists and that some item has: position and
+        heading."""
+        review, first = (
+            self.definition.review,
+            _build_member_subject(self.loaded.members[0]),
+        )
+        plain = [
+            columns.format_policy_label(first.definition, name)
+            for name in review.columns
+        ]
+        named = [*plain, *review.result.values()]
+        return [
+            (place, heading)
+            for place, heading in enumerate(named)
+            if any(one.facts[place] for one in self.results)
+        ]
+
+    @property
+    def has_amounts(self) -> bool:
+        return any(one.amount for one in self.results)
+
+    @property
+    def has_notes(self) -> bool:
+        return any(one.note for one in self.results)
+
+    @property
+    def rows(self) -> list[tuple[BatchItemResult, list[tuple[str, str]]]]:
+        """Each item with its facts as pairs of heading and text."""
+        return [
+            (one, [(heading, one.facts[place]) for place, heading in self.headings])
+            for one in self.results
+        ]
+
+    @cached_property
+    def results(self) -> list[BatchItemResult]:
+        return [self._result(member) for member in self.loaded.members]
+
+    def _result(self, member: BatchMember) -> BatchItemResult:
+        execution = self._execution(member)
+        state = states.build_request_state(
+            member.request,
+            execution,
+            self.loaded.tally(member),
+            cause=member.version.cause,
+            now=self.loaded.now,
+        )
+        if member.item.left_at is not None:
+            state = StateLabel(
+                "recalled", "Approval undone. Nothing was executed.", icon="back"
+            )
+        elif self._not_run(execution):
+            state = StateLabel("behind", "Not run", icon="wait")
+        amount, subject = find_amount(member), _build_member_subject(member)
+        return BatchItemResult(
+            id=member.id,
+            url=reverse("reviews:request_detail", args=[member.id]),
+            label=_format_label(member, subject),
+            amount=format_money(amount) if amount else "",
+            state=state,
+            note=_format_failure_note(execution),
+            facts=_list_facts(subject, execution),
+        )
+
+    def _execution(self, member: BatchMember) -> Execution | None:
+        return self.loaded.executions.get(member.request.proposal_id)
+
+    def _not_run(self, execution: Execution | None) -> bool:
+        queued = execution is not None and execution.status == ExecutionStatus.QUEUED
+        return queued and self.halted
+
+    @cached_property
+    def figures(self) -> list[tuple[str, int]]:
+        """The number of items by state: `48 completed, 1 failed`."""
+        counts = Counter(_format_state_word(result) for result in self.results)
+        return list(counts.items())
+
+    @property
+    def _may(self) -> bool:
+        try:
+            permissions.check_admitted_to_queue(
+                self.loaded.person, self.loaded.batch.queue_id
+            )
+        except DomainError:
+            return False
+        return True
+
+    @property
+    def recall(self) -> int:
+        """The number of items that a recall would still take back."""
+        if not self._may:
+            return 0
+        return sum(
+            member.request.status == RequestStatus.RECALLABLE
+            and member.request.recall_until is not None
+            and member.request.recall_until > self.loaded.now
+            for member in self.loaded.members
+        )
+
+    @property
+    def recall_until(self) -> datetime | None:
+        """The end of the last recall window of all items."""
+        times = [member.request.recall_until for member in self.loaded.members]
+        return max((at for at in times if at), default=None)
+
+    @property
+    def recall_left(self) -> timedelta | None:
+        until = self.recall_until
+        return until - self.loaded.now if until else None
+
+    @property
+    def failed(self) -> int:
+        """The number of failed items that can still be tried again."""
+        if not self._may:
+            return 0
+        return sum(
+            one.status == ExecutionStatus.FAILED
+            and one.grant.expires_at > self.loaded.now
+            for one in self.loaded.executions.values()
+        )
+
+    @property
+    def waiting(self) -> int:
+        """The number of items that wait behind a failure."""
+        if not self.halted or not self._may:
+            return 0
+        executions = self.loaded.executions.values()
+        return sum(one.status == ExecutionStatus.QUEUED for one in executions)
+
+    @property
+    def over(self) -> bool:
+        """Whether no item changes any more unless a person acts."""
+        moving = {"recallable", "queued", "running", "authorized"}
+        rests = not any(result.state.key in moving for result in self.results)
+        return rests and not self.loaded.waits
+
+    @property
+    def etag(self) -> str:
+        parts = [f"{one.id}{one.state.key}{one.state.word}" for one in self.results]
+        said = "|".join([*parts, str(self.halted), str(self.recall), str(self.failed)])
+        return similarity.compute_list_digest([{"said": said}]).removeprefix("sha256:")[
+            :16
+        ]
+
+
+def _build_member_subject(member: BatchMember) -> Subject:
+    return build_subject(
+        member.version.revision, member.definition, find_reading(member)
+    )
+
+
+def _list_facts(subject: Subject, execution: Execution | None) -> tuple[str, ...]:
+    """List the reader's facts and the fields of the tool's result that the policy
+    names: untrusted text, to be printed as such."""
+    review = subject.definition.review
+    shown = execution.result_shown if execution else None
+    result = shown if isinstance(shown, Mapping) else {}
+    return (
+        *(current.format_fact(subject, name) for name in review.columns),
+        *(str(result.get(name) or "") for name in review.result),
+    )
+
+
+def _format_label(member: BatchMember, subject: Subject) -> str:
+    """Format what tells an item from the others: its first argument that may differ."""
+    batch = member.definition.batchable
+    names = batch.varying if batch else []
+    for leaf in subject.leaves:
+        if leaf.name in names:
+            return subject.cell(leaf).text
+    return member.id
+
+
+def _format_failure_note(execution: Execution | None) -> str:
+    """Format the tool's message about a failure: untrusted text, to be printed as
+    such."""
+    if execution is None or execution.status == ExecutionStatus.SUCCEEDED:
+        return ""
+    return ": ".join(part for part in (execution.code, execution.detail) if part)
+
+
+STATE_WORDS = {
+    "executed": "completed",
+    "behind": "not run",
+    "recallable": "approved",
+    "queued": "approved",
+    "authorized": "approved",
+    "recalled": "undone",
+    "waiting": "pending",
+    "stuck": "without votes",
+    "unknown": "with an unknown result",
+}
+
+
+def _format_state_word(result: BatchItemResult) -> str:
+    return STATE_WORDS.get(result.state.key, result.state.key)

@@ -1,0 +1,289 @@
+"""The notices on every page: the database's clock, open alarms, declared incidents and
+switches, and a policy that has changed; and the model of the incidents page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Q
+
+from journal import cursors
+from policies import active, tools
+from policies.choices import Tier
+from policies.evaluation import Evaluation
+from policies.models import Person, PolicyVersion, Queue
+from reviews import permissions
+from reviews.choices import EVERY_QUEUE_VALUE, OPEN, SCOPE_NOUNS, Scope
+from reviews.executions import rechecks
+from reviews.governance import ruling
+from reviews.models import ApprovalRequest, Incident, RequestVersion
+from reviews.permissions import Permission
+
+from . import log_lines
+from .badges import COUNT_LIMIT
+
+MOST_ENDED = 50  # ended incidents on the page
+EVERY_QUEUE_TITLE = "All queues"
+# SQL, because every page needs the clock and this adds the rest to the same query.
+_DESK_STATUS_SQL = f"""
+SELECT clock_timestamp(),
+  (SELECT count(*) FROM (
+    SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {COUNT_LIMIT}) AS found), (
+  SELECT jsonb_agg(jsonb_build_array(i.queue_id, q.title, i.at, i.reason) ORDER BY i.at)
+  FROM reviews_incident AS i LEFT JOIN policies_queue AS q ON q.id = i.queue_id
+  WHERE i.ended_at IS NULL), (
+  SELECT jsonb_agg(jsonb_build_array(s.id, s.scope, s.key, s.mode, s.at, s.reason,
+      coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''))
+    ORDER BY s.at DESC)
+  FROM reviews_stop AS s LEFT JOIN policies_person AS p ON p.public_id = s.by
+  WHERE s.lifted_at IS NULL AND (s.scope IN ('agent', 'tool', 'everything')
+    OR s.scope = 'reviewer' AND EXISTS (SELECT FROM policies_person AS w
+                                        WHERE w.public_id = s.key AND w.is_active)))
+"""  # noqa: S608 the part is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentBanner:
+    """One open incident as a banner; `where` is the queue's title, empty for every
+    queue."""
+
+    queue: int | None
+    where: str
+    since: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchBanner:
+    """One agent, tool or everything that a person paused or stopped, as a banner; and
+    the decisions of an active person, for that person."""
+
+    id: int
+    scope: str
+    key: str
+    mode: str
+    at: datetime
+    reason: str
+    by: str
+
+    @property
+    def subject(self) -> str:
+        return f"{SCOPE_NOUNS[Scope(self.scope)]} {self.key}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class DeskStatus:
+    """The database's clock, and the alarms, incidents and switches open at that
+    moment."""
+
+    now: datetime
+    alarms: int = 0  # open in any queue, counted up to the limit of a badge
+    open: tuple[IncidentBanner, ...] = ()
+    switches: tuple[SwitchBanner, ...] = ()
+
+    def concerning(self, person: Person | None) -> list[IncidentBanner]:
+        """Incidents of every queue, and of queues that this person is in or may see."""
+        if person is None or not self.open:
+            return []
+        if permissions.has_permission(person, Permission.SEE_ALL):
+            return list(self.open)
+        mine = {None, *permissions.queues_of(person)}
+        return [one for one in self.open if one.queue in mine]
+
+
+def load_desk_status() -> DeskStatus:
+    """Load the clock and the open alarms, incidents and switches, in one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DESK_STATUS_SQL)
+        now, alarms, incidents, switches = cursor.fetchone()
+    return DeskStatus(
+        now,
+        alarms,
+        tuple(_build_incident_banner(*row) for row in _parse_rows(incidents)),
+        tuple(_build_switch_banner(*row) for row in _parse_rows(switches)),
+    )
+
+
+def _parse_rows(found: Any) -> list[list[Any]]:
+    """The rows of a JSON aggregate, which the driver returns as text or as a list."""
+    rows: list[list[Any]] = json.loads(found) if isinstance(found, str) else found
+    return rows or []
+
+
+def _build_switch_banner(
+    pk: int, scope: str, key: str, mode: str, at: str, reason: str, by: str
+) -> SwitchBanner:
+    moment = datetime.fromisoformat(at)
+    return SwitchBanner(pk, scope, key, mode, moment, reason, by or "Someone")
+
+
+def _build_incident_banner(
+    queue: int | None, title: str | None, at: str, reason: str
+) -> IncidentBanner:
+    return IncidentBanner(queue, title or "", datetime.fromisoformat(at), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentLine:
+    """One incident on the incidents page; `requests` counts the open requests whose
+    deadlines it freezes now."""
+
+    id: int
+    where: str
+    at: datetime
+    by: str
+    reason: str
+    requests: int
+    ended_at: datetime | None
+    ended_by: str
+
+    @property
+    def lasted(self) -> timedelta | None:
+        """How long it lasted; None while it is open."""
+        return self.ended_at - self.at if self.ended_at else None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentsPage:
+    """The incidents page: open and ended incidents, and what may still be frozen."""
+
+    open: list[IncidentLine]
+    ended: list[IncidentLine]
+    more: int  # ended ones that are not listed
+    may: bool  # whether this person may declare one
+    queues: list[Queue]  # without an open incident of their own
+    every: bool  # whether an incident over every queue may be declared
+
+    @property
+    def offered(self) -> dict[str, str]:
+        """The choices of the form by value: each queue that is not frozen yet, and
+        every queue."""
+        every = {EVERY_QUEUE_VALUE: EVERY_QUEUE_TITLE} if self.every else {}
+        return every | {str(queue.pk): queue.title for queue in self.queues}
+
+    def offers(self, chosen: str) -> bool:
+        """Whether the form offers this value."""
+        return chosen in self.offered
+
+
+def build_incidents_page(person: Person) -> IncidentsPage:
+    """The incidents that concern this person, open ones and the newest ended ones."""
+    found = Incident.objects.select_related("queue").filter(_filter_for_person(person))
+    now_open = list(found.filter(ended_at__isnull=True).order_by("at"))
+    past = found.filter(ended_at__isnull=False)
+    over = list(past.order_by("-at")[:MOST_ENDED])
+    frozen = {row.queue_id for row in now_open}
+    queues = [one for one in Queue.objects.order_by("title") if one.pk not in frozen]
+    lines = _build_incident_lines([*now_open, *over])
+    return IncidentsPage(
+        open=[one for one in lines if one.ended_at is None],
+        ended=[one for one in lines if one.ended_at is not None],
+        more=cursors.count_rest(past, over, MOST_ENDED),
+        may=permissions.has_permission(person, Permission.DECLARE),
+        queues=queues,
+        every=None not in frozen,
+    )
+
+
+def _filter_for_person(person: Person) -> Q:
+    if permissions.has_permission(person, Permission.SEE_ALL):
+        return Q()
+    mine = permissions.queues_of(person)
+    return Q(queue__isnull=True) | Q(queue__in=mine)
+
+
+def _build_incident_lines(rows: Iterable[Incident]) -> list[IncidentLine]:
+    rows = list(rows)
+    said = [one for row in rows for one in (row.declared_by, row.ended_by) if one]
+    names = log_lines.load_names(said) if said else {}
+    kept = _count_open_by_queue() if any(row.ended_at is None for row in rows) else {}
+    return [
+        IncidentLine(
+            id=row.pk,
+            where=row.queue.title if row.queue else EVERY_QUEUE_TITLE,
+            at=row.at,
+            by=names.get(row.declared_by, "Someone"),
+            reason=row.reason,
+            requests=_count_frozen_requests(kept, row),
+            ended_at=row.ended_at,
+            ended_by=names.get(row.ended_by, "Someone") if row.ended_by else "",
+        )
+        for row in rows
+    ]
+
+
+def _count_open_by_queue() -> dict[int, int]:
+    """The number of open requests by queue."""
+    found = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
+    return dict(found.values_list("queue").annotate(n=Count("pk")))
+
+
+def _count_frozen_requests(kept: Mapping[int, int], row: Incident) -> int:
+    if row.queue_id is None:
+        return sum(kept.values())
+    return kept.get(row.queue_id, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """What a policy that was activated after the proposal means for it. `after` is its
+    number, `text` says what follows."""
+
+    after: int
+    text: str
+    refuses: bool  # the check before execution would refuse an approval of this
+
+
+def find_policy_change(
+    versions: Iterable[RequestVersion], now: datetime
+) -> PolicyChange | None:
+    """The gravest change for these sealed versions of open requests; None while the
+    policy of each proposal is still active."""
+    policy = active.find_active_policy()
+    if policy is None:
+        return None
+    changed = [one for one in versions if one.policy_id != policy.pk]
+    found = [_describe_policy_change(one, policy, now) for one in changed]
+    return min(found, key=lambda one: not one.refuses) if found else None
+
+
+_TOOL_GONE = "The policy no longer contains this tool, so this cannot run."
+_ARGUMENTS_INVALID = "The tool no longer accepts these arguments, so this cannot run."
+_NEEDS_MORE_READINGS = (
+    "Its rules need more data than was read; Counterseal reads it before this runs."
+)
+_ASKS_LESS = "It requires less now. What is shown here is still required."
+_ASKS_SAME = "It requires the same. Nothing changes."
+
+
+def _describe_policy_change(
+    version: RequestVersion, policy: PolicyVersion, now: datetime
+) -> PolicyChange:
+    revision, tier = version.revision, Tier(version.tier)
+    current = tools.find_current_tool(revision.known_tool.name, policy)
+    if current is None:
+        return PolicyChange(policy.number, _TOOL_GONE, refuses=True)
+    if tools.list_argument_errors(current, revision.args):
+        return PolicyChange(policy.number, _ARGUMENTS_INVALID, refuses=True)
+    if ruling.is_reading_incomplete(revision, policy):
+        return PolicyChange(policy.number, _NEEDS_MORE_READINGS, refuses=False)
+    asked = ruling.reevaluate_revision(revision, policy, now=now)
+    was = Evaluation.from_json(revision.evaluation)
+    if asked.tier.rank > tier.rank or _needs_more_authority(asked, was):
+        tightened = rechecks.describe_tightening(revision, asked)
+        text = f"It requires more now: {tightened}"
+        return PolicyChange(policy.number, text, refuses=True)
+    text = _ASKS_LESS if asked.tier.rank < tier.rank else _ASKS_SAME
+    return PolicyChange(policy.number, text, refuses=False)
+
+
+def _needs_more_authority(asked: Evaluation, was: Evaluation) -> bool:
+    """Whether the approvals asked for here may not be enough under the new policy."""
+    people = sum(step.required for step in asked.steps)
+    before = sum(step.required for step in was.steps)
+    return people > before or (asked.step_up and not was.step_up)

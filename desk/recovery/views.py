@@ -1,0 +1,151 @@
+"""The page after a database restore.
+
+Shows what is known about the restore: the last record seen before it, the newest record
+now, and the people who looked. Two of them must confirm before anything runs again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from journal import high_water_mark, restore_epochs
+from journal.errors import TextMissing
+from journal.models import Epoch
+from policies.models import Person
+from reviews import permissions, recovery
+from reviews.choices import OPEN, ExecutionStatus
+from reviews.models import ApprovalRequest, Execution
+from reviews.permissions import Permission
+
+from ..components import htmx
+from ..components.frame import require_person
+
+REASON_SENTENCES = {
+    restore_epochs.BEHIND: "The database is older than the records that Counterseal has"
+    " seen.",
+    restore_epochs.ANOTHER: "The database is on a different server or timeline than"
+    " before.",
+    restore_epochs.UNREADABLE: "The epoch file on this host is damaged.",
+    restore_epochs.DISK_ERROR: "Counterseal cannot read its epoch file from disk."
+    " Everything resumes automatically once it can.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReview:
+    """One restore with the two people who looked."""
+
+    epoch: Epoch
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredPage:
+    """The page's facts, and what this person may do."""
+
+    why: str  # empty when all is well
+    asks: bool  # whether two people must look; not for an unreadable disk
+    waiting: RestoreReview | None
+    seen: int | None  # the last record that this host saw
+    here: int | None  # the newest record in the database
+    requests: int
+    executions: int
+    may: bool
+    mine: bool  # this person looked first
+    before: list[RestoreReview]
+
+    @property
+    def offered(self) -> bool:
+        """Whether this person may confirm now that they have looked."""
+        return bool(self.why) and self.asks and self.may and not self.mine
+
+
+def build_restored_page(person: Person) -> RestoredPage:
+    """Build the page: the restore that waits for confirmation, and the last twenty."""
+    why, waiting = restore_epochs.find_halt_reason(), recovery.find_waiting_epoch()
+    past = Epoch.objects.filter(began_at__isnull=False).order_by("-number")
+    rows = [*([waiting] if waiting else []), *past[:20]]
+    names = _list_names(rows)
+    looked = {row.pk: _build_review(row, names) for row in rows}
+    return RestoredPage(
+        why=_describe_reason(why, waiting),
+        asks=waiting is not None or why != restore_epochs.DISK_ERROR,
+        waiting=looked[waiting.pk] if waiting else None,
+        seen=_read_last_seen_record(),
+        here=restore_epochs.load_database_state(None).newest,
+        requests=ApprovalRequest.objects.filter(status__in=OPEN).count(),
+        executions=_count_unfinished(),
+        may=permissions.has_permission(person, Permission.LIFT),
+        mine=waiting is not None and waiting.asked_by == person.public_id,
+        before=[looked[row.pk] for row in past[:20]],
+    )
+
+
+def _describe_reason(why: str, waiting: Epoch | None) -> str:
+    if not why:
+        return ""
+    return REASON_SENTENCES.get(
+        waiting.why if waiting else why, REASON_SENTENCES[restore_epochs.BEHIND]
+    )
+
+
+def _read_last_seen_record() -> int | None:
+    try:
+        seen = high_water_mark.read_mark()
+    except (high_water_mark.CorruptMarkFile, OSError):
+        return None
+    return seen.record if seen else None
+
+
+def _count_unfinished() -> int:
+    waiting = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
+    return Execution.objects.filter(status__in=waiting).count()
+
+
+def _list_names(rows: list[Epoch]) -> dict[str, str]:
+    ids = {who for row in rows for who in (row.asked_by, row.by) if who}
+    return {one.public_id: str(one) for one in Person.objects.filter(public_id__in=ids)}
+
+
+def _build_review(row: Epoch, names: dict[str, str]) -> RestoreReview:
+    return RestoreReview(row, names.get(row.asked_by, ""), names.get(row.by, ""))
+
+
+LOOKED_MESSAGE = "Recorded. A second person must confirm as well."
+RESUMED_MESSAGE = "Confirmed by two people. Workers resume automatically."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def restored(request: HttpRequest) -> HttpResponse:
+    """Whether this is the database that Counterseal knows; POST confirms that a person
+    looked."""
+    who, reason = require_person(request), request.POST.get("reason", "")
+    error = None
+    if request.method == "POST":
+        error = htmx.catch_refusal(
+            lambda: recovery.confirm_restore(
+                person=who, reason=reason, shown_asked=htmx.read_shown_asked(request)
+            )
+        )
+        if error is None:
+            done = recovery.find_waiting_epoch() is None
+            messages.success(request, RESUMED_MESSAGE if done else LOOKED_MESSAGE)
+            return redirect("reviews:restored")
+    page = build_restored_page(who)
+    kept = "" if page.offered else reason
+    empty = error if page.offered and isinstance(error, TextMissing) else None
+    context = {
+        "page": page,
+        "problem": None if empty else error,
+        "empty": empty,
+        "reason": reason,
+        "kept": kept,
+    }
+    status = error.status if error else 200
+    return render(request, "desk/recovery/restored.html", context, status=status)

@@ -1,0 +1,383 @@
+"""One request with everything that its page needs, as this person may see it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from journal.errors import NotFound
+from journal.prepared_queries import Parameter, PreparedQuery
+from notifications.channels import reach
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import (
+    FINISHED_STATUSES,
+    OPEN,
+    ExecutionStatus,
+    RequestStatus,
+    StopMode,
+    Verdict,
+)
+from reviews.dialogue import rounds
+from reviews.dialogue.rounds import Dialogue
+from reviews.effects.wording import format_people
+from reviews.governance import readings, voters
+from reviews.governance.voters import CountedVotes, Voter
+from reviews.grants import sequence
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Draft,
+    Execution,
+    Note,
+    RequestVersion,
+    Revision,
+    StateReading,
+)
+from reviews.stops import incidents, stops
+
+from ..components import holding as components_holding
+from ..components import states, visibility
+from ..components.choice import VerdictChoice, build_verdict_choice
+from ..components.holding import HoldStatus
+from ..components.log_sentences import HIDDEN_NAME
+from ..components.states import ApprovalTally, EndedParent, SameAction, StateLabel
+
+
+@dataclass
+class LoadedRequest:
+    """A request, its current version, votes, execution and stop, loaded once for one
+    person."""
+
+    person: Person
+    request: ApprovalRequest
+    sealed: RequestVersion
+    decisions: list[Decision]  # only the person's own while reviewers are blind
+    given: int
+    execution: Execution | None
+    stopped: StopMode | None
+    now: datetime
+    reading: StateReading | None = None  # the newest since the proposal, if any
+    remarked: bool = False  # there are notes
+    drafted: bool = False  # this person has an unsent draft
+    refusal: str = ""  # why the messages about it failed, if none was sent
+
+    @property
+    def revision(self) -> Revision:
+        return self.sealed.revision
+
+    @property
+    def waiting(self) -> bool:
+        """Whether people can still be asked."""
+        pending = self.request.status == RequestStatus.PENDING
+        return pending and incidents.has_time_left(self.request, self.now)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing can change any more."""
+        if self.request.status == RequestStatus.AUTHORIZED:
+            return (
+                self.execution is not None
+                and self.execution.status in FINISHED_STATUSES
+            )
+        return self.settled
+
+    @property
+    def settled(self) -> bool:
+        """Whether the request is no longer open."""
+        return self.request.status not in OPEN
+
+    @property
+    def said(self) -> str:
+        """What a screen reader announces about the state."""
+        until = self.request.recall_until
+        if until is None:
+            return f"{self.state.word} {self.state.note}".strip()
+        seconds = max(round((until - self.now).total_seconds()), 0)
+        return f"Approved. The approval can be undone for {seconds} seconds."
+
+    def describe_missing_approvals(self, left: int) -> str:
+        """Who must still approve: `One more supervisor must approve`."""
+        roles = {step["role"] for step in self.sealed.steps}
+        who = roles.pop() if len(roles) == 1 else "person"
+        if left == 1:
+            return f"One more {who} must approve"
+        return f"{format_people(left, f'more {who}')} must approve"
+
+    @property
+    def tally(self) -> ApprovalTally:
+        """Approvals given and required."""
+        return ApprovalTally(
+            self.given, sum(step["required"] for step in self.sealed.steps)
+        )
+
+    @property
+    def own(self) -> Decision | None:
+        """This person's newest vote."""
+        mine = [d for d in self.decisions if d.reviewer_id == self.person.pk]
+        return mine[-1] if mine else None
+
+    @cached_property
+    def state(self) -> StateLabel:
+        """The state as a label."""
+        return states.build_request_state(
+            self.request,
+            self.execution,
+            self.tally,
+            cause=self.sealed.cause,
+            since=self.sealed.created_at,
+            now=self.now,
+            held=self.holding,
+            by=self._ended_by,
+            behind=self.behind,
+        )
+
+    @cached_property
+    def dialogue(self) -> Dialogue:
+        """The messages between people and the agent. One query if there are any."""
+        if not self.request.message_count:
+            return Dialogue(())
+        return Dialogue(rounds.list_messages(self.request))
+
+    @cached_property
+    def behind(self) -> bool:
+        """Whether it is approved but has to wait for its turn in its batch."""
+        row = self.execution
+        queued = row is not None and row.status == ExecutionStatus.QUEUED
+        return row is not None and queued and sequence.must_wait(row)
+
+    @cached_property
+    def halted(self) -> bool:
+        """Whether its batch is halted after a failure of one of its members."""
+        return self.execution is not None and sequence.is_batch_halted(self.execution)
+
+    @cached_property
+    def holding(self) -> HoldStatus:
+        """The hold on a request that can still be decided."""
+        if not self.waiting:
+            return HoldStatus()
+        return components_holding.build_hold_status(self.person, self.request, self.now)
+
+    @cached_property
+    def ended_parent(self) -> EndedParent | None:
+        """The call that its agent says it is part of, if that call ended without
+        running. One query if it names one."""
+        proposal = self.request.proposal
+        return states.list_ended_parents([proposal]).get(proposal.parent)
+
+    @cached_property
+    def same_actions(self) -> list[SameAction]:
+        """Earlier proposals of the action in its run, while people are asked. One
+        query."""
+        if not self.waiting:
+            return []
+        revision = self.sealed.revision
+        return states.list_same_actions(self.person, self.request, revision)
+
+    @property
+    def unreached(self) -> str:
+        """Why nobody was told of a request that waits; empty once somebody was."""
+        return self.refusal if self.waiting else ""
+
+    @cached_property
+    def lost(self) -> str:
+        """The sentence about a hold that this person lost, while the request can be
+        decided."""
+        return (
+            components_holding.describe_lost_hold(self.person, self.request)
+            if self.waiting
+            else ""
+        )
+
+    def lost_since(self, etag: str) -> str:
+        """The same, unless the page with this ETag shows it already."""
+        return "" if etag.endswith(".1") else self.lost
+
+    def answered_since(self, etag: str) -> str:
+        """What became of this person's offer, unless the page with this ETag says it
+        already."""
+        shown = etag.split(".")[-3:-2] or [""]
+        return "" if shown[0].startswith("1") else self.holding.answer
+
+    @property
+    def _ended_by(self) -> str:
+        """The name of the person who rejected it, where this person may see it."""
+        if self.request.status != RequestStatus.REJECTED:
+            return ""
+        if self.person.public_id in self.request.proposal.barred:
+            return ""
+        rejected = [d for d in self.decisions if d.verdict == Verdict.REJECT]
+        return str(rejected[-1].reviewer) if rejected else ""
+
+    @cached_property
+    def why_not(self) -> str:
+        """Why this person may not decide now, by the operation's own check; empty if
+        they may."""
+        if not self.waiting:
+            return self.state.word
+        return permissions.describe_why_cannot_decide(
+            self.person, self.request, self.sealed
+        )
+
+    @cached_property
+    def deciders(self) -> list[Voter]:
+        """Everybody who decides in its queue now."""
+        return voters.list_voters(self.request.queue_id)
+
+    @cached_property
+    def votes(self) -> CountedVotes:
+        """The votes that count towards the current version."""
+        pk = self.request.pk
+        return voters.list_counted_votes([pk])[pk] if self.given else []
+
+    @cached_property
+    def choice(self) -> VerdictChoice:
+        """The verdicts that are left for this person, who may decide."""
+        return build_verdict_choice(
+            self.person, self.request, self.sealed, self.votes, self.deciders
+        )
+
+    @property
+    def _why_uncounted(self) -> str:
+        given = [step for step, _ in self.votes]
+        return permissions.describe_why_uncounted(self.person, self.sealed, given)
+
+    @property
+    def able(self) -> bool:
+        """Whether a verdict of this person would be accepted now."""
+        return not self.why_not and not self.holding.by
+
+    @property
+    def key(self) -> str:
+        """A text that changes whenever this person's possible actions change. It starts
+        with the version."""
+        execution = self.execution.status if self.execution else ""
+        able = int(self.able) + int(self.able and not self._why_uncounted)
+        said = [self.request.version, self.state.key, execution, able]
+        read = self.reading.pk if self.reading else 0
+        offered = int(self.holding.offered)
+        return "-".join(str(one) for one in [*said, self.stopped or "", read, offered])
+
+    @property
+    def etag(self) -> str:
+        """A text that changes whenever the state strip changes."""
+        until = f"{self.request.expires_at.timestamp():.0f}"
+        told, said = int(bool(self.lost)), self.request.message_count
+        reached = f"{int(not self.unreached)}{int(bool(self.ended_parent))}"
+        asked = f"{self.given}.{self.request.joined}.{reached}"
+        return f"{self.key}.{asked}.{until}.{self.holding.key}.{said}.{told}"
+
+    def has_new_messages(self, etag: str) -> bool:
+        """Whether there are messages that the page with this ETag does not show."""
+        return etag.split(".")[-2:-1] != [str(self.request.message_count)]
+
+
+def load_request(person: Person, pk: str, now: datetime) -> LoadedRequest:
+    """Load one request that this person may see, in five queries. Raises NotFound."""
+    sealed: Any = _SEALED.fetch_first(pk=pk, person=person.pk)
+    if sealed is None or not visibility.is_visible_request(person, sealed.request):
+        raise NotFound
+    request = sealed.request
+    proposal = request.proposal
+    newest: int | None = sealed.newest_reading
+    return LoadedRequest(
+        person=person,
+        request=request,
+        sealed=sealed,
+        decisions=_list_readable_decisions(person, request),
+        given=sealed.given,
+        execution=_EXECUTION.fetch_first(proposal=proposal.pk),
+        stopped=stops.find_stop_mode(*stops.build_action_key(proposal)),
+        now=now,
+        reading=_READING.fetch_first(pk=newest) if newest else None,
+        remarked=sealed.remarked,
+        drafted=sealed.drafted,
+        refusal=sealed.refusal or "",
+    )
+
+
+def _build_approval_count() -> Coalesce:
+    counted = (
+        Decision.objects.filter(
+            request=OuterRef("request"), version=OuterRef("number"), counts=True
+        )
+        .order_by()
+        .values("request")
+        .annotate(n=Count("pk"))
+        .values("n")
+    )
+    return Coalesce(Subquery(counted), 0)
+
+
+def format_name(loaded: LoadedRequest, named: Person) -> str:
+    """A reviewer's name, hidden from the people whose own run it is (as in the log)."""
+    person = loaded.person
+    concerned = person.public_id in loaded.request.proposal.barred
+    if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return HIDDEN_NAME
+    return str(named)
+
+
+def _list_readable_decisions(
+    person: Person, request: ApprovalRequest
+) -> list[Decision]:
+    """The votes this person may read: others' only once the request is settled, unless
+    the person can never decide."""
+    if request.status in OPEN and not (
+        permissions.roles_of(person) & permissions.NEVER_DECIDE
+    ):
+        return _OWN_DECISIONS.fetch_all(request=request.pk, person=person.pk)
+    return _DECISIONS.fetch_all(request=request.pk)
+
+
+# The current version of a request, with what its page shows of it.
+_SEALED = PreparedQuery(
+    lambda: (
+        RequestVersion.objects.filter(
+            request_id=Parameter("pk"), number=F("request__version")
+        )
+        .select_related(
+            "request__proposal",
+            "request__queue",
+            "request__lease__holder",
+            "request__lease__offered_to",
+            "request__lease__declined_by",
+            "request__lease__lost_to",
+            "revision__tool",
+            "policy",
+        )
+        .annotate(
+            given=_build_approval_count(),
+            newest_reading=readings.build_newest_subquery(),
+            refusal=reach.build_refusal_subquery(),
+            remarked=Exists(Note.objects.filter(request=OuterRef("request"))),
+            drafted=Exists(
+                Draft.objects.filter(
+                    request=OuterRef("request"), person_id=Parameter("person")
+                )
+            ),
+        )
+    )
+)
+_READING = PreparedQuery(lambda: StateReading.objects.filter(pk=Parameter("pk")))
+_EXECUTION = PreparedQuery(
+    lambda: (
+        Execution.objects.filter(proposal_id=Parameter("proposal"))
+        .select_related("grant")
+        .order_by("-queued_at")[:1]
+    )
+)
+_DECISIONS = PreparedQuery(lambda: _select_decisions())
+_OWN_DECISIONS = PreparedQuery(
+    lambda: _select_decisions().filter(reviewer_id=Parameter("person"))
+)
+
+
+def _select_decisions() -> QuerySet[Decision]:
+    found = Decision.objects.filter(request_id=Parameter("request"))
+    return found.select_related("reviewer").order_by("at")

@@ -1,0 +1,275 @@
+"""Template tags of the desk: icons, clocks, fixed sentences and rows of lists.
+
+Text from agents goes through the tags of `inert`, never through these. Rows are drawn
+fast: fifty in a millisecond or two (speed.md G7). A template draws once what never
+changes about a row, and the result is cached; what depends on the clock is put together
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from typing import Any
+
+from django import template
+from django.template.loader import render_to_string
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from journal import clock
+from journal.clock import format_time, to_zone
+from policies.models import PolicyVersion
+from reviews.effects import wording
+from reviews.effects.wording import format_duration
+from reviews.governance import simulation
+
+from ..components.formatting import SelectOption
+from ..components.states import StateLabel
+from ..queue.page import QueueRow, QueueRowHead
+
+LONGEST_UNBROKEN = 24  # characters, for which a telephone has room
+_BREAK = re.compile(r"(?<=[_/])(?=[^_/])")
+register = template.Library()
+register.filter("short_hash", wording.format_short_hash)
+register.filter("span", wording.format_duration)
+register.filter("clock", format_time)
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """A name of a program or an address, which may break after `_` and `/`."""
+    *parts, last = _BREAK.split(name)
+    head = format_html_join("", "{}<wbr>", ((part,) for part in parts))
+    return format_html("{}{}", head, last)
+
+
+@register.filter
+def unbroken(name: str) -> SafeString:
+    """An id or the name of a run: whole on one line, unless it is long."""
+    if len(name) > LONGEST_UNBROKEN:
+        return breakable(name)
+    return format_html('<span class="nowrap">{}</span>', name)
+
+
+@register.simple_tag
+def to(name: str) -> str:
+    """The URL of a page without arguments.
+
+    Every page has a dozen of them, so each is looked up once per process.
+    """
+    return _reverse_url(name)
+
+
+@cache
+def _reverse_url(name: str) -> str:
+    return reverse(name)
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """An icon of the sprite. It is always beside its word, so screen readers skip
+    it."""
+    return _render_icon(name)
+
+
+@cache
+def _render_icon(name: str) -> SafeString:
+    return format_html(
+        '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>',
+        static("icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+@cache
+def pie(quarters: int) -> SafeString:
+    """A clock face with 0 to 4 quarters left."""
+    return format_html('<span class="pie pie-{}" aria-hidden="true"></span>', quarters)
+
+
+@register.filter
+def day(value: datetime | None) -> str:
+    """The date in the reader's time zone, as people write it: `20 November 2026`."""
+    if value is None:
+        return ""
+    local = to_zone(value)
+    return f"{local.day} {local:%B %Y}"
+
+
+@register.filter
+def at(value: datetime | None) -> SafeString | str:
+    """The time of day in the reader's zone, as an element that also gives it in UTC."""
+    return _render_time(value, format_time(value)) if value else ""
+
+
+@register.filter
+def moment(value: datetime | None) -> SafeString | str:
+    """The time of day and the date as one element."""
+    return _render_time(value, f"{format_time(value)}, {day(value)}") if value else ""
+
+
+@register.simple_tag
+def timed(said: str, moment: datetime | None) -> SafeString | str:
+    """One of Counterseal's own sentences, with the time of `moment` in it as an
+    element."""
+    time = format_time(moment) if moment else ""
+    if not time or time not in said:
+        return conditional_escape(said)
+    before, _, after = said.rpartition(time)
+    return format_html("{}{}{}", before, at(moment), after)
+
+
+def _render_time(value: datetime, said: str) -> SafeString:
+    utc = to_zone(value, UTC)
+    if timezone.get_current_timezone_name() == "UTC":
+        return format_html('<time datetime="{}">{}</time>', utc.isoformat(), said)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        utc.isoformat(),
+        f"{utc:%H:%M:%S}",
+        said,
+    )
+
+
+@register.simple_tag
+def said(parts: Iterable[Any]) -> SafeString:
+    """One of Counterseal's own sentences: words, and values in bold."""
+    return format_html_join(
+        "",
+        "{}",
+        ((_render_bold(part.text) if part.value else part.text,) for part in parts),
+    )
+
+
+def _render_bold(text: str) -> SafeString:
+    return format_html("<b>{}</b>", text)
+
+
+CACHED_HEADS = 5000
+_EXPIRES = (
+    '<span class="lead{0}">{1}<time datetime="{2}" data-until="{2}">{3} left</time>'
+    '</span><p class="two"><span><span class="vh">expires at </span>{4}</span>'
+    '<time class="age" data-since="{5}" datetime="{5}">{6} old</time></p>'
+)
+_SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
+_FROZEN = (
+    '<span class="lead">{0}Paused, {1} left</span><p class="two">'
+    '<time class="age" data-since="{2}" datetime="{2}">{3} old</time></p>'
+)
+_STATE = "{}<span>{}{}</span>"
+_ROW_STATE = '<span class="lead">{}</span>{}'
+_OPTION = '<option value="{}">{}</option>'
+_CHOSEN = '<option value="{}" selected>{}</option>'
+_UNTIL = ' <span data-until="{}" data-words="{}">{}</span>'
+
+
+@register.simple_tag
+def row_head(row: QueueRow) -> SafeString:
+    """The cells that say what would happen: risk, warnings, effect, flags, amount."""
+    return _render_row_head(row.head)
+
+
+@lru_cache(CACHED_HEADS)
+def _render_row_head(head: QueueRowHead) -> SafeString:
+    return render_to_string("desk/components/_row_head.html", {"row": head})
+
+
+@register.simple_tag
+def row_when(row: QueueRow) -> SafeString:
+    """When the request expires, with a clock and its age; or when it was settled."""
+    until = row.clock
+    if until is None:
+        return format_html(_SETTLED, at(row.at), day(row.at))
+    if until.frozen:
+        return format_html(
+            _FROZEN,
+            pie(until.quarters),
+            format_duration(until.left),
+            row.opened.isoformat(),
+            format_duration(row.age),
+        )
+    return format_html(
+        _EXPIRES,
+        " lead-urgent" if until.urgent else "",
+        pie(until.quarters),
+        until.at.isoformat(),
+        format_duration(until.left),
+        at(until.at),
+        row.opened.isoformat(),
+        format_duration(row.age),
+    )
+
+
+@register.simple_tag
+def state(label: StateLabel) -> SafeString:
+    """The icon of a state, its word, and how long it still lasts."""
+    sign = icon(label.icon) if label.quarters is None else pie(label.quarters)
+    until: SafeString | str = ""
+    if label.until is not None:
+        words, left = label.until_words, label.until_said
+        until = format_html(_UNTIL, label.until.isoformat(), words, left)
+    return format_html(_STATE, sign, timed(label.word, label.at), until)
+
+
+@register.simple_tag
+def row_state(label: StateLabel | None) -> SafeString | str:
+    """The state of a request with its note. Empty for a request that simply waits."""
+    if label is None:
+        return ""
+    said = timed(label.note, label.note_at)
+    note = format_html('<p class="two">{}</p>', said) if said else ""
+    return format_html(_ROW_STATE, state(label), note)
+
+
+@register.simple_tag
+def draft_effects(draft: PolicyVersion) -> str:
+    """What a draft of the policy would mean for the requests that wait."""
+    found = simulation.compute_draft_effects(draft, now=clock.now())
+    if not found.waiting:
+        return "No requests are waiting."
+    sentences = [
+        f"{count} {words}."
+        for count, words in (
+            (
+                found.more,
+                "would need more approval: Counterseal would not execute what is"
+                " approved as the page asks now",
+            ),
+            (found.gone, "could not run any more"),
+            (
+                found.less,
+                "would need less approval if proposed again. What is waiting still"
+                " needs the approval that its page shows",
+            ),
+        )
+        if count
+    ]
+    of = f"Of {wording.format_people(found.judged, 'waiting request')}"
+    if found.judged < found.waiting:
+        of = f"Of the {found.judged} oldest of {found.waiting} waiting requests"
+    return f"{of}: {' '.join(sentences) or 'none is affected.'}"
+
+
+@register.simple_tag
+def options(choices: Sequence[SelectOption]) -> SafeString:
+    """The options of a select element."""
+    return _render_options(tuple(choices))
+
+
+@lru_cache(200)
+def _render_options(choices: tuple[SelectOption, ...]) -> SafeString:
+    return format_html_join(
+        "\n", "{}", ((_render_option_element(one),) for one in choices)
+    )
+
+
+def _render_option_element(one: SelectOption) -> SafeString:
+    drawn = _CHOSEN if one.selected else _OPTION
+    return format_html(drawn, one.value, one.label)

@@ -1,0 +1,182 @@
+"""The list of unknown outcomes: those still open, and those settled lately."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from journal import cursors
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import SETTLED_BY_LOOK_UP, SETTLED_BY_PERSON, ExecutionStatus
+from reviews.effects import describe
+from reviews.models import Execution, LookUp
+from reviews.permissions import Permission
+from reviews.presenters.shapes import SentencePart
+
+from ..components import frame, visibility
+from ..components.frame import UpkeepTab
+
+MAX_SETTLED = 20  # settled outcomes on the page
+LOOK_UP_WORDS = {
+    "succeeded": "it happened",
+    "failed": "it did not happen",
+    "not_found": "no record of Counterseal's reference",
+    "unknown": "no clear answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOutcomeLine:
+    """One execution whose outcome is or was unknown. `looked` says what look-ups found,
+    or why there are none."""
+
+    id: str
+    url: str
+    effect: tuple[SentencePart, ...]
+    risk: str
+    tool: str
+    agent: str
+    thread: str
+    thread_url: str
+    since: datetime | None
+    detail: str
+    looked: str
+    ask_at: datetime | None
+    mine: bool  # whether this person may settle it
+    outcome: str = ""  # empty while it is unknown
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOutcomesPage:
+    """The page: open outcomes and settled ones."""
+
+    lines: list[UnknownOutcomeLine]
+    settled: list[UnknownOutcomeLine] = field(default_factory=list)
+    more: int = 0  # settled ones that are not listed
+    upkeep: list[UpkeepTab] = field(default_factory=list)
+
+
+def select_readable(person: Person) -> QuerySet[Execution]:
+    """Select the executions that this person may see and that were ever unknown."""
+    found = _select_visible(person)
+    return found.filter(status=ExecutionStatus.UNKNOWN) | found.filter(
+        unknown_at__isnull=False
+    )
+
+
+def _select_visible(person: Person) -> QuerySet[Execution]:
+    mine = visibility.select_visible_proposals(person).values("pk")
+    return Execution.objects.filter(proposal__in=mine).select_related(
+        "grant__revision__tool", "grant__proposal", "proposal"
+    )
+
+
+def select_settleable(person: Person) -> QuerySet[Execution]:
+    """Select the unknown executions of this person's queues; none for a person who may
+    not settle."""
+    able = permissions.has_permission(person, Permission.SETTLE_UNKNOWN)
+    if not able or permissions.find_deciding_role(person) is None:
+        return Execution.objects.none()
+    if permissions.is_reviewer_stopped(person):
+        return Execution.objects.none()
+    return Execution.objects.filter(
+        status=ExecutionStatus.UNKNOWN,
+        grant__revision__tool__queue__in=permissions.queues_of(person),
+    ).exclude(
+        Q(proposal__barred__contains=[person.public_id])
+        | Q(proposal__kept_out__contains=[person.public_id])
+    )
+
+
+def build_unknown_page(person: Person) -> UnknownOutcomesPage:
+    """Build the page: open outcomes, oldest first, then settled ones, newest first.
+    Four queries."""
+    found = select_readable(person)
+    open_ = list(found.filter(status=ExecutionStatus.UNKNOWN).order_by("queued_at"))
+    known = _select_visible(person).filter(unknown_at__isnull=False)
+    known = known.exclude(status=ExecutionStatus.UNKNOWN)
+    over = list(known.order_by("-finished_at")[:MAX_SETTLED])
+    mine = set(select_settleable(person).values_list("pk", flat=True))
+    newest = _list_newest_look_ups(open_)
+    return UnknownOutcomesPage(
+        lines=[build_unknown_line(one, newest, one.pk in mine) for one in open_],
+        settled=[build_unknown_line(one, {}) for one in over],
+        more=cursors.count_rest(known, over, MAX_SETTLED),
+        upkeep=frame.list_upkeep_tabs(person, frame.UNKNOWN),
+    )
+
+
+def _list_newest_look_ups(rows: list[Execution]) -> Mapping[str, LookUp]:
+    """List the newest look-up of each execution, in one query."""
+    found = LookUp.objects.filter(execution__in=rows).order_by("number")
+    return {one.execution_id: one for one in found}
+
+
+def build_unknown_line(
+    execution: Execution,
+    newest: Mapping[str, LookUp],
+    mine: bool = False,
+    *,
+    settler: str = "",
+) -> UnknownOutcomeLine:
+    """Build the line of one execution. `newest` maps executions to their newest
+    look-up; `settler` is the person who recorded the result, if their name is known."""
+    proposal, revision = execution.proposal, execution.grant.revision
+    return UnknownOutcomeLine(
+        id=execution.pk,
+        url=reverse("reviews:unknown_one", args=[execution.pk]),
+        effect=describe.build_effect_sentence(revision),
+        risk=revision.risk,
+        tool=proposal.tool_name,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
+        since=execution.unknown_at or execution.claimed_at,
+        detail=execution.detail or _find_attempt_code(execution),
+        looked=_describe_look_ups(execution, newest.get(execution.pk)),
+        ask_at=execution.ask_at,
+        mine=mine,
+        outcome=describe_outcome(execution, settler),
+        ended_at=execution.finished_at,
+    )
+
+
+def _find_attempt_code(execution: Execution) -> str:
+    """The code of the attempt itself; empty for our own code for who settled it."""
+    ours = execution.code in {SETTLED_BY_PERSON, SETTLED_BY_LOOK_UP, "repaired"}
+    return "" if ours else execution.code
+
+
+def _describe_look_ups(execution: Execution, newest: LookUp | None) -> str:
+    if not execution.has_look_up:
+        return "Cannot be looked up"
+    if newest is None:
+        return "Not looked up yet"
+    return f"Looked up {_format_times(newest.number)}: {LOOK_UP_WORDS[newest.said]}"
+
+
+def _format_times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def describe_outcome(execution: Execution, settler: str = "") -> str:
+    """Describe the outcome and who reported it, a person by name if `settler` is known;
+    empty while it is unknown."""
+    if execution.status == ExecutionStatus.UNKNOWN:
+        return ""
+    who = (
+        f"as recorded by {settler or 'a person'}"
+        if execution.code == SETTLED_BY_PERSON
+        else "as reported by its service"
+    )
+    if execution.status == ExecutionStatus.SUCCEEDED:
+        return f"It happened, {who}."
+    if execution.status == ExecutionStatus.FAILED:
+        return f"It did not happen, {who}."
+    return "It did not happen and was queued again."

@@ -1,0 +1,193 @@
+"""The URLs of the desk (ux.md 2.2)."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from .account import views
+from .alarms import views as alarms
+from .announced import views as announced
+from .as_seen import views as shown
+from .assurance import dataset_views as sets
+from .assurance import library_views as library
+from .assurance import practice_views as practices
+from .assurance import views as assured
+from .batches import views as batch_steps
+from .escalations import views as escalations
+from .incidents import views as incidents
+from .live import views as events
+from .log import views as logs
+from .notices import views as told
+from .on_call import views as on_call
+from .queue import views as queue
+from .recovery import views as restored
+from .request import holding_views
+from .request import views as requests
+from .standing_grants import views as standing
+from .statistics import views as metrics
+from .stop import views as control
+from .unknown import views as unknowns
+from .workload import views as load
+
+app_name = "reviews"
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("sign-in/", views.sign_in, name="sign_in"),
+    path("sign-out/", views.sign_out, name="sign_out"),
+    path("queue/", queue.queue, name="queue"),
+    path("events/", events.events, name="events"),
+    path("queue/next/", holding_views.queue_next, name="queue_next"),
+    path("queue/load/", load.load, name="load"),
+    path("queue/load/extend/", load.load_extend, name="load_extend"),
+    path("queue/load/share/", load.load_share, name="load_share"),
+    path("queue/fresh/", queue.queue_fresh, name="queue_fresh"),
+    path("views/<slug:page>/", views.view_save, name="view_save"),
+    path("views/<int:pk>/delete/", views.view_delete, name="view_delete"),
+    path("requests/<str:pk>/", requests.request_detail, name="request_detail"),
+    path("requests/<str:pk>/peek/", requests.peek, name="peek"),
+    path("requests/<str:pk>/live/", requests.live, name="live"),
+    path("requests/<str:pk>/decide/", requests.decide, name="decide"),
+    path("requests/<str:pk>/messages/", requests.send_message, name="send_message"),
+    path(
+        "requests/<str:pk>/allow/",
+        standing.issue_standing_grant,
+        name="issue_standing_grant",
+    ),
+    path("requests/<str:pk>/notices/", told.notices, name="notices"),
+    path("requests/<str:pk>/recall/", requests.recall, name="recall"),
+    path("requests/<str:pk>/retry/", requests.retry, name="retry"),
+    path("requests/<str:pk>/reveal/", shown.reveal, name="reveal"),
+    path(
+        "requests/<str:pk>/realism/<slug:flag>/",
+        assured.canary_realism,
+        name="canary_realism",
+    ),
+    path("assurance/", assured.assurance, name="assurance"),
+    path("assurance/checks/", assured.second_reviews_waiting, name="second_reviews"),
+    path("assurance/checks/<int:pk>/", assured.second_review, name="second_review"),
+    path(
+        "assurance/practice/start/<slug:kind>/",
+        practices.practice_start,
+        name="practice_start",
+    ),
+    path(
+        "assurance/practice/decline/",
+        practices.practice_decline,
+        name="practice_decline",
+    ),
+    path("assurance/practice/<int:pk>/", practices.practice, name="practice"),
+    path(
+        "assurance/practice/<int:pk>/skip/",
+        practices.practice_skip,
+        name="practice_skip",
+    ),
+    path(
+        "assurance/practice/<int:pk>/<int:number>/",
+        practices.practice_item,
+        name="practice_item",
+    ),
+    path("assurance/defects/", library.defects, name="defects"),
+    path("assurance/defects/<slug:kind>/", library.defect, name="defect"),
+    path(
+        "assurance/defects/changes/<int:pk>/answer/",
+        library.defect_answer,
+        name="defect_answer",
+    ),
+    path("assurance/datasets/", sets.datasets, name="datasets"),
+    path("assurance/datasets/<str:pk>/", sets.dataset_file, name="dataset_file"),
+    path(
+        "assurance/datasets/<str:pk>/answer/",
+        sets.dataset_answer,
+        name="dataset_answer",
+    ),
+    path("requests/<str:pk>/versions/<int:n>/", shown.version, name="version"),
+    path("requests/<str:pk>/as-seen/<int:decision>/", shown.as_seen, name="as_seen"),
+    path("requests/<str:pk>/lease/", holding_views.lease, name="lease"),
+    path("requests/<str:pk>/release/", holding_views.release, name="release"),
+    path("requests/<str:pk>/extend/", holding_views.extend, name="extend"),
+    path("requests/<str:pk>/hold/ask/", holding_views.ask_hold, name="ask_hold"),
+    path("requests/<str:pk>/hold/take/", holding_views.accept_hold, name="accept_hold"),
+    path(
+        "requests/<str:pk>/hold/decline/",
+        holding_views.decline_offer,
+        name="decline_offer",
+    ),
+    path(
+        "requests/<str:pk>/hold/withdraw/",
+        holding_views.withdraw_offer,
+        name="withdraw_offer",
+    ),
+    path("requests/<str:pk>/hold/break/", holding_views.break_hold, name="break_hold"),
+    path("requests/<str:pk>/hold/give/", holding_views.hand_over, name="hand_over"),
+    path("requests/<str:pk>/draft/", holding_views.draft, name="draft"),
+    path("requests/<str:pk>/notes/", holding_views.note, name="note"),
+    path("batches/", batch_steps.batches, name="batches"),
+    path("batches/<str:pk>/", batch_steps.batch, name="batch"),
+    path("batches/<str:pk>/live/", batch_steps.batch_live, name="batch_live"),
+    path("batches/<str:pk>/decide/", batch_steps.batch_decide, name="batch_decide"),
+    path("batches/<str:pk>/recall/", batch_steps.batch_recall, name="batch_recall"),
+    path("batches/<str:pk>/retry/", batch_steps.batch_retry, name="batch_retry"),
+    path("batches/<str:pk>/run/", batch_steps.batch_run, name="batch_run"),
+    path("batches/<str:pk>/<str:item>/", batch_steps.batch_item, name="batch_item"),
+    path("requests/<str:pk>/return/", escalations.give_back, name="give_back"),
+    path("requests/<str:pk>/assign/", escalations.assign, name="assign"),
+    path("requests/<str:pk>/view/", escalations.show_view, name="show_view"),
+    path("requests/<str:pk>/arbitrate/", escalations.arbitrate, name="arbitrate"),
+    path("escalations/", escalations.escalations, name="escalations"),
+    path("escalations/<str:pk>/", escalations.escalation, name="escalation"),
+    path("announced/", announced.announced, name="announced"),
+    path("announced/seen/", announced.announced_seen, name="announced_seen"),
+    path("effects/<str:pk>/retry/", announced.effect_retry, name="effect_retry"),
+    path("unknown/", unknowns.unknown, name="unknown"),
+    path("unknown/<str:pk>/", unknowns.unknown_one, name="unknown_one"),
+    path("unknown/<str:pk>/look-up/", unknowns.unknown_look_up, name="unknown_look_up"),
+    path("alarms/", alarms.alarms, name="alarms"),
+    path("alarms/<int:pk>/", alarms.alarm, name="alarm"),
+    path(
+        "alarms/<int:pk>/acknowledge/",
+        alarms.alarm_acknowledge,
+        name="alarm_acknowledge",
+    ),
+    path("alarms/<int:pk>/close/", alarms.alarm_close, name="alarm_close"),
+    path("standing-grants/", standing.standing_grants, name="standing_grants"),
+    path(
+        "standing-grants/<str:pk>/revoke/",
+        standing.revoke_standing_grant,
+        name="revoke_standing_grant",
+    ),
+    path("stop/", control.stop, name="stop"),
+    path("stop/<int:pk>/", control.stopped, name="stopped"),
+    path("stop/<int:pk>/live/", control.stopped_live, name="stopped_live"),
+    path("stop/<int:pk>/lift/", control.lift, name="lift"),
+    path("restored/", restored.restored, name="restored"),
+    path("incidents/", incidents.incidents, name="incidents"),
+    path("incidents/<int:pk>/end/", incidents.incident_end, name="incident_end"),
+    path("on-call/", on_call.on_call, name="on_call"),
+    path("on-call/<int:pk>/end/", on_call.shift_end, name="shift_end"),
+    path("drills/", on_call.drill_start, name="drill_start"),
+    path("drills/<int:pk>/", on_call.drill, name="drill"),
+    path("reviewers/<str:who>/revoke/", control.revoke, name="revoke"),
+    path("statistics/", metrics.statistics, name="statistics"),
+    path(
+        "statistics/plots/<slug:slug>/",
+        metrics.download_plot,
+        name="statistics_csv",
+    ),
+    path("statistics/<slug:group>/", metrics.statistics, name="statistics_group"),
+    path("log/", logs.log, name="log"),
+    path("log/<int:seq>/", logs.log_record, name="log_record"),
+    path("log/new/<int:pk>/", logs.log_new, name="log_new"),
+    path("log/exports/", logs.exports, name="exports"),
+    path("log/exports/<str:pk>/", logs.export_file, name="export_file"),
+    path("me/", views.me, name="me"),
+    path("me/display/", views.display, name="display"),
+    path("me/shortcuts/", views.keys, name="keys"),
+    path("me/notifications/", views.notifications, name="notifications"),
+    path("me/notifications/test/", views.send_test, name="send_test"),
+    path("me/browsers/", views.register_browser, name="register_browser"),
+    path("me/browsers/<int:pk>/remove/", views.remove_browser, name="remove_browser"),
+    path("me/tokens/", views.tokens, name="tokens"),
+    path("me/tokens/<int:pk>/revoke/", views.token_revoke, name="token_revoke"),
+    path("help/", views.help, name="help"),
+]

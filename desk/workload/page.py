@@ -1,0 +1,217 @@
+"""The workload page for supervisors: who is at the desk and who could be, what is about
+to expire, and which agents ask the most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count
+from django.urls import reverse
+
+from journal.errors import NotFound
+from policies.choices import Role
+from policies.models import Person, Queue
+from reviews import permissions
+from reviews.choices import RequestStatus
+from reviews.models import ApprovalRequest, Decision, Lease
+from reviews.workload import MAX_ASSIGNED, MAX_EXTENDED
+
+from ..queue import page as queue_page
+from ..queue import search
+from ..queue.page import RECENT_PERIOD, QueueFigures, QueueFilters
+from ..queue.search import QueueReach
+
+MOST_PEOPLE = 200
+MOST_AGENTS = 10
+MOST_READ = 500  # waiting requests from which agents are counted
+_OF_AGENTS = "NOT r.canary"
+_MORE_TIME = f"""{_OF_AGENTS} AND r.expires_at <= %(now)s + %(lately)s
+  AND r.expires_at < r.expires_at_most"""
+_TO_GIVE = f"""{_OF_AGENTS} AND r.assignee_id IS NULL
+  AND r.queue_id = ANY (%(ours)s::bigint[])
+  AND NOT EXISTS (SELECT FROM reviews_lease AS lease WHERE lease.request_id = r.id
+                  AND lease.until > %(now)s)"""
+_URGENT = (
+    "SELECT r.id FROM {source} AS r ORDER BY r.rank, r.expires_at, r.id LIMIT {most}"
+)
+_DUE = "SELECT r.id FROM {source} AS r ORDER BY r.expires_at, r.id LIMIT {most}"
+_ASKING = """
+SELECT asked.agent, count(*) AS n,
+       count(*) FILTER (WHERE asked.opened_at > %(now)s - %(lately)s) AS fresh
+FROM {source} AS r JOIN reviews_approvalrequest AS asked ON asked.id = r.id
+GROUP BY asked.agent ORDER BY n DESC, asked.agent LIMIT {most}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Colleague:
+    """A person who may decide in one of the supervisor's queues. `given` counts the
+    open requests assigned to them."""
+
+    public_id: str
+    name: str
+    role: str
+    queues: list[str]
+    here: bool
+    given: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskingAgent:
+    """An agent with waiting requests; `fresh` of them arrived lately."""
+
+    agent: str
+    waiting: int
+    fresh: int
+
+    @property
+    def url(self) -> str:
+        return reverse("agents:agent", args=[self.agent])
+
+    @property
+    def pause_url(self) -> str:
+        return reverse("agents:stop_agent", args=[self.agent]) + "?mode=paused"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPage:
+    """The whole page."""
+
+    figures: QueueFigures
+    until: datetime
+    due: int
+    people: list[Colleague]
+    asking: list[AskingAgent]
+    most_given: int = MAX_ASSIGNED
+    most_extended: int = MAX_EXTENDED
+
+    @property
+    def read(self) -> int:
+        """The number of waiting requests from which the agents are counted."""
+        return MOST_READ
+
+
+def load_supervisor_reach(person: Person) -> QueueReach:
+    """Load a supervisor's queues. Raises NotFound for everybody else."""
+    reach = QueueReach.of(person)
+    if reach.role is not Role.SUPERVISOR:
+        raise NotFound
+    return reach
+
+
+def build_workload_page(person: Person, now: datetime) -> WorkloadPage:
+    """Build the page, in a fixed number of queries. Raises NotFound for everybody but
+    supervisors."""
+    reach = load_supervisor_reach(person)
+    return WorkloadPage(
+        figures=queue_page.count_queue(reach, now),
+        until=now + RECENT_PERIOD,
+        due=len(list_due_requests(person, now)),
+        people=_list_colleagues(reach, now),
+        asking=_list_asking_agents(reach, now),
+    )
+
+
+def list_due_requests(person: Person, now: datetime) -> list[str]:
+    """List the requests that expire within half an hour and can be extended, by
+    deadline.
+
+    Raises NotFound for everybody but supervisors.
+    """
+    return _list_ids(_DUE, load_supervisor_reach(person), now, _MORE_TIME, MAX_EXTENDED)
+
+
+def list_requests_to_give(person: Person, to: Person, now: datetime) -> list[str]:
+    """List the most urgent requests that nobody holds and that both people may decide.
+    Raises NotFound for everybody but supervisors."""
+    ours = load_supervisor_reach(person).queues
+    return _list_ids(_URGENT, QueueReach.of(to), now, _TO_GIVE, MAX_ASSIGNED, ours=ours)
+
+
+def load_colleague(person: Person, public_id: str) -> Person:
+    """Load a colleague by public id. Raises NotFound for a person who decides in none
+    of the supervisor's queues."""
+    found = Person.objects.filter(public_id=public_id, is_active=True).first()
+    mine = set(load_supervisor_reach(person).queues)
+    if found is None or found.pk == person.pk or not _can_decide_in(found, mine):
+        raise NotFound
+    return found
+
+
+def _can_decide_in(person: Person, queues: Collection[int]) -> bool:
+    return permissions.find_deciding_role(person) is not None and not (
+        permissions.queues_of(person).isdisjoint(queues)
+    )
+
+
+def _list_ids(
+    sql: str, reach: QueueReach, now: datetime, where: str, most: int, **more: Any
+) -> list[str]:
+    rows = _list_rows(sql, reach, now, where, most, **more)
+    return [pk for (pk,) in rows]
+
+
+def _list_rows(
+    sql: str, reach: QueueReach, now: datetime, where: str, most: int, **more: Any
+) -> list[Any]:
+    source = search.build_decidable_sql(reach, where, str(MOST_READ))
+    given = search.build_parameters(reach, QueueFilters(), now) | {
+        "lately": RECENT_PERIOD,
+        **more,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(sql.format(source=source, most=most), given)
+        return list(cursor.fetchall())
+
+
+def _list_asking_agents(reach: QueueReach, now: datetime) -> list[AskingAgent]:
+    rows = _list_rows(_ASKING, reach, now, "TRUE", MOST_AGENTS)
+    return [AskingAgent(*row) for row in rows]
+
+
+def _list_colleagues(reach: QueueReach, now: datetime) -> list[Colleague]:
+    """List the colleagues, absent ones first: they are the ones to call."""
+    roles = [Role.REVIEWER.value, Role.SUPERVISOR.value]
+    found = Person.objects.filter(is_active=True, groups__name__in=roles)
+    ids = list(found.values_list("pk", flat=True).distinct()[:MOST_PEOPLE])
+    titles = dict(Queue.objects.filter(pk__in=reach.queues).values_list("pk", "title"))
+    here, given = _list_present_people(now), _count_assigned(ids)
+    people = [
+        _build_colleague(one, titles, here, given)
+        for one in permissions.list_people_with_roles(ids)
+        if one.pk != reach.person.pk and _can_decide_in(one, titles.keys())
+    ]
+    return sorted(people, key=lambda one: (one.here, one.given, one.name))
+
+
+def _list_present_people(now: datetime) -> set[int]:
+    """The people who hold a request now or decided one lately."""
+    holding = Lease.objects.filter(holder__isnull=False, until__gt=now)
+    newest = Decision.objects.order_by("-pk").values_list("reviewer", "at")[:MOST_READ]
+    deciding = {who for who, at in newest if at > now - RECENT_PERIOD}
+    return deciding | set(holding.values_list("holder", flat=True))
+
+
+def _count_assigned(ids: list[int]) -> dict[int, int]:
+    waiting = ApprovalRequest.objects.filter(
+        status=RequestStatus.PENDING, assignee__in=ids
+    )
+    return dict(waiting.values_list("assignee").annotate(n=Count("pk")).order_by())
+
+
+def _build_colleague(
+    person: Person, titles: dict[int, str], here: set[int], given: dict[int, int]
+) -> Colleague:
+    mine = permissions.queues_of(person)
+    return Colleague(
+        public_id=person.public_id,
+        name=str(person),
+        role=(permissions.find_deciding_role(person) or Role.REVIEWER).value,
+        queues=sorted(title for pk, title in titles.items() if pk in mine),
+        here=person.pk in here,
+        given=given.get(person.pk, 0),
+    )

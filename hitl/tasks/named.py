@@ -1,0 +1,27 @@
+"""Task names that do not depend on the module, so that messages survive a move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from celery import shared_task
+
+
+def task(
+    *, former_names: Iterable[str] = (), **options: Any
+) -> Callable[[Callable[..., Any]], Any]:
+    """Register a Celery task as `hitl.tasks.<function>`, whatever its module.
+
+    Outbox rows, the beat schedule and workers of another release use that name. The
+    function also handles messages for its `former_names`. `options` go to Celery's
+    `shared_task`.
+    """
+
+    def make(function: Callable[..., Any]) -> Any:
+        for former in former_names:
+            shared_task(name=former, **options)(function)
+        name = f"hitl.tasks.{function.__name__}"
+        return shared_task(name=name, **options)(function)
+
+    return make

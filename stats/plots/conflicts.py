@@ -1,0 +1,96 @@
+"""Decisions that had no effect because something changed meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..charts import (
+    Bar,
+    BarPanel,
+    Chart,
+    Group,
+    Line,
+    LinePanel,
+    Panel,
+    Plot,
+    Point,
+    Unit,
+    list_places,
+)
+from ..measures import Measure
+from ..readings import Readings
+
+LABELS = {
+    "stale": "the request changed",
+    "held": "someone else had claimed it",
+    "lease_lapsed": "the claim had ended",
+    "decided": "it was already decided",
+    "batch_changed": "the batch changed",
+    "expired": "it had expired",
+}
+CONFLICTS = Measure(
+    "conflicts",
+    """
+    SELECT request.tool_name, request.risk,
+           convert_from(record.leaf, 'UTF8')::jsonb #>> '{data,code}', 1
+    FROM journal_logrecord AS record
+    LEFT JOIN reviews_approvalrequest AS request ON request.id = record.request
+    WHERE record.kind IN ('decision.refused', 'batch.refused')
+      AND record.at >= %(start)s AND record.at < %(end)s
+      AND request.canary IS NOT TRUE
+    """,
+)
+
+
+def build_chart(readings: Readings) -> Chart:
+    """One bar a cause, and the sum per day."""
+    filters, daily = readings.filters, readings.daily(CONFLICTS)
+    bins = Counter(
+        {
+            name: count
+            for name, count in readings.bins(CONFLICTS).items()
+            if name in LABELS
+        }
+    )
+    counts = [
+        sum(daily.get(day, {}).get(name, 0) for name in LABELS) for day in filters.days
+    ]
+    total = bins.total()
+    said = "Every decision that people submitted in this period found its request as it"
+    said += " was shown."
+    if total:
+        code, count = bins.most_common(1)[0]
+        said = f"{total:,} {'decision' if total == 1 else 'decisions'} had no effect,"
+        said += f" most often because {LABELS[code]} ({count:,})."
+    rows = [(LABELS[name].capitalize(), count) for name, count in bins.most_common()]
+    panels: list[Panel] = [
+        BarPanel(
+            ["conflicts"],
+            [Bar(LABELS[name], [count]) for name, count in bins.most_common()],
+        ),
+        LinePanel(
+            list_places(filters),
+            [Line("conflicts", [Point(count, count) for count in counts])],
+            Unit.COUNT,
+            title="Per day",
+            steps=True,
+        ),
+    ]
+    return Chart(said, ("Cause", "Decisions"), rows, panels if total else [])
+
+
+PLOT = Plot(
+    slug="conflicts",
+    title="Conflicts",
+    group=Group.ATTENTION,
+    place=50,
+    definition=(
+        "Decisions that a person submitted and that had no effect, because the "
+        "request or its batch changed, was claimed or decided by another person, or "
+        "expired meanwhile. Many of them mean that agents change requests while "
+        "people read, or that people get in each other's way. Nothing that a person "
+        "wrote is lost."
+    ),
+    measures=[CONFLICTS],
+    build=build_chart,
+)

@@ -1,0 +1,104 @@
+"""How often people escalate, what becomes of it and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..charts import (
+    Bar,
+    BarPanel,
+    Cell,
+    Chart,
+    Group,
+    LinePanel,
+    Panel,
+    Plot,
+    Unit,
+    format_rate,
+    format_seconds,
+    list_places,
+)
+from ..measures import Measure, build_seconds_sql
+from ..readings import Rate, Readings, Times
+from ..series import build_time_lines
+
+_SETTLED = """
+    FROM reviews_approvalrequest AS request
+    LEFT JOIN LATERAL (
+        SELECT min(vote.at) AS at FROM reviews_decision AS vote
+        WHERE vote.request_id = request.id AND vote.verdict = 'escalate'
+    ) AS escalated ON true
+    WHERE request.settled_at >= %(start)s AND request.settled_at < %(end)s
+      AND request.status IN ('authorized', 'rejected', 'expired')
+"""
+ESCALATED = Measure(
+    "escalated",
+    f"""
+    SELECT request.tool_name, request.risk,
+           CASE WHEN escalated.at IS NULL THEN 'not escalated' ELSE request.status END,
+           1
+    {_SETTLED}
+    """,
+)
+ANSWERS = Measure(
+    "escalation_answers",
+    f"""
+    SELECT request.tool_name, request.risk,
+           {build_seconds_sql("(request.settled_at - escalated.at)")}, 1
+    {_SETTLED} AND request.status <> 'expired' AND escalated.at IS NOT NULL
+    """,
+)
+LABELS = {"authorized": "approved", "rejected": "rejected", "expired": "expired"}
+
+
+def build_chart(readings: Readings) -> Chart:
+    """Bars of the outcomes per tool, and the time to the answer per day."""
+    filters, bins = readings.filters, readings.bins(ESCALATED)
+    count = sum(bins.get(name, 0) for name in LABELS)
+    answers = Times(readings.bins(ANSWERS))
+    bars = [
+        Bar(tool, [found.get(name, 0) for name in LABELS])
+        for tool, found in readings.by_tool(ESCALATED).items()
+        if any(name in found for name in LABELS)
+    ]
+    said = "People escalated none of the requests that were settled in this period."
+    if count:
+        rate = Rate(count, sum(bins.values()))
+        said = f"People escalated {format_rate(rate)} of the settled requests."
+        said += f" {bins.get('expired', 0):,} of these expired."
+        if answers.total:
+            said += (
+                f" The median time to the answer was {format_seconds(answers.median)},"
+            )
+            said += f" and the p90 {format_seconds(answers.p90)}."
+    panels: list[Panel] = [
+        BarPanel(list(LABELS.values()), bars),
+        LinePanel(
+            list_places(filters),
+            build_time_lines(filters, readings.daily(ANSWERS)),
+            Unit.SECONDS,
+            title="Escalated to answered",
+        ),
+    ]
+    rows: list[Sequence[Cell]] = [
+        (bar.label, *bar.parts, sum(bar.parts)) for bar in bars
+    ]
+    columns = ("Tool", *(label.capitalize() for label in LABELS.values()), "All")
+    return Chart(said, columns, rows, panels if count else [])
+
+
+PLOT = Plot(
+    slug="escalations",
+    title="Escalations",
+    group=Group.TIMES,
+    place=60,
+    definition=(
+        "Requests that a person escalated, divided by all requests that people decided "
+        "or that expired, on the day on which they were settled; what became of them; "
+        "and the time from the first escalation until they were approved or rejected. "
+        "An escalation counts also when a supervisor returned it."
+    ),
+    measures=[ESCALATED, ANSWERS],
+    build=build_chart,
+    sliced=[ESCALATED],
+)

@@ -1,0 +1,109 @@
+"""Effects that were reversed, or that an alarm was raised about, within seven days."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ..charts import Chart, Dot, DotPanel, Group, Plot
+from ..measures import SEPARATOR, Measure
+from ..readings import Rate, Readings
+from ..series import list_rate_cells, say_rate
+
+_REGRET = """
+    (EXISTS (SELECT FROM reviews_reversal AS reversal
+             WHERE reversal.execution_id = execution.id
+               AND reversal.at <= execution.finished_at + interval '7 days')
+     OR EXISTS (SELECT FROM reviews_sighting AS sighting
+                WHERE sighting.execution_id = execution.id AND sighting.near_miss
+                  AND sighting.at <= execution.finished_at + interval '7 days')
+     OR EXISTS (SELECT FROM reviews_alarm AS alarm
+                WHERE alarm.subject = execution.id
+                  AND alarm.kind NOT IN ('never_executed', 'not_taken_up')
+                  AND alarm.opened_at <= execution.finished_at + interval '7 days'))
+"""
+EXECUTED = Measure(
+    "regret",
+    f"""
+    SELECT proposal.tool_name, revision.risk,
+           CASE WHEN request.id IS NULL THEN 'unasked'
+                WHEN revision.author_kind = 'person' THEN 'modified'
+                WHEN execution.batch_id IS NOT NULL THEN 'batch'
+                ELSE 'approved' END || chr(31) || kind.name,
+           1
+    FROM (SELECT proposal_id FROM reviews_approvalrequest
+          WHERE settled_at >= %(start)s AND settled_at < %(end)s
+            AND status = 'authorized'
+          UNION ALL
+          SELECT own.id FROM reviews_proposal AS own
+          WHERE own.created_at >= %(start)s AND own.created_at < %(end)s
+            AND NOT EXISTS (SELECT FROM reviews_approvalrequest AS asked
+                            WHERE asked.proposal_id = own.id)) AS due
+    JOIN reviews_proposal AS proposal ON proposal.id = due.proposal_id
+    JOIN reviews_execution AS execution ON execution.proposal_id = proposal.id
+        AND execution.status = 'succeeded'
+    JOIN reviews_grant AS permit ON permit.id = execution.grant_id
+    JOIN reviews_revision AS revision ON revision.id = permit.revision_id
+    LEFT JOIN reviews_approvalrequest AS request ON request.proposal_id = proposal.id
+    CROSS JOIN LATERAL (VALUES
+        ('executed'), (CASE WHEN {_REGRET} THEN 'regret' END)
+    ) AS kind (name)
+    """,  # noqa: S608 constants
+)
+LABELS = {
+    "approved": "approved as proposed",
+    "modified": "changed and approved",
+    "batch": "approved in a batch",
+    "unasked": "nobody was asked",
+}
+
+
+def make_rate(bins: Mapping[str, int]) -> Rate:
+    """Over all ways in which an effect can come about."""
+    counts: Counter[str] = Counter()
+    for name, count in bins.items():
+        counts[name.partition(SEPARATOR)[2]] += count
+    return Rate(counts["regret"], counts["executed"])
+
+
+def build_chart(readings: Readings) -> Chart:
+    """One dot for each way in which the effect came about."""
+    bins = readings.bins(EXECUTED)
+    rates = {
+        label: Rate(
+            bins.get(f"{name}{SEPARATOR}regret", 0),
+            bins.get(f"{name}{SEPARATOR}executed", 0),
+        )
+        for name, label in LABELS.items()
+    }
+    made = {label: rate for label, rate in rates.items() if rate.total}
+    whole = make_rate(bins)
+    said = say_rate(
+        whole,
+        "{} of the effects were reversed or reported as wrong within seven days.",
+        "Nothing was executed in this period.",
+    )
+    return Chart(
+        said,
+        ("Decision", "Rate", "Regretted", "Executed"),
+        [(label, *list_rate_cells(rate)) for label, rate in made.items()],
+        [DotPanel([Dot(label, rate) for label, rate in made.items()])] if made else [],
+    )
+
+
+PLOT = Plot(
+    slug="regret",
+    title="Regret after execution",
+    group=Group.EFFECTS,
+    place=20,
+    definition=(
+        "Effects for which, within seven days, somebody proposed a reversal "
+        "or reported a near miss, or Counterseal raised an alarm about what was "
+        "executed, divided by all effects that succeeded, by how they were decided. "
+        "It counts on the day on which the request was settled; without a request, on "
+        "the day of the proposal."
+    ),
+    measures=[EXECUTED],
+    build=build_chart,
+    sliced=[EXECUTED],
+)

@@ -1,0 +1,254 @@
+"""The pages of the policy."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.conf import settings as ours
+from django.test import Client
+from pytest_django import Settings
+
+from desk.policies import pages
+from journal.models import LogRecord
+from policies import versions
+from policies.documents.source import write_source
+from policies.models import PolicyVersion
+from tests import factories
+from tests.conftest import Gate
+from tests.markup import read_page
+
+
+def signed_in(gate: Gate, name: str) -> Client:
+    client = Client()
+    client.force_login(gate.people[name], "django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+HIDDEN = re.compile(r'type="hidden" name="(digest|base|base_digest)" value="([^"]*)"')
+
+
+def shown_of(client: Client, draft: PolicyVersion) -> dict[str, str]:
+    """The fields with which the page of a draft says what it shows."""
+    return dict(HIDDEN.findall(read_page(client.get(f"/policies/{draft.number}/"))))
+
+
+def activate(
+    client: Client,
+    draft: PolicyVersion,
+    shown: dict[str, str] | None = None,
+    **sent: Any,
+) -> Any:
+    fields = {"reason": "Agreed with finance.", "password": factories.PASSWORD}
+    shown = shown_of(client, draft) if shown is None else shown
+    return client.post(
+        f"/policies/{draft.number}/activate/", {**shown, **fields, **sent}
+    )
+
+
+@pytest.mark.parametrize("name", ["rita", "sue", "adam", "otto"])
+def test_those_who_work_under_it_read_it(gate: Gate, name: str) -> None:
+    client = signed_in(gate, name)
+    assert b'data-testid="version-active"' in client.get("/policies/").content
+    source = read_page(client.get(f"/policies/{gate.policy.number}/"))
+    assert "Payments over 500.00 need two supervisors." in source
+    assert "args.amount &gt; 50000" in source
+    assert "1 reviewer" in source
+    assert "2 supervisors" in source
+
+
+def test_tools_queues_and_undo_windows_have_a_fixed_order(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    document["recall"] = {"critical": 0, "high": 90, "medium": 60, "low": 3600}
+    draft = versions.save_draft(text_or_mapping=document, author=gate.adam)
+    page = pages.build_policy_page(gate.sue, draft.number)
+    names = [tool.name for tool in page.tools]
+    assert names == sorted(names)
+    assert page.queues == sorted(page.queues)
+    assert page.recall == [
+        ("low", "1 h"),
+        ("medium", "1 min"),
+        ("high", "90 s"),
+        ("critical", ""),
+    ]
+
+
+def test_a_tool_says_how_it_is_reversed_or_why_it_counts_as_reversible(
+    gate: Gate,
+) -> None:
+    page = pages.build_policy_page(gate.sue, gate.policy.number)
+    reversals = {tool.name: tool.reversal for tool in page.tools}
+    assert reversals["look"] == ["reversible: It changes nothing"]
+    assert reversals["pay"] == ["by repay"]
+
+
+def test_an_owner_does_not(gate: Gate) -> None:
+    owen = signed_in(gate, "owen")
+    assert owen.get("/policies/").status_code == 404
+    assert owen.get(f"/policies/{gate.policy.number}/").status_code == 404
+    assert b'href="/policies/"' not in owen.get("/agents/").content
+
+
+def test_there_is_nothing_to_write_here(gate: Gate) -> None:
+    sue = signed_in(gate, "sue")
+    assert sue.post("/policies/").status_code == 405
+    assert sue.get("/policies/99/").status_code == 404
+    assert Client().get("/policies/")["Location"].startswith("/sign-in/")
+
+
+def test_an_administrator_writes_a_version_and_another_activates_it(gate: Gate) -> None:
+    adam, alma = signed_in(gate, "adam"), signed_in(gate, "alma")
+    page = read_page(adam.get("/policies/new/"))
+    assert "Payments over 500.00 need two supervisors." in page
+    text = write_source(gate.policy.document).replace("over 500.00", "over 400.00")
+    answer = adam.post(f"/policies/new/?from={gate.policy.number}", {"document": text})
+    draft = PolicyVersion.objects.get(status="draft")
+    assert answer["Location"] == f"/policies/{draft.number}/"
+    own = read_page(adam.get(f"/policies/{draft.number}/"))
+    assert "Another administrator must activate it." in own
+    assert activate(adam, draft).status_code == 422
+    shown = read_page(alma.get(f"/policies/{draft.number}/"))
+    assert f"Changes to the active version {gate.policy.number}" in shown
+    assert shown.count("over 400.00") == 2  # the changed line, and the rule
+    assert shown.count("over 500.00") == 1
+    assert activate(alma, draft).status_code == 302
+    draft.refresh_from_db()
+    assert (draft.status, draft.activated_by) == ("active", gate.alma)
+    assert "Changes to the active" not in read_page(
+        alma.get(f"/policies/{draft.number}/")
+    )
+
+
+def test_a_text_with_errors_is_kept_and_says_where(gate: Gate) -> None:
+    adam = signed_in(gate, "adam")
+    text = write_source(gate.policy.document).replace("args.amount >", "args.amuont >")
+    answer = adam.post("/policies/new/", {"document": text})
+    assert answer.status_code == 422
+    page = read_page(answer)
+    assert "Line " in page
+    assert "when: args.amuont" in page[: page.index("YAML")]
+    assert not PolicyVersion.objects.filter(status="draft").exists()
+    assert adam.post("/policies/new/", {"document": "name: ["}).status_code == 422
+
+
+def test_a_draft_that_nobody_could_decide_is_not_activated(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    document["queues"]["night"] = "Night"
+    document["tools"]["pay"]["queue"] = "night"
+    draft = versions.save_draft(text_or_mapping=document, author=gate.adam)
+    alma = signed_in(gate, "alma")
+    answer = activate(alma, draft)
+    assert answer.status_code == 422
+    assert "Too few people can decide this policy." in read_page(answer)
+    gate.policy.refresh_from_db()
+    assert gate.policy.status == "active"
+
+
+def test_a_draft_that_later_checks_refuse_is_not_activated(
+    gate: Gate, settings: Settings
+) -> None:
+    draft = versions.save_draft(
+        text_or_mapping=factories.document_of_tests(), author=gate.adam
+    )
+    settings.COUNTERSEAL = ours.COUNTERSEAL.model_copy(update={"callables": []})
+    answer = activate(signed_in(gate, "alma"), draft)
+    assert answer.status_code == 422
+    page = read_page(answer)
+    assert "Nothing was activated." in page
+    assert "COUNTERSEAL_CALLABLES" in page
+    assert "`errors`" not in page
+
+
+@pytest.mark.parametrize("name", ["rita", "sue", "otto"])
+def test_only_an_administrator_writes(gate: Gate, name: str) -> None:
+    client = signed_in(gate, name)
+    assert client.get("/policies/new/").status_code == 403
+    assert client.post("/policies/new/", {"document": "name: x"}).status_code == 403
+    assert b"/policies/new/" not in client.get("/policies/").content
+
+
+def save(gate: Gate, **rule: Any) -> PolicyVersion:
+    """A draft whose first rule differs."""
+    document = factories.document_of_tests()
+    document["rules"][0] |= rule
+    return versions.save_draft(text_or_mapping=document, author=gate.adam)
+
+
+def test_what_was_not_on_the_screen_is_not_activated(gate: Gate) -> None:
+    alma = signed_in(gate, "alma")
+    draft, newer = save(gate, text="Other."), save(gate, text="Newer.")
+    shown = shown_of(alma, draft)
+    versions.activate_version(version_id=newer.pk, by=gate.alma)
+    answer = activate(alma, draft, shown)
+    assert answer.status_code == 409
+    page = read_page(answer)
+    assert "Another policy version is active now" in page
+    moved = page[page.index('data-testid="moved"') :]
+    assert "Newer." in moved[: moved.index("What this version changes now")]
+    assert "Agreed with finance." in page
+    draft.refresh_from_db()
+    assert draft.status == "draft"
+    assert activate(alma, draft).status_code == 302
+
+
+@pytest.mark.parametrize("field", ["digest", "base", "base_digest"])
+def test_each_part_of_what_was_shown_is_compared(gate: Gate, field: str) -> None:
+    alma, draft = signed_in(gate, "alma"), save(gate, text="Other.")
+    shown = shown_of(alma, draft)
+    for value, status in (("7", 409), ("", 409 if field == "base_digest" else 422)):
+        answer = activate(alma, draft, {**shown, field: value})
+        assert answer.status_code == status
+    draft.refresh_from_db()
+    assert draft.status == "draft"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "says"),
+    [
+        ({"password": "wrong"}, 401, "password is not right"),
+        ({"password": ""}, 422, "Enter your password."),
+        ({"reason": " "}, 422, "Enter why"),
+    ],
+)
+def test_an_activation_needs_a_password_and_a_reason(
+    gate: Gate, sent: dict[str, Any], status: int, says: str
+) -> None:
+    alma, draft = signed_in(gate, "alma"), save(gate, text="Other.")
+    answer = activate(alma, draft, **sent)
+    assert answer.status_code == status
+    page = read_page(answer)
+    assert says in page
+    assert "wrong" not in page
+    draft.refresh_from_db()
+    assert draft.status == "draft"
+
+
+def test_what_asks_for_less_is_said_first_and_logged(gate: Gate) -> None:
+    alma = signed_in(gate, "alma")
+    draft = save(gate, when="args.amount > 90000")
+    page = read_page(alma.get(f"/policies/{draft.number}/"))
+    said = "Rule pay.over_500 (pay, pay_queryable, pay_opaque) asks for less"
+    assert said in page
+    assert page.index(said) < page.index('class="hunks"')
+    activate(alma, draft)
+    record = LogRecord.objects.filter(kind="policy.activated").latest("pk")
+    data = json.loads(bytes(record.leaf))["data"]
+    assert [said in one for one in data["laxer"]] == [True]
+    assert "finance" not in bytes(record.leaf).decode()
+
+
+def test_the_effect_on_waiting_requests_is_said_before(gate: Gate) -> None:
+    alma = signed_in(gate, "alma")
+    factories.propose(gate.agent, amount="60.00")
+    factories.propose(gate.agent, amount="700.00", customer="C-2")
+    path = f"/policies/{save(gate, when='args.amount > 90000').number}/"
+    assert "Of 2 waiting requests: 1 would need less" in read_page(alma.get(path))
+    path = f"/policies/{save(gate, when='args.amount > 5000').number}/"
+    assert "Of 2 waiting requests: 1 would need more" in read_page(alma.get(path))
+    document = factories.document_of_tests()
+    document["tools"]["pay"]["schema"]["required"].append("note")
+    draft = versions.save_draft(text_or_mapping=document, author=gate.adam)
+    page = read_page(alma.get(f"/policies/{draft.number}/"))
+    assert "2 could not run any more" in page

@@ -1,0 +1,118 @@
+"""The statistics page: who sees it, its filters, its drawings and its files."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from desk.statistics import svg
+from desk.statistics.page import StatisticsFilters
+from journal import clock
+from reviews.models import MetricRollup
+from stats import rollups
+from stats.charts import Dot, DotPanel, Group, Line, LinePanel, Point, Unit
+from stats.plots import list_plots
+from stats.readings import Rate
+from tests.conftest import Gate
+from tests.desk.conftest import SignIn
+from tests.factories import decide, propose
+
+pytestmark = pytest.mark.django_db
+SVG = re.compile(r"<svg class=\"plot\".*?</svg>", re.S)
+
+
+@pytest.fixture
+def counted(gate: Gate) -> None:
+    """One payment approved, one rejected, and today's figures."""
+    decide(propose(gate.agent, customer="C-1").request, gate.rita)
+    decide(propose(gate.agent, customer="C-2").request, gate.rita, "reject")
+    rollups.mark_changed_days(now=clock.now())
+    assert rollups.compute_day(day=clock.now().date())
+
+
+def read(as_: SignIn, path: str, who: str = "sue") -> str:
+    answer = as_(who).get(path)
+    assert answer.status_code == 200, path
+    return answer.content.decode()
+
+
+def test_supervisors_administrators_and_auditors_see_it(
+    counted: None, as_: SignIn
+) -> None:
+    for who in ("sue", "adam", "otto"):
+        assert ">Statistics<" in read(as_, "/statistics/", who)
+    for who in ("rita", "owen"):
+        assert as_(who).get("/statistics/").status_code == 403
+        assert as_(who).get("/statistics/plots/outcome-mix/").status_code == 403
+    assert as_("sue").get("/statistics/nothing/").status_code == 404
+    assert as_("sue").get("/statistics/plots/nothing/").status_code == 404
+
+
+def test_each_plot_is_a_sentence_a_drawing_and_a_table(
+    counted: None, as_: SignIn
+) -> None:
+    sources = [read(as_, f"/statistics/{group}/") for group in Group]
+    for plot in list_plots():
+        assert sum(f'id="{plot.slug}"' in source for source in sources) == 1, plot.slug
+    drawings = SVG.findall("".join(sources))
+    assert len(drawings) > 8
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing)
+        named = {one.get("id"): one.text for one in root if one.get("id")}
+        assert all(named[name] for name in root.get("aria-labelledby", "").split())
+    said = "People rejected or changed 50 % (1 of 2, few) of the requests"
+    assert said in sources[0]
+    assert said.replace("50 %", "50\N{NO-BREAK SPACE}%") in sources[0]
+    assert "var(--bg)" in "".join(drawings), "few are drawn hollow"
+
+
+def test_a_filter_says_which_tool_risk_and_period(counted: None, as_: SignIn) -> None:
+    nothing = "People decided no request in this period."
+    assert nothing not in read(as_, "/statistics/?tool=pay&risk=high&days=7")
+    assert nothing in read(as_, "/statistics/?tool=pay&risk=low")
+    assert nothing in read(as_, "/statistics/?tool=tag")
+    assert StatisticsFilters.read({"risk": "odd", "days": "9999"}).query == ""
+
+
+def test_how_one_person_works_is_for_supervisors(counted: None, as_: SignIn) -> None:
+    said = "Only supervisors see figures of so few people."
+    assert said not in read(as_, "/statistics/attention/")
+    for who in ("adam", "otto"):
+        assert read(as_, "/statistics/attention/", who).count(said) == 6
+        file = as_(who).get("/statistics/plots/reviewer-load/")
+        assert file.content.decode("utf-8-sig").strip() == ""
+
+
+def test_a_file_has_the_table_and_no_formula(counted: None, as_: SignIn) -> None:
+    MetricRollup.objects.filter(tool="pay").update(tool="=cmd|'/c calc'!A1")
+    answer = as_("sue").get("/statistics/plots/outcome-mix/")
+    assert answer["Content-Type"].startswith("text/csv")
+    assert answer.content.startswith(codecs.BOM_UTF8)
+    rows = list(csv.reader(answer.content.decode("utf-8-sig").splitlines()))
+    assert rows[0][0] == "Tool"
+    assert rows[1] == ["'=cmd|'/c calc'!A1", "1", "0", "0", "1", "0", "2"]
+
+
+def test_an_axis_has_exact_values_and_counts_are_whole() -> None:
+    def list_ticks(value: float, unit: Unit) -> list[str]:
+        panel = LinePanel(["1 Nov"], [Line("", [Point(value, 99)])], unit)
+        drawing = svg.draw_panel(panel, "plot", "Plot", "")
+        return re.findall(r'text-anchor="end" fill="[^"]+">([^<]+)<', drawing)[:3]
+
+    assert list_ticks(0.2, Unit.SHARE) == ["0 %", "12.5 %", "25 %"]
+    assert list_ticks(1, Unit.COUNT) == ["0", "1", "2"]
+    assert list_ticks(5, Unit.COUNT) == ["0", "3", "6"]
+    assert list_ticks(9, Unit.COUNT) == ["0", "5", "10"]
+    assert list_ticks(30, Unit.COUNT) == ["0", "20", "40"]
+
+
+def test_the_label_of_a_goal_stays_within_its_drawing() -> None:
+    dots = [Dot("one", Rate(30, 30))]
+    for goal, anchor in ((0.9, "end"), (0.1, "start")):
+        panel = DotPanel(dots, goal=goal, goal_label="the goal")
+        drawing = svg.draw_panel(panel, "plot", "Plot", "")
+        assert re.search(rf'text-anchor="{anchor}"[^>]*>the goal<', drawing)

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from django.conf import settings
+
+from hitl import tasks
+from hitl.celery import SWEEPS, app
+
+
+def ours() -> set[str]:
+    """As the worker knows them."""
+    app.loader.import_default_modules()
+    return {name for name in app.tasks if name.startswith("reviews.")}
+
+
+def test_a_task_is_called_by_its_function_wherever_it_stands() -> None:
+    """A worker of another release knows it by that name."""
+    here = {f"hitl.tasks.{name}" for name in tasks.__all__}
+    assert ours() == here | set(settings.OUTBOX_FORMER_TASKS)
+
+
+def test_every_promise_is_a_task() -> None:
+    promised = {name for names in settings.OUTBOX_ROUTES.values() for name in names}
+    promised |= set(settings.OUTBOX_FORMER_TASKS)
+    named = {n for n in promised | set(SWEEPS) if n.startswith("reviews.")}
+    assert named <= ours()
