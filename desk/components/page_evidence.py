@@ -43,7 +43,6 @@ RENDERING_SOURCES = (
     "reviews.presenters",
     "reviews.redaction",
     "desk.components.regions",
-    "desk.components.regions",
     "reviews.effects.describe",
     "desk.templatetags.desk",
     "desk.templatetags.inert",

@@ -39,7 +39,7 @@ class DraftError(FieldError):
 
 
 @dataclass(frozen=True, slots=True)
-class DraftForm:
+class VersionForm:
     """The form of a new version. `base` is the number of the version that its text
     comes from, None where there was none. `problem` and `errors` say why the text was
     not saved."""
@@ -114,14 +114,14 @@ class ActivationForm(forms.Form):
     )
 
 
-def build_draft_form(person: Person, base: int | None) -> DraftForm:
+def build_version_form(person: Person, base: int | None) -> VersionForm:
     """The form with the text of version `base`, by default of the active one, else of
     the newest. Raises NotPermitted for anyone but an administrator, and NotFound."""
     check_administrator(person)
     found = _find_base(base)
     if found is None:
-        return DraftForm("", None)
-    return DraftForm(write_source(found.document), found.number)
+        return VersionForm("", None)
+    return VersionForm(write_source(found.document), found.number)
 
 
 def _find_base(number: int | None) -> PolicyVersion | None:
@@ -136,7 +136,7 @@ def _find_base(number: int | None) -> PolicyVersion | None:
 
 def save_draft(
     person: Person, text: str, base: int | None
-) -> PolicyVersion | DraftForm:
+) -> PolicyVersion | VersionForm:
     """Save the text as the next version. Returns the form with the reasons when it is
     refused. Raises NotPermitted."""
     check_administrator(person)
@@ -144,7 +144,7 @@ def save_draft(
         return versions.save_draft(text_or_mapping=text, author=person)
     except DomainError as error:
         problem = _describe(error, "Nothing was saved. Correct the text:")
-        return DraftForm(text, base, problem, _quote_lines(error.errors, text))
+        return VersionForm(text, base, problem, _quote_lines(error.errors, text))
 
 
 def _quote_lines(errors: Sequence[FieldError], text: str) -> list[DraftError]:

@@ -19,7 +19,7 @@ READERS = (Role.REVIEWER, Role.SUPERVISOR, Role.ADMINISTRATOR, Role.AUDITOR)
 
 
 @dataclass(frozen=True, slots=True)
-class RuleLine:
+class RuleRow:
     """A row of the page's table of rules. `source` is the condition as the document has
     it, `when` the same with its amounts as people write money."""
 
@@ -54,7 +54,7 @@ class PolicyPage:
 
     version: PolicyVersion
     document: Document
-    rules: list[RuleLine]
+    rules: list[RuleRow]
     tools: list[ToolLine]
     steps: list[tuple[str, str]]
     queues: list[tuple[str, str]]
@@ -87,7 +87,7 @@ def build_policy_page(person: Person, number: int) -> PolicyPage:
     return PolicyPage(
         version=version,
         document=document,
-        rules=[_build_rule_line(document, rule) for rule in document.rules],
+        rules=[_build_rule_row(document, rule) for rule in document.rules],
         tools=[_build_tool_line(tool) for _, tool in sorted(document.tools.items())],
         steps=[
             (APPROVAL_LABELS[tier], describe_steps(document.steps[tier]))
@@ -119,8 +119,8 @@ def describe_steps(steps: Sequence[StepSpec]) -> str:
     return " and ".join(parts)
 
 
-def _build_rule_line(document: Document, rule: Rule) -> RuleLine:
-    return RuleLine(
+def _build_rule_row(document: Document, rule: Rule) -> RuleRow:
+    return RuleRow(
         id=rule.id,
         text=rule.text,
         tools=", ".join("all tools" if t == "*" else t for t in rule.tools),

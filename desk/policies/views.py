@@ -45,10 +45,10 @@ def new_policy(request: HttpRequest) -> HttpResponse:
     person = _read_person(request)
     base = _read_base(request)
     if request.method != "POST":
-        form = drafts.build_draft_form(person, base)
+        form = drafts.build_version_form(person, base)
         return render(request, "desk/policies/new_policy.html", {"form": form})
     saved = drafts.save_draft(person, request.POST.get("document", ""), base)
-    if isinstance(saved, drafts.DraftForm):
+    if isinstance(saved, drafts.VersionForm):
         context = {"form": saved}
         return render(request, "desk/policies/new_policy.html", context, status=422)
     messages.success(request, "Saved as a draft. Another administrator activates it.")

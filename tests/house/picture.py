@@ -19,10 +19,19 @@ from tests.guards import ROOT
 from tests.sources import Source, product
 
 PICTURE = ROOT / "docs" / "architecture.svg"
-CONTRACT = "Inside reviews"
-ABOVE, BELOW = ("hitl", "agents"), ("policies", "journal")
+# The packages from the top down; the subjects of two are drawn, by their contracts.
+PACKAGES = (
+    ("hitl",),
+    ("desk",),
+    ("stats",),
+    ("agents", "assurance", "notifications"),
+    ("reviews",),
+    ("policies",),
+    ("journal",),
+)
+DRAWN = {"desk": "Inside desk", "reviews": "Inside reviews"}
 # Aliases that keep a published path, and modules that only hold text for the admin.
-LEFT_OUT = {"executors", "apps", "management", "migrations"}
+LEFT_OUT = {"reviews.executors", "reviews.apps", "reviews.management"}
 
 WIDTH = 1180
 MARGIN, GAP, WIDEST_GAP = 16, 10, 60
@@ -35,7 +44,7 @@ STYLE = """
     fill: light-dark(#14171c, #e8eaed) }
   rect { stroke: light-dark(#5b6472, #98a1b0); fill: light-dark(#eceef1, #30353d) }
   rect.desk { fill: light-dark(#dbe7ff, #1f3358) }
-  rect.gate { fill: light-dark(#dcf2e1, #1d3d2a) }
+  rect.reviews { fill: light-dark(#dcf2e1, #1d3d2a) }
   path { fill: none; stroke: light-dark(#8a93a1, #707987) }
 """
 
@@ -57,26 +66,32 @@ class Box:
 
     @property
     def kind(self) -> str:
-        if self.name in {*ABOVE, *BELOW}:
-            return "package"
-        return "desk" if self.name.startswith("desk.") else "gate"
+        package, _, subject = self.name.partition(".")
+        return package if subject else "package"
+
+    @property
+    def label(self) -> str:
+        return self.name.removeprefix("reviews.")
 
 
 def read_rows() -> list[list[str]]:
     """The subjects of each layer from the top down, as the contract orders them."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contracts = config["tool"]["importlinter"]["contracts"]
-    layers = next(c["layers"] for c in contracts if c["name"] == CONTRACT)
-    rows = [sorted(layer.split(" | ")) for layer in layers]
-    return [*([name] for name in ABOVE), *rows, *([name] for name in BELOW)]
+    layers = {contract["name"]: contract.get("layers", ()) for contract in contracts}
+    rows = []
+    for packages in PACKAGES:
+        (package, *others) = packages
+        if package not in DRAWN:
+            rows.append([package, *others])
+        for layer in layers.get(DRAWN.get(package, ""), ()):
+            rows.append(sorted(f"{package}.{name}" for name in layer.split(" | ")))
+    return rows
 
 
 def subject_of(module: str, subjects: set[str]) -> str | None:
     """The subject that a dotted module belongs to, or None outside the picture."""
-    package, _, rest = module.partition(".")
-    if package != "reviews":
-        return package if package in subjects else None
-    parts = rest.split(".")
+    parts = module.split(".")
     names = {parts[0], ".".join(parts[:2])} - LEFT_OUT
     return next(iter(names & subjects), None)
 
@@ -137,7 +152,7 @@ def place_boxes(rows: list[list[str]]) -> dict[str, Box]:
     y = MARGIN
     for row in rows:
         for line in break_row(row):
-            widths = [CHARACTER * len(name) + PADDING for name in line]
+            widths = [measure_box(name) for name in line]
             free = WIDTH - 2 * MARGIN - sum(widths)
             gap = min(free / len(line), WIDEST_GAP)
             x = (WIDTH - sum(widths) - gap * (len(line) - 1)) / 2
@@ -152,13 +167,17 @@ def break_row(row: list[str]) -> Iterator[list[str]]:
     line: list[str] = []
     used = 0.0
     for name in row:
-        width = CHARACTER * len(name) + PADDING + GAP
+        width = measure_box(name) + GAP
         if used + width > WIDTH - 2 * MARGIN:
             yield line
             line, used = [], 0.0
         line.append(name)
         used += width
     yield line
+
+
+def measure_box(name: str) -> float:
+    return CHARACTER * len(name.removeprefix("reviews.")) + PADDING
 
 
 def draw() -> str:
@@ -188,7 +207,7 @@ def draw_edge(importer: Box, imported: Box) -> str:
 
 
 def draw_box(box: Box) -> str:
-    text = escape(box.name)
+    text = escape(box.label)
     return (
         f'<rect class="{box.kind}" x="{box.x}" y="{box.y}" width="{box.width}"'
         f' height="{BOX_HEIGHT}" rx="4"/>'
