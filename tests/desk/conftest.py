@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.agents.conftest import receiver as receiver
 from tests.conftest import Gate
+from tests.reviews.conftest import own_note as own_note
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 SignIn = Callable[..., Client]
