@@ -58,12 +58,6 @@ def product() -> tuple[Source, ...]:
     )
 
 
-def names_in(path: str) -> set[str]:
-    """The names of the tests in one file below tests/."""
-    found = _read(ROOT / path)
-    return {f.name for f in found.functions() if f.name.startswith("test_")}
-
-
 def templates() -> Iterator[tuple[str, str]]:
     """Every template of the product and the demo, by its path from the root."""
     for folder in ("templates", "demo"):

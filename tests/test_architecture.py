@@ -1,5 +1,5 @@
 """How the house is built: one door for state, one for locks, transactions opened by
-operations alone, nothing leaving from inside them (house.md)."""
+operations alone, nothing leaving from inside them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from hitl.operations import OPERATIONS, Operation
 from policies.models import PolicyVersion
 from reviews import transitions as reviews_transitions
 from tests.guards import ROOT
-from tests.invariants import ASKED, TESTS
-from tests.sources import Source, last_name, names_in, product, templates
+from tests.sources import Source, last_name, product, templates
 
 
 def openers(operations: Iterable[Operation]) -> dict[str, set[str]]:
@@ -267,12 +266,3 @@ def test_the_diagrams_are_fresh() -> None:
     call_command("state_diagram", stdout=printed)
     assert printed.getvalue() == state_diagram.format_page()
     assert (ROOT / "docs" / "states.md").read_text() == printed.getvalue()
-
-
-def test_every_invariant_has_a_test_by_name() -> None:
-    assert set(TESTS) == set(ASKED)
-    for invariant, names in TESTS.items():
-        assert names, invariant
-        for name in names:
-            path, _, test = name.partition("::")
-            assert test in names_in(path), f"{invariant}: {name} is not there"

@@ -23,8 +23,9 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 PACKAGES = "agents|client|demo|docs|hitl|journal|policies|reviews|tests"
 FILE = re.compile(rf"`((?:{PACKAGES})/[\w./-]+\.\w+)`")
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+INVARIANTS = ROOT / "docs" / "invariants.md"
 # `file.py` `name`, `name`: names that a module defines.
-NAMED = re.compile(r"`(\w+/[\w/]+\.py)`((?:,? `\w+`)+)")
+NAMED = re.compile(r"`(\w+/[\w/]+\.py)`((?:,?\s`\w+`)+)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
 # In Python and in sh: environ["PORT"], environ.get("PORT"), ${PORT:-...}, ${PORT:=...}
 READ = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"|\$\{([A-Z_]+):")
@@ -92,6 +93,16 @@ def test_every_attack_names_what_shows_its_defence() -> None:
             assert f"| `{check}` |" in listed, check
 
 
+def test_every_invariant_names_what_enforces_and_what_shows_it() -> None:
+    _, *entries = re.split(r"^### ", INVARIANTS.read_text(), flags=re.M)
+    numbers = [entry.partition("\n")[0] for entry in entries]
+    assert numbers == [f"I{number}" for number in range(1, len(numbers) + 1)]
+    for entry in entries:
+        held = "**Not held yet**" not in entry
+        assert ("\nEnforced in " in entry) == held, entry
+        assert bool(TEST_ID.search(entry)) == held, entry
+
+
 def test_the_readme_links_every_page() -> None:
     readme = ROOT / "README.md"
     linked = {(ROOT / link.partition("#")[0]).resolve() for link in links(readme)}
@@ -141,8 +152,9 @@ def test_the_decisions_have_one_form() -> None:
         assert all(part in text for part in parts), path
 
 
-def test_the_architecture_names_what_the_modules_define() -> None:
-    named = NAMED.findall(ARCHITECTURE.read_text())
+@pytest.mark.parametrize("document", [ARCHITECTURE, INVARIANTS], ids=name_of)
+def test_the_pages_name_what_the_modules_define(document: Path) -> None:
+    named = NAMED.findall(document.read_text())
     assert len(named) > 20
     for path, names in named:
         text = (ROOT / path).read_text()
