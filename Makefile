@@ -36,7 +36,7 @@ test-busy: .venv/.for-testing
 	for _ in 1 2 3 4; do (while :; do :; done) & loops="$$loops $$!"; done; \
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
-# Every test of proof.md at its full number, one after the other; writes docs/proof.md.
+# Every proof at its full number, one after the other; writes docs/proof.md.
 prove: .venv/.for-testing
 	$(BIN)/python -m tests.prove $(ARGS)
 

@@ -1,6 +1,6 @@
-"""The people who may not decide a proposal because they are behind it (invariant I9):
-the agent's owner, the people whom the agent names, and the people who may not decide
-its parent proposal."""
+"""The people who may not decide a proposal because they are behind it
+(docs/invariants.md I9): the agent's owner, the people whom the agent names, and the
+people who may not decide its parent proposal."""
 
 from __future__ import annotations
 

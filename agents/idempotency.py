@@ -1,5 +1,5 @@
-"""Idempotency keys of agents (invariant I23): the same key with the same body gets the
-stored answer, the same key with another body is refused."""
+"""Idempotency keys of agents (docs/invariants.md I23): the same key with the same body
+gets the stored answer, the same key with another body is refused."""
 
 from __future__ import annotations
 

@@ -164,10 +164,10 @@ class _PolicyChanged(Exception):
 
 def propose_action(*, agent: Agent, key: CallKey, asked: ProposalInput) -> StoredAnswer:
     """Create a proposal: commit checkpoint, proposal, request, log records and outbox
-    messages, and only then answer (invariant I1).
+    messages, and only then answer (docs/invariants.md I1).
 
-    Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
-    agent's listeners (shared), a superseded request, the sums.
+    Raises the refusals of agents in `journal.errors`. Locks: the idempotency key, the
+    thread, the agent's listeners (shared), a superseded request, the sums.
     """
     try:
         try:

@@ -1,5 +1,5 @@
-"""A proposal as its agent sees it (api.md "Proposal out"): facts, and no reviewer's
-name. Every call that returns a proposal returns this shape.
+"""A proposal as its agent sees it: facts, and no reviewer's name. Every call that
+returns a proposal returns this shape.
 
 The ids of outcomes are made here too. An id is a keyed hash of what happened, so it
 needs no row of its own and is the same after any crash.
@@ -369,7 +369,7 @@ def _build_grant(execution: Execution | None) -> dict[str, Any] | None:
 
 def _is_redeemable(execution: Execution) -> bool:
     """Whether the agent may redeem the grant: for the first time, or again after its
-    lease has ended, for an agent that died during the attempt (gate.md section 7)."""
+    lease has ended, because an agent may die during the attempt."""
     if execution.status != ExecutionStatus.CLAIMED:
         return execution.status == ExecutionStatus.QUEUED
     now, until = clock.now(), execution.lease_until

@@ -1,6 +1,5 @@
-"""Retention of the agents' data (gate.md section 4): deletes old idempotency keys,
-ended deliveries and unused endpoints, and erases the blobs of finished runs by
-destroying their key.
+"""Retention of the agents' data: deletes old idempotency keys, ended deliveries and
+unused endpoints, and erases the blobs of finished runs by destroying their key.
 
 Acknowledgements are never deleted: an outcome's id exists without a row, so Counterseal
 would offer an outcome again whose acknowledgement it had deleted.

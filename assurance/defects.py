@@ -7,7 +7,7 @@ by the roles that a tool gives its arguments, so the library names no tool.
 
 The defects are those that reviewers of agents have missed: substituted recipients and
 payees, amounts, wider scopes, forced commands, text made to deceive (Unicode Technical
-Report 36), and rationales that claim what is not so (ux.md 4.9).
+Report 36), and rationales that claim what is not so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""W: the budgets of a page (ux.md 6.3).
+"""W: the budgets of a page.
 
 They bound what a page weighs, how soon the server answers, how soon somebody far away
 can use it on a slow machine, and how soon a committed decision shows on the page.

@@ -1,8 +1,8 @@
 """The two clients of one action: the floor's and the product's.
 
 The floor is the least that a correct system does: three durable commits an action, each
-with one audit row, in plain psycopg 3 and tables of its own (speed.md). The product's
-client does the same by the product's own operations with everything on: caps, stops,
+with one audit row, in plain psycopg 3 and tables of its own. The product's client
+does the same by the product's own operations with everything on: caps, stops,
 look-ups, policy, sums, redaction, checkpoint, log, outbox and re-checks.
 """
 

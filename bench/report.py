@@ -13,7 +13,7 @@ from .load import percentile
 
 FULL_SECONDS = 2.0  # a shorter run takes a part of the numbers that the goals name
 COLUMNS = {"goal": 28, "must": 22, "measured": 34, "floor of the same run": 26, "n": 22}
-# The goals of speed.md, in its order.
+# The goals by number, in the order of the table.
 GOALS = {
     "G1": "round trip",
     "G2": "written per action",
@@ -50,7 +50,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class GoalResult:
-    """One row of the table: a figure of a goal beside its bar in speed.md.
+    """One row of the table: a figure of a goal beside its bar.
 
     `goal` begins with the goal's number. `held` is None for a figure without a bar, and
     for one that was not measured. `floor` is what stands beside the figure in the same

@@ -143,7 +143,8 @@ def _follow(found: LogFindings, machine: Machine, step: Step) -> None:
 
 
 def _check_fence(found: LogFindings, step: Step) -> None:
-    """What a holder writes carries the fence that it was given last [I22]."""
+    """What a holder writes carries the fence that it was given last
+    (docs/invariants.md I22)."""
     newest = found.fences.get(step.subject, 0)
     if step.kind in TAKEN:
         if step.fence != newest + 1:

@@ -1,4 +1,4 @@
-"""The URLs of the desk (ux.md 2.2)."""
+"""The URLs of the desk, named like their views."""
 
 from __future__ import annotations
 

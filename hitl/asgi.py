@@ -37,7 +37,7 @@ from .live.threads import WsgiApp, WsgiThreads  # noqa: E402
 from .restore_watch import PeriodicChecks, check_epoch  # noqa: E402
 from .standstills import StandstillCheck  # noqa: E402
 
-# Measured: more threads than this only compete for the interpreter lock (stack.md).
+# Measured: more threads than this only compete for the interpreter lock.
 THREADS = 4
 # At most this many threads authorise event streams; the others serve pages.
 STREAM_CHECKS = 2

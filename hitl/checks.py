@@ -21,7 +21,7 @@ def list_timeouts() -> list[tuple[str, int]]:
 
     An outgoing call must end before the task is told to stop, the task must stop before
     it is killed, and it must be dead before its lease lapses and before the broker
-    gives its message to another worker (proof.md 2.2).
+    gives its message to another worker.
     """
     transport = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     return [

@@ -70,7 +70,7 @@ def build_transport_options(visibility_timeout: int) -> dict[str, Any]:
     """Options of the Redis transport.
 
     The broker redelivers what a killed worker had taken after `visibility_timeout`
-    seconds; it looks for such messages every 5 seconds (stack.md section 2).
+    seconds; it looks for such messages every 5 seconds.
     """
     return {
         "visibility_timeout": visibility_timeout,

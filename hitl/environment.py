@@ -269,7 +269,8 @@ class Counterseal(BaseSettings):
     head_timeout: Seconds = 10
     body_timeout: Seconds = 30
 
-    # The time-outs of proof.md 2.2, in seconds; hitl/checks.py enforces their order.
+    # The time-outs of one attempt, in seconds, from the innermost to the outermost;
+    # hitl/checks.py enforces their order.
     http_timeout: Seconds = 10
     soft_time_limit: Seconds = 20
     time_limit: Seconds = 30

@@ -1,6 +1,6 @@
 """Renders refusals: problem details for the API, a notice for htmx, a page otherwise.
 
-Problem details follow RFC 9457, with the codes of the table in api.md. The endpoints of
+Problem details follow RFC 9457, with the codes of `journal.errors`. The endpoints of
 AuthZEN answer with the statuses and problem types of that profile.
 """
 

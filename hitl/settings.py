@@ -105,8 +105,9 @@ TEMPLATES = [
     }
 ]
 
-# The database. Operations open their own transactions (house.md), so
-# hitl/connections.py sets ATOMIC_REQUESTS to False.
+# The database. An operation answers only after its own transaction has committed, which
+# a transaction around the request would prevent; so hitl/connections.py sets
+# ATOMIC_REQUESTS to False.
 DATABASES = {
     "default": connections.build_database_config(
         COUNTERSEAL.database_url, application_name="counterseal"
@@ -114,7 +115,7 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Messages carry ids; the database holds the state (gate.md section 7).
+# Messages carry ids; the database holds the state (docs/invariants.md I25).
 CELERY_BROKER_URL = connections.build_broker_url(COUNTERSEAL.redis_url)
 CELERY_BROKER_TRANSPORT_OPTIONS = connections.build_transport_options(
     COUNTERSEAL.visibility_timeout

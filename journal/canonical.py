@@ -2,7 +2,7 @@
 
 `encode` can write everything that `parse` accepts, and `parse` accepts everything that
 `encode` writes. So the bytes that people approve are the bytes that were sent, in one
-form only (gate.md 4).
+form only.
 """
 
 from __future__ import annotations

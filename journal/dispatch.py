@@ -4,7 +4,7 @@ A message carries the id of a row for a task to work on, and nothing else. A swe
 messages only while the queue has room. The next sweep sends whatever is still pending,
 so skipping some loses nothing, and a queue whose workers were down for an hour does not
 fill up with repetitions. Messages never expire: the sender's clock and the worker's may
-differ by more than any sensible expiry time (T8).
+differ by more than any sensible expiry time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Every refusal of the product: one class for each code in api.md's table.
+"""Every refusal of the product: one class for each error code of the API and the pages.
 
 The first paragraph of a class's docstring is the text that people and agents read when
 the code that raises it gives no other: what happened, what did not happen, and what
-they can do (ux.md 3.10).
+they can do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The audit log: every change appends a record in the transaction that makes it.
 
-A record is the exact bytes of its leaf (gate.md section 8, docs/log-record.schema.json)
-and is never updated. Appending takes no lock; the sequencer assigns the order later.
+A record is the exact bytes of its leaf (docs/log-record.schema.json) and
+is never updated. Appending takes no lock; the sequencer assigns the order later.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The audit log, the outbox, restore epochs and heartbeats. Triggers in the database
-refuse any update or deletion of the log's rows (gate.md section 8)."""
+refuse any update or deletion of the log's rows (docs/invariants.md I28)."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@ caused them.
 
 A broker message is only a nudge: it may be lost, repeated, delayed or forged. Three
 things make sure that the work is done: the row, the sweep in `journal.sweeps` that
-sends a nudge again, and the claim that lets one consumer work at a time (gate.md
-section 7).
+sends a nudge again, and the claim that lets one consumer work at a time.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Detects that the database was restored from a backup, and halts the gate (proof.md
-T25).
+"""Detects that the database was restored from a backup, and halts the gate.
 
 A backup does not contain what ran after it was taken. So after a restore nothing may
 run until two people have confirmed it and a new restore epoch begins. Detection

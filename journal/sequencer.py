@@ -1,9 +1,9 @@
 """Assigns log records their positions: dense, once, and in one permanent order.
 
 It places only records of transactions older than every open one, so no record can
-appear later that belongs before one already placed (gate.md section 8). Transaction ids
-must not go backwards: after a restore from a logical dump, start the new cluster's
-counter above the old one's.
+appear later that belongs before one already placed. Transaction ids must not go
+backwards: after a restore from a logical dump, start the new cluster's counter above
+the old one's.
 
 A transaction that stays open therefore holds the whole log back, whatever database of
 the server it is in, once it has written. `find_delay` says so.

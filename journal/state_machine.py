@@ -35,7 +35,7 @@ class Edge:
     target: str
     logged_as: str
     published_as: str = ""
-    told_as: str = ""  # the agent's webhook event (api.md "Out"); "" for none
+    told_as: str = ""  # the agent's webhook event; "" for none
 
 
 def _no_log_members(row: models.Model) -> Mapping[str, Any]:

@@ -1,8 +1,9 @@
 """Checks on database transactions.
 
-Steps never open a transaction; they require the caller's (house.md). A sweep can also
-wait until every transaction that was open at one moment has ended: from then on, no
-row written before that moment can still become visible.
+Steps never open a transaction; they require the caller's, so that a change and its log
+record commit together. A sweep can also wait until every transaction that was open at
+one moment has ended: from then on, no row written before that moment can still become
+visible.
 """
 
 from __future__ import annotations

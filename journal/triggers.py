@@ -51,7 +51,7 @@ def immutable(
 def legal_steps(table: str, steps: Iterable[tuple[str, str]]) -> RunSQL:
     """A migration whose trigger refuses every change of status in `table` that is not
     among `steps`, pairs of (source, target), on INSERT (with "" as the source) and on
-    UPDATE [I3]. An UPDATE may leave the status unchanged."""
+    UPDATE (docs/invariants.md I3). An UPDATE may leave the status unchanged."""
     name = f"{table}_legal"
     listed = ", ".join(f"('{a}','{b}')" for a, b in sorted(set(steps)))
     return RunSQL(

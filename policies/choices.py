@@ -56,7 +56,7 @@ class Role(StrEnum):
 
 class ExecutionClass(StrEnum):
     """What a tool's service promises about repetition, and so what the gate may do
-    after a crash between claim and record (gate.md section 7)."""
+    after a crash between claim and record."""
 
     KEYED = "keyed"  # the service honours our idempotency key: retry freely
     QUERYABLE = "queryable"  # look the effect up by our reference, then decide

@@ -3,7 +3,7 @@ that the effect needs.
 
 It uses no database, network or clock, so that stored facts give the same result later.
 Every rule that holds applies and the strictest result wins; no rule lowers the floor.
-Whatever cannot be evaluated is blocked (gate.md section 5).
+Whatever cannot be evaluated is blocked (docs/invariants.md I13).
 """
 
 from __future__ import annotations

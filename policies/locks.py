@@ -1,7 +1,7 @@
 """All locks of this package: advisory locks, held until the end of the transaction.
 
-In house.md's lock order they come after Thread and ApprovalRequest. Only the lock on a
-person's mails is held by the connection, outside of any transaction.
+The whole order stands in reviews/locks.py: they come after Thread and ApprovalRequest.
+Only the lock on a person's mails is held by the connection, outside of any transaction.
 """
 
 from __future__ import annotations

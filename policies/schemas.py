@@ -154,7 +154,7 @@ def is_inspectable(subschema: Any, root: Schema, depth: int = 0) -> bool:
 
     That is a closed set of values, a plain scalar, a list of inspectable elements, or
     an object whose properties are all declared and inspectable. Anything else is not,
-    and neither is encoded content (gate.md 5).
+    and neither is encoded content, which nobody reads.
     """
     found = resolve_reference(subschema, root)
     if depth > 8 or any(key in found for key in _OPAQUE):

@@ -1,5 +1,5 @@
 """Checks that enough people are admitted to each queue to satisfy a policy, so that no
-request waits for an approval that nobody may give (gate.md section 5)."""
+request waits for an approval that nobody may give (docs/invariants.md I12)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class RequestStatus(StrEnum):
-    """The states of an approval request (gate.md section 3)."""
+    """The states of an approval request; docs/states.md has their transitions."""
 
     PENDING = "pending"
     RECALLABLE = "recallable"  # quorum reached, recall window open

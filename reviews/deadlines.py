@@ -1,7 +1,8 @@
 """Time-driven changes of requests and executions, and extensions of a deadline.
 
 Sweeps expire overdue requests, close recall windows, send reminders and list the
-executions that recovery has to look at. A missing answer is never an approval [I6].
+executions that recovery has to look at. A missing answer is never an approval
+(docs/invariants.md I6).
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ def close_recall_windows() -> list[str]:
     """Authorise up to 500 requests whose recall window is over; return their proposals.
 
     The votes are counted again from the Decision rows. A request whose votes are
-    missing keeps its status, and an alarm reports it once for each version [I18].
-    Raises DatabaseRestored. Locks: requests (skipping locked).
+    missing keeps its status, and an alarm reports it once for each version
+    (docs/invariants.md I18). Raises DatabaseRestored. Locks: requests (skipping
+    locked).
     """
     restore_epochs.check_not_restored()
     # guard: recall-over

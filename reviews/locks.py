@@ -1,11 +1,11 @@
 """The only module that locks the gate's rows. Locks last until the transaction ends.
 
-Always lock in this order (house.md): Batch, Repair, Thread, ApprovalRequest by pk, a
-person's holds (advisory), Lease, keys of sums (advisory), StandingGrant (advisory, then
-its row), Grant, Execution, Alarm (advisory, then its row). Two exceptions need no place
-in the order: halting a batch is a guarded update of its row under an execution's lock,
-because no transaction that locks a batch waits for an execution; and a mail is written
-without any row lock.
+Always lock in this order, so that no two operations wait for each other: Batch, Repair,
+Thread, ApprovalRequest by pk, a person's holds (advisory), Lease, keys of sums
+(advisory), StandingGrant (advisory, then its row), Grant, Execution, Alarm (advisory,
+then its row). Two exceptions need no place in the order: halting a batch is a guarded
+update of its row under an execution's lock, because no transaction that locks a batch
+waits for an execution; and a mail is written without any row lock.
 """
 
 from __future__ import annotations

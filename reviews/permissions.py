@@ -349,7 +349,8 @@ def load_decider_facts(person: Person, request_ids: Collection[str]) -> DeciderF
 
 
 def _load_votes(person: Person, request_ids: Collection[str]) -> ReviewerVotes:
-    """One vote per person, however their address is spelled [I10]."""
+    """One vote per person, however their address is spelled
+    (docs/invariants.md I10)."""
     return collect_votes(person, _VOTES.fetch_all(requests=list(request_ids)))
 
 

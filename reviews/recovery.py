@@ -1,4 +1,4 @@
-"""Recovery after the database was restored from a backup (proof.md T25).
+"""Recovery after the database was restored from a backup.
 
 A restore is detected and announced, everything halts, and a new epoch begins once two
 people have confirmed it. The guard that halts everything is journal/restore_epochs.py.

@@ -1,4 +1,4 @@
-"""The state machines of the gate: every legal transition (gate.md section 3).
+"""The state machines of the gate: every legal transition (docs/states.md).
 
 Only this module and `journal.state_machine` write a status. An edge names the source,
 the event, the target, the log record, the outbox message and the webhook event.

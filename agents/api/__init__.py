@@ -1,5 +1,6 @@
-"""The HTTP API for agents (api.md). An endpoint parses the body, calls the tool's
-reader outside any transaction, calls one operation, and answers."""
+"""The HTTP API for agents; `/api/v1/docs` of a running gate describes every call. An
+endpoint parses the body, calls the tool's reader outside any transaction, calls one
+operation, and answers."""
 
 from __future__ import annotations
 

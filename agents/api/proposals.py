@@ -51,7 +51,7 @@ def propose_idempotently(
     agent: Agent, header: str | None, body: ProposalIn
 ) -> StoredAnswer:
     """Propose an action under an idempotency key, or return the stored answer of an
-    earlier call with that key. Raises the agents' codes of api.md."""
+    earlier call with that key. Raises what `propose_action` raises."""
     key = intake.parse_call_key(header, "POST", "/proposals", _dump_keyed_body(body))
     stored = idempotency.find_stored_answer(agent, key.text, key.fingerprint)
     if stored is not None:

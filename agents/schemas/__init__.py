@@ -1,4 +1,5 @@
-"""The schemas of the agents' API (api.md). Bodies with unknown fields are refused."""
+"""The schemas of the agents' API. A body with an unknown field is refused, so that a
+misspelt field is never ignored."""
 
 from __future__ import annotations
 

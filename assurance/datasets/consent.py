@@ -2,7 +2,7 @@
 
 One administrator asks and says what for. Another one, who is not the owner, consents;
 before that nothing is written, and the one who asked can withdraw it. Each step is a
-log record (ux.md 4.9).
+log record.
 """
 
 from __future__ import annotations

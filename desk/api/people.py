@@ -1,6 +1,6 @@
 """Endpoints for people, called with a session or a personal token, never with an
-agent's key (I17). They have the same checks and error codes as the pages, but no
-minimum time on the page."""
+agent's key (docs/invariants.md I17). They have the same checks and error codes as the
+pages, but no minimum time on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page evidence, opened again (gate.md 8).
+"""Page evidence, opened again.
 
 Shows the stored page of a decision, compares its digest with the log's, and renders it
 again from the stored inputs.

@@ -1,4 +1,4 @@
-"""Page evidence of a decision on a batch (gate.md 8).
+"""Page evidence of a decision on a batch.
 
 The page is rendered from inputs that the browser sent back and is rendered again from
 the same inputs whenever somebody opens it. Versions and readings never change, so

@@ -1,4 +1,4 @@
-"""The table of a batch, its rows, and the rows that must be opened (ux.md 4.3).
+"""The table of a batch, its rows, and the rows that must be opened.
 
 Equal values are printed once, differing ones become columns, and outliers come first. A
 member is a row of the table and can be opened in it. Some rows must be opened before an

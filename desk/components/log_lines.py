@@ -2,7 +2,7 @@
 may read.
 
 Others' votes on open requests are hidden from everybody who may still decide, and an
-agent's owner never learns who decided (ux.md 2.1).
+agent's owner never learns who decided (docs/invariants.md I33).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 alone.
 
 EXPIRED is never called rejected, authorized is never called executed, and an unknown
-outcome is never called failed (gate.md sections 3 and 7).
+outcome is never called failed (docs/invariants.md I20).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Rate limits of pages: a pause for reviewers who approve too many in a row, and a
 limiter for keys that stick and pages that loop.
 
-A tired reviewer approves whatever they see (ux.md 3.10, `throttle`). Only pages apply
-this, and only to verdicts that let something happen: a refusal is never delayed. A
-batch counts as one decision.
+A tired reviewer approves whatever they see. Only pages apply this, and only to verdicts
+that let something happen: a refusal is never delayed. A batch counts as one decision.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ SORTS = {
     "smallest": "smallest amount",
 }
 # Requests of one band take about equally long to decide, so the least time left is
-# also the least slack (ux.md 4.1).
+# also the least slack.
 ORDER_SENTENCES = {
     "left": "Critical, then High, then the rest; least time left first within each.",
     "newest": "Newest first.",

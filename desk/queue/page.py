@@ -38,11 +38,11 @@ from .filters import MOST_ROWS, PAGE_SIZE, TABS, QueueFilters
 from .rows import QueueRow, QueueRowHead
 from .search import MOST_COUNTED, FoundRequest, QueueReach
 
-# Open requests for each person at the desk; more are too many (ux.md 4.1).
+# Open requests for each person at the desk; above it the page reports an overload.
 MAX_OPEN_EACH = 25
 RECENT_PERIOD = timedelta(minutes=30)
 # Decisions that one person at the desk can make in half an hour, even if they made
-# none in the last: a high risk takes about a minute (ux.md 6.2).
+# none in the last: a high risk takes about a minute.
 PACE_EACH = 25
 _NEWEST = 300  # decisions from which the pace is computed
 

@@ -1,7 +1,7 @@
 """Which requests a list shows, and in which order.
 
 One statement walks a few indexes and stops at the end of the page, so that its cost
-does not depend on how many others wait (speed.md G6). The rule equals
+does not depend on how many others wait (bench/scale.py measures it). The rule equals
 `visibility.select_decidable` on the same columns; a test compares the two.
 """
 

@@ -1,6 +1,6 @@
 """R8 without verbs: the outcome of a request, or why this person cannot decide it.
 
-It always says what happened, what did not, and what can be done (ux.md 3.10).
+It always says what happened, what did not, and what can be done.
 """
 
 from __future__ import annotations

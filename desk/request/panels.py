@@ -2,7 +2,7 @@
 needs, and what was typed.
 
 After a refusal the same panel returns with the message, the typed text and the error's
-own status (ux.md 3.10).
+own status.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 queue.
 
 The strip comes with R8 where that changed. After a decision the person goes on to the
-next request if their preferences say so (ux.md 3.8).
+next request if their preferences say so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Template tags of the desk: icons, clocks, fixed sentences and rows of lists.
 
 Text from agents goes through the tags of `inert`, never through these. Rows are drawn
-fast: fifty in a millisecond or two (speed.md G7). A template draws once what never
+fast: fifty in a millisecond or two. A template draws once what never
 changes about a row, and the result is cached; what depends on the clock is put together
 here.
 """

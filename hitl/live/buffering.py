@@ -27,7 +27,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-BODY_LIMIT = 1024 * 1024  # api.md: `too_large`
+BODY_LIMIT = 1024 * 1024  # a larger body is refused as `too_large`
 # Bytes of all buffered bodies and of one caller's; SMALL_BODY of each body is free.
 ROOM, ROOM_EACH, SMALL_BODY = 24 * BODY_LIMIT, 8 * BODY_LIMIT, 16 * 1024
 MEMORY_RETRY_AFTER_S = 1

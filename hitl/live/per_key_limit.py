@@ -1,4 +1,4 @@
-"""Limits each caller, so that a flood of calls delays only its own caller (T21).
+"""Limits each caller, so that a flood of calls delays only its own caller.
 
 Each caller's API calls share some of the threads. A caller who was told to come back
 later gets the same answer again without asking Django. All anonymous callers share one

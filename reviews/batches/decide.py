@@ -1,4 +1,4 @@
-"""Decide a batch: one verdict on every item of a list, or on none (gate.md section 6).
+"""Decide a batch: one verdict on every item of a list, or on none.
 
 The list must be exactly the one that the person saw: the same items, in the same order,
 each unchanged. Every item passes the checks of a single decision. The verifiers of all
@@ -400,7 +400,8 @@ def _close_batch(
 
 @transaction.atomic(durable=True)
 def _log_refusal(said: BatchSubmission, error: DomainError) -> None:
-    """Log a refused verdict in a transaction of its own [I8, I30]."""
+    """Log a refused verdict in a transaction of its own, because the decision's rolls
+    back (docs/invariants.md I8, I30)."""
     batch = Batch.objects.filter(pk=said.batch_id).first()
     if batch is None:
         return

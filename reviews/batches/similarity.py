@@ -1,5 +1,5 @@
 """Which requests may be decided together, the key that members of a batch share, and
-the digest that binds a decision to an exact ordered list (gate.md section 6).
+the digest that binds a decision to an exact ordered list.
 
 Runs no query of its own.
 """
@@ -28,7 +28,7 @@ def may_be_batched(version: RequestVersion, definition: ToolDefinition) -> bool:
         and back.kind != "irreversible"
         and version.tier == Tier.APPROVE
         and version.risk != Risk.CRITICAL
-        # A step-up is for one request, one hash and one verdict [I16].
+        # A step-up is for one request and its hash (docs/invariants.md I16).
         and not version.step_up
         and sum(step["required"] for step in version.steps) == 1
         and not version.carried

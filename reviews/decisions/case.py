@@ -165,7 +165,7 @@ def list_complete_step_people(
 
 def check_step_up(said: VerdictSubmission, now: datetime) -> None:
     """Check that the person just confirmed exactly this verdict with a usable password
-    [I16].
+    (docs/invariants.md I16).
 
     Raises ReauthenticationRequired. Caller holds the request's lock and read the person
     after it.

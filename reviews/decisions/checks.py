@@ -2,7 +2,7 @@
 a single decision.
 
 A verdict that comes too late is refused with what happened, when and by whom, and the
-statement that the verdict has no effect (ux.md 3.10).
+statement that the verdict has no effect.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Decide one request: approve, reject, modify or escalate, as one guarded write under
-the request's lock (gate.md section 6)."""
+the request's lock."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .votes import StepVote
 def decide_request(said: VerdictSubmission) -> ApprovalRequest:
     """Record one verdict and apply its consequences.
 
-    Raises the people's codes of api.md: NotPermitted, StaleVersion, AlreadyDecided,
-    RequestExpired, RequestWithdrawn, AlreadyEscalated, HeldByAnother, HoldLapsed,
-    PreconditionFailed, ReasonMissing, ReauthenticationRequired, PolicyViolation,
-    InvalidArgs, VerifierRefused, Conflict; and last of all the refusal that the page
-    deferred (`too_fast`, `check`, `stale`, `throttle`). A refusal rolls the decision
-    back and is logged in a separate transaction.
+    Raises NotPermitted, StaleVersion, AlreadyDecided, RequestExpired, RequestWithdrawn,
+    AlreadyEscalated, HeldByAnother, HoldLapsed, PreconditionFailed, ReasonMissing,
+    ReauthenticationRequired, PolicyViolation, InvalidArgs, VerifierRefused, Conflict;
+    and last of all the refusal that the page deferred (`too_fast`, `check`, `stale`,
+    `throttle`). A refusal rolls the decision back and is logged in a separate
+    transaction.
     """
     try:
         return _decide_or_explain(said)
@@ -113,7 +113,8 @@ _REFUSED = PreparedQuery(
 
 @transaction.atomic(durable=True)
 def _log_refusal(said: VerdictSubmission, error: DomainError) -> None:
-    """Log a refused verdict in a transaction of its own [I8, I30]."""
+    """Log a refused verdict in a transaction of its own, because the decision's rolls
+    back (docs/invariants.md I8, I30)."""
     request = _REFUSED.fetch_first(pk=said.request_id)
     if request is None:
         return

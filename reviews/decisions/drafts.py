@@ -1,8 +1,8 @@
 """Texts beside a verdict: drafts and notes.
 
 A draft holds what a person typed into one panel and did not send; no other panel shows
-it. It is kept for a day, so that a refusal, an expiry or a new sign-in loses nothing
-(ux.md 8). A password is never part of it.
+it. It is kept for a day, so that a refusal, an expiry or a new sign-in loses nothing. A
+password is never part of it.
 
 A note is a text on a request's record. It decides nothing. The log holds only a proof
 of its text, so that the text can be erased.

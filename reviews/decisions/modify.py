@@ -1,6 +1,5 @@
 """MODIFY: a person's edit becomes a new revision that the whole policy rules on. It is
-also the editor's approval, if it needs no more authority than the editor may give
-(gate.md section 6).
+also the editor's approval, if it needs no more authority than the editor may give.
 
 A preview assesses an edit while it is typed: it decides, writes, locks and logs
 nothing, and calls no verifier.

@@ -1,5 +1,5 @@
 """Calls to other services before a verdict is recorded, outside any transaction: the
-tool's reader for edited arguments, and verifiers (gate.md section 6)."""
+tool's reader for edited arguments, and verifiers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Revoke a stopped reviewer's approvals of effects that have not run. The task of the
-Stop row calls this for one proposal at a time (gate.md section 7)."""
+Stop row calls this for one proposal at a time."""
 
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 and proof of who decided.
 
 A page carries a signed token that says what it showed. A copy of the page is kept with
-the decision as page evidence, to be shown again exactly (gate.md section 8).
+the decision as page evidence, to be shown again exactly.
 
-A step-up proves the person's identity again for one verdict (I16). The proof is bound
-to person, request, version, bytes and verdict, is valid for five minutes and good for
-one decision. Between a refusal and the next try it is kept in the server-side session.
-Anything that does not match exactly is no proof.
+A step-up proves the person's identity again for one verdict (docs/invariants.md I16).
+The proof is bound to person, request, version, bytes and verdict, is valid for five
+minutes and good for one decision. Between a refusal and the next try it is kept in the
+server-side session. Anything that does not match exactly is no proof.
 """
 
 from __future__ import annotations

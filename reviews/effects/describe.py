@@ -2,7 +2,7 @@
 words.
 
 Everything is computed from the revision's canonical bytes and its stored reading;
-opening a page makes no look-up (ux.md 3.4).
+opening a page makes no look-up (docs/invariants.md I31).
 """
 
 from __future__ import annotations

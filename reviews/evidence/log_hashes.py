@@ -1,8 +1,8 @@
 """The action hashes that the log recorded for a revision.
 
-Log records never change, and the signed tree reveals it if they do. A hash in the log
-therefore shows when a revision's bytes and the hash stored beside them were rewritten
-together [I18].
+Log records never change (docs/invariants.md I28). A hash in the log therefore shows
+when a revision's bytes and the hash stored beside them were rewritten together
+(docs/invariants.md I18).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Records what a person has seen: revealed sensitive values and announced effects.
 
 A value that the schema marks sensitive is shown once, to one person, who gives a
-reason; the log records the argument and never its value (gate.md 4). For announced
-effects it records that people have seen them, or that they were near misses. That
-changes no effect; near misses show which class of effects needs attention.
+reason; the log records the argument and never its value. For announced effects it
+records that people have seen them, or that they were near misses. That changes no
+effect; near misses show which class of effects needs attention.
 """
 
 from __future__ import annotations

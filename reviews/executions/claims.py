@@ -1,5 +1,5 @@
 """Claim an execution under a lease: one holder at a time, each with a higher fence
-(gate.md section 7).
+(docs/invariants.md I19, I22).
 
 Before a claim, this module checks whether the effect may have happened already: in an
 earlier attempt, or in the history that a restore lost. An agent may name its redeem

@@ -1,5 +1,5 @@
-"""The endings of an execution: finished, UNKNOWN, or REFUSED before an effect
-(gate.md section 7). The functions are steps; the caller holds the execution's lock."""
+"""The endings of an execution: finished, UNKNOWN, or REFUSED before an effect. The
+functions are steps; the caller holds the execution's lock."""
 
 from __future__ import annotations
 

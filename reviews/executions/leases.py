@@ -1,5 +1,5 @@
 """What the holder of a claim needs before it acts or writes: the current fence, and
-enough time left on its lease (gate.md section 7)."""
+enough time left on its lease (docs/invariants.md I22)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FROM begun
 
 def record_outside_database(execution: Execution) -> None:
     """Record outside the database that a claim was made, before its effect, so that an
-    older backup is recognised after a restore (proof.md T25).
+    older backup is recognised after a restore.
 
     Raises DatabaseRestored, or OSError when the note cannot be written. Call it outside
     a transaction; inside the transaction of a test, which never commits, it does

@@ -1,4 +1,4 @@
-"""What must still hold right before an effect (gate.md section 7).
+"""What must still hold right before an effect (docs/invariants.md I11, I18, I24).
 
 The checks run outside any transaction and only read, except that a new reading of the
 business state is stored. A check that fails returns a Refusal with a code.
@@ -223,8 +223,8 @@ def find_stop_refusal(
     execution: Execution, state: GateState | None = None
 ) -> Refusal | None:
     """A stop or pause of the thread, agent, tool or everything since the grant was
-    issued [I24]; None without one. `state` holds every stop since the grant; without
-    it, one query reads them."""
+    issued (docs/invariants.md I24); None without one. `state` holds every stop since
+    the grant; without it, one query reads them."""
     action = stops.build_action_key(execution.grant.proposal)
     if state is None:
         mode = stops.find_blocking_mode(action, execution.grant.issued_at)
@@ -294,7 +294,7 @@ def _collect_destination(tool: Tool) -> tuple[object, str]:
 
 def _find_policy_refusal(execution: Execution, facts: RecheckFacts) -> Refusal | None:
     """The authority that the current policy requires, on the facts known when it was
-    proposed, was given by people who may still give it, on these bytes [I11, I18]."""
+    proposed, was given by people who may still give it, on these bytes."""
     revision, state = execution.grant.revision, facts.state
     reading = _reread_state(revision, state.policy)
     asked = reevaluate_revision(revision, state.policy, now=state.now, reading=reading)
@@ -404,8 +404,8 @@ def _describe_people(evaluation: Evaluation) -> str:
 
 
 def _find_vote_refusal(execution: Execution, ballot: Ballot | None) -> Refusal | None:
-    """Count the votes again from their rows, because a status alone proves nothing
-    [I18]. An action that the policy alone allows has no request and needs no votes."""
+    """Count the votes again from their rows, because a status alone proves nothing. An
+    action that the policy alone allows has no request and needs no votes."""
     if ballot is None:
         alone = Tier(execution.grant.revision.tier) in {Tier.AUTO, Tier.NOTIFY}
         return None if alone else WITHOUT_VOTES
@@ -468,7 +468,7 @@ def _list_expected_values(
     execution: Execution, ballot: Ballot | None
 ) -> list[ExpectedValue]:
     """The values that the grant and its approvals expect. The approvals are asked too,
-    because a grant alone proves nothing [I18]."""
+    because a grant alone proves nothing."""
     of_grant = [ExpectedValue(**one) for one in execution.grant.expected or ()]
     of_votes = approvers.join_vote_conditions(ballot).expected if ballot else ()
     return [*of_grant, *(one for one in of_votes if one not in of_grant)]

@@ -1,4 +1,4 @@
-"""Record what became of an attempt, under its fence (gate.md section 7).
+"""Record what became of an attempt, under its fence (docs/invariants.md I20, I22).
 
 The outcome finishes the execution, queues another attempt, or leaves it UNKNOWN. A
 refusal before the effect is recorded here too, and so is a report that came too late to
@@ -187,8 +187,8 @@ def record_outcome(
     actor: log.Actor,
     readings: Sequence[StateReading] = (),
 ) -> Execution:
-    """Record what became of an attempt, under its fence [I22], with what the checks
-    read if they kept it from its effect.
+    """Record what became of an attempt, under its fence, with what the checks read if
+    they kept it from its effect.
 
     Raises NotFound, StaleFence. Locks: the grant, the execution.
     """

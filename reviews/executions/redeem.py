@@ -1,5 +1,5 @@
 """Effects that the agent performs itself: the agent redeems its one-use grant and later
-reports what became of the effect (gate.md section 7)."""
+reports what became of the effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repairs: change a stuck row by hand, by two people (gate.md section 7, "Repair").
+"""Repairs: change a stuck row by hand, by two people.
 
 A supervisor proposes one listed change, and a second person of another role confirms
 it. No listed change touches bytes, hashes, votes or the log, or leads to an

@@ -1,5 +1,5 @@
 """Reversals: undo an effect by a proposal of its own. A person asks for it, the whole
-policy rules on it, and somebody else must approve it (gate.md section 7)."""
+policy rules on it, and somebody else must approve it."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def propose_reversal(
     state: GateState,
 ) -> Proposal:
     """Submit the reversal as a proposal that the person who asks for it may not decide
-    [I9]. With `heard`, its agent is told what becomes of it.
+    (docs/invariants.md I9). With `heard`, its agent is told what becomes of it.
 
     A step of the agents' operation. Raises TextMissing and what `submit_proposal`
     raises. Caller holds the thread's lock, and checked under it that no other reversal

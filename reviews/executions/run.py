@@ -125,9 +125,8 @@ def _perform_effect(claim: Claim) -> EffectOutcome | Refusal:
     no = try_record_outside(claim.execution)
     leases.begin_attempt(claim)
     # guard: at-last
-    no = no or rechecks.find_final_refusal(
-        claim.execution
-    )  # the last check before effect [I24]
+    # The last check before the effect: a stop may have come since the first.
+    no = no or rechecks.find_final_refusal(claim.execution)
     if no is not None:
         doubt = EffectOutcome("unknown", code=no.code, detail=no.detail)
         return no if claim.untouched else doubt

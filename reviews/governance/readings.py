@@ -1,4 +1,4 @@
-"""Readings of the business state after the proposal (gate.md 7).
+"""Readings of the business state after the proposal.
 
 The state is read again when a person opens a request and when its execution is
 claimed. A decision names the reading that its page showed.

@@ -382,7 +382,7 @@ def _present_action(
     plain: Mapping[str, Any],
 ) -> Presentation:
     """What the tool's presenter shows, without the sums: which arguments it cannot show
-    completely (gate.md 5), and which risk indicators it finds."""
+    completely, and which risk indicators it finds."""
     before = action.reading.before if action.reading else None
     return present_effect(
         definition,

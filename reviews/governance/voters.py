@@ -1,6 +1,6 @@
 """The people whose vote on a request could still count, and whether they are enough.
 
-Used to report requests that nobody can decide any more (gate.md section 5).
+Used to report requests that nobody can decide any more (docs/invariants.md I12).
 """
 
 from __future__ import annotations

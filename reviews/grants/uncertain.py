@@ -1,4 +1,4 @@
-"""Executions that may have run without an attempt on record (proof.md T25).
+"""Executions that may have run without an attempt on record.
 
 After a restore from a backup, an older execution may have run in the lost history; a
 late report may also say so. Such an execution is not started, refused or described as

@@ -1,5 +1,6 @@
 """The gate's tables. Revisions, request versions and decisions never change, and a
-status changes only through `transitions`; triggers and checks enforce both (gate.md 3).
+status changes only through `transitions`; triggers and checks enforce both
+(docs/invariants.md I2, I3).
 """
 
 from __future__ import annotations

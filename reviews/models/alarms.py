@@ -1,4 +1,4 @@
-"""Alarms, and reports that arrived too late to count (gate.md 7)."""
+"""Alarms, and reports that arrived too late to count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches: requests decided together, bound to a digest of the list (gate.md 6)."""
+"""Batches: requests decided together, bound to a digest of the list."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Rows of the desk: holds, drafts, notes, messages, exports of the audit log, and the
 daily figures of its statistics.
 
-None of these has a part in a decision's validity; the decision's own checks have
-(gate.md 6). A person requests an export on a page, and a job writes it in parts.
+None of these has a part in a decision's validity; the decision's own checks have. A
+person requests an export on a page, and a job writes it in parts.
 """
 
 from __future__ import annotations

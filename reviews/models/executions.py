@@ -1,4 +1,4 @@
-"""Grants, the executions under them, and answers to look-ups (gate.md 7)."""
+"""Grants, the executions under them, and answers to look-ups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals, their immutable revisions, and later readings of the state (gate.md 4)."""
+"""Proposals, their immutable revisions, and later readings of the state."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ class Proposal(models.Model):
         self._current = revision
 
     def bars(self, public_id: str) -> bool:
-        """Whether this person is behind the proposal and so may not decide it [I9]."""
+        """Whether this person is behind the proposal and so may not decide it
+        (docs/invariants.md I9)."""
         return public_id in self.barred or public_id in self.kept_out
 
 

@@ -1,4 +1,4 @@
-"""Repairs, which change a stuck row by hand, and reversals of effects (gate.md 7).
+"""Repairs, which change a stuck row by hand, and reversals of effects.
 
 A repair takes two people: one proposes it and another confirms it.
 """

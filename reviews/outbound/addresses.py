@@ -3,7 +3,7 @@ networks that the settings name. Any other is refused before a socket is opened.
 
 The rule is an allow-list where one exists (IPv6 global unicast, three kinds of port)
 and the IANA special-purpose registries where none does (IPv4). Sources: RFC 6890 and
-its registries, the Fetch standard's list of bad ports, proof.md 4.3.
+its registries, the Fetch standard's list of bad ports.
 """
 
 from __future__ import annotations

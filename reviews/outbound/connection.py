@@ -1,7 +1,7 @@
 """One HTTP connection, pinned to checked addresses, with one deadline for everything.
 
 It records whether it tried to send any byte of the request. That separates a failure
-that certainly had no effect from an unknown outcome (proof.md I20).
+that certainly had no effect from an unknown outcome (docs/invariants.md I20).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ __all__ = [
     "send_webhook_event",
 ]
 
-# Room for a result of 64 KiB (gate.md 7) inside its envelope.
+# Room for a result of 64 KiB inside its envelope.
 REPLY_LIMIT = 68 * 1024
 
 
@@ -79,8 +79,8 @@ def post_signed_json(
     `timeout` is in seconds and covers everything from the name look-up to the last
     byte. `limit` is the largest answer in bytes. `message` is the message id of
     Standard Webhooks, which stays the same over retries; without it a new one is made.
-    Raises `NotAllowed`, `NotSent`, `NoUsableAnswer`. Caller holds no transaction
-    (house.md).
+    Raises `NotAllowed`, `NotSent`, `NoUsableAnswer`. Caller holds no
+    transaction: a slow service would keep its locks.
     """
     deadline = Deadline(timeout)
     target = addresses.parse_url(url)

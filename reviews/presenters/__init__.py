@@ -1,4 +1,5 @@
-"""Build what a reviewer is shown of an effect, from the exact arguments (I31).
+"""Build what a reviewer is shown of an effect, from the exact arguments
+(docs/invariants.md I31).
 
 Each kind of tool has a module here; the effect of any other tool is shown as a table of
 its arguments. All values are plain text, which the template tags of `inert` escape.

@@ -1,4 +1,4 @@
-"""Phrases in agent text that address the reviewer: marked, never removed (ux.md 3.5).
+"""Phrases in agent text that address the reviewer: marked, never removed.
 
 This is a visual hint and not a filter: it may miss a phrase, and the text that it marks
 is still shown.

@@ -1,7 +1,7 @@
 """Untrusted text as inert data, which is all that a template may print of it. Pure.
 
 Every character is shown or named: nothing is removed, hidden, joined or obeyed. The
-stored bytes are untouched (ux.md 3.5).
+stored bytes are untouched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE_WIDTH = 400
 WORD_LENGTH = 60  # characters; a longer word may be split
 BLANK_LINES = 3  # from this number on they are counted, not shown
 
-# What redaction puts in the place of a value (ux.md 3.6).
+# What redaction puts in the place of a value.
 _REDACTED = re.compile(r"\[[A-Za-z][A-Za-z -]{0,30} · redacted · #[0-9a-f]{4}\]")
 # Text that programs which obey these characters show from right to left.
 _REVERSED = re.compile("\u202e([^\u202c-\u202e\n]*)")

@@ -1,7 +1,7 @@
 """The data classes that make up a presentation: plain values, escaped by templates.
 Pure.
 
-`Presentation` answers R1 to R3 of the review page (ux.md 3.2) from the exact arguments.
+`Presentation` answers R1 to R3 of the review page from the exact arguments.
 Every leaf of the arguments is in at least one of its rows or views; a leaf that nobody
 can inspect is also listed as uninspectable. The parts of dedicated views are in
 `views`.
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 ChangeKind = Literal["removed", "changed", "added"]
 
-# A review longer than this is announced as long (ux.md 3.1).
+# A review longer than this is announced as long, and left out of the usual times.
 MANY_CHANGES, MANY_ARGUMENTS, MANY_WORDS = 40, 12, 400
 # Seconds that a careful reader needs for a row, a line and a word.
 A_ROW, A_LINE, A_WORD = 5, 3, 0.3

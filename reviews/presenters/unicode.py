@@ -7,7 +7,7 @@ and Armenian letters that pass for Latin ones.
 
 Default-ignorable, control, format, private-use and unassigned code points, line and
 paragraph separators, every space but the plain one, and letters that draw nothing
-(proof.md 4.1) are shown as tokens and never removed.
+are shown as tokens and never removed.
 """
 
 from __future__ import annotations

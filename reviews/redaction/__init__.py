@@ -1,8 +1,8 @@
 """Removes personal data and secrets from free text before it is stored. Pure.
 
 Each find becomes a chip such as `[e-mail · redacted · #3f2a]`. Equal values of one
-thread get equal tags, so that people can compare values they may not read (gate.md 4,
-ux.md 3.6). Names of people, and of cities without a street, stay: reviewers need them.
+thread get equal tags, so that people can compare values they may not read. Names of
+people, and of cities without a street, stay: reviewers need them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Finds the values of arguments that a tool's policy names, and names of people,
-however they are spaced, split, joined or capitalised in a text (gate.md 4, "per-tool
-fields too")."""
+however they are spaced, split, joined or capitalised in a text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Redacts untrusted text under the key of its thread, including the values that the
-tool's policy keeps out of texts (gate.md 4)."""
+tool's policy keeps out of texts."""
 
 from __future__ import annotations
 

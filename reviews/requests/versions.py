@@ -298,7 +298,8 @@ def compute_required_authority(
     """The authority that a new revision requires.
 
     That is the policy's answer, plus a supervisor when `least` is ESCALATE or when the
-    agent revises an escalated request: an agent's data never lowers the tier [I15].
+    agent revises an escalated request: an agent's data never lowers the tier
+    (docs/invariants.md I15).
     """
     asked = RequiredAuthority(compute_asked_tier(evaluation), build_steps(evaluation))
     if asked.tier is Tier.ESCALATE:
@@ -315,5 +316,5 @@ def compute_required_authority(
 def build_escalated_steps(
     version: RequestVersion, given: Sequence[int]
 ) -> list[StepData]:
-    """The unfinished steps and an additional supervisor's (gate.md section 6)."""
+    """The unfinished steps and an additional supervisor's."""
     return [*quorum.list_unfinished_steps(version.steps, given), SUPERVISOR_STEP]

@@ -1,7 +1,7 @@
 """Declared incidents, during which the deadlines of open requests stand still.
 
 People who handle an incident have no time to decide, so no request in its scope may
-expire (gate.md section 5). Grants and their execution windows are not extended.
+expire. Grants and their execution windows are not extended.
 
 During an incident a sweep keeps the stored deadlines ahead of the clock; when it ends,
 the excess is taken back. `frozen_through` says up to when a request's deadline has been

@@ -28,7 +28,7 @@ from policies.documents import ToolDefinition
 from reviews.outbound import webhooks
 from reviews.outbound.trace_context import build_trace_headers
 
-# The largest stored result, in canonical bytes (gate.md 7).
+# The largest stored result, in canonical bytes.
 RESULT_LIMIT = 64 * 1024
 NEITHER = "the answer says neither succeeded nor failed"
 

@@ -2,8 +2,8 @@
 rules on an action. The agent is never the source of these values.
 
 A reader that fails is data, not an error: `problem` has the reason and every value is
-empty, so a declared key stays unresolved and the policy blocks (gate.md 5). When the
-tool declares a dry run, it is asked for that too; a failed dry run is recorded as such.
+empty, so a declared key stays unresolved and the policy blocks. When the tool declares
+a dry run, it is asked for that too; a failed dry run is recorded as such.
 
 A webhook is sent `tool`, `args`, `agent` and `thread`. A function is called with the
 arguments, and with those of `tool`, `agent` and `thread` that it takes by name.

@@ -1,5 +1,5 @@
 """Verifiers: registered checks that may refuse a decision or an effect, or demand more
-authority. A verifier can never approve (gate.md 6).
+authority. A verifier can never approve.
 
 A verifier that cannot answer refuses: an error, a time-out and a malformed answer each
 count as a `VerifierRefusal`.

@@ -1,4 +1,4 @@
-"""J8 of ux.md: fifty alike requests, bound to the digest of the exact list."""
+"""Fifty alike requests, bound to the digest of the exact list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""J5, J7 and the moved target: two people at one request, its time, and typed words."""
+"""Two people at one request, its time, and typed words."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def offer(desk: Desk, name: str) -> None:
 def test_somebody_else_reads_and_sees_what_came_of_it(
     gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
 ) -> None:
-    """J5: the second page has no verb, and its focus stays where it was."""
+    """The second page has no verb, and its focus stays where it was."""
     rita, tom = sit_down("rita"), sit_down("tom")
     open_(rita, waiting)
     claim(rita)
@@ -267,7 +267,7 @@ def test_a_supervisor_breaks_a_hold_by_keys(
 def test_the_time_is_told_and_given_once_more(
     waiting: ApprovalRequest, sit_down: SitDown
 ) -> None:
-    """J7: twenty seconds before the end the way out is said; two strokes take it."""
+    """Twenty seconds before the end the way out is said; two strokes take it."""
     desk = sit_down("rita")
     soon = clock.now() + timedelta(seconds=26)
     ApprovalRequest.objects.filter(pk=waiting.pk).update(expires_at=soon)

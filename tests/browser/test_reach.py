@@ -1,5 +1,5 @@
-"""What axe cannot see of ux.md 6.4: a page of 320 px and one with wide-set text lose
-nothing, what is pressed is large enough, and what has the focus is in sight."""
+"""What axe cannot see: a page of 320 px and one with wide-set text lose nothing, what
+is pressed is large enough, and what has the focus is in sight."""
 
 from __future__ import annotations
 

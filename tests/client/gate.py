@@ -1,4 +1,5 @@
-"""A small gate on loopback that answers as api.md says, and fails when told to."""
+"""A small gate on loopback that answers as the product's API does, and fails when told
+to."""
 
 from __future__ import annotations
 
@@ -194,7 +195,7 @@ class LoopbackGate:
 
 
 def proposal(name: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """A waiting proposal in the shape of api.md, with a field of a later version."""
+    """A waiting proposal in the shape of the API, with a field of a later version."""
     return {
         "id": name,
         "thread": asked["thread"],

@@ -1,4 +1,4 @@
-"""What a page may weigh (ux.md 6.3): sizes here, requests in the browser's tests."""
+"""What a page may weigh: sizes here, requests in the browser's tests."""
 
 from __future__ import annotations
 

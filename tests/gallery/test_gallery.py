@@ -1,7 +1,7 @@
 """Every page in every state, wide and narrow, light and dark: axe finds nothing,
-nothing scrolls sideways, the console is silent and nobody else is asked (ux.md 6.4).
+nothing scrolls sideways, the console is silent and nobody else is asked.
 Every page that can be asked for has a scene, and so has every state and refusal of the
-review page that the design lists."""
+review page that is listed here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NOT_PAGES = {
     "reviews:dataset_file": "a file",
     "reviews:statistics_csv": "a file",
 }
-# ux.md 3.9, without presence and the first approver's Withdraw.
+# Every state in which a review page can be, and its scene.
 STATES = {
     "Pending, free": "review-waiting",
     "Pending, leased to me": "review-mine",
@@ -65,7 +65,7 @@ STATES = {
     "Canary revealed": "assurance-missed",
     "Signed out": "review-signed-out",
 }
-# ux.md 3.10: where the answer to each of its codes is looked at.
+# Every code that a person can be refused with, and the scene that shows its answer.
 CODES = {
     "held": "refused-held",
     "stale": "refused-stale",

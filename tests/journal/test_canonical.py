@@ -1,4 +1,4 @@
-"""Strict intake and canonical form, against the public suites (proof.md M11, M12)."""
+"""Strict intake and canonical form, against the public suites."""
 
 from __future__ import annotations
 

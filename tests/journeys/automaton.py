@@ -1,5 +1,5 @@
-"""The gate as a small automaton in memory: what gate.md sections 3, 6 and 7 say of one
-proposal, written once more without a database. A refusal is its code of api.md."""
+"""The gate as a small automaton in memory: what the gate does with one proposal,
+written once more without a database. A refusal is its error code."""
 
 from __future__ import annotations
 

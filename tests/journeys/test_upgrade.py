@@ -120,7 +120,7 @@ class Life:
 
     def redeem(self, token: str) -> Claim:
         """Where the answer was lost with its web process: once more, after the lease
-        that nobody holds (gate.md 7)."""
+        that nobody holds."""
         end = time.monotonic() + PATIENCE_S
         while True:
             try:

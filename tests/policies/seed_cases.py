@@ -1,5 +1,5 @@
-"""The runnable examples of ../shared/seeds/000_ddae5b7b6e95b115.txt that concern
-policy, as one table: what is proposed, in which world, and the tier it must reach.
+"""Cases of a shop's policy as one table: what is proposed, in which world, and the tier
+it must reach.
 
 Money is a decimal string here, as it is everywhere outside the gate.
 """

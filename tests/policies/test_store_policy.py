@@ -26,7 +26,7 @@ def hours(tool, args=None, **changes):
     return judge(tool, args, document=store.with_hours(), **changes)
 
 
-# The table of api.md.
+# The tools of the demo store, with the risk and the tier that its policy gives them.
 @pytest.mark.parametrize(
     ("tool", "risk", "tier"),
     [

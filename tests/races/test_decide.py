@@ -137,7 +137,7 @@ def check_effects(request: ApprovalRequest, *, grants: int) -> None:
 def test_two_of_two_simultaneous_approvals_are_enough(
     gate: Gate, proof_n: Callable[..., int], record_proof: Recorder
 ) -> None:
-    """T3: without the lock on the parent each would count only its own vote (M4)."""
+    """T3: without the lock on the parent each would count only its own vote."""
     count = proof_n(small=20, full=1000)
     with Together(2) as together:
         for number in range(count):

@@ -1,5 +1,5 @@
 """A scanner that breaks lets nothing through: what it could not check is not stored,
-and the page says so (ux.md 3.6)."""
+and the page says so."""
 
 from __future__ import annotations
 

@@ -841,7 +841,7 @@ export interface RequestPage {
   readonly next_cursor: string | null;
 }
 
-/** The states of an approval request (gate.md section 3). */
+/** The states of an approval request; docs/states.md has their transitions. */
 export type RequestStatus = "pending" | "recallable" | "authorized" | "rejected" | "expired" | "withdrawn" | "superseded";
 
 export interface RequestStepOut {

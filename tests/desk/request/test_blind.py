@@ -1,5 +1,5 @@
 """Who decides second sees nothing of the first: no name, answer, note or time, on no
-page and in no fragment (gate.md 6)."""
+page and in no fragment."""
 
 from __future__ import annotations
 

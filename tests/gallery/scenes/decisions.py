@@ -1,5 +1,5 @@
 """Every panel that a verb opens, and every refusal that leaves a review page: what
-happened, what did not, and that what was typed is kept (ux.md 3.10)."""
+happened, what did not, and that what was typed is kept."""
 
 from __future__ import annotations
 

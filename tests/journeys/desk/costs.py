@@ -1,4 +1,4 @@
-"""What a task costs in strokes and clicks, against the bars of ux.md 6.1."""
+"""What a task costs in strokes and clicks, and what it may cost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The two ways of doing each step: with the mouse, and with keys alone. Each counts
-what it costs, so that it can be held against ux.md 6.1."""
+what it costs, so that it can be held against the bars in `costs`."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ STOP = Step("s", "a.stop", Leads.PAGE)
 
 @dataclass
 class Hand(ABC):
-    """Does steps at one desk. `strokes` and `clicks` are counted as ux.md 6.1 does: a
-    chord is one, and typing is apart; so is Tab, on the way to a field."""
+    """Does steps at one desk. In `strokes` and `clicks` a chord is one, and typing is
+    apart; so is Tab, on the way to a field."""
 
     desk: Sitting
     strokes: int = 0

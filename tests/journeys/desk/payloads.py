@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tests import corpora
 
-# How many of each family: together with the lies every kind of ux.md 6.5, and fewer in
-# all than the mails that one person gets in an hour.
+# How many of each family: with the lies every kind of hostile text, and fewer in all
+# than the mails that one person gets in an hour.
 FAMILIES = {
     "script": 4,
     "breakout": 5,

@@ -1,4 +1,4 @@
-"""What each task costs in strokes and clicks, against the table of ux.md 6.1. Counted
+"""What each task costs in strokes and clicks, against the bars in `costs`. Counted
 from the page that is ready; a chord is one stroke, typing is apart. The batch's row is
 counted by its own journey."""
 

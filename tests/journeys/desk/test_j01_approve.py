@@ -1,8 +1,8 @@
 """J1: an e-mail to three people, one of them outside, is approved in two strokes.
 
-ux.md calls it Medium. By the classes of gate.md 5 mail to anyone outside is High, and
-the store's policy wants a reason for it: one stroke more, as ux.md's preamble settles.
-Without JavaScript nothing takes the hold by itself, since reading changes nothing.
+By the effect classes of the store's policy, mail to anyone outside is High and wants a
+reason: one stroke more. Without JavaScript nothing takes the hold by itself, since
+reading changes nothing.
 """
 
 from __future__ import annotations

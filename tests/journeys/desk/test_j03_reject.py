@@ -1,7 +1,7 @@
 """J3: a label is refused with a reason, and the agent is told; also without a script.
 
-ux.md's *crm.update* is the store's `add_label`, which is asked about because the agent
-says that it is unsure (ux.md, "Settled").
+The tool is the store's `add_label`, which is asked about because the agent says that it
+is unsure.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """J4: a payment is cut to a tenth before it is approved.
 
-ux.md writes euros; the store's policy counts in dollars, and any other currency would
-need two supervisors. The currency is locked (ux.md 3.4), so a way to pay is the field
-that is a choice. `policy` comes from a rule; an edit above the reviewer's own ceiling,
-like a raised tier, is accepted and goes upward (ux.md, "Settled").
+The amount is in dollars, as any other currency would need two supervisors. The currency
+is locked, so a way to pay is the field that is a choice. `policy` comes from a rule; an
+edit above the reviewer's own ceiling, like a raised tier, is accepted and goes upward.
 The counter of modifications is the log's own: the page of figures comes later.
 """
 

@@ -82,8 +82,8 @@ def hand_made(tom: Sitting, request: ApprovalRequest) -> tuple[int, str]:
 def test_a_hold_that_lapsed_was_taken_over(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
-    """Rita's page is behind another tab meanwhile: it neither renews nor hears. By
-    gate.md 3 her refusal would still win while Tom's approval can be recalled."""
+    """Rita's page is behind another tab meanwhile: it neither renews nor hears. Her
+    refusal would still win while Tom's approval can be recalled."""
     request = requests.payment(house)
     rita, tom = sit_down("rita", way), sit_down("tom", way)
     opens(rita, request).claims()

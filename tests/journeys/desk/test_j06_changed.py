@@ -1,8 +1,8 @@
 """J6: what is read changes under the reader, by the agent or in the world.
 
-ux.md names no tool: it is a payment, times ten. The state of the world moves under a
-refund, which the store binds to the version of its order; it is found again whenever
-somebody takes the request up (gate.md 7), here by the reader's own second tab.
+The agent's change is a payment times ten. The state of the world moves under a refund,
+which the store binds to the version of its order; it is found again whenever somebody
+takes the request up, here by the reader's own second tab.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """J7: the time runs out while a request is read. It is told, it can be given once
 more by one stroke, and at its end nothing is executed and no word is lost.
 
-By gate.md 3 and ux.md's preamble the state is EXPIRED and never called rejected: the
-agent is told `expired`, where ux.md's journey writes `timeout_rejected`. The log is
-`/log/` (house.md).
+The state is EXPIRED and never called rejected, since nobody said no: the agent is told
+`expired`.
 """
 
 from __future__ import annotations

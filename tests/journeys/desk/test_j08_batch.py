@@ -1,8 +1,8 @@
 """J8: fifty refunds are decided by one verdict, bound to the digest of the exact list.
 
-*Stop at the first failure* is off for the fifty, as ux.md has it, and on for a smaller
-batch. The price of the batch in ux.md 6.1 is that of the first commit; the journey's
-own bar, sixteen strokes and the samples, holds for the second one as well.
+*Stop at the first failure* is off for the fifty and on for a smaller batch. The bar of
+a batch in `costs` is that of the first commit; sixteen strokes and the samples are the
+bar of the second one as well.
 """
 
 from __future__ import annotations

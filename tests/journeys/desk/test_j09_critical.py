@@ -1,9 +1,8 @@
 """J9: a critical change needs two people, neither of whom sees the other's answer.
 
-ux.md's *iam.grant* is the store's change of the address of a parcel on its way, which
-two supervisors decide (ux.md, "Settled"): Tom's part is Sue's, and Sue's is Sam's. The
-page's own question is put last of all (gate.md 6 comes before it), so the password is
-typed before it is answered for good.
+The tool is the store's change of the address of a parcel on its way, which two
+supervisors decide: Sue and Sam. The page's own question is put last of all, so the
+password is typed before it is answered for good.
 """
 
 from __future__ import annotations

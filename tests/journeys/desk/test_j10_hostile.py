@@ -1,9 +1,9 @@
 """J10: whatever an agent writes, and wherever, is text: on the review page, in a row of
 the queue and of a batch, in an event of the log and in a mail about it.
 
-The tools with a file name and a command are registered by the test (ux.md, "Settled");
-the log is ux.md's audit. The full corpora in every field are T14 and T15 (proof.md);
-here each kind of them goes through the real stack, read by mouse and by keys.
+The tools with a file name and a command are registered by the test. The full corpora in
+every field are T14 and T15 (docs/proof.md); here each kind of them goes through the
+real stack, read by mouse and by keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One decision bound to the exact list: all of it or nothing (gate.md 6)."""
+"""One decision bound to the exact list: all of it or nothing."""
 
 from __future__ import annotations
 

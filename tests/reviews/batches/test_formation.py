@@ -1,4 +1,4 @@
-"""Who belongs together, and when nobody joins any more (gate.md 6)."""
+"""Who belongs together, and when nobody joins any more."""
 
 from __future__ import annotations
 

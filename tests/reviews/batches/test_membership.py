@@ -1,4 +1,4 @@
-"""Who leaves a batch, and what becomes of what is left (gate.md 6)."""
+"""Who leaves a batch, and what becomes of what is left."""
 
 from __future__ import annotations
 

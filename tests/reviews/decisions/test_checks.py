@@ -1,4 +1,4 @@
-"""What somebody reads who decides too late (ux.md 3.10)."""
+"""What somebody reads who decides too late."""
 
 from __future__ import annotations
 

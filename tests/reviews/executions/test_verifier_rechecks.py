@@ -1,4 +1,4 @@
-"""Verifiers of a tool or a queue, as decisions and effects meet them (gate.md 6)."""
+"""Verifiers of a tool or a queue, as decisions and effects meet them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def words(text: str) -> list[str]:
 loopback = pytest.mark.allow_hosts(["127.0.0.1", "127.0.0.2", "127.0.0.3"])
 PUBLIC = "93.184.215.14"
 
-# Every way of proof.md 4.3 to write loopback, metadata and private addresses.
+# Ways to write loopback, metadata and private addresses.
 # `{port}` is the port of a real listener on 0.0.0.0 that counts connections.
 REFUSED_HOSTS = words("""
 127.0.0.1 127.1 127.0.1 0x7f000001 0x7f.0.0.1 0X7F000001 2130706433 017700000001

@@ -1,5 +1,5 @@
 """Every byte of the arguments is on the page or named as uninspectable, for every kind
-of tool, whatever an agent puts in (ux.md 6.5); and the page stays short (3.1)."""
+of tool, whatever an agent puts in; and the page stays short."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def put_everywhere(value: Any, mark: str) -> Any:
     return f"{value}{mark}" if isinstance(value, str) else value
 
 
-LARGE = 60_000  # about what an agent may send (api.md)
+LARGE = 60_000  # about what an agent may send: 64 KiB of arguments
 
 
 class TestNothingTakesForEver:

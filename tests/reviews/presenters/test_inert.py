@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reviews.presenters import inert
 
-# proof.md 4.1, and Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties).
+# Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties), and letters like them.
 IGNORABLE = [
     *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
     *range(0x180B, 0x1810),
