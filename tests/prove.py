@@ -24,14 +24,44 @@ from tests.guards import PROOF_LINES, ROOT
 
 PAGE = ROOT / "docs" / "proof.md"
 LINE = re.compile(r"^- \*\*(?P<id>[^*]+)\*\* (?P<text>.*) <!-- (?P<by>.*) -->$", re.M)
-# What each test said under each name of the proof list.
+# What each test said under each number.
 Lines = dict[tuple[str, str], list[str]]
+# What each number stands for. A number that is missing is that of no test.
+PROOFS = {
+    "T1": "the gate and a model of it never differ; a removed guard is noticed",
+    "T2": "of many simultaneous decisions on a request, one wins",
+    "T3": "simultaneous votes of one quorum are all counted",
+    "T4": "a process killed anywhere neither doubles nor loses anything",
+    "T5": "the broker loses, repeats, reorders, delays and forges messages",
+    "T6": "a long run under faults, and what a long history costs",
+    "T7": "a worker or an agent sleeps past its lease",
+    "T8": "clocks are wrong, and transactions are long",
+    "T9": "a release replaces its predecessor under load",
+    "T13": "whatever is no strict JSON is refused",
+    "T14": "naughty strings stand in every field that an agent fills",
+    "T15": "an agent lies about its action",
+    "T16": "something changes between page and decision, or decision and effect",
+    "T17": "every caller calls every route with every method",
+    "T18": "reads and forged writes change nothing",
+    "T19": "only checked addresses are connected to",
+    "T20": "webhooks behave as Standard Webhooks asks",
+    "T21": "a flood of calls delays only its own caller",
+    "T22": "one idempotency key is one proposal",
+    "T23": "the time from a stop to the last effect",
+    "T24": "whatever the gate stands on breaks",
+    "T25": "a backup is restored",
+}
 HEAD = """\
 # Proof
 
-What the tests of the design's proof list measured at their full number. `make prove`
-writes this page; `make test` runs the same tests at a small number. No failure in n
-trials means at most 3/n failures at 95 % confidence.
+What the proofs measured at their full number. `make prove` writes this page; `make
+test` runs the same tests at a small number. No failure in n trials means at most 3/n
+failures at 95 % confidence. [invariants.md](invariants.md) says what must hold and
+which tests show it. `make bench` measures the goals, G1 to G12.
+
+| proof | what it tries |
+| --- | --- |
+{proofs}
 
 {machine}
 
@@ -99,7 +129,8 @@ def _write(measured: Lines, *, whole: bool) -> None:
     again = {by for _, by in measured}
     known = _known(lambda by: by not in again and not (whole and "::" in by))
     known |= measured
-    page = HEAD.format(machine=_machine())
+    proofs = "\n".join(f"| {number} | {what} |" for number, what in PROOFS.items())
+    page = HEAD.format(machine=_machine(), proofs=proofs)
     for name, by in sorted(known, key=_by_number):
         page += "".join(
             f"- **{name}** {said} <!-- {by} -->\n" for said in known[name, by]
@@ -128,7 +159,7 @@ def _is_there(by: str) -> bool:
 
 
 def _by_number(line: tuple[str, str]) -> tuple[str, int, str, str]:
-    """T2 before T10."""
+    """T2 before T13."""
     name, by = line
     letters, number, rest = re.match(r"(\D*)(\d*)(.*)", name).groups()  # type: ignore[union-attr]
     return letters, int(number or 0), rest, by

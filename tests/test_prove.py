@@ -51,7 +51,7 @@ def test_a_line_under_another_name_replaces_it(checkout: Path) -> None:
     for name in ("T1", "T2"):
         file.write_text(said("tests.py::test_a", name=name))
         assert prove.add(file, prove.version()) == 0
-    assert "T1" not in prove.PAGE.read_text()
+    assert "**T1**" not in prove.PAGE.read_text()
 
 
 def test_the_whole_keeps_what_other_commands_measured(checkout: Path) -> None:
@@ -63,7 +63,11 @@ def test_the_whole_keeps_what_other_commands_measured(checkout: Path) -> None:
     file.write_text(said("tests.py::test_a[y]", "three"))
     assert prove.add(file, prove.version(), whole=True) == 0
     page = prove.PAGE.read_text()
-    assert [word in page for word in ("one", "two", "three")] == [True, False, True]
+    assert [word in page for word in ("one (", "two (", "three (")] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_test_replaces_its_own_lines_only(checkout: Path) -> None:
@@ -92,8 +96,8 @@ def test_what_no_test_measures_any_more_is_dropped(checkout: Path) -> None:
     for _ in range(2):
         assert prove.add(file, prove.version()) == 0
         file.write_text("")
-    assert "one" not in prove.PAGE.read_text()
-    assert "two" in prove.PAGE.read_text()
+    assert "one (" not in prove.PAGE.read_text()
+    assert "two (" in prove.PAGE.read_text()
 
 
 def test_a_line_bears_the_commit_that_was_measured(checkout: Path) -> None:
