@@ -13,7 +13,7 @@
     setTimeout(() => { if (region.textContent === text) region.textContent = ""; }, 5000);
   };
 
-  /* `data-key` names the usual key (reviews/shortcuts.py); a person's own is translated,
+  /* `data-key` names the usual key (reviews/people/shortcuts.py); a person's own is translated,
      and printed. */
   const root = document.documentElement;
   const { body } = document;

@@ -15,6 +15,7 @@ from hitl.environment import Counterseal
 from reviews.holds import take
 from tests.guards import ROOT
 from tests.house import picture
+from tests.house.references import list_files
 
 README_LIMIT = 8_000  # bytes
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -24,7 +25,7 @@ PACKAGES = "agents|client|demo|docs|hitl|journal|policies|reviews|tests"
 FILE = re.compile(rf"`((?:{PACKAGES})/[\w./-]+\.\w+)`")
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 INVARIANTS = ROOT / "docs" / "invariants.md"
-# `file.py` `name`, `name`: names that a module defines.
+# A path and then `name`, `name`: what that module defines.
 NAMED = re.compile(r"`(\w+/[\w/]+\.py)`((?:,?\s`\w+`)+)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
 # In Python and in sh: environ["PORT"], environ.get("PORT"), ${PORT:-...}, ${PORT:=...}
@@ -32,8 +33,7 @@ READ = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"|\$\{([A-Z_]+):")
 
 
 def pages() -> list[Path]:
-    single = ("README.md", "CHANGELOG.md", "client/README.md", "bench/README.md")
-    return [*(ROOT / name for name in single), *sorted((ROOT / "docs").rglob("*.md"))]
+    return [ROOT / name for name in list_files() if name.endswith(".md")]
 
 
 def name_of(page: Path) -> str:
@@ -69,7 +69,7 @@ def test_every_file_that_is_named_is_there(document: Path) -> None:
         assert (ROOT / name).exists(), name
 
 
-# `tests/file.py::test_name`, and `kit:axis.check`.
+# A path in tests/ and `::test_name` behind it, and `kit:axis.check`.
 TEST_ID = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 KIT_ID = re.compile(r"`kit:([\w.]+)`")
 ATTACKS = ROOT / "docs" / "attacks.md"

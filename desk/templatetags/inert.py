@@ -1,7 +1,7 @@
 """The only way for text from agents, tools and outside to reach a page.
 
-All of it goes through `presenters.inert` and is escaped here or in `_untrusted.html`,
-even where a page has switched escaping off.
+All of it goes through `presenters.inert` and is escaped here or in
+`desk/components/_untrusted.html`, even where a page has switched escaping off.
 """
 
 from __future__ import annotations

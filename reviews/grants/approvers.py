@@ -1,7 +1,7 @@
 """The votes behind a grant, counted again from the Decision rows.
 
-Checks that every vote the version asks for exists (docs/invariants.md I18), that the
-voters may still give them, and that they are enough under the present policy (I11).
+Checks that every vote the version asks for exists, that the voters may still give them,
+and that they are enough under the present policy (docs/invariants.md I11, I18).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Every status by every event, at the tables and at the operations [I3]. The database's
-own guards: test_constraints.py."""
+own guards: models/test_constraints.py."""
 
 from __future__ import annotations
 

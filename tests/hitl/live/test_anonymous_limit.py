@@ -1,6 +1,6 @@
 """Those who are not known, over real sockets to the real web process: how often they
 may fail, and what of its memory they fill. (Their share of its threads is in
-test_fairness.py.)"""
+test_per_key_limit.py.)"""
 
 from __future__ import annotations
 

@@ -109,8 +109,8 @@ Story = Callable[[Client], Coroutine[Any, Any, None]]
 
 
 def play(story: Story) -> None:
-    """The hub here is not connected: news is put in by hand (test_hub.py has the
-    real one)."""
+    """The hub here is not connected: news is put in by hand (test_listen.py has
+    the real one)."""
 
     async def run() -> None:
         await story(Client(Hub(""), Gate()))
