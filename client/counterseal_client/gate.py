@@ -245,7 +245,6 @@ class AsyncGate(_BaseGate):
         http: httpx2.AsyncClient | None = None,
         sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
     ) -> None:
-        """As of `Gate`."""
         super().__init__(
             url, key, backoff=backoff, approval_required_risk=approval_required_risk
         )
@@ -318,7 +317,6 @@ class AsyncGate(_BaseGate):
         return decorate
 
     async def check_tools(self) -> None:
-        """As `Gate.check_tools`."""
         flow = check_declared(self.definitions, self.operations)
         if problems := await self.run(flow):
             raise LookupError(" ".join(problems))

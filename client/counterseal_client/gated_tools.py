@@ -141,7 +141,6 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
         self._gate = gate
 
     async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """As of `GatedTool`."""
         call = self.definition.build_call_here(*args, **kwargs)
         return cast("R", (await self._run(call)).value)
 
@@ -154,7 +153,6 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
         wait_seconds: float | None = None,
         **details: Unpack[Details],
     ) -> R:
-        """As `GatedTool.call`."""
         result = await self.perform(
             arguments,
             thread=thread,
@@ -173,7 +171,6 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
         wait_seconds: float | None = None,
         **details: Unpack[Details],
     ) -> ToolResult:
-        """As `GatedTool.perform`."""
         return await self._run(
             self._build_call(arguments, thread, call_id, wait_seconds, details)
         )
@@ -186,13 +183,11 @@ class AsyncGatedTool(_BaseTool, Generic[P, R]):
         call_id: str,
         **details: Unpack[Details],
     ) -> Proposal:
-        """As `GatedTool.propose`."""
         call = self._build_call(arguments, thread, call_id, 0, details)
         first = await self._gate.run(self.definition.propose_call(call))
         return await self._gate.get(first.id)
 
     async def withdraw(self, proposal: str) -> Proposal:
-        """As `GatedTool.withdraw`."""
         return await self._gate.run(self.definition.operations.withdraw(proposal))
 
     async def _run(self, call: ToolCall) -> ToolResult:

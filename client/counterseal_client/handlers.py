@@ -121,7 +121,6 @@ class AsyncWebApprovalHandler:
         self._wait_seconds = wait_seconds
 
     async def request(self, request: ToolApprovalRequest) -> ApprovalDecision:
-        """As `WebApprovalHandler.request`."""
         threshold = self._gate.approval_required_risk
         proposal = await self._gate.run(
             await_decision(

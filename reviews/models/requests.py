@@ -38,7 +38,6 @@ class ShownRequests(models.Manager["ApprovalRequest"]):
     """The requests of agents and the canaries. Each of these concerns one person."""
 
     def get_with_proposal(self, pk: str) -> ApprovalRequest:
-        """As `RealRequests.get_with_proposal`."""
         return _SHOWN_WITH_PROPOSAL.fetch_one(pk=pk)
 
 

@@ -81,7 +81,7 @@ class RunPaused(Exception):
     nested: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The values that `json.dumps` writes, for `from_dict`."""
         return {"answer": self.answer, "waiting": self.waiting, "nested": self.nested}
 
     @classmethod
@@ -212,7 +212,7 @@ class GateModelClient(ChatCompletionClient):
         self._tools = tools
 
     async def create(self, messages: Any, **options: Any) -> CreateResult:
-        """As of the client. Raises RunPaused."""
+        """Raises RunPaused."""
         answer, self._tools.stored = self._tools.stored, None
         if answer is None:
             answer = await self._client.create(messages, **options)
@@ -220,7 +220,7 @@ class GateModelClient(ChatCompletionClient):
         return answer
 
     async def create_stream(self, messages: Any, **options: Any) -> AsyncIterator[Any]:
-        """As of the client. Raises RunPaused."""
+        """Raises RunPaused."""
         answer, self._tools.stored = self._tools.stored, None
         if answer is not None:
             await self._tools.check_answer(answer)
@@ -232,33 +232,26 @@ class GateModelClient(ChatCompletionClient):
             yield piece
 
     async def close(self) -> None:
-        """As of the client."""
         await self._client.close()
 
     def actual_usage(self) -> Any:
-        """As of the client."""
         return self._client.actual_usage()
 
     def total_usage(self) -> Any:
-        """As of the client."""
         return self._client.total_usage()
 
     def count_tokens(self, messages: Any, **options: Any) -> int:
-        """As of the client."""
         return int(self._client.count_tokens(messages, **options))
 
     def remaining_tokens(self, messages: Any, **options: Any) -> int:
-        """As of the client."""
         return int(self._client.remaining_tokens(messages, **options))
 
     @property
     def capabilities(self) -> Any:
-        """As of the client."""
         return self._client.capabilities
 
     @property
     def model_info(self) -> Any:
-        """As of the client."""
         return self._client.model_info
 
 

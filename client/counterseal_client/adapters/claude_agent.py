@@ -103,7 +103,7 @@ class PausedSession:
     nested: PausedSession | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The values that `json.dumps` writes, for `from_dict`."""
         return asdict(self)
 
     @classmethod

@@ -122,7 +122,7 @@ class GateMiddleware(AgentMiddleware[Any, Any, Any]):
                 return answer_result(tool.name, call.call_id, result)
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> Any:
-        """As `wrap_tool_call`. The gate is asked in a thread; the tool runs here."""
+        """The gate is asked in a thread; the tool runs here."""
         if request.tool is None or request.tool.name not in self._names:
             return await handler(request)
         loop = asyncio.get_running_loop()

@@ -68,7 +68,7 @@ class RunPaused(Exception):
     nested: dict[str, RunPaused] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The values that `json.dumps` writes, for `from_dict`."""
         return {
             "thread": self.thread,
             "messages": [message.to_dict() for message in self.messages],

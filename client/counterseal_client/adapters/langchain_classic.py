@@ -231,7 +231,7 @@ class GateExecutor(AgentExecutor):
         intermediate_steps: list[tuple[AgentAction, str]],
         run_manager: Any = None,
     ) -> Iterator[AgentFinish | AgentAction | AgentStep]:
-        """As of AgentExecutor, which offers it for this."""
+        """Take one turn of the agent; AgentExecutor leaves it to subclasses."""
         run = _get_run()
         turn = run.find_turn(len(intermediate_steps))
         if turn is None:

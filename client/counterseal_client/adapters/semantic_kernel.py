@@ -94,7 +94,7 @@ class RunPaused(Exception):
     nested: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The values that `json.dumps` writes, for `from_dict`."""
         return {"history": self.history, "waiting": self.waiting, "nested": self.nested}
 
     @classmethod

@@ -78,7 +78,7 @@ class RunPaused(Exception):
     nested: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The values that `json.dumps` writes, for `from_dict`."""
         return {
             "task": self.task,
             "steps": self.steps,
@@ -265,7 +265,6 @@ class StoredAnswer(Model):
         self._message = message
 
     def generate(self, *_: Any, **__: Any) -> ChatMessage:
-        """As of `Model`."""
         return self._message
 
 

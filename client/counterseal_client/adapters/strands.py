@@ -74,12 +74,10 @@ class GateTool(AgentTool):
 
     @property
     def tool_name(self) -> str:
-        """As of `AgentTool`."""
         return self._gated.name
 
     @property
     def tool_spec(self) -> Any:
-        """As of `AgentTool`."""
         return {
             "name": self._gated.name,
             "description": self._gated.description or self._gated.name,
@@ -88,7 +86,6 @@ class GateTool(AgentTool):
 
     @property
     def tool_type(self) -> str:
-        """As of `AgentTool`."""
         return "function"
 
     async def stream(

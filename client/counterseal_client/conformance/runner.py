@@ -51,7 +51,6 @@ class Score:
 
     @property
     def title(self) -> str:
-        """As the table has it."""
         return "with Counterseal" if self.gated else "bare"
 
     def count_held(self, axis: str = "") -> int:

@@ -169,7 +169,6 @@ class PythonProcess:
         self._receive()  # that it is ready
 
     def read_report(self) -> Report:
-        """As of `AgentProcess`."""
         report = self._receive()
         assert isinstance(report, Report)
         return report
@@ -184,7 +183,6 @@ class PythonProcess:
             raise CheckFailed(f"the agent's process died ({code})") from None
 
     def end(self) -> None:
-        """As of `AgentProcess`."""
         self._connection.close()
         self._process.join(PROCESS_SECONDS)
         if self._process.exitcode is None:
@@ -192,12 +190,10 @@ class PythonProcess:
             raise CheckFailed("the agent's process does not end")
 
     def kill(self) -> None:
-        """As of `AgentProcess`."""
         self._process.kill()
         self._process.join()
 
     def wait_for_death(self) -> None:
-        """As of `AgentProcess`."""
         self._process.join(PROCESS_SECONDS)
         code = self._process.exitcode
         expect(code == -signal.SIGKILL, f"the process was not killed ({code})")
@@ -223,7 +219,6 @@ class NodeProcess:
         self._receive()  # that it is ready
 
     def read_report(self) -> Report:
-        """As of `AgentProcess`."""
         found = self._receive()
         pending = [Pending(**call) for call in found.pop("pending", [])]
         return Report(**found, pending=pending)
@@ -237,7 +232,6 @@ class NodeProcess:
         return json.loads(line)
 
     def end(self) -> None:
-        """As of `AgentProcess`."""
         self._write.close()
         try:
             self._process.wait(PROCESS_SECONDS)
@@ -247,12 +241,10 @@ class NodeProcess:
         self._read.close()
 
     def kill(self) -> None:
-        """As of `AgentProcess`."""
         self._process.kill()
         self._process.communicate()
 
     def wait_for_death(self) -> None:
-        """As of `AgentProcess`."""
         code = self._process.wait(PROCESS_SECONDS)
         self._process.communicate()
         expect(code == -signal.SIGKILL, f"the process was not killed ({code})")
@@ -328,7 +320,7 @@ class Subject:
         return self.run("start")
 
     def start_waiting(self, script: Script) -> Report:
-        """As `start`. Raises CheckFailed unless it suspends with its calls pending."""
+        """Raises CheckFailed unless it suspends with its calls pending."""
         report = self.start(script)
         expect(report.state == "suspended", f"it did not suspend: {report}")
         return report

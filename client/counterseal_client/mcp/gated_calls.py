@@ -252,7 +252,7 @@ class RemoteTool(ToolDefinition):
         args: Mapping[str, Any] | None,
         wait_seconds: float | None,
     ) -> Flow[ToolResult]:
-        """As of `ToolDefinition`. An error of a tool that changes nothing is no riddle
+        """An error of a tool that changes nothing is no riddle
         for people."""
         self._call.harmless = (proposal.risk, proposal.tier) == HARMLESS
         return super().follow_proposal(proposal, args, wait_seconds)

@@ -43,7 +43,7 @@ class ToolFailed(Exception):
 
 
 class ReadFailed(NothingHappened):
-    """As ToolFailed, of a tool that changes nothing."""
+    """An error of a tool that changes nothing: no effect happened."""
 
     def __init__(self, result: Json) -> None:
         self.result = result

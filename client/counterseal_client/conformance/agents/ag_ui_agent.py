@@ -212,12 +212,11 @@ class AgUiDriver(StoredDriver):
     """The client: it keeps the messages, sends answers, and reads events."""
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._kept = self._build_empty()
         self._send_input(None)
 
     def repeat_run(self) -> None:
-        """As of `Driver`. This is a crash before the run was stored."""
+        """This is a crash before the run was stored."""
         self.start_run()
 
     def _build_empty(self) -> dict[str, Any]:
@@ -226,7 +225,6 @@ class AgUiDriver(StoredDriver):
         return {"messages": [first], "agent": empty, "error": ""}
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         self._load()
         before = list(self._kept["messages"])
         interrupts = self._kept["agent"]["interrupts"]
@@ -260,7 +258,6 @@ class AgUiDriver(StoredDriver):
         self._kept = kept
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         self._load()
         ids = [one.id for one in self._kept["agent"]["interrupts"]]
         entries = build_approvals(self._job.interrupt_ids or ids)
@@ -317,7 +314,6 @@ class AgUiDriver(StoredDriver):
         self._kept = {"messages": messages, "agent": agent, "error": state["error"]}
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         self._load()
         messages, agent = self._kept["messages"], self._kept["agent"]
         interrupts: list[Interrupt] = agent["interrupts"]
@@ -377,7 +373,6 @@ class AgUiAgent:
     """The agent and its client, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(AgUiDriver(job), job)
 
 

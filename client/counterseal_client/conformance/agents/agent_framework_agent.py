@@ -75,17 +75,15 @@ class AgentFrameworkDriver(StoredDriver):
         self._agent, self._tools = build_agents(job, self._gated)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         session = AgentSession(session_id=self._job.thread)
         asyncio.run(self._run("Please do it.", session))
 
     def repeat_run(self) -> None:
-        """As of `Driver`. A paused run never runs the code before the pause again, so
+        """A paused run never runs the code before the pause again, so
         this is the crash before it was stored."""
         self.start_run()
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         before = self._store.load_state()
         if self._gated is None:
             asyncio.run(self._answer_bare())
@@ -125,7 +123,7 @@ class AgentFrameworkDriver(StoredDriver):
         self._store.save_state(kept)
 
     def send_raw(self) -> None:
-        """As of `Driver`. A late answer is the first one again; a redirection names
+        """A late answer is the first one again; a redirection names
         another tool under the id of what waits."""
         calls = self._load_requests() or json.loads(self._store.load_state())["first"]
         answers: list[Any] = []
@@ -162,7 +160,6 @@ class AgentFrameworkDriver(StoredDriver):
         return [Content.from_dict(one) for one in kept]
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         kept = json.loads(self._store.load_state())
         requests, session = self._load_requests(), self._load()
         waiting = list_waiting(session)
@@ -222,7 +219,6 @@ class AgentFrameworkAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(AgentFrameworkDriver(job), job)
 
 

@@ -43,7 +43,6 @@ class ScriptedModel(Model):
         self._script = script
 
     def invoke(self, messages: list[Message], *_: Any, **__: Any) -> ModelResponse:
-        """As of `Model`."""
         turn = sum(message.role == "assistant" for message in messages)
         calls = self._script[turn] if turn < len(self._script) else []
         return ModelResponse(
@@ -53,7 +52,6 @@ class ScriptedModel(Model):
         )
 
     async def ainvoke(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """As of `Model`."""
         return self.invoke(*args, **kwargs)
 
     def invoke_stream(self, *args: Any, **kwargs: Any) -> Iterator[ModelResponse]:
@@ -94,19 +92,17 @@ class AgnoDriver:
         return describe_call(self._gated)(tool, arguments, call_id)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         run = self._agent.run("Please do it.", session_id=self._job.thread)
         if self._gated:
             propose_calls(run, self._tools, describe=self._describe)
 
     def repeat_run(self) -> None:
-        """As of `Driver`. A paused run never runs the code before the pause again, so
+        """A paused run never runs the code before the pause again, so
         this is the crash before it was stored."""
         self._agent.delete_session(self._job.thread)
         self.start_run()
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         older = copy_store(self._job)
         run = self._load()
         if self._gated:
@@ -143,7 +139,7 @@ class AgnoDriver:
         self._agent = kept
 
     def send_raw(self) -> None:
-        """As of `Driver`. A late answer is the first one again; a redirection names
+        """A late answer is the first one again; a redirection names
         another tool under the id of what waits."""
         requirements: list[Any] = copy.deepcopy(self._load().requirements or [])
         for requirement in requirements:
@@ -170,7 +166,6 @@ class AgnoDriver:
         return run
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         run = self._load()
         messages = run.messages or []
         active = run.active_requirements
@@ -236,7 +231,6 @@ class AgnoAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(AgnoDriver(job), job)
 
 

@@ -53,7 +53,6 @@ class ScriptedModel(ChatCompletionClient):
         self._script = script
 
     async def create(self, messages: Any, **_: Any) -> CreateResult:
-        """As of the client."""
         said = {
             one.call_id
             for message in messages
@@ -71,29 +70,23 @@ class ScriptedModel(ChatCompletionClient):
         """There is nothing to close."""
 
     def actual_usage(self) -> RequestUsage:
-        """As of the client."""
         return USAGE
 
     def total_usage(self) -> RequestUsage:
-        """As of the client."""
         return USAGE
 
     def count_tokens(self, *_: Any, **__: Any) -> int:
-        """As of the client."""
         return 1
 
     def remaining_tokens(self, *_: Any, **__: Any) -> int:
-        """As of the client."""
         return 1000
 
     @property
     def capabilities(self) -> Any:
-        """As of the client."""
         return self.model_info
 
     @property
     def model_info(self) -> Any:
-        """As of the client."""
         return {
             "vision": False,
             "function_calling": True,
@@ -127,20 +120,18 @@ class AutoGenDriver(StoredDriver):
         self._agent = build_agents(job, self._tools)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         asyncio.run(self._keep(self._agent.run(task="Please do it.")))
         kept = json.loads(self._store.load_state())
         self._store.save_state(json.dumps({**kept, "first": kept}))
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         if self._gated:
             asyncio.run(self._continue(self._load()))
         else:
             self.start_run()
 
     def resume_run(self) -> None:
-        """As of `Driver`. AutoGen alone has nothing to resume: the agent runs on."""
+        """AutoGen alone has nothing to resume: the agent runs on."""
         before = self._load()
         if self._gated is None:
             asyncio.run(self._load_agent(before))
@@ -177,7 +168,7 @@ class AutoGenDriver(StoredDriver):
         self._store.save_state(kept)
 
     def send_raw(self) -> None:
-        """As of `Driver`. A run has no answers, so a redirection is a stored answer of
+        """A run has no answers, so a redirection is a stored answer of
         the model with another call, and a malformed answer one that is none."""
         kept = self._load()
         if self._job.interrupt_ids:
@@ -215,7 +206,6 @@ class AutoGenDriver(StoredDriver):
         return kept
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         kept = self._load()
         paused, messages = kept["paused"], kept["state"]["llm_context"]["messages"]
         return Report(
@@ -282,7 +272,6 @@ class AutoGenAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(AutoGenDriver(job), job)
 
 

@@ -67,7 +67,6 @@ class ScriptedModel:
         self._outer = outer
 
     def build_events(self, asked: dict[str, Any]) -> list[dict[str, Any]]:
-        """As of `MessagesModel`."""
         blocks = [
             block
             for message in asked["messages"]
@@ -106,13 +105,11 @@ class SQLiteSessions:
         )
 
     async def append(self, key: Any, entries: list[Any]) -> None:
-        """As of `SessionStore`."""
         rows = [(json.dumps(key), json.dumps(entry)) for entry in entries]
         with self._database:
             self._database.executemany("INSERT INTO entries VALUES (?, ?)", rows)
 
     async def load(self, key: Any) -> list[Any] | None:
-        """As of `SessionStore`."""
         rows = self._database.execute(
             "SELECT entry FROM entries WHERE key = ? ORDER BY rowid", [json.dumps(key)]
         )
@@ -128,25 +125,23 @@ class ClaudeAgentDriver(StoredDriver):
         self._url = ""
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         session_id = str(uuid.uuid4())
         self._store.save_state(json.dumps({"replies": [], "final": ""}))
         self._run(lambda server: self._begin(server, session_id))
         shutil.copy(copy_store(self._job), Path(self._job.folder) / "first.sqlite")
 
     def repeat_run(self) -> None:
-        """As of `Driver`: the process has died before it kept that the session has
+        """The process has died before it kept that the session has
         paused, and goes on from the stored session."""
         self._run(self._continue)
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         self._run(self._resume)
         if self._job.hostile:
             self._replay()
 
     def send_raw(self) -> None:
-        """As of `Driver`. A late answer is one to an older copy of the session, and a
+        """A late answer is one to an older copy of the session, and a
         redirection an older copy in which the call is another."""
         if self._job.raw == "redirection":
             redirect_call(self._job.store)
@@ -260,7 +255,6 @@ class ClaudeAgentDriver(StoredDriver):
             self._store.save_state(json.dumps(kept))
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         kept = json.loads(self._store.load_state())
         paused = kept.get("paused")
         pending = []
@@ -319,7 +313,6 @@ class BareServer:
         self.answers: dict[str, Any] = {}
 
     def add_to(self, options: ClaudeAgentOptions) -> ClaudeAgentOptions:
-        """As of `GateServer`."""
         server = create_sdk_mcp_server(SERVER, tools=build_bare_tools(self._job))
         matcher = HookMatcher(matcher=f"{PREFIX}.*", hooks=[self._decide])
         hooks = dict(options.hooks or {})
@@ -390,7 +383,6 @@ class ClaudeAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(ClaudeAgentDriver(job), job)
 
 

@@ -51,7 +51,6 @@ class ScriptedModel(BaseLLM):
     script: Script
 
     def call(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
-        """As of `BaseLLM`."""
         turn = sum(message["role"] == "assistant" for message in messages)
         if turn >= len(self.script):
             return DONE
@@ -78,7 +77,6 @@ class PausingProvider:
     """Pauses the flow, as the documentation shows."""
 
     def request_feedback(self, context: PendingFeedbackContext, flow: Flow[Any]) -> str:
-        """As of CrewAI's protocol."""
         raise HumanFeedbackPending(context)
 
 
@@ -93,15 +91,12 @@ class CrewAIDriver:
         self._flow = build_flows(job, self._gated, self._store)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._flow(persistence=self._store).kickoff(inputs={"id": self._flow_id})
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         self.start_run()
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         before = self._store.load_pending_feedback(self._flow_id)
         if self._gated is not None:
             resume_flow(
@@ -130,7 +125,6 @@ class CrewAIDriver:
         self._store.save_state(self._flow_id, "act", kept)
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         raw = {
             "approval": json.dumps({"*": {"verdict": "approve"}}),
             "redirection": json.dumps(
@@ -141,7 +135,6 @@ class CrewAIDriver:
         self._resume_with(raw[self._job.raw])
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         state = self._store.load_state(self._flow_id) or {"messages": []}
         paused = self._store.load_pending_feedback(self._flow_id)
         messages = state["messages"]
@@ -192,11 +185,10 @@ class GatedSteps:
         return self._gated.add_details({"rationale": WORDS})
 
     def propose(self, messages: list[Message]) -> list[dict[str, Any]]:
-        """As of `Steps`."""
         return propose_calls(self._gated.tools, messages, **self._given)
 
     def perform(self, messages: list[Message], feedback: str) -> list[Message]:
-        """As of `Steps`. The feedback counts for nothing."""
+        """The feedback counts for nothing."""
         return perform_calls(self._gated.tools, messages, **self._given)
 
 
@@ -208,12 +200,11 @@ class BareSteps:
         self._box = build_toolbox(job)
 
     def propose(self, messages: list[Message]) -> list[dict[str, Any]]:
-        """As of `Steps`."""
         self._job.ledger.mark("asked")
         return list_unanswered(messages)
 
     def perform(self, messages: list[Message], feedback: str) -> list[Message]:
-        """As of `Steps`. Raises ValueError for feedback that is no JSON."""
+        """Raises ValueError for feedback that is no JSON."""
         given = json.loads(feedback)
         return [
             build_reply(call, self._run(call, given))
@@ -242,7 +233,6 @@ class DelegatingSteps:
         self._inner_id = f"{job.thread}:inner"
 
     def propose(self, messages: list[Message]) -> list[dict[str, Any]]:
-        """As of `Steps`."""
         paused = self._store.load_pending_feedback(self._inner_id)
         if paused is None:
             inner = self._inner(persistence=self._store)
@@ -251,7 +241,6 @@ class DelegatingSteps:
         return list(paused[1].method_output) if paused else []
 
     def perform(self, messages: list[Message], feedback: str) -> list[Message]:
-        """As of `Steps`."""
         if self._gated:
             resume_flow(self._inner, self._inner_id, self._store, self._gated.gate)
         else:
@@ -334,7 +323,6 @@ class CrewAIAgent:
     """The flow, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(CrewAIDriver(job), job)
 
 

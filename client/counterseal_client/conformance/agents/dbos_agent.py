@@ -41,14 +41,12 @@ class JsonSerializer(Serializer):
     default."""
 
     def serialize(self, data: Any) -> str:
-        """As of DBOS."""
         try:
             return json.dumps(data)
         except TypeError:
             return "pickle:" + b64encode(pickle.dumps(data)).decode()
 
     def deserialize(cls, serialized_data: str) -> Any:
-        """As of DBOS."""
         head, _, tail = serialized_data.partition("pickle:")
         if tail and not head:
             return pickle.loads(b64decode(tail))  # noqa: S301 - the kit's own file
@@ -80,23 +78,19 @@ class DbosDriver:
         self._report: Report | None = None
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._act(self._start)
 
     def repeat_run(self) -> None:
-        """As of `Driver`. DBOS recovers at launch what was running."""
+        """DBOS recovers at launch what was running."""
         self._act(self._wait_for_marks)
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         self._act(self._resume)
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         self._act(self._send)
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         if self._report is None:
             self._act(lambda: None)
         assert self._report is not None
@@ -306,7 +300,6 @@ class DbosAgent:
     """The workflow, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(DbosDriver(job), job)
 
 

@@ -28,7 +28,6 @@ class DeepAgent(LangChainAgent):
     """The agent. Deep Agents has LangChain's middleware in its batched mode."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         gated = GatedTools(job) if job.gated else None
         return run_job(
             self._build_graph(job, gated),

@@ -55,7 +55,6 @@ class ScriptedModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        """As of `BaseLlm`."""
         turn = sum(content.role == "model" for content in llm_request.contents)
         calls = self.script[turn] if turn < len(self.script) else []
         parts = [types.Part(text=WORDS if calls else DONE)]
@@ -92,8 +91,6 @@ class GoogleADKDriver:
         self._runner = Runner(app=self._app, session_service=self._service)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
-
         async def create() -> None:
             await self._service.create_session(
                 app_name=APP, user_id=USER, session_id=self._job.thread
@@ -103,7 +100,7 @@ class GoogleADKDriver:
         self._send([types.Part(text="Please do it.")])
 
     def repeat_run(self) -> None:
-        """As of `Driver`. The process died after the tool had asked, and before the
+        """The process died after the tool had asked, and before the
         session had its answer."""
         events = self._load().events
         asked = next(event for event in events if event.get_function_calls())
@@ -114,7 +111,6 @@ class GoogleADKDriver:
         self._send(None, asked.invocation_id)
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         older = copy_store(self._job)
         if self._gated is None:
             parts = [
@@ -149,7 +145,6 @@ class GoogleADKDriver:
         return {"confirmed": given["verdict"] == "approve"}
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         raw: dict[str, dict[str, Any]] = {
             "approval": {"confirmed": True},
             "redirection": {
@@ -187,7 +182,6 @@ class GoogleADKDriver:
         return asyncio.run(load())
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         events = self._load().events
         confirmations = list_confirmations(events)
         return Report(
@@ -255,7 +249,6 @@ class GoogleADKAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(GoogleADKDriver(job), job)
 
 

@@ -41,7 +41,7 @@ class ScriptedModel:
 
     @component.output_types(replies=list[ChatMessage])
     def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
-        """As of a chat generator. A turn may stand in several messages."""
+        """A turn may stand in several messages."""
         said = {call.id for m in messages for call in m.tool_calls}
         turns = [turn for turn in self._script if turn[0]["id"] not in said]
         calls = [ToolCall(c["name"], c["args"], c["id"]) for c in (turns or [[]])[0]]
@@ -68,7 +68,6 @@ class RaisingStrategy:
         confirmation_strategy_context: Mapping[str, Any] | None = None,
         **_: Any,
     ) -> Any:
-        """As of Haystack's protocol."""
         self._job.ledger.mark("asked")
         answers = (confirmation_strategy_context or {}).get("answers", {})
         given = answers.get(str(tool_params.get("to", ""))) or answers.get("*")
@@ -93,16 +92,13 @@ class HaystackDriver(StoredDriver):
         self._agent = build_agents(job, self._gated)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         message = ChatMessage.from_user("Please do it.")
         self._run(RunPaused(self._job.thread, [message], []))
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         self._run(self._load())
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         before = self._load()
         if self._gated is None:
             self._run(before, self._job.answers)
@@ -129,7 +125,7 @@ class HaystackDriver(StoredDriver):
         self._store.save_state(kept)
 
     def send_raw(self) -> None:
-        """As of `Driver`. Behind the gate a run has no answers, so a redirection is a
+        """Behind the gate a run has no answers, so a redirection is a
         stored call of another tool, and a malformed answer a context that is none."""
         raw: dict[str, Any] = {
             "approval": {"verdict": "approve"},
@@ -178,7 +174,6 @@ class HaystackDriver(StoredDriver):
         return RunPaused.from_dict(json.loads(self._store.load_state()))
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         stored = self._load()
         last = stored.messages[-1]
         return Report(
@@ -248,7 +243,6 @@ class HaystackAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(HaystackDriver(job), job)
 
 

@@ -56,24 +56,21 @@ class TableStore(AgentStore[FunctionCall, FunctionCallStatus], AgentBackend):
             )
 
     def functions(self) -> AgentStore[FunctionCall, FunctionCallStatus]:
-        """As of HumanLayer."""
         return self
 
     def add(self, item: FunctionCall) -> FunctionCall:
-        """As of HumanLayer. A call that is there is left as it is."""
+        """A call that is there is left as it is."""
         row = [item.call_id, item.model_dump_json()]
         with self._database:
             self._database.execute("INSERT OR IGNORE INTO calls VALUES (?, ?)", row)
         return self.get(item.call_id)
 
     def get(self, call_id: str) -> FunctionCall:
-        """As of HumanLayer."""
         query = "SELECT call FROM calls WHERE name = ?"
         row = self._database.execute(query, [call_id]).fetchone()
         return FunctionCall.model_validate_json(row[0])
 
     def respond(self, call_id: str, status: FunctionCallStatus) -> FunctionCall:
-        """As of HumanLayer."""
         found = self.get(call_id).model_copy(update={"status": status})
         query = "UPDATE calls SET call = ? WHERE name = ?"
         with self._database:
@@ -95,15 +92,12 @@ class HumanLayerDriver(StoredDriver):
         return dict(json.loads(self._store.load_state() or "{}"))
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._run({"outer": [], "inner": [], "waiting": []})
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         self._run(self._state)
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         if isinstance(self._tools, BareTools):
             for call in self._state["waiting"]:
                 answer = find_answer(self._job, call["args"])
@@ -115,7 +109,7 @@ class HumanLayerDriver(StoredDriver):
                     self._tools.send_again(call)
 
     def send_raw(self) -> None:
-        """As of `Driver`. Behind the gate a call takes no answer: the approval only
+        """Behind the gate a call takes no answer: the approval only
         runs the loop again, a redirection is a stored call of another tool, and a
         malformed answer a message."""
         state = self._state
@@ -157,7 +151,6 @@ class HumanLayerDriver(StoredDriver):
         return self._tools.perform(calls)
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         state = self._state
         waiting, messages = state["waiting"], state["outer"]
         done = bool(messages) and messages[-1].get("text") == DONE
@@ -275,7 +268,6 @@ class HumanLayerAgent:
     """The loop, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(HumanLayerDriver(job), job)
 
 

@@ -59,7 +59,6 @@ class LangChainAgent:
         )
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         gated = GatedTools(job) if job.gated else None
         graph = self._build_graph(job, gated)
         return run_job(

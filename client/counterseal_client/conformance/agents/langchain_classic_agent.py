@@ -49,7 +49,6 @@ class ScriptedModel(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Any, **_: Any) -> Any:
-        """As of LangChain."""
         return self
 
     def _generate(self, messages: Any, *_: Any, **__: Any) -> ChatResult:
@@ -81,21 +80,18 @@ class ClassicDriver(StoredDriver):
         self._report: Report | None = None
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         if self._gated:
             self._continue(start_run(dict(INPUTS), thread=self._job.thread))
         else:
             self._run_bare({})
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         if self._gated:
             self._continue(self._load())
         else:
             self._run_bare({})
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         if self._gated is None:
             self._run_bare(self._job.answers)
             return
@@ -113,7 +109,7 @@ class ClassicDriver(StoredDriver):
             self._store.save_state(kept)
 
     def send_raw(self) -> None:
-        """As of `Driver`. Behind the gate a run takes no answer: the approval only runs
+        """Behind the gate a run takes no answer: the approval only runs
         it again, a redirection is a stored call of another tool, and a malformed answer
         a stored run without its inputs."""
         raw = self._job.raw
@@ -159,7 +155,6 @@ class ClassicDriver(StoredDriver):
             self._report = Report("finished", replies=replies, final=found["output"])
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         if self._report is not None:
             return self._report
         if self._gated is None:
@@ -238,7 +233,6 @@ class ClassicAgent:
     """The executor, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(ClassicDriver(job), job)
 
 

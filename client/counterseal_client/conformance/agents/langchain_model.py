@@ -71,8 +71,9 @@ def run_job(
     answer_bare: Callable[[Graph, Any, Job], object],
     build_raw: Callable[[str], Any],
 ) -> Report:
-    """As `ScriptedAgent.run`. With a gate, the adapter's `resume` answers what people
-    have decided. Without one, `answer_bare` gives the answers of the job."""
+    """Take the action that the job names. With a gate, the adapter's `resume` answers
+    what people have decided. Without one, `answer_bare` gives the answers of the
+    job."""
     config: Any = {"configurable": {"thread_id": job.thread}}
     if job.action == "start":
         graph.invoke({"messages": [HumanMessage("Please do it.")]}, config)

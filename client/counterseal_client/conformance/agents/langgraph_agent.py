@@ -38,7 +38,6 @@ class LangGraphAgent:
     """The graph, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         gated = GatedTools(job) if job.gated else None
         return run_job(
             build_graph(job, gated),

@@ -178,16 +178,13 @@ class LlamaIndexDriver(StoredDriver):
             self._workflow = ToolWorkflow(DELEGATE, job, nested)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         run = run_workflow(self._workflow, thread=self._job.thread)
         asyncio.run(self._keep(run))
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         asyncio.run(self._keep(restore_workflow(self._workflow, self._context)))
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         before = self._store.load_state()
         if self._gated is None:
             answers = [self._decide_bare(call) for call in self._pending]
@@ -216,7 +213,6 @@ class LlamaIndexDriver(StoredDriver):
         self._store.save_state(kept)
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         self._send(self._job.raw)
 
     def _send(self, raw: str) -> None:
@@ -296,7 +292,6 @@ class LlamaIndexDriver(StoredDriver):
         ]
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         kept, pending = self._kept, self._pending
         return Report(
             "finished" if kept["ended"] else "suspended",
@@ -311,7 +306,6 @@ class LlamaIndexAgent:
     """The workflow, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(LlamaIndexDriver(job), job)
 
 

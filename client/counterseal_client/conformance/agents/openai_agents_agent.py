@@ -55,7 +55,7 @@ class ScriptedModel(Model):
     async def get_response(
         self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any
     ) -> ModelResponse:
-        """As of `Model`. A turn of the model ends with its words or its calls; the
+        """A turn of the model ends with its words or its calls; the
         words come first, so they count."""
         items = input if isinstance(input, list) else []
         turn = sum(item.get("role") == "assistant" for item in items)
@@ -101,18 +101,16 @@ class OpenAIAgentsDriver(StoredDriver):
         self._agent = build_agents(job, self._gated)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         context = {"thread_id": self._job.thread}
         run = Runner.run(self._agent, "Please do it.", context=context)
         self._keep(asyncio.run(run))
 
     def repeat_run(self) -> None:
-        """As of `Driver`. A stored RunState never runs the code before the pause again,
+        """A stored RunState never runs the code before the pause again,
         so this is the crash before it was stored."""
         self.start_run()
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         asyncio.run(self._resume())
 
     async def _resume(self) -> None:
@@ -147,7 +145,6 @@ class OpenAIAgentsDriver(StoredDriver):
         await Runner.run(self._agent, state)
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         asyncio.run(self._send_raw())
 
     async def _send_raw(self) -> None:
@@ -176,7 +173,6 @@ class OpenAIAgentsDriver(StoredDriver):
         return ToolApprovalItem(agent=self._agent, raw_item=call)
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         kept = json.loads(self._store.load_state())
         items = asyncio.run(self._load()).get_interruptions()
         return Report(
@@ -252,7 +248,6 @@ class OpenAIAgentsAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(OpenAIAgentsDriver(job), job)
 
 

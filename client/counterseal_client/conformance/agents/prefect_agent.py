@@ -65,7 +65,6 @@ class SqliteStorage(WritableFileSystem):
         return database
 
     def read_path(self, path: str, _sync: bool = True) -> bytes:
-        """As of Prefect, for a flow that is not async."""
         query = "SELECT data FROM results WHERE name = ?"
         row = self._open().execute(query, [path]).fetchone()
         if row is None:
@@ -73,7 +72,6 @@ class SqliteStorage(WritableFileSystem):
         return bytes(row[0])
 
     def write_path(self, path: str, content: bytes, _sync: bool = True) -> None:
-        """As of Prefect, for a flow that is not async."""
         with self._open() as database:
             database.execute("REPLACE INTO results VALUES (?, ?)", [path, content])
 
@@ -99,7 +97,6 @@ class PrefectDriver:
         return uuid.UUID(self._name.read_text())
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         run_agent = self._build_flow()
         with get_client(sync_client=True) as client:
             deployment = client.create_deployment(
@@ -110,11 +107,10 @@ class PrefectDriver:
         self._work()
 
     def repeat_run(self) -> None:
-        """As of `Driver`. The run is resumed, as by hand, without an answer."""
+        """The run is resumed, as by hand, without an answer."""
         self._resume_raw(None)
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         if self._gated:
             seconds = self._job.wait_seconds
             resume_flow(self._flow_run_id, self._gated.gate, wait_seconds=seconds)
@@ -132,7 +128,7 @@ class PrefectDriver:
         self._work()
 
     def send_raw(self) -> None:
-        """As of `Driver`. Behind the gate a resumption has no input, so Prefect leaves
+        """Behind the gate a resumption has no input, so Prefect leaves
         a redirection out."""
         answers: dict[str, Any] = {
             "approval": {"verdict": "approve"},
@@ -176,7 +172,6 @@ class PrefectDriver:
         return [Pending(call["id"], call["name"], call["id"], call["args"])]
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         with get_client(sync_client=True) as client:
             state = client.read_flow_run(self._flow_run_id).state
         assert state is not None
@@ -278,7 +273,6 @@ class PrefectAgent:
     """The flow, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         with temporary_settings({PREFECT_API_URL: f"http://{job.server}/api"}):
             return run_action(PrefectDriver(job), job)
 

@@ -53,16 +53,13 @@ class PydanticAIDriver(StoredDriver):
         self._agent = build_agents(job, self._gated)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         prompt = "Please do it."
         self._keep(self._agent.run_sync(prompt, conversation_id=self._job.thread))
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         self._keep(self._agent.run_sync(conversation=self._load()))
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         before = self._load()
         if self._gated is None:
             self._send(self._build_bare(before))
@@ -75,7 +72,6 @@ class PydanticAIDriver(StoredDriver):
             self._replay(before)
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         waiting = [call.interrupt_id for call in self.read_report().pending]
         answers: dict[str, Any] = {
             "approval": True,
@@ -88,7 +84,6 @@ class PydanticAIDriver(StoredDriver):
         self._send(DeferredToolResults(approvals=given))
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         conversation = self._load()
         requests = conversation.deferred_tool_requests or DeferredToolRequests()
         last = conversation.messages[-1]
@@ -217,7 +212,6 @@ class PydanticAIAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(PydanticAIDriver(job), job)
 
 

@@ -110,13 +110,12 @@ class StoringCodec(JournalValueCodec):
         self._store = store
 
     def encode(self, buf: bytes) -> bytes:
-        """As of Restate."""
         name = sha256(buf).hexdigest()
         self._store.save_value(name, bytes(buf))
         return name.encode()
 
     async def decode(self, buf: bytes) -> bytes:
-        """As of Restate. A value that did not come from here stays as it is."""
+        """A value that did not come from here stays as it is."""
         found = self._store.load_value(bytes(buf).decode(errors="replace"))
         return bytes(buf) if found is None else found
 
@@ -138,24 +137,20 @@ class RestateDriver:
         logging.getLogger("restate").setLevel(logging.CRITICAL)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._act(self._start)
 
     def repeat_run(self) -> None:
-        """As of `Driver`. The server attempts again what the last process had under
+        """The server attempts again what the last process had under
         way, which replays it from its top."""
         self._act(self._wait_for_marks)
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         self._act(self._resume)
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         self._act(self._send)
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         if self._report is None:
             self._act(self._do_nothing)
         assert self._report is not None
@@ -412,7 +407,6 @@ class RestateAgent:
     """The workflow, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(RestateDriver(job), job)
 
 

@@ -93,17 +93,14 @@ class SemanticKernelDriver(StoredDriver):
         self._agent, self._tools = build_agents(job, self._gated)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._run(self._agent.get_response("Please do it."))
         kept = self._load()
         self._store.save_state(json.dumps({**kept, "first": kept}))
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         self._continue(self._load()["paused"])
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         before = self._load()["paused"]
         if self._gated is None:
             self._tools.answers = self._job.answers
@@ -129,7 +126,7 @@ class SemanticKernelDriver(StoredDriver):
         self._store.save_state(kept)
 
     def send_raw(self) -> None:
-        """As of `Driver`. A filter may change the arguments of a call, but not its
+        """A filter may change the arguments of a call, but not its
         function, so a redirection is a stored call of another one. A malformed answer
         is a stored history that is none."""
         kept = self._load()
@@ -175,7 +172,6 @@ class SemanticKernelDriver(StoredDriver):
         return kept
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         kept = self._load()
         paused = kept["paused"]
         messages = ChatHistory.restore_chat_history(kept["history"]).messages
@@ -210,7 +206,6 @@ class BareTools:
         self.nested: dict[str, Any] = {}
 
     def add_to(self, kernel: Kernel) -> Kernel:
-        """As of `GateTools`."""
         box = build_toolbox(self._job)
         functions = [
             KernelFunctionFromMethod(wrap_method(getattr(box, name)), PLUGIN)
@@ -282,7 +277,6 @@ class SemanticKernelAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(SemanticKernelDriver(job), job)
 
 

@@ -41,7 +41,6 @@ class ScriptedModel(Model):
         self._script = script
 
     def generate(self, messages: list[ChatMessage], **_: Any) -> ChatMessage:
-        """As of `Model`."""
         said = " ".join(
             str(message.content)
             for message in messages
@@ -77,20 +76,18 @@ class SmolagentsDriver(StoredDriver):
         self._agent = build_agents(job, self._gated)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._keep(lambda: self._agent.run("Please do it."))
         kept = self._load()
         self._store.save_state(json.dumps({**kept, "first": kept}))
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         if self._gated:
             self._continue(self._load())
         else:
             self.start_run()
 
     def resume_run(self) -> None:
-        """As of `Driver`. smolagents alone has nothing to resume."""
+        """smolagents alone has nothing to resume."""
         before = self._load()
         if self._gated is None:
             return
@@ -113,7 +110,7 @@ class SmolagentsDriver(StoredDriver):
         self._store.save_state(kept)
 
     def send_raw(self) -> None:
-        """As of `Driver`. A run has no answers, so a redirection is a stored message of
+        """A run has no answers, so a redirection is a stored message of
         the model with another call, and a malformed answer one that is none."""
         kept = self._load()
         if self._gated is None:
@@ -149,7 +146,6 @@ class SmolagentsDriver(StoredDriver):
         return kept
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         kept = self._load()
         paused = kept["paused"]
         calls = paused["message"]["tool_calls"] if paused else []
@@ -251,7 +247,6 @@ class SmolagentsAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(SmolagentsDriver(job), job)
 
 

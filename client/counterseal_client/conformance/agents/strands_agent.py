@@ -42,7 +42,6 @@ class ScriptedModel(Model):
         raise NotImplementedError
 
     async def stream(self, messages: Any, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        """As of `Model`."""
         said = {
             block["toolUse"]["toolUseId"]
             for message in messages
@@ -74,23 +73,19 @@ class SQLiteStorage:
         )
 
     async def write(self, key: str, data: bytes) -> None:
-        """As of `Storage`."""
         with self._database:
             self._database.execute("REPLACE INTO blobs VALUES (?, ?)", [key, data])
 
     async def read(self, key: str) -> bytes | None:
-        """As of `Storage`."""
         query = "SELECT data FROM blobs WHERE key = ?"
         row = self._database.execute(query, [key]).fetchone()
         return bytes(row[0]) if row else None
 
     async def delete(self, key: str) -> None:
-        """As of `Storage`."""
         with self._database:
             self._database.execute("DELETE FROM blobs WHERE key = ?", [key])
 
     async def list(self, query: str) -> Any:
-        """As of `Storage`."""
         rows = self._database.execute("SELECT key FROM blobs ORDER BY key").fetchall()
         return [key for (key,) in rows if key.startswith(query)]
 
@@ -108,19 +103,17 @@ class StrandsDriver:
         self._agent = build_agents(job, self._gated, job.store)
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._agent("Please do it.")
         copy_store(self._job).rename(Path(self._job.folder) / "first.sqlite")
 
     def repeat_run(self) -> None:
-        """As of `Driver`. The response to an interrupt is needed to run a tool again,
+        """The response to an interrupt is needed to run a tool again,
         so this is the crash before the session was stored."""
         Path(self._job.store).unlink()
         self._agent = build_agents(self._job, self._gated, self._job.store)
         self._agent("Please do it.")
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         older = copy_store(self._job)
         if self._gated:
             seconds = self._job.wait_seconds
@@ -144,7 +137,7 @@ class StrandsDriver:
         self._agent = kept
 
     def send_raw(self) -> None:
-        """As of `Driver`. A late answer is one to an older copy of the session, and a
+        """A late answer is one to an older copy of the session, and a
         redirection a stored call of another tool."""
         if self._job.interrupt_ids:
             self._replay(Path(self._job.folder) / "first.sqlite")
@@ -170,7 +163,6 @@ class StrandsDriver:
         return state.interrupts if state.activated else {}
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         waiting = self._list_open()
         messages = self._agent.messages
         blocks = [block for message in messages for block in message["content"]]
@@ -217,7 +209,6 @@ class AskingHook(HookProvider):
         self._job = job
 
     def register_hooks(self, registry: HookRegistry, **_: Any) -> None:
-        """As of `HookProvider`."""
         registry.add_callback(BeforeToolCallEvent, self.ask)
 
     def ask(self, event: BeforeToolCallEvent) -> None:
@@ -282,7 +273,6 @@ class StrandsAgent:
     """The agent, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(StrandsDriver(job), job)
 
 

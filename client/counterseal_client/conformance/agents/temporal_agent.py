@@ -75,7 +75,6 @@ class StoringCodec(PayloadCodec):
             )
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """As of Temporal."""
         names = [uuid.uuid4().hex for _ in payloads]
         rows = [
             (name, payload.SerializeToString())
@@ -87,7 +86,6 @@ class StoringCodec(PayloadCodec):
         return [Payload(metadata=encoding, data=name.encode()) for name in names]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """As of Temporal."""
         found = []
         for payload in payloads:
             query = "SELECT data FROM payloads WHERE name = ?"
@@ -103,12 +101,10 @@ class MarkingInterceptor(Interceptor, ActivityInboundInterceptor):
         self._gated = gated
 
     def intercept_activity(self, next: Any) -> ActivityInboundInterceptor:
-        """As of Temporal."""
         ActivityInboundInterceptor.__init__(self, next)
         return self
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """As of Temporal."""
         if activity.info().activity_type in TOOL_NAMES:
             self._gated.add_details({})
         return await super().execute_activity(input)
@@ -146,23 +142,18 @@ class TemporalDriver:
         self._report: Report | None = None
 
     def start_run(self) -> None:
-        """As of `Driver`."""
         self._act(self._start)
 
     def repeat_run(self) -> None:
-        """As of `Driver`."""
         self._act(self._continue_as_new)
 
     def resume_run(self) -> None:
-        """As of `Driver`."""
         self._act(self._resume)
 
     def send_raw(self) -> None:
-        """As of `Driver`."""
         self._act(self._send)
 
     def read_report(self) -> Report:
-        """As of `Driver`."""
         if self._report is None:
             self._act(self._wait)
         assert self._report is not None
@@ -303,7 +294,6 @@ class TemporalAgent:
     """The workflow, bare and with Counterseal."""
 
     def run(self, job: Job) -> Report:
-        """As `ScriptedAgent.run`."""
         return run_action(TemporalDriver(job), job)
 
 

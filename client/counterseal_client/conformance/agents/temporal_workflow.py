@@ -69,7 +69,6 @@ class ToolWorkflow:
 
     @workflow.run
     async def run(self, state: RunState) -> str:
-        """As of Temporal."""
         work = asyncio.create_task(self._work())
         await workflow.wait_condition(lambda: work.done() or self._again)
         if not work.done():

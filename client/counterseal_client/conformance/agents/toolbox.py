@@ -115,7 +115,7 @@ class Driver(Protocol):
 
 
 def run_action(driver: Driver, job: Job) -> Report:
-    """As `ScriptedAgent.run`."""
+    """Let the driver take the action that the job names."""
     actions = {
         "start": driver.start_run,
         "rerun": driver.repeat_run,
