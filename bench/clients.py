@@ -125,7 +125,6 @@ def connect_database(*, autocommit: bool = False) -> psycopg.Connection[Any]:
 
 
 def create_floor_tables() -> None:
-    """Create the tables of the floor."""
     with connect_database() as connection:
         connection.execute(_TABLES)
 

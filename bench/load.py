@@ -198,7 +198,6 @@ async def read_answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
 def build_request(
     method: str, path: str, headers: dict[str, str], body: bytes = b""
 ) -> bytes:
-    """The bytes of one request."""
     lines = [f"{method} {path} HTTP/1.1", f"Host: {LOOPBACK}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     lines.append(f"Content-Length: {len(body)}")

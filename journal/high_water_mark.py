@@ -57,7 +57,6 @@ class CorruptMarkFile(Exception):
 
 
 def build_mark_path() -> Path:
-    """The path of the mark file."""
     return _join_path(settings.COUNTERSEAL.state)
 
 

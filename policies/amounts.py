@@ -226,7 +226,6 @@ def _find_whole(
 
 
 def _find_places(amount: Amount, args: Mapping[str, Any]) -> list[ListIndexes]:
-    """The places at which the amount is present."""
     return [place for place, given in _walk_places(amount, args) if given]
 
 

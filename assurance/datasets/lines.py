@@ -77,7 +77,6 @@ class _LineRows:
         return after.revision if after and after.cause == "modified" else None
 
     def build_label(self, version: RequestVersion) -> LineLabel:
-        """The label of a version."""
         request = version.request
         if request.canary:
             return build_canary_label(self.canaries[request.proposal_id])

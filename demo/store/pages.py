@@ -102,7 +102,6 @@ def inbox(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def message(request: HttpRequest, number: str) -> HttpResponse:
-    """One message."""
     return render(request, "message.html", {"message": _query_one(MESSAGE, number)})
 
 

@@ -71,7 +71,6 @@ class DisplayForm(forms.Form):
 
     @property
     def shape(self) -> DisplayPreferences:
-        """The valid form as a preference."""
         return DisplayPreferences(**self.cleaned_data)
 
 
@@ -88,7 +87,6 @@ class KeysForm:
 
     @property
     def shape(self) -> KeyPreferences:
-        """The form as a preference."""
         return KeyPreferences(
             on=self.on, mine=dict(shortcuts.list_changed_keys(self.mine))
         )

@@ -80,8 +80,6 @@ def format_repeat(execution: Execution, most: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SelectOption:
-    """One option of a select."""
-
     value: str
     label: str
     selected: bool

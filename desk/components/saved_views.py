@@ -14,8 +14,6 @@ from reviews.people import preferences
 
 @dataclass(frozen=True, slots=True)
 class SavedViewLink:
-    """A link to one saved view."""
-
     id: int
     name: str
     url: str

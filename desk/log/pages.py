@@ -220,7 +220,6 @@ def _find_decision(row: LogRecord, leaf: dict[str, Any]) -> Decision | None:
 
 
 def _list_form_fields(decision: Decision) -> list[tuple[str, str]]:
-    """List the fields of the form that the decision was made with."""
     took = f"{decision.took_ms / 1000:.1f} s" if decision.took_ms is not None else ""
     asked = decision.check_asked
     found = [

@@ -66,7 +66,6 @@ class ShiftForm(_QueueForm):
 
     @property
     def times(self) -> list[forms.BoundField]:
-        """The fields of the time."""
         return [self["begins_at"], self["ends_at"]]
 
 

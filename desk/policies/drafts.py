@@ -148,7 +148,6 @@ def save_draft(
 
 
 def _quote_lines(errors: Sequence[FieldError], text: str) -> list[DraftError]:
-    """The errors, each with the line of the text that it names."""
     lines = text.splitlines()
     found = [DraftError(path=one["path"], message=one["message"]) for one in errors]
     for quoted, one in zip(found, errors, strict=True):

@@ -124,7 +124,6 @@ class LoadedRequest:
 
     @cached_property
     def state(self) -> StateLabel:
-        """The state as a label."""
         return states.build_request_state(
             self.request,
             self.execution,

@@ -111,7 +111,6 @@ def _list_newest(found: QuerySet[Any], since: str) -> Iterable[WorkRow]:
 def _list_distinct(
     rows: Iterable[WorkRow], part: Callable[[WorkRow], One]
 ) -> list[One]:
-    """List the distinct parts of the rows in order."""
     return list(dict.fromkeys(map(part, rows)))
 
 

@@ -101,8 +101,6 @@ class EventStreams:
 
 @dataclass(eq=False, slots=True)
 class OpenStream:
-    """One open stream."""
-
     streams: EventStreams
     page: OpenPage
     place: Place

@@ -48,7 +48,6 @@ class MessageSummary:
 
 
 def summarize_line(line: MessageLine) -> MessageSummary:
-    """Summarize one line of a message."""
     facts, about = build_facts(line), line.about
     rows = [("Tool", str(facts["tool"]))] if facts["tool"] else []
     effect = str(facts.get("effect", ""))

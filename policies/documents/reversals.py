@@ -21,7 +21,6 @@ Problem = tuple[str, str]
 
 
 def list_compensation_problems(document: Document) -> Iterator[Problem]:
-    """The problems of all compensations in a document."""
     for name, tool in document.tools.items():
         if tool.compensation is not None:
             path = f"tools.{name}.compensation"

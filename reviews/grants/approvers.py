@@ -245,7 +245,6 @@ def list_votes(ballot: Ballot, deciders: Deciders | None = None) -> list[Approve
 
 
 def _list_people(public_ids: Collection[str]) -> list[int]:
-    """The ids of these people."""
     if not public_ids:
         return []
     found = Person.objects.filter(public_id__in=public_ids)

@@ -120,8 +120,6 @@ class NotificationPreferences(PreferenceModel):
 
 
 class PersonPreferences(NamedTuple):
-    """All preferences of one person."""
-
     display: DisplayPreferences = DisplayPreferences()
     keys: KeyPreferences = KeyPreferences()
     notifications: NotificationPreferences = NotificationPreferences()

@@ -172,7 +172,6 @@ def count_chips(value: Any) -> int:
 
 
 def list_chips(text: str) -> list[str]:
-    """The chips in a text."""
     return _CHIPS.findall(text)
 
 

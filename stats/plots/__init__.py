@@ -31,5 +31,4 @@ def list_measures() -> tuple[Measure, ...]:
 
 
 def find_plot(slug: str) -> Plot | None:
-    """The plot of this slug."""
     return next((one for one in list_plots() if one.slug == slug), None)

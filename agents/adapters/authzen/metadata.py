@@ -23,7 +23,6 @@ def show_metadata(request: HttpRequest) -> HttpResponse:
 
 
 def build_metadata() -> dict[str, Any]:
-    """Build the document."""
     here = settings.COUNTERSEAL.base_url
     return {
         "policy_decision_point": here,

@@ -133,7 +133,6 @@ class GateMiddleware(AgentMiddleware[Any, Any, Any]):
         return await asyncio.to_thread(self.wrap_tool_call, request, run)
 
     def _build_tool(self, tool: BaseTool, effect: _Effect) -> GatedTool[..., Any]:
-        """The tool of one call."""
         definition = ToolDefinition(
             effect,
             self._gate.operations,

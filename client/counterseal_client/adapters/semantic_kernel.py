@@ -259,7 +259,6 @@ def build_function(
 
 
 def list_calls(message: ChatMessageContent) -> list[FunctionCallContent]:
-    """The calls of a message."""
     return [one for one in message.items if isinstance(one, FunctionCallContent)]
 
 

@@ -139,7 +139,6 @@ def build_event(call_id: str, text: str, status: str) -> ToolResultEvent:
 
 
 def list_call_ids(message: Mapping[str, Any]) -> list[str]:
-    """The ids of the calls of a message."""
     blocks = message.get("content", [])
     return [block["toolUse"]["toolUseId"] for block in blocks if "toolUse" in block]
 

@@ -84,7 +84,6 @@ FRAMEWORKS = tuple(dict.fromkeys(found.framework for found in VARIANTS.values())
 
 
 def list_variants(framework: str) -> list[str]:
-    """The variants of one framework."""
     return [name for name, found in VARIANTS.items() if found.framework == framework]
 
 

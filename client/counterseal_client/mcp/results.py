@@ -136,7 +136,6 @@ def record_result(result: Mapping[str, Any]) -> Json:
 
 
 def read_text(result: Mapping[str, Any]) -> str:
-    """The texts in a result."""
     content = result.get("content")
     parts = content if isinstance(content, list) else []
     texts = [part.get("text") for part in parts if isinstance(part, Mapping)]

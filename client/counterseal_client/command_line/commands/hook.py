@@ -26,7 +26,6 @@ LONGEST_INPUT = 16 * 1024 * 1024  # characters
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
     parser = commands.add_parser(
         "hook",
         help="answer a hook of a coding agent",

@@ -43,7 +43,6 @@ CLAUDE_CODE = "claude-code"
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
     parser = commands.add_parser(
         "init",
         help="connect this machine to a gate",

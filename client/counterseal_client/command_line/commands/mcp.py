@@ -10,7 +10,6 @@ from ..sessions import InvalidUsage
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
     add_words_parser(commands, "mcp", "put an MCP server's tools behind the gate", run)
 
 

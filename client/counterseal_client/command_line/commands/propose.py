@@ -20,7 +20,6 @@ from ..sessions import IMPATIENT, InvalidUsage, parse_seconds, print_json, read_
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
     parser = commands.add_parser(
         "propose",
         help="propose one action",

@@ -42,7 +42,6 @@ VERBS = ("show", "approve", "reject")
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
     parser = commands.add_parser(
         "review",
         help="list, show and decide what waits for you",

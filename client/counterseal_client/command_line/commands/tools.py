@@ -11,7 +11,6 @@ from .mcp import add_words_parser, run_words
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
     add_words_parser(
         commands, "tools", "print policy entries for a server's tools (import)", run
     )

@@ -12,7 +12,6 @@ from .propose import show_proposal, wait_for_people
 
 
 def add_parser(commands: Any) -> None:
-    """Add the command to the parser."""
     parser = commands.add_parser(
         "wait",
         help="wait for a proposal",

@@ -204,7 +204,6 @@ def build_message(calls: list[dict[str, Any]]) -> AssistantMessage:
 
 
 def build_result(call_id: str, text: str) -> ToolMessage:
-    """The result of a call."""
     return ToolMessage(id=uuid.uuid4().hex, tool_call_id=call_id, content=text)
 
 

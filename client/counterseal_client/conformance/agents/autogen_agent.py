@@ -250,7 +250,6 @@ def build_assistant(script: Script, tools: GateTools) -> AssistantAgent:
 
 
 def build_agents(job: Job, tools: GateTools | None) -> AssistantAgent:
-    """The agent of the job."""
     if tools is not None:
         return build_assistant(DELEGATE if job.nested else job.script, tools)
     box = build_toolbox(job)

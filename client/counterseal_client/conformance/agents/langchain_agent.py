@@ -160,5 +160,4 @@ def build_bare_tools(job: Job) -> list[BaseTool]:
 
 
 def build_agent(variant: str) -> LangChainAgent:
-    """The agent of a variant."""
     return LangChainAgent(variant)

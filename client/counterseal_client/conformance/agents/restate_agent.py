@@ -78,7 +78,6 @@ class JobStore:
             )
 
     def load_value(self, name: str) -> bytes | None:
-        """The value of that name."""
         query = "SELECT data FROM journal WHERE name = ?"
         with self._lock:
             row = self._database.execute(query, [name]).fetchone()

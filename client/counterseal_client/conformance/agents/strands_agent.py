@@ -255,7 +255,6 @@ def build_single(job: Job, gated: GatedBox | None, **options: Any) -> Agent:
 
 
 def build_tools(job: Job, gated: GatedBox | None) -> list[Any]:
-    """The tools."""
     if gated is None:
         box = build_toolbox(job)
         return [tool(getattr(box, name)) for name in TOOL_NAMES]
