@@ -129,7 +129,6 @@ def _build_page(name: str, path: str) -> MeasuredPage:
 
 
 def _count_statements(person: str, path: str) -> int:
-    """Count the statements of a second view."""
     client = browser.sign_in_client(person)
     client.get(path)
     asked: list[str] = []

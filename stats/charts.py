@@ -24,7 +24,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value and how many it was computed from; no value of nothing."""
+    """A value and how many it was computed from; None without any."""
 
     value: float | None
     total: int

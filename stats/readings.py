@@ -44,7 +44,7 @@ class Rate:
 
     @property
     def share(self) -> float | None:
-        """None of nothing."""
+        """None where nothing was counted."""
         return self.count / self.total if self.total else None
 
     @property
@@ -53,7 +53,7 @@ class Rate:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % score interval (Wilson 1927); None of nothing."""
+        """The 95 % score interval (Wilson 1927); None where nothing was counted."""
         if not self.total:
             return None
         z, n, share = 1.959963984540054, self.total, self.count / self.total

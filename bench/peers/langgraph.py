@@ -26,8 +26,6 @@ DECISION = {"verdict": "approve", "reviewer": "rita"}
 
 
 class RefundState(TypedDict, total=False):
-    """The state of one thread."""
-
     proposal: dict[str, Any]
     decision: dict[str, Any]
     result: dict[str, Any]

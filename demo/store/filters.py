@@ -41,7 +41,6 @@ def timestamp(stamp: str) -> str:
 
 @register.filter
 def address(stored: str) -> str:
-    """A stored address on one line."""
     return visible(records.format_address(json.loads(stored)))
 
 

@@ -128,7 +128,6 @@ def livez(request: HttpRequest) -> HttpResponse:
 @require_safe
 @cache_control(max_age=60)
 def style(request: HttpRequest) -> HttpResponse:
-    """The stylesheet."""
     css = Path(__file__).with_name("store.css").read_text()
     return HttpResponse(css, content_type="text/css; charset=utf-8")
 

@@ -72,7 +72,6 @@ def load_address(row: Row) -> dict[str, str]:
 
 
 def format_address(address: dict[str, str]) -> str:
-    """An address on one line."""
     names = ("line1", "line2", "city", "region", "postcode", "country")
     return ", ".join(address[name] for name in names if address.get(name))
 

@@ -39,8 +39,6 @@ class ClientDisconnected(Exception):
 
 @dataclass(frozen=True)
 class BufferedResponse:
-    """A complete response."""
-
     status: int
     headers: tuple[Header, ...]
     body: bytes

@@ -25,7 +25,6 @@ def list_plots() -> tuple[Plot, ...]:
 
 @cache
 def list_measures() -> tuple[Measure, ...]:
-    """Every measure, once."""
     found = {m.name: m for plot in list_plots() for m in plot.measures}
     return tuple(found.values())
 

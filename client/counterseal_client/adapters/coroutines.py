@@ -36,7 +36,6 @@ async def propose_call(
 
 
 async def withdraw_proposal(tool: AnyTool, proposal: str) -> None:
-    """Withdraw a proposal of the tool."""
     if isinstance(tool, AsyncGatedTool):
         await tool.withdraw(proposal)
     else:

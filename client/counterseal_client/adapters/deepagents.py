@@ -208,7 +208,6 @@ class LangChainSignature:
         return {"content": result}
 
     def load_result(self, result: Mapping[str, Any] | None) -> str:
-        """The recorded result."""
         return str((result or {}).get("content", ""))
 
 

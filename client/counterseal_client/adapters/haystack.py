@@ -117,7 +117,6 @@ class GateHook:
 
     @property
     def tools(self) -> list[Tool]:
-        """All tools of the agent."""
         gated = [
             build_tool(tool.name, tool.description, tool.schema)
             for tool in self.gated.values()

@@ -134,7 +134,6 @@ class StoredRun:
 
 
 def dump_action(action: AgentAction) -> dict[str, Any]:
-    """An action as JSON."""
     kept = {"tool": action.tool, "tool_input": action.tool_input, "log": action.log}
     if isinstance(action, AgentActionMessageLog):
         kept["message_log"] = messages_to_dict(list(action.message_log))
@@ -143,7 +142,6 @@ def dump_action(action: AgentAction) -> dict[str, Any]:
 
 
 def load_action(kept: Mapping[str, Any]) -> AgentAction:
-    """The action of `dump_action`."""
     if "message_log" not in kept:
         return AgentAction(**kept)
     log = messages_from_dict(kept["message_log"])

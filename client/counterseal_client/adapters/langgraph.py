@@ -136,7 +136,6 @@ def name_call(
 
 
 def answer_result(tool: str, call_id: str, result: ToolResult) -> ToolMessage:
-    """The result for the model."""
     return ToolMessage(format_result(result), tool_call_id=call_id, name=tool)
 
 

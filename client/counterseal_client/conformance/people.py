@@ -29,7 +29,6 @@ class Reviewer:
         )
 
     def close(self) -> None:
-        """Close the connection."""
         self._http.close()
 
     def list_requests(
@@ -58,7 +57,6 @@ class Reviewer:
         return self._http.get("/requests").status_code
 
     def read_request(self, request: str) -> dict[str, Any]:
-        """One request in full."""
         answer = self._http.get(f"/requests/{request}").raise_for_status()
         found: dict[str, Any] = answer.json()
         return found

@@ -93,9 +93,7 @@ class Report:
 class ScriptedAgent(Protocol):
     """A framework's agent under test."""
 
-    def run(self, job: Job) -> Report:
-        """Do the job in this process."""
-        ...
+    def run(self, job: Job) -> Report: ...
 
 
 def load_agent(variant: str) -> ScriptedAgent:

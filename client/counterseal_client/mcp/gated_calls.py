@@ -186,7 +186,6 @@ class RemoteSignature:
         return record_result(result)
 
     def load_result(self, result: Mapping[str, Any] | None) -> Any:
-        """The recorded result."""
         return dict(result or {})
 
 

@@ -122,11 +122,9 @@ class PassedAnswer:
         )
 
     async def send_body(self, body: bytes) -> None:
-        """Send a part of the body."""
         await self.send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def end_response(self) -> None:
-        """Send the end."""
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

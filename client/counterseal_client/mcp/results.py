@@ -52,7 +52,6 @@ class ReadFailed(NothingHappened):
 
 
 def build_text(text: str, *, is_error: bool = False) -> Json:
-    """A result of one text."""
     return {"content": [{"type": "text", "text": text}], "isError": is_error}
 
 

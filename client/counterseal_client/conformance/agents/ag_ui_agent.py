@@ -76,7 +76,6 @@ class ScriptedProducer:
         self.kept = kept
 
     async def run(self, given: RunAgentInput) -> AsyncIterator[Any]:
-        """The events of one run."""
         yield RunStartedEvent(
             thread_id=given.thread_id,
             run_id=given.run_id,

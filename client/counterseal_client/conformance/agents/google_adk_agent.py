@@ -69,7 +69,6 @@ def build_call(call: dict[str, Any]) -> types.Part:
 
 
 def build_answer(call_id: str, response: dict[str, Any]) -> types.Part:
-    """An answer to a confirmation."""
     return types.Part(
         function_response=types.FunctionResponse(
             id=call_id, name=CONFIRMATION, response=response
@@ -210,7 +209,6 @@ def read_pending(confirmation: types.FunctionCall) -> Pending:
 
 
 def read_words(event: Event) -> str:
-    """The text of an event."""
     parts = event.content.parts if event.content else None
     return " ".join(part.text for part in parts or [] if part.text)
 

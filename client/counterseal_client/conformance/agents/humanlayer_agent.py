@@ -210,7 +210,6 @@ class GatedTools:
         return texts
 
     def send_again(self, call: Call) -> Any:
-        """The result of one call."""
         with self._hl.name_call(call["id"]):
             return self._tools[call["name"]](**call["args"])
 
@@ -252,7 +251,6 @@ class BareTools:
             return str(error)
 
     def answer(self, call_id: str, answer: dict[str, Any]) -> None:
-        """Answer for people."""
         verdict = answer["verdict"]
         approved = {"approve": True, "reject": False}.get(verdict, verdict)
         given = {"approved": approved, "comment": answer.get("reason", "")}
@@ -260,7 +258,6 @@ class BareTools:
         self._hl.respond_to_function_call(call_id, status)
 
     def send_again(self, call: Call) -> Any:
-        """Run one call."""
         return self._run(call["name"], call["args"])
 
 

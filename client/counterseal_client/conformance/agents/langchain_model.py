@@ -51,7 +51,6 @@ class GatedTools(GatedBox):
         return self.add_details(describe_call(message, call_id))
 
     def build_tools(self) -> list[BaseTool]:
-        """For the framework."""
         return [
             build_tool(tool, describe=self.describe) for tool in self.tools.values()
         ]

@@ -41,14 +41,10 @@ NESTED_SECONDS = 5.0
 
 
 class CallEvent(Event):
-    """A call of the model."""
-
     call: dict[str, Any]
 
 
 class ResultEvent(Event):
-    """The result of a call."""
-
     text: str
 
 
@@ -99,7 +95,6 @@ class ToolWorkflow(Workflow):
 
     @step(num_workers=4)
     async def act(self, ctx: Context, ev: CallEvent) -> ResultEvent:
-        """One call."""
         text = await self._tools.perform(ctx, ev.call)
         replies = await ctx.store.get("replies", [])
         await ctx.store.set("replies", [*replies, text])
@@ -120,7 +115,6 @@ class GatedTools:
         self._gated = gated
 
     async def perform(self, ctx: Context, call: dict[str, Any]) -> str:
-        """The result of a call."""
         details: Details = self._gated.add_details({"rationale": WORDS})
         tool = self._gated.tools[call["name"]]
         return await perform_tool(
@@ -136,7 +130,6 @@ class BareTools:
         self._box = build_toolbox(job)
 
     async def perform(self, ctx: Context, call: dict[str, Any]) -> str:
-        """The result of a call."""
         self._job.ledger.mark("asked")
         answered = await ctx.wait_for_event(
             AnsweredEvent,
@@ -160,7 +153,6 @@ class NestedTools:
         self._inner = inner
 
     async def perform(self, ctx: Context, call: dict[str, Any]) -> str:
-        """The result of the nested workflow."""
         if self._job.gated:
             return str(await run_nested(ctx, self._inner, call["id"]))
         return str(await asyncio.wait_for(self._inner.run(), NESTED_SECONDS))

@@ -205,7 +205,6 @@ def build_agents(job: Job, gated: GatedBox | None) -> Any:
 
 
 def build_bare_tools(job: Job) -> list[Any]:
-    """The functions as tools."""
     box = build_toolbox(job)
 
     @tool

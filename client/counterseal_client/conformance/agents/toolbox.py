@@ -63,7 +63,6 @@ class TextStore:
         self._database.execute("CREATE TABLE IF NOT EXISTS run (state TEXT NOT NULL)")
 
     def save_state(self, state: str) -> None:
-        """Replace the state."""
         with self._database:
             self._database.execute("DELETE FROM run")
             self._database.execute("INSERT INTO run VALUES (?)", [state])
