@@ -1,5 +1,5 @@
-"""Every runnable example of the seed article, through the product: the shipped policy,
-the real store's readers, the operations that agents and people use. Money is text.
+"""Every case of the shop, through the product: the shipped policy, the real store's
+readers, the operations that agents and people use. Money is text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.demo.conftest import SECRET, Store
 from tests.demo.conftest import store as store
 from tests.factories import decide
 from tests.policies import store as shipped
-from tests.policies.seed_cases import CASES, Case, World
+from tests.policies.shop_cases import CASES, Case, World
 from tests.reviews.batches import batching
 
 OPEN = [{"days": shipped.EVERY_DAY, "from": "00:00", "to": "24:00"}]
@@ -199,7 +199,7 @@ def label(gate: Gate, order: str) -> Proposal:
 
 
 def test_a_label_inserted_after_approval_never_rides_along(desk: Gate) -> None:
-    """The article's batch digest: the reviewed list matches, the longer one does not,
+    """The digest of a batch: the reviewed list matches, the longer one does not,
     and what was approved is exactly what was reviewed."""
     for order in ("78291", "78201"):
         label(desk, order)

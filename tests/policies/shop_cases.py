@@ -27,7 +27,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One line that the article prints or says."""
+    """What is proposed, in which world, and what the policy must demand."""
 
     name: str
     tool: str
@@ -46,7 +46,7 @@ def refund(amount: str, **more: Any) -> dict[str, Any]:
     return {"amount": amount, **more}
 
 
-# TOOL_POLICIES and escalate_above_amount.
+# The tiers of the tools, and the amount above which a refund escalates.
 TOOL_POLICY = (
     Case("table: look_up_order", "look_up_order", "auto", timeout_minutes=60),
     Case("table: check_inventory", "check_inventory", "auto", timeout_minutes=60),
@@ -71,7 +71,7 @@ TOOL_POLICY = (
     Case("table: change_shipped_address", "change_shipped_address", "escalate"),
 )
 
-# escalate_risk: print("critical wins:", escalate_risk(ESCALATE, APPROVE)).
+# Failures raise the risk; a tool that is critical stays critical.
 ESCALATE_RISK = (
     Case(
         "escalate_risk: critical wins",
@@ -81,7 +81,7 @@ ESCALATE_RISK = (
     ),
 )
 
-# calculate_dynamic_risk and its three prints, then the edges of its conditions.
+# The risk of a refund by amount, hour and failures, and the edges of each condition.
 DYNAMIC_RISK = (
     Case(
         "dynamic: refund $899",
@@ -121,7 +121,7 @@ DYNAMIC_RISK = (
     ),
 )
 
-# routed_tier and its three prints: the policy tier is a floor.
+# What an agent or an evaluator suggests: the tier of the policy is a floor.
 ROUTED_TIER = (
     Case("routed: draft", "draft_reply", "auto", world=World(suggestion="auto")),
     Case(
@@ -139,7 +139,7 @@ ROUTED_TIER = (
     ),
 )
 
-# SafetyGuardrails.required_tier on the edited arguments.
+# Edited arguments are ruled on like any others.
 MODIFICATION = (
     Case(
         "modified: 449.50 partial",
@@ -151,7 +151,7 @@ MODIFICATION = (
     Case("modified: a tool without policy", "wire_money", "block"),
 )
 
-# The exercise: unattended on Saturday night, and three refunds of $49 in one hour.
+# Unattended on Saturday night, and three refunds of $49 in one hour.
 SATURDAY = World(saturday_night=True, unattended=True)
 EXERCISE = (
     Case("saturday: a look-up", "look_up_order", "auto", world=SATURDAY),
@@ -209,7 +209,7 @@ EXERCISE = (
     ),
 )
 
-# "A send email tool might be low risk when emailing an internal test address."
+# Mail to an internal test address is of low risk, and to anyone else it is not.
 RECIPIENTS = (
     Case(
         "recipients: a test address",

@@ -1,5 +1,5 @@
-"""Every runnable example of the seed article that concerns policy reaches the tier it
-prints, by the shipped policy (in a store that has the article's hours)."""
+"""Every case of the shop reaches its tier by the shipped policy, in a store that has
+opening hours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from policies import money
 from tests.policies import store
-from tests.policies.seed_cases import CASES, World
+from tests.policies.shop_cases import CASES, World
 
 
 def now(world: World):
