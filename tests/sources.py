@@ -51,7 +51,7 @@ def last_name(node: ast.expr) -> str:
 
 @cache
 def product() -> tuple[Source, ...]:
-    """Every module of the five packages but their migrations."""
+    """Every module of the packages but their migrations."""
     paths = [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
     return tuple(
         _read(path) for path in sorted(paths) if "migrations" not in path.parts

@@ -61,7 +61,7 @@ def reviews_modules() -> Iterator[Source]:
 
 
 def function_names() -> Iterator[str]:
-    """Functions and methods of the five packages, nested ones included.
+    """Functions and methods of the packages, nested ones included.
 
     Special methods are left out, as are the hooks of `PRESCRIBED`: their names are not
     ours to choose.
