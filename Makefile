@@ -68,12 +68,12 @@ chaos: .venv/.for-testing
 # The adapters' checks with the real frameworks, each in an environment of its own:
 # make conformance ARGS=langgraph
 conformance: .venv/.for-testing
-	PYTHONPATH=client $(BIN)/python -m tests.conformance $(ARGS)
+	PYTHONPATH=client:client/conformance $(BIN)/python -m tests.conformance $(ARGS)
 
 # The example of each framework, from an empty folder to the effect, by the clock:
 # make quickstart ARGS="langgraph dbos"
 quickstart: .venv/.for-testing
-	PYTHONPATH=client $(BIN)/python -m tests.quickstart $(ARGS)
+	PYTHONPATH=client:client/conformance $(BIN)/python -m tests.quickstart $(ARGS)
 
 # After a change of pyproject.toml. Hashes, and no addresses.
 lock: .venv/.for-running

@@ -1,7 +1,7 @@
 """`make conformance`: the conformance kit against a gate of its own.
 
 Builds one virtual environment per framework in var/conformance, starts a private
-installation there, loads the kit's policy, and runs `counterseal_client.conformance` in
+installation there, loads the kit's policy, and runs `counterseal_conformance` in
 each environment. `make conformance ARGS="langgraph"` runs one of them. Frameworks for
 Node are installed in client/typescript, by the npm of Node's wheel.
 """
@@ -22,8 +22,8 @@ from typing import Any
 
 import httpx2
 
-from counterseal_client.conformance.people import Visitor
-from counterseal_client.conformance.variants import (
+from counterseal_conformance.people import Visitor
+from counterseal_conformance.variants import (
     FRAMEWORKS,
     TYPESCRIPT,
     VARIANTS,
@@ -40,15 +40,11 @@ from tests.stack import (
 )
 
 FOLDER = ROOT / "var" / "conformance"
-POLICY = ROOT / "client" / "counterseal_client" / "conformance" / "policy.yaml"
+KIT = ROOT / "client" / "conformance"
+POLICY = KIT / "counterseal_conformance" / "policy.yaml"
+PYTHONPATH = os.pathsep.join([str(ROOT / "client"), str(KIT)])
 TOOLS = ("send_note", "order_parts", "erase_note")
 AGENT = "conformance"
-# The extras of frameworks that the kit needs more for than the adapter.
-KIT_EXTRAS = {
-    "langchain-classic": "langchain-classic-kit",
-    "restate": "restate-kit",
-    "temporal": "temporal-kit",
-}
 # The package that brings Restate's server, which PyPI has not.
 RESTATE_SERVER = ROOT / "tests" / "client" / "conformance" / "restate_server"
 # A dead agent's lease is over soon, and an agent's webhooks may come to this machine.
@@ -208,8 +204,9 @@ def build_environment(framework: str) -> Path:
     folder = FOLDER / framework
     python = folder / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    extra = f"./client[{KIT_EXTRAS.get(framework, framework)},grants]"
-    install = [str(python), "-m", "pip", "install", "--quiet", "--editable", extra]
+    install = [str(python), "-m", "pip", "install", "--quiet"]
+    install += ["--editable", "./client"]
+    install += ["--editable", f"./client/conformance[{framework}]"]
     subprocess.run(install, cwd=ROOT, check=True)
     if framework == "restate":
         link_restate_server(folder)
@@ -243,7 +240,7 @@ def run_kit(frameworks: Sequence[str]) -> int:
         file.write_text(json.dumps(target))
         for name, python in pythons.items():
             # `-P`: a framework's package may have the name of one of the product's.
-            command = [str(python), "-P", "-m", "counterseal_client.conformance", name]
+            command = [str(python), "-P", "-m", "counterseal_conformance", name]
             command += ["--target", str(file), "--json", str(FOLDER / f"{name}.json")]
             done = subprocess.run(command, check=False)
             failed |= done.returncode

@@ -24,9 +24,9 @@ from typing import Any
 
 import httpx2
 
-from counterseal_client.conformance import servers
-from counterseal_client.conformance.people import Reviewer
-from counterseal_client.conformance.variants import find_node
+from counterseal_conformance import servers
+from counterseal_conformance.people import Reviewer
+from counterseal_conformance.variants import find_node
 from hitl.environment import LOOPBACK
 from tests import conformance
 from tests.guards import ROOT
@@ -43,7 +43,8 @@ EFFECT = "Sending to ann"
 class Example:
     """One example program and how its text says to run it, with places for `{url}`,
     `{key}`, `{file}`, `{server}` and `{port}`. `serves` runs beside the others; without
-    `resumes`, the program waits in its process. `{id}` is what `starts` printed."""
+    `resumes`, the program waits in its process. `{id}` is what `starts` printed.
+    `packages` are what it needs beside the client, whose folder is `{client}`."""
 
     file: str
     starts: str = "start {url} {key} order_78291 {file}"
@@ -56,7 +57,7 @@ AT_SERVER = "{url} {key} {server}"
 LIST = {
     "langgraph": Example("langgraph_agent.py", packages=("langchain",)),
     "deepagents": Example("deepagents_agent.py"),
-    "claude-agent-sdk": Example("claude_agent.py"),
+    "claude-agent-sdk": Example("claude_agent.py", packages=("{client}/conformance",)),
     "pydantic-ai": Example("pydantic_ai_agent.py"),
     "openai-agents": Example("openai_agents_agent.py"),
     "crewai": Example("crewai_flow.py"),
@@ -210,7 +211,8 @@ def _install(trial: Trial) -> list[str]:
     # A copy: setuptools builds in the folder of the source.
     kept = shutil.ignore_patterns("typescript", "build", "*.egg-info")
     client = shutil.copytree(CLIENT, trial.folder / "client", ignore=kept)
-    packages = [f"{client}{extra}", *trial.example.packages]
+    packages = [word.format(client=client) for word in trial.example.packages]
+    packages.insert(0, f"{client}{extra}")
     trial.run(str(python), "-m", "pip", "install", "--quiet", *packages)
     shutil.copy(EXAMPLES / file, trial.folder)
     return [str(python), file]

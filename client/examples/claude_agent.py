@@ -4,9 +4,10 @@ waits.
     python claude_agent.py start URL KEY THREAD FILE   # proposes, and ends
     python claude_agent.py resume URL KEY THREAD FILE  # after people decided
 
-It needs `pip install "./client[claude-agent-sdk]"`. To stay runnable without a
-model's key, Claude Code talks to a server in this program that asks for one note. Leave
-the server and `environment` out to use Claude.
+It needs `pip install "./client[claude-agent-sdk]" ./client/conformance`. To stay
+runnable without a model's key, Claude Code talks to a server of the conformance kit in
+this program, which asks for one note. Leave the server and `environment` out to use
+Claude.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from counterseal_client.adapters.claude_agent import (
     PausedSession,
     resume_session,
 )
-from counterseal_client.conformance.messages_server import build_stream, serve_messages
+from counterseal_conformance.messages_server import build_stream, serve_messages
 
 NOTE = {"to": "ann", "text": "Your parcel is on its way."}
 

@@ -1,4 +1,4 @@
-// The scripted side of a check, as counterseal_client/conformance/scripting.py and worker.py
+// The scripted side of a check, as counterseal_conformance/scripting.py and worker.py
 // have it: what the model says, what the tools do, and what a process is asked for.
 
 import { appendFileSync, closeSync, openSync, readdirSync, existsSync } from "node:fs";

@@ -1,4 +1,4 @@
-// One process of an agent under test, for counterseal_client.conformance: the job is the
+// One process of an agent under test, for counterseal_conformance: the job is the
 // first line on the standard input, and the answers are lines of JSON. The process ends
 // when the kit closes its side.
 

@@ -1,5 +1,5 @@
 """What the gate says of the calls that frameworks really keep as waiting. Their runs
-were recorded from the real packages (counterseal_client.conformance.recording)."""
+were recorded from the real packages (counterseal_conformance.recording)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Answers to the interrupts that LangGraph and LangChain really raise. They were
-recorded from the real packages (counterseal_client.conformance.recording), since these
+recorded from the real packages (counterseal_conformance.recording), since these
 tests run without them. The kit runs the adapters in the packages themselves: `make
 conformance`."""
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from counterseal_client.conformance import messages_server
+from counterseal_conformance import messages_server
 
 ToolUse = tuple[str, dict[str, Any]]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from counterseal_client.conformance.catalogue import AXES, CHECKS
-from counterseal_client.conformance.checks import (
+from counterseal_conformance.catalogue import AXES, CHECKS
+from counterseal_conformance.checks import (
     admin,
     channels,
     durable,
@@ -14,7 +14,7 @@ from counterseal_client.conformance.checks import (
     typed,
     verified,
 )
-from counterseal_client.conformance.runner import ABSENT, UNEDITABLE
+from counterseal_conformance.runner import ABSENT, UNEDITABLE
 from tests.guards import ROOT
 
 PAGE = (ROOT / "docs" / "frameworks.md").read_text()

@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from agents import keys
-from counterseal_client.conformance.variants import FRAMEWORKS, list_variants
+from counterseal_conformance.variants import FRAMEWORKS, list_variants
 from reviews.people import tokens
 from tests import conformance, factories
-from tests.guards import ROOT
 from tests.stack import Stack
 
 CHECKS = ("durable.other_process", "typed.edit_typed", "verified.rejection_holds")
@@ -32,12 +31,12 @@ def test_an_installed_framework_keeps_what_the_adapter_promises(
     agent = factories.agent(
         people["owen"], conformance.AGENT, tools=list(conformance.TOOLS)
     )
-    words = [str(python), "-P", "-m", "counterseal_client.conformance", framework]
+    words = [str(python), "-P", "-m", "counterseal_conformance", framework]
     words += ["--counterseal", "--gate", live.base_url]
     words += ["--key", keys.issue_key(agent=agent, by=people["owen"])]
     words += ["--token", tokens.create_token(person=people["rita"], name="kit")]
     words += [word for check in CHECKS for word in ("--check", check)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
+    env = {**os.environ, "PYTHONPATH": conformance.PYTHONPATH}
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count(" held ") == len(CHECKS) * len(list_variants(framework))

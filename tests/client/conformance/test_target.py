@@ -12,14 +12,13 @@ import pytest
 import yaml
 
 from agents import keys
-from counterseal_client.conformance.catalogue import CHECKS
-from counterseal_client.conformance.runner import run_check
-from counterseal_client.conformance.subject import Subject, Target, list_kit_tools
+from counterseal_conformance.catalogue import CHECKS
+from counterseal_conformance.runner import run_check
+from counterseal_conformance.subject import Subject, Target, list_kit_tools
 from reviews.people import tokens
 from tests import conformance, factories
 from tests.client.test_tools import call_later
 from tests.factories import decide
-from tests.guards import ROOT
 from tests.stack import Stack, free_port
 
 PAGES = ("channels.page", *(name for name in CHECKS if name.startswith("admin.")))
@@ -89,11 +88,11 @@ def test_what_the_gate_lacks_is_said_in_a_sentence_each(live: Stack) -> None:
 
 def test_no_gate_is_said_at_once() -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    words = [sys.executable, "-P", "-m", "counterseal_client.conformance", "langgraph"]
+    words = [sys.executable, "-P", "-m", "counterseal_conformance", "langgraph"]
     words += ["--gate", url, "--key", "cs_x", "--token", "x"]
     done = subprocess.run(
         words,
-        env={"PYTHONPATH": str(ROOT / "client")},
+        env={"PYTHONPATH": conformance.PYTHONPATH},
         capture_output=True,
         text=True,
         check=False,

@@ -1,5 +1,5 @@
 """What the adapters share, on a call that Mastra really kept as waiting: its run was
-recorded from the real package (counterseal_client.conformance.recording). The kit runs
+recorded from the real package (counterseal_conformance.recording). The kit runs
 the adapter in the package itself: `make conformance ARGS=mastra`."""
 
 from __future__ import annotations

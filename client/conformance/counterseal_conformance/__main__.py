@@ -1,4 +1,4 @@
-"""`python -m counterseal_client.conformance FRAMEWORK`: run the kit.
+"""`python -m counterseal_conformance FRAMEWORK`: run the kit.
 
 The gate is the one of `--target` (`make conformance` writes that file), or of `--gate`
 and `--key` with the reviewer's `--token`. A gate that is given by options lacks what
@@ -25,7 +25,7 @@ from .variants import FRAMEWORKS
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m counterseal_client.conformance")
+    parser = argparse.ArgumentParser("python -m counterseal_conformance")
     parser.add_argument("framework", choices=FRAMEWORKS, nargs="?")
     parser.add_argument("--target", type=Path, help="a file that describes the gate")
     parser.add_argument("--gate", help="the address of the gate")

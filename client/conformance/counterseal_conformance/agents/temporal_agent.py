@@ -57,7 +57,7 @@ from .toolbox import DELEGATE, GatedBox, build_toolbox, find_answer, run_action
 
 RUNNER = SandboxedWorkflowRunner(
     restrictions=SandboxRestrictions.default.with_passthrough_modules(
-        "counterseal_client"
+        "counterseal_client", "counterseal_conformance"
     )
 )
 POLL_SECONDS = 0.05

@@ -1,6 +1,6 @@
 """Record the interrupts of a framework as JSON, for tests that run without it.
 
-    python -m counterseal_client.conformance.recording VARIANT --target FILE
+    python -m counterseal_conformance.recording VARIANT --target FILE
 
 Two calls wait: the second has arguments that do not fit the tool.
 """
@@ -41,9 +41,7 @@ def record_interrupts(variant: str, target: Target) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        "python -m counterseal_client.conformance.recording"
-    )
+    parser = argparse.ArgumentParser("python -m counterseal_conformance.recording")
     parser.add_argument("variant", choices=VARIANTS)
     parser.add_argument("--target", type=Path, required=True)
     given = parser.parse_args()

@@ -17,7 +17,7 @@ TYPESCRIPT = Path(__file__).parents[2] / "typescript"
 class Variant:
     """One way in which a framework pauses, checked by itself.
 
-    `framework` is the kit's argument and the client's extra, `package` the one whose
+    `framework` is the kit's argument and its extra, `package` the one whose
     release a score names, `module` the agent in `agents`, or the program of its
     processes in the TypeScript client if `under_node`. `edits`: whether the framework
     alone lets people change the arguments of a call.
