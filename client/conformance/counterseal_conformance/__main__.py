@@ -1,4 +1,4 @@
-"""`python -m counterseal_conformance FRAMEWORK`: run the kit.
+"""`counterseal conformance FRAMEWORK`: run the kit.
 
 The gate is the one of `--target` (`make conformance` writes that file), or of `--gate`
 and `--key` with the reviewer's `--token`. A gate that is given by options lacks what
@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+
+from counterseal_client.command_line.main import CommandParser
 
 from .catalogue import CHECKS, CheckResult
 from .runner import (
@@ -24,8 +27,9 @@ from .subject import Target
 from .variants import FRAMEWORKS
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m counterseal_conformance")
+def parse_arguments(words: Sequence[str], program: str) -> argparse.Namespace:
+    """The options of a command line. Ends the process when they do not fit."""
+    parser = CommandParser(program)
     parser.add_argument("framework", choices=FRAMEWORKS, nargs="?")
     parser.add_argument("--target", type=Path, help="a file that describes the gate")
     parser.add_argument("--gate", help="the address of the gate")
@@ -42,7 +46,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--policy", action="store_true", help="print the tools that the gate needs"
     )
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     if given.list or given.policy:
         return given
     if given.framework is None:
@@ -71,8 +75,9 @@ def list_broken(scores: list[Score]) -> list[CheckResult]:
     ]
 
 
-def main() -> int:
-    given = parse_arguments()
+def main(words: Sequence[str], program: str) -> int:
+    """Run the command of these words; 0 if every promised check holds."""
+    given = parse_arguments(words, program)
     if given.list:
         for name, sentence in CHECKS.items():
             print_line(f"{name:32} {sentence}")
@@ -93,4 +98,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:], "python -m counterseal_conformance"))

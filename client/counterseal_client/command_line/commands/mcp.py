@@ -14,9 +14,9 @@ def add_parser(commands: Any) -> None:
 
 
 def add_words_parser(commands: Any, name: str, text: str, run: Any) -> None:
-    """Add a command whose words `counterseal_client.mcp` parses: they may hold a
-    server's own options, which argparse would take for ours. No word begins with the
-    prefix here, so every word counts as an argument."""
+    """Add a command whose words another package parses: they may hold options of its
+    own, which argparse would take for ours. No word begins with the prefix here, so
+    every word counts as an argument."""
     parser = commands.add_parser(name, help=text, add_help=False, prefix_chars="\0")
     parser.add_argument("words", nargs=argparse.REMAINDER)
     parser.set_defaults(run=run, by_person=False)
